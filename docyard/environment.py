@@ -32,7 +32,7 @@ FORGE_TOKEN = "DOCYARD_FORGE_TOKEN"
 WEBHOOK_SECRET = "DOCYARD_WEBHOOK_SECRET"
 
 TOKEN = "DOCYARD_TOKEN"
-"""The token that a person shows to approve, or to merge a protected change."""
+"""The token with which a person approves a proposal, or merges a protected change."""
 
 COMPLETION = "_DOCYARD_COMPLETE"
 """Set by a shell that requests completions (click's own name)."""
@@ -118,8 +118,8 @@ def read_webhook_secret() -> str | None:
 
 def _find_settings_folder(folder: Path) -> Path:
     """Return Docyard's folder among the user's settings (XDG Base Directory Specification)."""
-    configured = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(configured) if os.path.isabs(configured) else folder / ".config") / "docyard"
+    config_home = os.environ.get("XDG_CONFIG_HOME", "")
+    return (Path(config_home) if os.path.isabs(config_home) else folder / ".config") / "docyard"
 
 
 def _find_ssh_keys(folder: Path) -> tuple[Path, ...]:

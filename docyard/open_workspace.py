@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 def find_folder(repo: Path | None) -> Path:
     """Return the folder that `-C` names, as an absolute path. Raises CannotError if it is invalid."""
-    current = environment.get_current_directory()
+    current_folder = environment.get_current_directory()
     if repo is None:
-        return current
+        return current_folder
     try:
-        folder = current / repo.expanduser()
+        folder = current_folder / repo.expanduser()
         folder.lstat()
     except RuntimeError as error:  # ~name of an unknown user
         raise CannotError(
@@ -39,7 +39,7 @@ def open_workspace(
 ) -> Workspace:
     """Open the workspace that the options name. Raises WorkspaceError with the reason if it cannot be opened.
 
-    With `durable` None, the workspace's settings decide.
+    With `durable` None, the workspace's settings apply.
     """
     from workspace.workspace import Workspace
 

@@ -76,8 +76,8 @@ def build_repository_service(
     workspace.inbound = index
     toolbox = Toolbox(workspace, index, toolsets, read_only, text_tokens)
     rounds = ForgeRounds(workspace, environment.read_forge_access)
-    syncing = Synchronizer(workspace, environment.read_remote_access, rounds)
-    toolbox.on_write = syncing.notify_commit
+    synchronizer = Synchronizer(workspace, environment.read_remote_access, rounds)
+    toolbox.on_write = synchronizer.notify_commit
 
     def load() -> None:
         # An index that cannot be opened is rebuilt by `index.follow`, which otherwise raises the reason.
@@ -95,11 +95,11 @@ def build_repository_service(
 
     def start_and_warm(progress: Progress) -> None:
         if syncs:
-            syncing.start()
+            synchronizer.start()
         warm(progress)
 
     def close() -> None:
-        syncing.close()
+        synchronizer.close()
         index.close()
 
     def people() -> Tokens:
@@ -115,7 +115,7 @@ def build_repository_service(
         close,
         lambda: index,
         people,
-        syncing.notify_commit,
+        synchronizer.notify_commit,
         rounds if syncs else None,
     )
 
@@ -136,7 +136,7 @@ def build_artifact_service(
     _check_settings(index.workspace)
     if index.metadata().embedding is not None:
         log.warning("the artifact has an embedding, which is not used: docyard searches its text")
-    if not index.artifact.trusted:
+    if not index.artifact.is_trusted:
         reason = _explain_distrust(index, key)
         log.warning("the artifact's own index is not used (%s); one is built from its documents", reason)
 
@@ -153,11 +153,11 @@ def build_artifact_service(
 
 def _explain_distrust(index: FrozenIndex, key: Path | None) -> str:
     """Return the reason why an artifact's own index is not used."""
-    from index.storage.location import SCHEMA
+    from index.storage.location import SCHEMA_VERSION
 
     if key is None:
         return "no --key was given"
-    if index.artifact.manifest.schema != SCHEMA:
+    if index.artifact.manifest.schema != SCHEMA_VERSION:
         return "it was built by another version of docyard"
     return "its seal does not match this key"
 
@@ -178,13 +178,13 @@ def _check_settings(workspace: Workspace) -> None:
 
 def _build_log_progress() -> Progress:
     """Return a progress function that logs the progress of long work."""
-    last_logged = time.monotonic()
+    last_log_time = time.monotonic()
 
-    def report(done: int, total: int, message: str) -> None:
-        nonlocal last_logged
-        if (now := time.monotonic()) - last_logged >= _PROGRESS_INTERVAL_S:
-            last_logged = now
-            log.warning("%s: %s of %s", message, f"{done:,}", f"{total:,}")
+    def report(count: int, total: int, message: str) -> None:
+        nonlocal last_log_time
+        if (now := time.monotonic()) - last_log_time >= _PROGRESS_INTERVAL_S:
+            last_log_time = now
+            log.warning("%s: %s of %s", message, f"{count:,}", f"{total:,}")
 
     return report
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("docyard")
 
-_COLLECT_S = 0.05  # commits within this time become one push
-_FIRST_EXCHANGE_S = 1.0  # the delay of the first exchange of a schedule
-_READ_SETTINGS_S = 10.0  # the longest time between two reads of the settings
-_RETRY_S, _MAX_RETRY_S = 5.0, 300.0  # the delay of a retry of a failed push, doubled each time
-_LAST_PUSH_S = 5.0  # for the push of the last commits when the server ends
+_COLLECTION_TIME_S = 0.05  # commits within this time become one push
+_FIRST_EXCHANGE_DELAY_S = 1.0  # the delay of the first exchange of a schedule
+_SETTINGS_INTERVAL_S = 10.0  # the longest time between two reads of the settings
+_RETRY_DELAY_S, _MAX_RETRY_DELAY_S = 5.0, 300.0  # the delay of a retry of a failed push, doubled each time
+_LAST_PUSH_TIMEOUT_S = 5.0  # for the push of the last commits when the server ends
 
 UnpushedTips = frozenset[tuple[str, str]]
 """Branches whose tips the remote does not have, each with its commit."""
@@ -50,9 +50,9 @@ class Synchronizer:
         self._schedule_changed = threading.Event()
         self._closing = threading.Event()
         self._thread = threading.Thread(target=self._run, name="docyard-sync", daemon=True)
-        self._next: float | None = None  # the time of the next scheduled exchange
-        self._retry_at, self._retry_s = 0.0, _RETRY_S
-        self._tried: UnpushedTips = frozenset()
+        self._next_exchange_at: float | None = None  # monotonic seconds
+        self._retry_at, self._retry_delay_s = 0.0, _RETRY_DELAY_S
+        self._tried_tips: UnpushedTips = frozenset()
 
     def start(self) -> None:
         """Start the thread; it begins with a read of the settings."""
@@ -67,7 +67,7 @@ class Synchronizer:
         self._closing.set()
         self._schedule_changed.set()
         if self._thread.is_alive():
-            self._thread.join(_LAST_PUSH_S)
+            self._thread.join(_LAST_PUSH_TIMEOUT_S)
 
     def _run(self) -> None:
         while True:
@@ -84,28 +84,28 @@ class Synchronizer:
                 return
             self._schedule_changed.wait(self._compute_wait())
             if not self._closing.is_set():
-                time.sleep(_COLLECT_S)
+                time.sleep(_COLLECTION_TIME_S)
 
     def _compute_wait(self) -> float:
         """Return the seconds until the next exchange, or until the settings are read again."""
         now = time.monotonic()
-        times = [_READ_SETTINGS_S]
-        if self._next is not None:
-            times.append(self._next - now)
+        waits = [_SETTINGS_INTERVAL_S]
+        if self._next_exchange_at is not None:
+            waits.append(self._next_exchange_at - now)
         if self._retry_at > now:
-            times.append(self._retry_at - now)
-        return max(0.0, min(times))
+            waits.append(self._retry_at - now)
+        return max(0.0, min(waits))
 
     def _exchange_if_due(self, *, is_last: bool) -> None:
         """Run an exchange if the schedule or a commit requires it."""
         settings, now = self._workspace.snapshot().config.remote, time.monotonic()
         if settings.every is None:
-            self._next = None
-        elif self._next is None or self._next - now > settings.every:
-            self._next = now + min(
-                _FIRST_EXCHANGE_S, settings.every
+            self._next_exchange_at = None
+        elif self._next_exchange_at is None or self._next_exchange_at - now > settings.every:
+            self._next_exchange_at = now + min(
+                _FIRST_EXCHANGE_DELAY_S, settings.every
             )  # the schedule is new, or its interval became shorter
-        is_due = self._next is not None and now >= self._next and not is_last
+        is_due = self._next_exchange_at is not None and now >= self._next_exchange_at and not is_last
         if is_due:
             self._exchange(settings, fetch=True)
         elif settings.push == "commit" and self._is_push_due(
@@ -117,18 +117,19 @@ class Synchronizer:
         """Return True if a commit is to be pushed for the first time, or is due for a retry."""
         if not unpushed or (now < self._retry_at and not is_last):
             return False
-        return bool(self._retry_at) or not unpushed <= self._tried
+        return bool(self._retry_at) or not unpushed <= self._tried_tips
 
     def _list_unpushed(self) -> UnpushedTips:
         """Return the synchronized branches, with tips that the remote lacks as last seen."""
         from workspace.sync.branches import list_branches_to_sync, tracking_ref
 
-        git, served = self._workspace.git, self._workspace.branch
+        git, served_branch = self._workspace.git, self._workspace.branch
         remote = self._workspace.sync_status().find_remote()
-        if served is None or remote is None:
+        if served_branch is None or remote is None:
             return frozenset()
         tips = [
-            (branch, git.tip(branch)) for branch in (served, *list_branches_to_sync(git.branches(), served))
+            (branch, git.tip(branch))
+            for branch in (served_branch, *list_branches_to_sync(git.branches(), served_branch))
         ]
         return frozenset(
             (branch, tip)
@@ -139,15 +140,15 @@ class Synchronizer:
     def _exchange(
         self, settings: RemoteSettings, *, fetch: bool, unpushed: UnpushedTips = frozenset()
     ) -> None:
-        self._tried = unpushed
+        self._tried_tips = unpushed
         try:
             result = self._sync(fetch=fetch)
-            followed = self._rounds.follow(result) if self._rounds is not None and fetch else None
-            self._record_result(result, followed.error if followed is not None else None)
+            round_result = self._rounds.follow(result) if self._rounds is not None and fetch else None
+            self._record_result(result, round_result.error if round_result is not None else None)
         except (WorkspaceError, OSError) as error:
             self._record_failure(error)
         if settings.every is not None and fetch:
-            self._next = time.monotonic() + settings.every
+            self._next_exchange_at = time.monotonic() + settings.every
 
     def _sync(self, *, fetch: bool) -> SyncResult:
         # Imported here because most servers never exchange with a remote.
@@ -193,17 +194,17 @@ class Synchronizer:
         if not isinstance(error, WorkspaceError):
             error = WorkspaceError(f"the exchange with the remote could not start: {error.strerror}")
         status = self._workspace.sync_status()
-        last = status.failure
-        if last is None or last.error.message != error.message:
+        last_failure = status.failure
+        if last_failure is None or last_failure.error.message != error.message:
             log.warning("synchronization with the remote failed: %s. %s", error.message, error.fix)
-        since = last.since if last is not None else datetime.now(UTC)
+        since = last_failure.since if last_failure is not None else datetime.now(UTC)
         status.failure = ExchangeFailure(error, since)
-        self._retry_at = time.monotonic() + self._retry_s
-        self._retry_s = min(2 * self._retry_s, _MAX_RETRY_S)
+        self._retry_at = time.monotonic() + self._retry_delay_s
+        self._retry_delay_s = min(2 * self._retry_delay_s, _MAX_RETRY_DELAY_S)
 
     def _record_success(self) -> None:
         status = self._workspace.sync_status()
         if status.failure is not None:
             log.warning("synchronization with the remote works again")
         status.failure = None
-        self._retry_at, self._retry_s = 0.0, _RETRY_S
+        self._retry_at, self._retry_delay_s = 0.0, _RETRY_DELAY_S

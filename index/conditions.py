@@ -1,7 +1,7 @@
-"""Conditions of a query: which sections it selects, as a tree of values.
+"""Conditions of a query: a tree of values that selects sections.
 
-`index.operators` parses them, and an engine evaluates them. In a part that limits or hints can name,
-`written` is the text of the query.
+`index.operators` parses them, and an engine evaluates them. Messages name a part by its
+`query_text`, its text in the query.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class HasPrefix:
 
     field: WordField
     prefix: str
-    written: str
+    query_text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class HasSimilarWord:
     field: WordField
     word: str
     edits: int
-    written: str
+    query_text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,11 +50,11 @@ class HasPhrase:
 
 @dataclass(frozen=True, slots=True)
 class HasValue:
-    """The document has a value for a taxonomy key, in any case; with `is_prefix`, one that begins so."""
+    """The document has a value for a taxonomy key, in any case, or with `is_prefix` one with this prefix."""
 
     key: str
     value: str
-    written: str
+    query_text: str
     is_prefix: bool = False
 
 
@@ -65,7 +65,7 @@ class HasDate:
     key: str
     first: str | None
     last: str | None
-    written: str
+    query_text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class IsUnder:
     """The document has this path, is in the folder of this path, or matches the glob."""
 
     path: str
-    written: str
+    query_text: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,11 @@ from typing import Any, ClassVar
 
 from workspace.errors import WorkspaceError
 
-_KIND = "search"
+_SEARCH_KIND = "search"
 _MAC_BYTES = 16
-_SHAPE = re.compile(r"(?:[A-Za-z0-9_-]{4}){6,1000}(?:[A-Za-z0-9_-]{2,3})?")
+_TOKEN_PATTERN = re.compile(r"(?:[A-Za-z0-9_-]{4}){6,1000}(?:[A-Za-z0-9_-]{2,3})?")
 _encode_json = json.JSONEncoder(separators=(",", ":")).encode
-_FIX = "Repeat the search without a cursor to start at its first page."
+_FIX_RESTART = "Repeat the search without a cursor to start at its first page."
 
 
 class InvalidCursor(WorkspaceError):
@@ -36,67 +36,71 @@ class StaleCursor(WorkspaceError):
     code: ClassVar[str] = "CURSOR_STALE"
 
 
-def search_digest(query: str, filters: Mapping[str, str], path: str | None) -> str:
+def compute_search_digest(query: str, filters: Mapping[str, str], path: str | None) -> str:
     """Return a digest of everything that decides the hits of a search."""
     search = json.dumps([query, sorted(filters.items()), path])
     return hashlib.sha256(search.encode()).hexdigest()[:32]
 
 
-def write_cursor(key: bytes, *, generation: str, search: str, offset: int) -> str:
+def write_cursor(key: bytes, *, generation: str, search_digest: str, offset: int) -> str:
     """Return the cursor of the hits from `offset` on."""
-    return seal(key, [_KIND, generation, search, offset])
+    return sign_token(key, [_SEARCH_KIND, generation, search_digest, offset])
 
 
-def read_cursor(key: bytes, cursor: str, *, search: str) -> tuple[str, int]:
+def read_cursor(key: bytes, cursor: str, *, search_digest: str) -> tuple[str, int]:
     """Return the generation of the results, and the offset at which they continue. Raises InvalidCursor."""
-    kind, generation, cursor_search, offset = unseal(key, cursor, 4)
-    if kind != _KIND:
-        raise _foreign_cursor()
-    if cursor_search != search:
-        raise InvalidCursor("the cursor belongs to a search with another query or other filters", fix=_FIX)
+    kind, generation, cursor_digest, offset = verify_token(key, cursor, 4)
+    if kind != _SEARCH_KIND:
+        raise _foreign_cursor_error()
+    if cursor_digest != search_digest:
+        raise InvalidCursor(
+            "the cursor belongs to a search with another query or other filters", fix=_FIX_RESTART
+        )
     return str(generation), int(offset)
 
 
-def stale_cursor(generation: str | None, cause: WorkspaceError, *, other_ref: bool = False) -> StaleCursor:
-    """Return the error for a cursor whose generation is no longer current, or belongs to `other_ref`.
+def stale_cursor_error(
+    generation: str | None, cause: WorkspaceError, *, is_other_ref: bool = False
+) -> StaleCursor:
+    """Return the error for a cursor of another generation; `is_other_ref` means that of another ref.
 
     A generation is `schema:commit`, optionally followed by a colon and more.
     """
     return StaleCursor(
         "the cursor belongs to another commit than this ref"
-        if other_ref
+        if is_other_ref
         else "the documents have changed since the cursor was issued",
-        fix=_FIX,
+        fix=_FIX_RESTART,
         cursor_commit=(generation or "").partition(":")[2].partition(":")[0] or None,
         commit=cause.details.get("commit"),
     )
 
 
-def seal(key: bytes, values: Sequence[object]) -> str:
-    """Encode JSON values as a token that cannot be made or changed without the key."""
+def sign_token(key: bytes, values: Sequence[object]) -> str:
+    """Return JSON values as a signed token, which cannot be made or changed without the key."""
     body = _encode_json(list(values)).encode()
-    return urlsafe_b64encode(_mac(key, body) + body).decode().rstrip("=")
+    return urlsafe_b64encode(_compute_mac(key, body) + body).decode().rstrip("=")
 
 
-def unseal(key: bytes, cursor: str, count: int) -> list[Any]:
-    """Return the `count` values of a token. Raises InvalidCursor."""
-    if not _SHAPE.fullmatch(cursor):
-        raise InvalidCursor("the cursor is malformed", fix=_FIX)
-    data = urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4))
+def verify_token(key: bytes, token: str, count: int) -> list[Any]:
+    """Verify a signed token, and return its `count` values. Raises InvalidCursor."""
+    if not _TOKEN_PATTERN.fullmatch(token):
+        raise InvalidCursor("the cursor is malformed", fix=_FIX_RESTART)
+    data = urlsafe_b64decode(token + "=" * (-len(token) % 4))
     mac, body = data[:_MAC_BYTES], data[_MAC_BYTES:]
-    # The last character of base64 has spare bits, so equal data has several encodings. Only ours is accepted.
-    exact = urlsafe_b64encode(data).decode().rstrip("=") == cursor
-    if not (hmac.compare_digest(mac, _mac(key, body)) and exact):
-        raise InvalidCursor("the cursor was changed, or was not issued by this server", fix=_FIX)
+    # The last character of base64 has unused bits, so data has several encodings. Only one is accepted.
+    is_canonical = urlsafe_b64encode(data).decode().rstrip("=") == token
+    if not (hmac.compare_digest(mac, _compute_mac(key, body)) and is_canonical):
+        raise InvalidCursor("the cursor was changed, or was not issued by this server", fix=_FIX_RESTART)
     values = json.loads(body)
     if len(values) != count:
-        raise _foreign_cursor()
+        raise _foreign_cursor_error()
     return list(values)
 
 
-def _foreign_cursor() -> InvalidCursor:
-    return InvalidCursor("the cursor belongs to another tool", fix=_FIX)
+def _foreign_cursor_error() -> InvalidCursor:
+    return InvalidCursor("the cursor belongs to another tool", fix=_FIX_RESTART)
 
 
-def _mac(key: bytes, body: bytes) -> bytes:
+def _compute_mac(key: bytes, body: bytes) -> bytes:
     return hashlib.blake2b(body, key=key, digest_size=_MAC_BYTES, person=b"docyard cursor").digest()

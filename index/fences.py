@@ -1,7 +1,7 @@
 """Code fences of a section's text, in lists and quotations too (CommonMark 0.31 §4.5, §5).
 
-A regular expression finds fences at the margin. Where one is indented or quoted, only the parser can decide.
-It reads the text from the last line above which no list or quotation is open.
+A regular expression finds fences at the margin. An indented or quoted fence can only be found by the
+parser, which reads the text from the last line above which no list or quotation is open.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple
 from workspace.markdown.lines import LIST_MARKER
 from workspace.markdown.outline import find_code_fences
 
-_MARKS = ("```", "~~~")
+_FENCE_MARKS = ("```", "~~~")
 # Possessive quantifiers (`++`) avoid quadratic time on long lines.
 _FENCE = re.compile(r"^ {0,3}(`{3,}+|~{3,}+)[ \t]*+([^\s`]*+)[^\n`]*+$", re.MULTILINE)
 _NESTED_FENCE = re.compile(
@@ -25,8 +25,8 @@ _MARGIN_AFTER_BLANK = re.compile(r"\n[ \t\r]*\n(?=[^\s>+*\d-])")
 _LINE_END = re.compile(r"\r\n?|\n")
 _LIST_MARK = re.compile(LIST_MARKER)
 
-_CONTEXT_CHARACTERS = 5_000
-"""Characters before an offset that are parsed to find its fence in a long text."""
+_MAX_CONTEXT_LENGTH = 5_000
+"""The number of characters before an offset that are parsed to find its fence in a long text."""
 
 
 class Fence(NamedTuple):
@@ -56,17 +56,17 @@ def find_fences(text: str, first: int, last: int) -> Sequence[Fence]:
         return ()
     lines = _find_marked_lines(text)
     if not _has_nested_fence(text, lines, last):
-        margin = _find_margin_fences(text, lines, len(text))
-        return [*takewhile(lambda fence: fence.start <= last, margin)]
-    if len(text) <= _CONTEXT_CHARACTERS:
+        margin_fences = _find_margin_fences(text, lines, len(text))
+        return [*takewhile(lambda fence: fence.start <= last, margin_fences)]
+    if len(text) <= _MAX_CONTEXT_LENGTH:
         return [*_parse_fences(text, 0, len(text), None)]
     begin = 0
-    if first > _CONTEXT_CHARACTERS:
-        begin = text.rfind("\n", 0, first - _CONTEXT_CHARACTERS) + 1
-        margins = _MARGIN_AFTER_BLANK.finditer(text, begin, first)
-        begin = max((margin.end() for margin in margins), default=begin)
-    above = _find_margin_fences(text, lines, begin)
-    enclosing = next((fence for fence in above if fence.close == begin), None)
+    if first > _MAX_CONTEXT_LENGTH:
+        begin = text.rfind("\n", 0, first - _MAX_CONTEXT_LENGTH) + 1
+        boundaries = _MARGIN_AFTER_BLANK.finditer(text, begin, first)
+        begin = max((boundary.end() for boundary in boundaries), default=begin)
+    fences_above = _find_margin_fences(text, lines, begin)
+    enclosing = next((fence for fence in fences_above if fence.close == begin), None)
     line_end = text.find("\n", last)
     return [*_parse_fences(text, begin, line_end + 1 or len(text), enclosing)]
 
@@ -79,7 +79,7 @@ def _has_nested_fence(text: str, lines: Sequence[int], last: int) -> bool:
 def _find_marked_lines(text: str) -> list[int]:
     """Find the starts of the lines that contain a fence mark anywhere."""
     lines: set[int] = set()
-    for mark in _MARKS:
+    for mark in _FENCE_MARKS:
         position = text.find(mark)
         while position >= 0:
             lines.add(text.rfind("\n", 0, position) + 1)
@@ -120,16 +120,16 @@ def _parse_fences(text: str, begin: int, end: int, enclosing: Fence | None) -> I
         starts.insert(0, enclosing.start)
     for (line, after), mark, info, size in find_code_fences(excerpt):
         start, body, close = starts[line], starts[line + 1], starts[after]
-        prefix = _prefix(text[start:body], mark)
-        word = next(iter(info.split()), "")
+        prefix = _make_line_prefix(text[start:body], mark)
+        language = next(iter(info.split()), "")
         if after - line - 1 > size:
             last = starts[after - 1]
             end_of_last = last + len(text[last:close].rstrip("\r\n"))
-            yield Fence(start, body, last, end_of_last, mark, word, prefix)
+            yield Fence(start, body, last, end_of_last, mark, language, prefix)
         else:
             close = len(text) if close == end else close
-            yield Fence(start, body, close, close, mark, word, prefix)
+            yield Fence(start, body, close, close, mark, language, prefix)
 
 
-def _prefix(opening: str, mark: str) -> str:
+def _make_line_prefix(opening: str, mark: str) -> str:
     return _LIST_MARK.sub(lambda marker: " " * len(marker[0]), opening[: opening.index(mark)])

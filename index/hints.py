@@ -1,7 +1,6 @@
-"""Hints for empty results: the part of the query that excludes everything, and changes that find something.
+"""Hints for empty results: the part of the query that excludes all sections, and queries that have hits.
 
-The search is repeated without each part of the query in turn. A query is suggested only if it finds
-something.
+The search is repeated without each part of the query in turn. Only queries with hits are suggested.
 
 Spelling corrections apply only to words that no section contains. The index contains stems, so the corrected
 word is read from the text of a section that contains it.
@@ -21,24 +20,24 @@ from index.conditions import HasPhrase, HasValue, HasWord, Leaf, list_leaves, re
 from index.matches import Matcher
 from index.operators import NO_FIELDS, Fields
 from index.page import SectionRecord
-from index.port import MAX_PATH, Query
-from index.query import parse
-from index.spelling import edit_distances, is_word
+from index.port import MAX_PATH_LENGTH, Query
+from index.query import parse_query
+from index.spelling import compute_edit_distances, is_word
 from index.storage.metadata import is_listable
 from workspace.nearest import find_nearest
 
 MAX_VALUES_SHOWN = 10
-SAMPLE = 200
-"""Hits that are read to collect the values that occur."""
+SAMPLE_SIZE = 200
+"""The number of hits whose values are collected."""
 
 _MAX_SHOWN = 100
 Search = Callable[[Query, int], Sequence[SectionRecord]]
-"""Returns the best sections for a query, up to a number."""
+"""Returns the best sections for a query, at most as many as its second argument."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """The reason for an empty result, with filter values (also of `path`) or queries that find something."""
+    """The reason for an empty result, with filter values (also of `path`) or queries that have hits."""
 
     message: str
     suggested_filters: Mapping[str, tuple[str, ...]]
@@ -62,65 +61,69 @@ def explain_empty(query: Query, search: Search, suggest: Callable[[], tuple[str,
 
 def _explain_single_filters(query: Query, search: Search) -> Hint | None:
     suggested: dict[str, tuple[str, ...]] = {}
-    excluding: list[str] = []
-    for key, value, other in _without_each_filter(query):
-        if not (matches := search(other, SAMPLE)):
+    excluding_filters: list[str] = []
+    for key, value, relaxed_query in _drop_each_filter(query):
+        if not (matches := search(relaxed_query, SAMPLE_SIZE)):
             continue
-        excluding.append(f"{key} '{_shorten(value)}'")
-        values = _suggest_folders(matches, value) if key == "path" else _common_values(matches, key)
+        excluding_filters.append(f"{key} '{_shorten(value)}'")
+        values = _suggest_folders(matches, value) if key == "path" else _find_common_values(matches, key)
         if values:
             suggested[key] = values
-    if not excluding:
+    if not excluding_filters:
         return None
     advice = ", or use one of suggested_filters" if suggested else ""
-    return Hint(f"0 results found for {' and for '.join(excluding)}. Leave it out{advice}.", suggested)
+    return Hint(
+        f"0 results found for {' and for '.join(excluding_filters)}. Leave it out{advice}.", suggested
+    )
 
 
 def _explain_combined_filters(query: Query, search: Search) -> Hint | None:
-    """Explain filters that exclude everything only together; each suggested value alone finds something."""
-    filters = list(_without_each_filter(query))
-    if len(filters) < 2 or not (matches := search(replace(query, filters={}, path=None), SAMPLE)):
+    """Explain filters that exclude everything only together; each suggested value alone has hits."""
+    filters = list(_drop_each_filter(query))
+    if len(filters) < 2 or not (matches := search(replace(query, filters={}, path=None), SAMPLE_SIZE)):
         return None
     suggested: dict[str, tuple[str, ...]] = {}
     for key, value, _ in filters:
-        if values := _suggest_folders(matches, value) if key == "path" else _common_values(matches, key):
+        if values := _suggest_folders(matches, value) if key == "path" else _find_common_values(matches, key):
             suggested[key] = values
-    named = " and ".join(f"{key} '{_shorten(value)}'" for key, value, _ in filters)
+    quoted_filters = " and ".join(f"{key} '{_shorten(value)}'" for key, value, _ in filters)
     advice = ", or use one of suggested_filters in place of them all" if suggested else ""
-    return Hint(f"0 results found for {named} together. Leave these filters out{advice}.", suggested)
+    return Hint(f"0 results found for {quoted_filters} together. Leave these filters out{advice}.", suggested)
 
 
-def _without_each_filter(query: Query) -> Iterator[tuple[str, str, Query]]:
-    """Yield each filter, the path last, with the query without it."""
+def _drop_each_filter(query: Query) -> Iterator[tuple[str, str, Query]]:
+    """Yield the key and value of each filter, the path last, and the query without this filter."""
     for key, value in query.filters.items():
-        others = {other: other_value for other, other_value in query.filters.items() if other != key}
-        yield key, value, replace(query, filters=others)
+        remaining_filters = {
+            other_key: other_value for other_key, other_value in query.filters.items() if other_key != key
+        }
+        yield key, value, replace(query, filters=remaining_filters)
     if query.path and query.path.strip("/"):
         yield "path", query.path, replace(query, path=None)
 
 
-def _common_values(matches: Sequence[SectionRecord], key: str) -> tuple[str, ...]:
+def _find_common_values(matches: Sequence[SectionRecord], key: str) -> tuple[str, ...]:
     """Return the most common values of a key."""
     counts = Counter(
         value for record in matches for value in record.facets.get(key, ()) if is_listable(value)
     )
-    return tuple(_most_common(counts)[:MAX_VALUES_SHOWN])
+    return tuple(_sort_by_count(counts)[:MAX_VALUES_SHOWN])
 
 
 def _suggest_folders(matches: Sequence[SectionRecord], requested_path: str) -> tuple[str, ...]:
     """Return the folders with the names most similar to a path, then those with the most sections."""
     counts = Counter(record.path.rpartition("/")[0] or record.path for record in matches)
-    folders = [folder for folder in _most_common(counts) if len(folder) <= MAX_PATH]
+    folders = [folder for folder in _sort_by_count(counts) if len(folder) <= MAX_PATH_LENGTH]
     return tuple(dict.fromkeys((*find_nearest(requested_path.strip("/"), folders), *folders)))[
         :MAX_VALUES_SHOWN
     ]
 
 
-def _most_common(counts: Counter[str]) -> list[str]:
+def _sort_by_count(counts: Counter[str]) -> list[str]:
     return sorted(counts, key=lambda name: (-counts[name], name))
 
 
-_MAX_PARTS_TRIED = 8
+_MAX_PARTS_CHECKED = 8
 
 
 def _explain_condition(query: Query, search: Search, suggest: Callable[[], tuple[str, ...]]) -> Hint | None:
@@ -129,33 +132,41 @@ def _explain_condition(query: Query, search: Search, suggest: Callable[[], tuple
         return None
     if hint := _explain_spelling(query, suggest):
         return hint
-    named = dict.fromkeys(
+    distinct_parts = dict.fromkeys(
         part for part in list_leaves(query.condition) if not isinstance(part, HasWord | HasPhrase)
     )
-    alone = Query({}, selects_all=True)
-    empty = [
-        part for part in islice(named, _MAX_PARTS_TRIED) if not search(replace(alone, condition=part), 1)
+    all_sections = Query({}, selects_all=True)
+    empty_parts = [
+        part
+        for part in islice(distinct_parts, _MAX_PARTS_CHECKED)
+        if not search(replace(all_sections, condition=part), 1)
     ]
-    if empty:
-        shown = " and ".join(dict.fromkeys(f"'{_shorten(part.written)}'" for part in empty))
-        likely = list(dict.fromkeys(text for part in empty if (text := _suggest_value(part, query, search))))
-        advice = f"Did you mean {' or '.join(likely)}?" if likely else "Leave it out, or use another value."
-        return _make_hint(f"no section satisfies {shown}. {advice}", query.path)
+    if empty_parts:
+        quoted_parts = " and ".join(dict.fromkeys(f"'{_shorten(part.query_text)}'" for part in empty_parts))
+        suggestions = list(
+            dict.fromkeys(text for part in empty_parts if (text := _suggest_value(part, query, search)))
+        )
+        advice = (
+            f"Did you mean {' or '.join(suggestions)}?"
+            if suggestions
+            else "Leave it out, or use another value."
+        )
+        return _make_hint(f"no section satisfies {quoted_parts}. {advice}", query.path)
     if query.terms and search(replace(query, condition=None, selects_all=False), 1):
         return _make_hint("no section satisfies all fields and operators of the query. Leave some out.")
     return _make_hint("no section satisfies the query. Use fewer words and operators.", query.path)
 
 
 def _suggest_value(part: Leaf, query: Query, search: Search) -> str | None:
-    """Return a field with the nearest value with which the query has hits; None if there is none."""
+    """Return a field with the nearest value that gives the query hits; None without such a value."""
     if not isinstance(part, HasValue) or query.condition is None:
         return None
     any_value = Query({}, condition=replace(part, value="", is_prefix=True), selects_all=True)
-    for value in find_nearest(part.value, _common_values(search(any_value, SAMPLE), part.key), 1):
+    for value in find_nearest(part.value, _find_common_values(search(any_value, SAMPLE_SIZE), part.key), 1):
         condition = replace_leaf(query.condition, part, replace(part, value=value, is_prefix=False))
         if search(replace(query, condition=condition), 1):
             quoted = f'"{value}"' if " " in value else value
-            return f"{part.written.lstrip('-').partition(':')[0]}:{quoted}"
+            return f"{part.query_text.lstrip('-').partition(':')[0]}:{quoted}"
     return None
 
 
@@ -177,13 +188,13 @@ def _explain_spelling(query: Query, suggest: Callable[[], tuple[str, ...]]) -> H
 def _explain_marks(query: Query, search: Search) -> Hint | None:
     unquoted, undashed = replace(query, phrases=()), replace(query, excluded=())
     unmarked = replace(unquoted, excluded=())
-    others = {
+    relaxed_queries = {
         "the words occur, but not as the quoted phrase. Leave the quotes out.": unquoted,
         "all matches contain a word that a dash excludes. Put the word in quotes to search for it.": undashed,
         "no section has the phrase without an excluded word. Leave out both.": unmarked,
     }
-    for reason, other in others.items():
-        if other != query and search(other, 1):
+    for reason, relaxed_query in relaxed_queries.items():
+        if relaxed_query != query and search(relaxed_query, 1):
             return _make_hint(reason, query.path)
     if unmarked != query and search(replace(unmarked, filters={}, path=None), 1):
         return _make_hint(
@@ -193,8 +204,8 @@ def _explain_marks(query: Query, search: Search) -> Hint | None:
 
 
 def _make_hint(reason: str, path: str | None = None) -> Hint:
-    where = f" under path '{_shorten(path)}'" if path else ""
-    return Hint(f"0 results found{where}: {reason}", {})
+    location_phrase = f" under path '{_shorten(path)}'" if path else ""
+    return Hint(f"0 results found{location_phrase}: {reason}", {})
 
 
 def _shorten(value: str) -> str:
@@ -202,17 +213,17 @@ def _shorten(value: str) -> str:
     return "".join(character if character.isprintable() else "\ufffd" for character in value[:_MAX_SHOWN])
 
 
-MAX_QUERIES = 3
+MAX_SUGGESTIONS = 3
 
 # These limits bound the time: a longer query, or one with more unknown words, is not corrected.
-_MAX_QUERY = 200
-_MAX_WORDS = 4
-_MIN_WORD = 4
+_MAX_QUERY_LENGTH = 200
+_MAX_UNKNOWN_WORDS = 4
+_MIN_WORD_LENGTH = 4
 _MAX_CANDIDATES = 3
 _MAX_SECTIONS_READ = 3
 _MAX_CHARACTERS_READ = 50_000
 Similar = Callable[[str, int], tuple[str, ...]]
-"""Returns the terms that a folded word may mean, up to a number."""
+"""Returns the terms that a folded word may mean, at most as many as its second argument."""
 
 
 def suggest_queries(
@@ -223,68 +234,72 @@ def suggest_queries(
     read: Callable[[SectionRecord], str],
     fields: Fields = NO_FIELDS,
 ) -> tuple[str, ...]:
-    """Return corrected queries, the best first; each finds something with the same filters.
+    """Return corrected queries, the best first; each has hits with the same filters.
 
     `query` was parsed from `text` with `fields`. `read` returns the Markdown of a section without its
     heading.
     """
     text = " ".join(normalize(text).split())
-    if len(text) > _MAX_QUERY or not text.isprintable():
+    if len(text) > _MAX_QUERY_LENGTH or not text.isprintable():
         return ()
-    unknown = list(islice(_unknown_words(text, query, search), _MAX_WORDS + 1))
-    if len(unknown) > _MAX_WORDS:
+    unknown = list(islice(_find_unknown_words(text, query, search), _MAX_UNKNOWN_WORDS + 1))
+    if len(unknown) > _MAX_UNKNOWN_WORDS:
         return ()
     corrections: dict[str, list[str]] = {}
     for word in unknown:
         terms = similar(fold(word), _MAX_CANDIDATES)
-        if spellings := list(dict.fromkeys(_spellings(word, terms, query, search, read))):
+        if spellings := list(dict.fromkeys(_find_spellings(word, terms, query, search, read))):
             corrections[word] = spellings
     if not corrections:
         return ()
     choices = (dict(zip(corrections, choice, strict=True)) for choice in product(*corrections.values()))
     # Each phrase is searched for in many texts, which takes long.
     has_phrases = bool(query.phrases or query.scored_phrases)
-    choices_to_try = islice(choices, MAX_QUERIES if has_phrases else 2 * MAX_QUERIES)
-    corrected = (_correct(text, spellings) for spellings in choices_to_try)
-    useful = (other for other in corrected if search(parse(other, query.filters, query.path, fields), 1))
-    return tuple(islice(useful, 1 if has_phrases else MAX_QUERIES))
+    choices_to_try = islice(choices, MAX_SUGGESTIONS if has_phrases else 2 * MAX_SUGGESTIONS)
+    corrected_texts = (_correct_spelling(text, spellings) for spellings in choices_to_try)
+    useful_texts = (
+        corrected_text
+        for corrected_text in corrected_texts
+        if search(parse_query(corrected_text, query.filters, query.path, fields), 1)
+    )
+    return tuple(islice(useful_texts, 1 if has_phrases else MAX_SUGGESTIONS))
 
 
-def _unknown_words(text: str, query: Query, search: Search) -> Iterator[str]:
+def _find_unknown_words(text: str, query: Query, search: Search) -> Iterator[str]:
     """Yield the words of the query that no section contains, as they are spelled in the query."""
     for word in dict.fromkeys(WORD.findall(text)):
-        if len(word) < _MIN_WORD or not is_word(fold(word)):
+        if len(word) < _MIN_WORD_LENGTH or not is_word(fold(word)):
             continue
         terms = expand(word)
         if len(terms) == 1 and terms[0] in query.terms and not search(Query({terms[0]: 1}), 1):
             yield word
 
 
-def _spellings(
+def _find_spellings(
     word: str, terms: Iterable[str], query: Query, search: Search, read: Callable[[SectionRecord], str]
 ) -> Iterator[str]:
     """Yield each term as the best matching sections spell it.
 
-    Of several spellings the one nearest to the word is used, and of equally near ones the most common.
+    The spelling nearest to the word is used; among equally near spellings, the most common.
     """
     for term in terms:
         matcher = Matcher([term])
         counts: Counter[str] = Counter()
-        one_term = Query({term: 1}, query.excluded, (), query.filters, query.path)
-        for record in search(one_term, _MAX_SECTIONS_READ):
+        term_query = Query({term: 1}, query.excluded, (), query.filters, query.path)
+        for record in search(term_query, _MAX_SECTIONS_READ):
             for text in (record.heading, read(record)[:_MAX_CHARACTERS_READ]):
-                tokens = (TOKEN.match(text, start) for start, _ in matcher.matches(text))
-                parts = (part for token in tokens if token for part in _word_parts(token[0]))
+                tokens = (TOKEN.match(text, start) for start, _ in matcher.find_matches(text))
+                parts = (part for token in tokens if token for part in _split_into_word_parts(token[0]))
                 counts.update(part for part in parts if expand(part)[:1] == (term,))
         if spellings := sorted(counts, key=lambda spelling: -counts[spelling]):
-            yield spellings[int(edit_distances(word, spellings).argmin())]
+            yield spellings[int(compute_edit_distances(word, spellings).argmin())]
 
 
-def _correct(text: str, spellings: Mapping[str, str]) -> str:
+def _correct_spelling(text: str, spellings: Mapping[str, str]) -> str:
     return WORD.sub(lambda word: spellings.get(word[0], word[0]), text)
 
 
-def _word_parts(token: str) -> Iterator[str]:
+def _split_into_word_parts(token: str) -> Iterator[str]:
     """Yield the words of a token, and their parts, that consist of letters alone."""
     for word in WORD.findall(normalize(token)):
         yield from (part for part in dict.fromkeys((word, *JOINT.split(word))) if is_word(fold(part)))

@@ -6,8 +6,8 @@
     its folder cannot be written                            ->  the next one: the user's cache, then memory
 
 The engine decides which process writes (`index.port`); a process that may not write serves the existing index
-and reports it as stale. The engine is imported at the first search, because a server that only lists its
-tools needs no more than metadata.
+and reports it as stale. The engine is imported at the first search, because a server needs only
+metadata to list its tools.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from index.storage.location import SCHEMA, IndexLocation, candidate_folders, index_name
+from index.storage.location import SCHEMA_VERSION, IndexLocation, find_candidate_folders, make_index_name
 from index.storage.locking import IndexBusy
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata_file import MetadataPublisher
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 _ATTEMPTS = 20
 """Attempts to update an index while other processes change the branch or the index."""
 
-_MAX_RETRIED = 16
-"""Unreadable documents that each search tries to read again."""
+_MAX_RETRIED_DOCUMENTS = 16
+"""The largest number of unreadable documents that a search tries to read again."""
 
 
 class FollowResult(NamedTuple):
@@ -58,7 +58,7 @@ class LiveIndex:
     def __init__(self, workspace: Workspace, folder: Path | None = None) -> None:
         """Open nothing yet. `folder` is a private folder to use instead of the repository's own."""
         self._workspace = workspace
-        self._candidate_folders = lambda name: [folder] if folder else self._folders(name)
+        self._candidate_folders = lambda name: [folder] if folder else self._list_folders(name)
         self._index_location = self.new_location()
         self._engine: WhooshEngine | None = None
         self._opening = threading.Lock()
@@ -122,11 +122,11 @@ class LiveIndex:
 
     def rebuild(self, progress: Progress | None = None) -> State:
         """Rebuild the index next to the old one, and swap them. Raises IndexBusy, IndexUnwritable."""
-        return self._publish(self.engine.rebuild(self._source(self._workspace.snapshot()), progress))
+        return self._publish(self.engine.rebuild(self._make_source(self._workspace.snapshot()), progress))
 
     def replace(self, damaged: State, progress: Progress | None = None) -> State:
-        """Rebuild a damaged index, unless that has been done since its state was read."""
-        source = self._source(self._workspace.snapshot())
+        """Rebuild a damaged index, unless another call has rebuilt it since its state was read."""
+        source = self._make_source(self._workspace.snapshot())
         return self._publish(self.engine.rebuild(source, progress, unless=lambda state: state != damaged))
 
     def sweep(self) -> int:
@@ -152,7 +152,7 @@ class LiveIndex:
 
     def new_location(self) -> IndexLocation:
         """Return a new IndexLocation for the same folders, for data stored next to the index."""
-        return IndexLocation(self._name, self._candidate_folders)
+        return IndexLocation(self._index_name, self._candidate_folders)
 
     def close(self) -> None:
         """Close the index's files; the next use opens them again."""
@@ -168,12 +168,12 @@ class LiveIndex:
     def warm(self) -> None:
         """Import the search modules and open the existing index, without building or following it."""
         import index.snippets  # noqa: F401
-        from index.query import parse
+        from index.query import parse_query
         from index.storage.keys import load_user_key
 
         load_user_key()
         if self.engine.serving() is not None:
-            self.engine.search(parse("anything"))
+            self.engine.search(parse_query("anything"))
 
     def _is_fresh(self, state: State) -> bool:
         """Return True if a state is at the tip and all its unreadable documents are still unreadable."""
@@ -181,7 +181,7 @@ class LiveIndex:
 
     def is_readable_again(self, state: State) -> bool:
         """Return True if a document that Git could not read can be read now."""
-        for blob in islice(state.unreadable.values(), _MAX_RETRIED):
+        for blob in islice(state.unreadable.values(), _MAX_RETRIED_DOCUMENTS):
             with suppress(DamagedRepository):
                 self._workspace.git.blob(blob)
                 return True
@@ -229,9 +229,11 @@ class LiveIndex:
         return self.engine.apply(state.commit, target.commit, changed, difference.deletes)
 
     def _build(self, known_state: State | None, target: Snapshot, progress: Progress | None) -> State:
-        return self.engine.rebuild(self._source(target), progress, unless=lambda state: state != known_state)
+        return self.engine.rebuild(
+            self._make_source(target), progress, unless=lambda state: state != known_state
+        )
 
-    def _source(self, target: Snapshot) -> GitSource:
+    def _make_source(self, target: Snapshot) -> GitSource:
         from index.source import GitSource
 
         return GitSource(target)
@@ -241,9 +243,9 @@ class LiveIndex:
         self._publisher.publish(state)
         return state
 
-    def _name(self) -> str:
+    def _index_name(self) -> str:
         branch = self._workspace.branch or f"detached {self._workspace.git.git_dir}"
-        return index_name(SCHEMA, branch)
+        return make_index_name(SCHEMA_VERSION, branch)
 
-    def _folders(self, name: str) -> Iterator[Path]:
-        return candidate_folders(self._workspace.git.common_dir, name)
+    def _list_folders(self, name: str) -> Iterator[Path]:
+        return find_candidate_folders(self._workspace.git.common_dir, name)

@@ -15,19 +15,19 @@ from index.analysis.expansion import expand_token
 from index.analysis.words import make_separator_table
 
 Match = tuple[int, frozenset[str]]
-"""The character at which a token begins, and its terms that were searched for."""
+"""The character at which a token begins, and those of its terms that the matcher searches for."""
 
-# A word contains its stem, possibly without the last letter if that is one of these and the stem has more
+# A word contains its stem, possibly without the last letter if it is one of these and the stem has more
 # than two letters ("retried", "using", "accessibility", "skies"). Only words such as "dying", "lying" and
 # "tying" are stemmed differently, and snippets do not need these.
-_REWRITTEN = "iely"
+_CHANGED_ENDINGS = "iely"
 
-_SPACED = make_separator_table()
+_SEPARATOR_TABLE = make_separator_table()
 
 _FOREIGN = re.compile(rb"[\x80-\xff][^ ]*+")
 
-_MAX_WORD = 100
-"""A word of more bytes is a line in a script without spaces, or data. Its tokens are matched one by one."""
+_MAX_WORD_BYTES = 100
+"""The largest size of a word. Longer words are lines without spaces, or data: their tokens are matched."""
 
 
 class Searchable:
@@ -40,13 +40,13 @@ class Searchable:
     __slots__ = ("lowered", "source")
 
     def __init__(self, text: str) -> None:
-        data = _encoded(text)
+        data = _encode(text)
         self.source: str | bytes = text if len(data) == len(text) else data
-        self.lowered = data.translate(_SPACED).lower() + b" "
+        self.lowered = data.translate(_SEPARATOR_TABLE).lower() + b" "
 
-    def word(self, start: int) -> str:
+    def word_at(self, start: int) -> str:
         """Return the source from an offset to the next space."""
-        return _text(self.source[start : self.lowered.index(b" ", start)])
+        return _decode(self.source[start : self.lowered.index(b" ", start)])
 
 
 class Matcher:
@@ -54,39 +54,39 @@ class Matcher:
 
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = frozenset(terms)
-        self._needles = {_encoded(_search_bytes(term)) for term in self._terms}
+        self._needles = {_encode(_search_prefix(term)) for term in self._terms}
         self._words: dict[str | bytes, frozenset[str]] = {}
 
-    def matches(self, text: str) -> list[Match]:
+    def find_matches(self, text: str) -> list[Match]:
         """Find every token of a text that gives some of the terms, in order."""
         searchable = Searchable(text)
         matched_words, long_words = self._find_words(searchable)
         starts = sorted(long_words.union(matched_words))
         matches: list[Match] = []
-        for offset, start in zip(_character_offsets(searchable.source, starts), starts, strict=True):
-            matches += self._tokens(offset, searchable.word(start))
+        for offset, start in zip(_count_characters_before(searchable.source, starts), starts, strict=True):
+            matches += self._find_tokens(offset, searchable.word_at(start))
         return matches
 
-    def words(self, text: Searchable) -> tuple[Sequence[int], Sequence[frozenset[str]]]:
+    def find_words(self, text: Searchable) -> tuple[Sequence[int], Sequence[frozenset[str]]]:
         """Find the words that contain terms: the offset of each, ascending, and its terms.
 
         Each token of a long word counts by itself.
         """
         matched_words, long_words = self._find_words(text)
         starts = sorted(long_words.union(matched_words) if long_words else matched_words)
-        offsets = _character_offsets(text.source, starts)
+        offsets = _count_characters_before(text.source, starts)
         if not long_words:
             return offsets, [*map(matched_words.__getitem__, starts)]
         matches: list[Match] = []
         for offset, start in zip(offsets, starts, strict=True):
             matches += (
-                self._tokens(offset, text.word(start))
+                self._find_tokens(offset, text.word_at(start))
                 if start in long_words
                 else [(offset, matched_words[start])]
             )
         return [offset for offset, _ in matches], [terms for _, terms in matches]
 
-    def _tokens(self, offset: int, word: str) -> Iterator[Match]:
+    def _find_tokens(self, offset: int, word: str) -> Iterator[Match]:
         """Find the tokens with terms in a word at an offset."""
         for token in TOKEN.finditer(word):
             if terms := self._terms.intersection(expand(token[0])):
@@ -104,35 +104,35 @@ class Matcher:
             index = find(needle)
             while index >= 0:
                 start, end = before(b" ", 0, index) + 1, after(b" ", index)
-                if end - start > _MAX_WORD:
+                if end - start > _MAX_WORD_BYTES:
                     long_words.add(start)
                 else:
                     word = source[start:end]
                     word_terms = words.get(word)
                     if word_terms is None:
-                        word_terms = words[word] = self._terms & _terms_in(word)
+                        word_terms = words[word] = self._terms & _find_terms(word)
                     if word_terms:
                         matched_words[start] = word_terms
                 index = find(needle, end)
         if isinstance(source, bytes):
             for foreign_word in _FOREIGN.finditer(lowered):
                 start, end = before(b" ", 0, foreign_word.start()) + 1, foreign_word.end()
-                if end - start > _MAX_WORD:
+                if end - start > _MAX_WORD_BYTES:
                     long_words.add(start)
-                elif word_terms := self._terms & _terms_in(source[start:end]):
+                elif word_terms := self._terms & _find_terms(source[start:end]):
                     matched_words[start] = word_terms
         return matched_words, long_words
 
 
-def _search_bytes(term: str) -> str:
+def _search_prefix(term: str) -> str:
     """Return the characters that every ASCII word of a term contains."""
-    return term[:-1] if len(term) > 2 and term[-1] in _REWRITTEN else term
+    return term[:-1] if len(term) > 2 and term[-1] in _CHANGED_ENDINGS else term
 
 
 # Each word of Cyrillic text is checked: a hit of 3,000 words takes 6 ms without the cache, 2 with it.
 @lru_cache(maxsize=1 << 14)
-def _terms_in(word: str | bytes) -> frozenset[str]:
-    text = _text(word)
+def _find_terms(word: str | bytes) -> frozenset[str]:
+    text = _decode(word)
     if not text.isascii():
         return frozenset(term for token in TOKEN.findall(text) for term in expand(token))
     if text.isalnum():
@@ -140,17 +140,17 @@ def _terms_in(word: str | bytes) -> frozenset[str]:
     return frozenset(term for token in TOKEN.findall(text) for term in expand_token(token))
 
 
-def _character_offsets(source: str | bytes, starts: Sequence[int]) -> Sequence[int]:
+def _count_characters_before(source: str | bytes, starts: Sequence[int]) -> Sequence[int]:
     """Return the number of characters before each of some ascending offsets of a source."""
     if isinstance(source, str):
         return starts
     parts = (source[start:end] for start, end in pairwise((0, *starts)))
-    return [*accumulate(len(_text(part)) for part in parts)]
+    return [*accumulate(len(_decode(part)) for part in parts)]
 
 
-def _text(source: str | bytes) -> str:
+def _decode(source: str | bytes) -> str:
     return source if isinstance(source, str) else source.decode("utf-8", "surrogatepass")
 
 
-def _encoded(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")

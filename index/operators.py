@@ -1,12 +1,12 @@
 """The operators of the query syntax: a lexer and a parser to a `Condition`.
 
-    auth*   retry~1   retry~2                    words that begin so, or that are similar
+    auth*   retry~1   retry~2                    words with this prefix, and similar words
     title:x  heading:x  path:docs  tag:x  KEY:x  conditions on a field; a value can be quoted, or end with *
     KEY:2026-01-31  KEY:>2026-01  KEY:[A TO B]   conditions on a date of the front matter
     a AND b   a OR b   NOT a   ( )               the conditions and words that a section must satisfy
 
 Words side by side are joined by OR, conditions by AND. NOT binds most tightly, then words side by side, then
-AND, then OR. `_settle_operators` decides which capitals are operators.
+AND, then OR. `_resolve_operators` decides which capitals are operators.
 
 A part that is not correct is searched for as words, and a note reports it. Text that only looks like a field
 (`12:30`, `std::vector`, `localhost:8080`) is words without a note.
@@ -22,7 +22,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from index.analysis import STOP_WORDS, TOKEN, expand
-from index.analysis.expansion import MAX_TOKEN, is_name
+from index.analysis.expansion import MAX_TOKEN_LENGTH, is_name
 from index.analysis.words import WORD, fold
 from index.conditions import (
     AllOf,
@@ -39,7 +39,7 @@ from index.conditions import (
     WordField,
 )
 from index.phrases import split_words
-from index.port import MAX_PATH, QueryTooBroad
+from index.port import MAX_PATH_LENGTH, QueryTooBroad
 
 WORD_FIELDS: tuple[WordField, ...] = ("title", "heading")
 PATH = "path"
@@ -78,17 +78,17 @@ class Operators:
     """The operators of a query, and the text that remains of it.
 
     `text` is still to be parsed as words. If `is_boolean`, the words, phrases and exclusions are also in the
-    condition. `selects` is True if the condition can select sections alone, because it requires something;
-    they are then ranked by the words of `ranking`. `expansions` are words that rank. `notes` report incorrect
-    operators.
+    condition. `can_select` is True if the condition selects sections without words, because not all of it is
+    negative; the words of `ranking_text` then rank them. `expansions` are words that rank. `notes` report
+    incorrect operators.
     """
 
     text: str
     condition: Condition | None = None
     expansions: tuple[HasPrefix | HasSimilarWord, ...] = ()
     is_boolean: bool = False
-    selects: bool = False
-    ranking: str = ""
+    can_select: bool = False
+    ranking_text: str = ""
     notes: tuple[str, ...] = ()
 
 
@@ -97,30 +97,30 @@ def parse_operators(text: str, fields: Fields = NO_FIELDS) -> Operators | None:
     if not _TRIGGER.search(text):
         return None
     lexer = _Lexer(text, fields)
-    parts = _settle_operators(list(lexer.parts()))
+    parts = _resolve_operators(list(lexer.parts()))
     if any(part.kind in _OPERATORS for part in parts):
         try:
             parser = _Parser(parts)
             condition = parser.parse()
-        except _NotAnExpression as error:
+        except _InvalidExpression as error:
             lexer.notes.append(f"AND, OR and NOT were searched as words: {error}")
         else:
-            _check_number(parts, text)
-            ranking = " ".join(part.scored for part in parser.positive)
-            expansions = _distinct_expansions(parser.positive)
+            _check_part_count(parts, text)
+            ranking = " ".join(part.ranking_text for part in parser.positive_parts)
+            expansions = _distinct_expansions(parser.positive_parts)
             notes = _limit_notes(lexer.notes)
             return Operators(ranking, condition, expansions, True, True, ranking, notes)
     parts = [part for part in parts if part.kind in (_Kind.CONDITION, _Kind.EXPANSION)]
     if not (parts or lexer.notes):
         return None
-    _check_number(parts, text)
+    _check_part_count(parts, text)
     conditions = [part for part in parts if part.kind is _Kind.CONDITION]
     return Operators(
         _replace_parts(text, parts),
-        _join(AllOf, [part.condition for part in conditions]),
+        _join_conditions(AllOf, [part.condition for part in conditions]),
         _distinct_expansions(parts),
-        selects=not all(part.is_negative for part in conditions),
-        ranking=" ".join(part.scored for part in conditions),
+        can_select=not all(part.is_negative for part in conditions),
+        ranking_text=" ".join(part.ranking_text for part in conditions),
         notes=_limit_notes(lexer.notes),
     )
 
@@ -128,8 +128,8 @@ def parse_operators(text: str, fields: Fields = NO_FIELDS) -> Operators | None:
 # The text has an operator only if this matches.
 _TRIGGER = re.compile(r"(?<!\S)\(*(?:AND|OR|NOT)(?![^\s(])|[^\s*]\*(?![^\s)])|[^\s~]~\d|\w:(?!:|//)")
 
-_STRAIGHT = '"\u201c\u201d\u201e\u201f'
-_QUOTES = f"{_STRAIGHT}\u00ab\u00bb"
+_STRAIGHT_QUOTES = '"\u201c\u201d\u201e\u201f'
+_QUOTES = f"{_STRAIGHT_QUOTES}\u00ab\u00bb"
 # As in `index.query`, a quote right after a letter or digit opens no phrase.
 _RUN = rf"[^\s(){_QUOTES}]*+ (?: (?<=[A-Za-z0-9_]) [{_QUOTES}] [^\s(){_QUOTES}]*+ )*"
 _BALANCED_RUN = rf"{_RUN} (?: \( [^\s()]*+ \) {_RUN} )*"
@@ -139,12 +139,12 @@ _PART = re.compile(
   | (?P<operator> (?<![^\s(]) (?:AND|OR|NOT) (?!\S) | (?<!\S) (?:AND|OR|NOT) (?=\() )
   | (?P<dash> (?<![^\s(]) - )?
     (?: (?P<name> [A-Za-z][\w.-]*+ ) :
-        (?: [{_STRAIGHT}] (?P<quoted> [^{_STRAIGHT}]*+ ) [{_STRAIGHT}]
+        (?: [{_STRAIGHT_QUOTES}] (?P<quoted> [^{_STRAIGHT_QUOTES}]*+ ) [{_STRAIGHT_QUOTES}]
           | \u00ab (?P<pointed> [^\u00ab\u00bb]*+ ) \u00bb
           | (?P<range> \[ [^\]\n]{{0,80}} \] (?! [^\s)] ) )
           | (?P<value> (?! :|// ) [^\s(){_QUOTES}] {_BALANCED_RUN} )
           | (?= [\s){_QUOTES}] | $ ) )
-      | (?<![A-Za-z0-9_]) [{_STRAIGHT}] (?P<phrase> [^{_STRAIGHT}]*+ ) [{_STRAIGHT}]
+      | (?<![A-Za-z0-9_]) [{_STRAIGHT_QUOTES}] (?P<phrase> [^{_STRAIGHT_QUOTES}]*+ ) [{_STRAIGHT_QUOTES}]
       | \u00ab (?P<pointed_phrase> [^\u00ab\u00bb]*+ ) \u00bb )
   | (?P<word> [^\s()] {_BALANCED_RUN} )
     """,
@@ -152,8 +152,8 @@ _PART = re.compile(
 )
 _SIMILAR = re.compile(r"([^~]+)~(\d+)")
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
-_COMPARED = re.compile(r"(>=|<=|>|<)(.*)", re.DOTALL)
-_BETWEEN = re.compile(r"\[\s*(\S+)\s+TO\s+(\S+)\s*\]")
+_COMPARISON = re.compile(r"(>=|<=|>|<)(.*)", re.DOTALL)
+_RANGE = re.compile(r"\[\s*(\S+)\s+TO\s+(\S+)\s*\]")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 # A name and a value that were probably meant as a field.
 _LIKELY_NAME = re.compile(r"[a-z][a-z_-]{1,63}")
@@ -172,18 +172,18 @@ class _Kind(Enum):
 
 
 _OPERATORS = _Kind.AND, _Kind.OR, _Kind.NOT
-_NAMES = {"AND": _Kind.AND, "OR": _Kind.OR, "NOT": _Kind.NOT}
+_KIND_BY_NAME = {"AND": _Kind.AND, "OR": _Kind.OR, "NOT": _Kind.NOT}
 
 
 class _Part(NamedTuple):
-    """A part of a query. `scored` are the words by which it ranks; a condition is None for stop words."""
+    """A part of a query. `ranking_text` has the words that rank. The condition of stop words is None."""
 
     kind: _Kind
     start: int
     end: int
-    written: str
+    query_text: str
     condition: Condition | None = None
-    scored: str = ""
+    ranking_text: str = ""
     expansion: HasPrefix | HasSimilarWord | None = None
     is_negative: bool = False
 
@@ -196,19 +196,19 @@ class _Lexer:
     _known_keys: Collection[str] | None = None
 
     def parts(self) -> Iterator[_Part]:
-        for found in _PART.finditer(self.text):
-            start, end = found.span()
-            written = found[0]
-            if bracket := found["bracket"]:
-                yield _Part(_Kind.OPEN if bracket == "(" else _Kind.CLOSE, start, end, written)
-            elif operator := found["operator"]:
-                yield _Part(_NAMES[operator], start, end, written)
-            elif found["name"]:
-                yield self._field(found)
-            elif (phrase := _first(found["phrase"], found["pointed_phrase"])) is not None:
-                yield _phrase(found, phrase)
+        for match in _PART.finditer(self.text):
+            start, end = match.span()
+            query_text = match[0]
+            if bracket := match["bracket"]:
+                yield _Part(_Kind.OPEN if bracket == "(" else _Kind.CLOSE, start, end, query_text)
+            elif operator := match["operator"]:
+                yield _Part(_KIND_BY_NAME[operator], start, end, query_text)
+            elif match["name"]:
+                yield self._parse_field(match)
+            elif (phrase := _first_present(match["phrase"], match["pointed_phrase"])) is not None:
+                yield _make_phrase(match, phrase)
             else:
-                yield self._word(found)
+                yield self._parse_word(match)
 
     @property
     def _keys(self) -> Collection[str]:
@@ -216,153 +216,163 @@ class _Lexer:
             self._known_keys = self.fields.keys()
         return self._known_keys
 
-    def _note(self, written: str, reason: str) -> None:
-        self.notes.append(f"'{_shorten(written)}' was searched as words: {reason}")
+    def _note(self, query_text: str, reason: str) -> None:
+        self.notes.append(f"'{_shorten(query_text)}' was searched as words: {reason}")
 
-    def _field(self, found: re.Match[str]) -> _Part:
+    def _parse_field(self, match: re.Match[str]) -> _Part:
         """Return the condition on a field, or words if it is not one."""
-        name, quoted = found["name"], _first(found["quoted"], found["pointed"])
-        value = (found["range"] or found["value"] or "").rstrip(",;") if quoted is None else quoted
+        name, quoted = match["name"], _first_present(match["quoted"], match["pointed"])
+        value = (match["range"] or match["value"] or "").rstrip(",;") if quoted is None else quoted
         condition: Condition | None
-        scored = ""
+        ranking_text = ""
         if name in WORD_FIELDS:
-            condition, scored = self._word_field(name, value, found[0], is_quoted=quoted is not None)
+            condition, ranking_text = self._parse_word_field(
+                name, value, match[0], is_quoted=quoted is not None
+            )
         elif name == PATH:
-            condition = self._path(value, found[0])
+            condition = self._parse_path(value, match[0])
         else:
-            condition = self._key_field(name, value, found[0], is_quoted=quoted is not None)
+            condition = self._parse_key_field(name, value, match[0], is_quoted=quoted is not None)
         if condition is None:
-            return _words(found, found[0])
-        if found["dash"]:
-            return _make_part(found, _Kind.CONDITION, Negation(condition), is_negative=True)
-        return _make_part(found, _Kind.CONDITION, condition, scored)
+            return _make_words(match, match[0])
+        if match["dash"]:
+            return _make_part(match, _Kind.CONDITION, Negation(condition), is_negative=True)
+        return _make_part(match, _Kind.CONDITION, condition, ranking_text)
 
-    def _word_field(
-        self, name: WordField, value: str, written: str, *, is_quoted: bool
+    def _parse_word_field(
+        self, name: WordField, value: str, query_text: str, *, is_quoted: bool
     ) -> tuple[Condition | None, str]:
-        """Return the condition on the words of a field, and the words by which it ranks."""
+        """Return the condition on the words of a field, and the words that rank sections."""
         if not is_quoted:
             count = len(self.notes)
-            if expansion := self._expansion(name, value, written):
-                return expansion, _literal(expansion)
+            if expansion := self._parse_expansion(name, value, query_text):
+                return expansion, _literal_word(expansion)
             if len(self.notes) > count:
                 return None, ""
         tokens = TOKEN.findall(value)
-        condition = _join(AllOf, [_word_condition(token, name, stop_words=True) for token in tokens])
+        condition = _join_conditions(
+            AllOf, [_make_word_condition(token, name, stop_words=True) for token in tokens]
+        )
         if condition is None:
-            self._note(written, f"the field has no value (such as {name}:retry)")
+            self._note(query_text, f"the field has no value (such as {name}:retry)")
         return condition, value
 
-    def _path(self, value: str, written: str) -> Condition | None:
+    def _parse_path(self, value: str, query_text: str) -> Condition | None:
         if not value:
-            self._note(written, f"the field has no value (such as {PATH}:guides)")
+            self._note(query_text, f"the field has no value (such as {PATH}:guides)")
             return None
-        if len(value) > MAX_PATH:
+        if len(value) > MAX_PATH_LENGTH:
             raise QueryTooBroad(
-                f"'{_shorten(written)}' has {len(value):,} characters (limit {MAX_PATH:,})",
+                f"'{_shorten(query_text)}' has {len(value):,} characters (limit {MAX_PATH_LENGTH:,})",
                 fix="Filter by a folder, such as path:guides.",
-                limit=MAX_PATH,
-                part=_shorten(written),
+                limit=MAX_PATH_LENGTH,
+                part=_shorten(query_text),
             )
-        return IsUnder(value, written)
+        return IsUnder(value, query_text)
 
-    def _key_field(self, name: str, value: str, written: str, *, is_quoted: bool) -> Condition | None:
+    def _parse_key_field(
+        self, name: str, value: str, query_text: str, *, is_quoted: bool
+    ) -> Condition | None:
         """Return the condition on a taxonomy key or on a date; None for another name or without a value."""
         key = "tags" if name == TAG and TAG not in self._keys else name
         is_key = name == TAG or name in self._keys
         if not value:
             if is_key:
-                self._note(written, f"the field has no value (such as {name}:VALUE)")
+                self._note(query_text, f"the field has no value (such as {name}:VALUE)")
             return None
-        is_range = not is_quoted and (value.startswith("[") or _COMPARED.fullmatch(value) is not None)
+        is_range = not is_quoted and (value.startswith("[") or _COMPARISON.fullmatch(value) is not None)
         if is_range or _DATE.fullmatch(value) or not is_key:
             has_dates = _KEY.fullmatch(key) is not None and self.fields.has_dates(key)
         else:
             has_dates = False
         if not (is_key or has_dates):
-            self._note_unknown(name, value, written, is_quoted=is_quoted)
+            self._note_unknown(name, value, query_text, is_quoted=is_quoted)
             return None
         if is_range or not is_key:
             if has_dates:
-                return self._date(key, value, written)
-            self._note(written, f"no document has a date '{name}'")
+                return self._parse_date(key, value, query_text)
+            self._note(query_text, f"no document has a date '{name}'")
             return None
         if has_dates and (first := _first_day(value)) is not None:
-            return AnyOf((HasValue(key, value, written), HasDate(key, first, _last_day(value), written)))
+            return AnyOf(
+                (HasValue(key, value, query_text), HasDate(key, first, _last_day(value), query_text))
+            )
         is_prefix = not is_quoted and value.endswith("*")
-        return HasValue(key, value.removesuffix("*") if is_prefix else value, written, is_prefix)
+        return HasValue(key, value.removesuffix("*") if is_prefix else value, query_text, is_prefix)
 
-    def _note_unknown(self, name: str, value: str, written: str, *, is_quoted: bool) -> None:
+    def _note_unknown(self, name: str, value: str, query_text: str, *, is_quoted: bool) -> None:
         known = [*WORD_FIELDS, PATH, TAG, *(key for key in self._keys if key != "tags")]
         is_likely = _LIKELY_NAME.fullmatch(name) and (is_quoted or _LIKELY_VALUE.fullmatch(value))
         if is_likely or name.lower() in known:
             listed = ", ".join(known[:_MAX_FIELDS_SHOWN]) + (", …" if len(known) > _MAX_FIELDS_SHOWN else "")
-            self._note(written, f"'{_shorten(name)}' is not a field ({listed})")
+            self._note(query_text, f"'{_shorten(name)}' is not a field ({listed})")
 
-    def _date(self, key: str, value: str, written: str) -> Condition | None:
+    def _parse_date(self, key: str, value: str, query_text: str) -> Condition | None:
         """Return the condition on a date; note a value that is not a date or range."""
-        if compared := _COMPARED.fullmatch(value):
-            return self._compared_date(key, compared[1], compared[2], written)
-        if between := _BETWEEN.fullmatch(value):
+        if compared := _COMPARISON.fullmatch(value):
+            return self._parse_compared_date(key, compared[1], compared[2], query_text)
+        if between := _RANGE.fullmatch(value):
             first, last = (None if limit == "*" else limit for limit in between.groups())
         elif value.startswith("["):
-            self._note(written, f"the value is not a range (such as {key}:[2026-01 TO 2026-03])")
+            self._note(query_text, f"the value is not a range (such as {key}:[2026-01 TO 2026-03])")
             return None
         else:
             first = last = value
         if not all(limit is None or _first_day(limit) for limit in (first, last)):
-            self._note_invalid_date(written)
+            self._note_invalid_date(query_text)
             return None
         first_day, last_day = first and _first_day(first), last and _last_day(last)
         if first_day and last_day and first_day > last_day:
-            self._note(written, "the range ends before it begins")
+            self._note(query_text, "the range ends before it begins")
             return None
-        return HasDate(key, first_day, last_day, written)
+        return HasDate(key, first_day, last_day, query_text)
 
-    def _compared_date(self, key: str, sign: str, limit: str, written: str) -> Condition | None:
+    def _parse_compared_date(self, key: str, sign: str, limit: str, query_text: str) -> Condition | None:
         first, last = _first_day(limit), _last_day(limit)
         if first is None or last is None:
-            self._note_invalid_date(written)
+            self._note_invalid_date(query_text)
             return None
         match sign:
             case ">=":
-                return HasDate(key, first, None, written)
+                return HasDate(key, first, None, query_text)
             case "<=":
-                return HasDate(key, None, last, written)
+                return HasDate(key, None, last, query_text)
             case ">":
-                condition = HasDate(key, last, None, written)
+                condition = HasDate(key, last, None, query_text)
             case _:
-                condition = HasDate(key, None, first, written)
-        return AllOf((condition, Negation(HasDate(key, first, last, written))))
+                condition = HasDate(key, None, first, query_text)
+        return AllOf((condition, Negation(HasDate(key, first, last, query_text))))
 
-    def _note_invalid_date(self, written: str) -> None:
-        self._note(written, "the date is invalid (YYYY-MM-DD, YYYY-MM or YYYY)")
+    def _note_invalid_date(self, query_text: str) -> None:
+        self._note(query_text, "the date is invalid (YYYY-MM-DD, YYYY-MM or YYYY)")
 
-    def _expansion(self, field: WordField, text: str, written: str) -> HasPrefix | HasSimilarWord | None:
+    def _parse_expansion(
+        self, field: WordField, text: str, query_text: str
+    ) -> HasPrefix | HasSimilarWord | None:
         """Return the words that a prefix or a similar word matches; None if the text is neither."""
         if text.endswith("*") and _is_prefix(prefix := text[:-1].lstrip("/")):
-            return HasPrefix(field, fold(prefix)[:MAX_TOKEN], written)
+            return HasPrefix(field, fold(prefix)[:MAX_TOKEN_LENGTH], query_text)
         similar = _SIMILAR.fullmatch(text) if "~" in text else None
         if similar is None or similar[1].isupper():  # such as HEAD~1 in Git
             return None
         if not _has_similar_words(similar[1]):
-            self._note(written, "~ needs a word of at most 32 letters")
+            self._note(query_text, "~ needs a word of at most 32 letters")
             return None
         if not 1 <= int(similar[2][:3]) <= MAX_EDITS:
-            self._note(written, f"the number after ~ is not 1 or 2 ({similar[2][:3]})")
+            self._note(query_text, f"the number after ~ is not 1 or 2 ({similar[2][:3]})")
             return None
-        return HasSimilarWord(field, fold(similar[1]), int(similar[2][:3]), written)
+        return HasSimilarWord(field, fold(similar[1]), int(similar[2][:3]), query_text)
 
-    def _word(self, found: re.Match[str]) -> _Part:
-        word = found[0]
-        if is_excluded := self._is_excluded(found.start(), word):
+    def _parse_word(self, match: re.Match[str]) -> _Part:
+        word = match[0]
+        if is_excluded := self._is_excluded(match.start(), word):
             word = word[1:]
-        expansion = self._expansion("text", word, word)
+        expansion = self._parse_expansion("text", word, word)
         if expansion is None:
-            return _words(found, word, is_negative=is_excluded)
+            return _make_words(match, word, is_negative=is_excluded)
         if is_excluded:
-            return _make_part(found, _Kind.CONDITION, Negation(expansion), is_negative=True)
-        return _make_part(found, _Kind.EXPANSION, expansion, _literal(expansion), expansion)
+            return _make_part(match, _Kind.CONDITION, Negation(expansion), is_negative=True)
+        return _make_part(match, _Kind.EXPANSION, expansion, _literal_word(expansion), expansion)
 
     def _is_excluded(self, start: int, word: str) -> bool:
         """Return True if a dash excludes the word, as `index.query` defines: no number and no short flag."""
@@ -374,13 +384,13 @@ class _Lexer:
         return len(tokens) == 1 and (len(tokens[0]) > 2 or not tokens[0].isascii())
 
 
-_JOINED = re.compile(r"[\d_.'\u2019+#-]")
+_JOINING_CHARACTER = re.compile(r"[\d_.'\u2019+#-]")
 
 
 def _is_prefix(text: str) -> bool:
     """Return True if the text is the beginning of a word or name; of scripts without spaces one character.
 
-    These are indexed by pairs of characters, so that a longer text finds its continuations without a star.
+    Such scripts are indexed by pairs of characters, so that a longer text finds its continuations anyway.
     """
     return (len(text) == 1 or is_name(text)) and TOKEN.fullmatch(text.rstrip("./:@'-")) is not None
 
@@ -389,47 +399,49 @@ def _has_similar_words(text: str) -> bool:
     return (
         len(text) <= _MAX_SIMILAR_LENGTH
         and WORD.fullmatch(text) is not None
-        and _JOINED.search(text) is None
+        and _JOINING_CHARACTER.search(text) is None
         and is_name(text)
     )
 
 
-def _literal(expansion: HasPrefix | HasSimilarWord) -> str:
+def _literal_word(expansion: HasPrefix | HasSimilarWord) -> str:
     """Return the word itself, so that sections with exactly this word rank first."""
     return expansion.prefix if isinstance(expansion, HasPrefix) else expansion.word
 
 
 def _make_part(
-    found: re.Match[str],
+    match: re.Match[str],
     kind: _Kind,
     condition: Condition | None,
-    scored: str = "",
+    ranking_text: str = "",
     expansion: HasPrefix | HasSimilarWord | None = None,
     *,
     is_negative: bool = False,
 ) -> _Part:
-    return _Part(kind, found.start(), found.end(), found[0], condition, scored, expansion, is_negative)
+    return _Part(kind, match.start(), match.end(), match[0], condition, ranking_text, expansion, is_negative)
 
 
-def _words(found: re.Match[str], text: str, *, is_negative: bool = False) -> _Part:
-    conditions = [_word_condition(token, "text", stop_words=False) for token in TOKEN.findall(text)]
-    return _words_or_phrase(found, _join(AllOf, conditions), text, is_negative=is_negative)
+def _make_words(match: re.Match[str], text: str, *, is_negative: bool = False) -> _Part:
+    conditions = [_make_word_condition(token, "text", stop_words=False) for token in TOKEN.findall(text)]
+    return _make_words_or_phrase(match, _join_conditions(AllOf, conditions), text, is_negative=is_negative)
 
 
-def _phrase(found: re.Match[str], text: str) -> _Part:
+def _make_phrase(match: re.Match[str], text: str) -> _Part:
     words = split_words(text)
-    return _words_or_phrase(found, HasPhrase(words) if words else None, text, is_negative=bool(found["dash"]))
+    return _make_words_or_phrase(
+        match, HasPhrase(words) if words else None, text, is_negative=bool(match["dash"])
+    )
 
 
-def _words_or_phrase(
-    found: re.Match[str], condition: Condition | None, text: str, *, is_negative: bool
+def _make_words_or_phrase(
+    match: re.Match[str], condition: Condition | None, text: str, *, is_negative: bool
 ) -> _Part:
     if is_negative and condition is not None:
-        return _make_part(found, _Kind.WORDS, Negation(condition), is_negative=True)
-    return _make_part(found, _Kind.WORDS, condition, text)
+        return _make_part(match, _Kind.WORDS, Negation(condition), is_negative=True)
+    return _make_part(match, _Kind.WORDS, condition, text)
 
 
-def _word_condition(token: str, name: WordField, *, stop_words: bool) -> Condition | None:
+def _make_word_condition(token: str, name: WordField, *, stop_words: bool) -> Condition | None:
     """Return the condition of a token: its full term, or all parts of a name; None for a stop word."""
     terms = expand(token)
     if not stop_words and STOP_WORDS.issuperset(terms):
@@ -439,9 +451,17 @@ def _word_condition(token: str, name: WordField, *, stop_words: bool) -> Conditi
     return AnyOf((HasWord(name, terms[:1]), HasWord(name, terms[1:])))
 
 
-def _join(kind: type[AllOf] | type[AnyOf], conditions: Iterable[Condition | None]) -> Condition | None:
-    found = tuple(condition for condition in conditions if condition is not None)
-    return kind(found) if len(found) > 1 else found[0] if found else None
+def _join_conditions(
+    node_type: type[AllOf] | type[AnyOf], conditions: Iterable[Condition | None]
+) -> Condition | None:
+    present_conditions = tuple(condition for condition in conditions if condition is not None)
+    return (
+        node_type(present_conditions)
+        if len(present_conditions) > 1
+        else present_conditions[0]
+        if present_conditions
+        else None
+    )
 
 
 _AUXILIARIES = """
@@ -451,7 +471,7 @@ _AUXILIARIES = """
 # NOT right after these words is emphasis: "it is NOT supported", "MUST NOT".
 _EMPHASIZED = frozenset(_AUXILIARIES.split())
 _CONTRACTIONS = "'s", "'re", "'m", "'ll"
-# Such words after NOT are SQL or a status: NOT NULL, NOT FOUND, NOT ALLOWED.
+# With these words NOT is SQL or a status: NOT NULL, NOT FOUND, NOT ALLOWED.
 _STATUS = re.compile(r"[A-Z]{2,}(?:ED|ABLE)|FOUND|NULL|EXISTS|LIKE")
 # In capitals these words are abbreviations too.
 _ABBREVIATIONS = frozenset(("am", "as", "can", "do", "it", "me", "so", "us"))
@@ -460,35 +480,35 @@ _SENTENCE_WORDS = frozenset(
 ) - {"AND", "OR", "NOT"} | {"SELECT", "NULL", "LIKE", "EXISTS"}
 
 
-def _settle_operators(parts: list[_Part]) -> list[_Part]:
+def _resolve_operators(parts: list[_Part]) -> list[_Part]:
     """Return the parts with AND, OR and NOT as words where the capitals are emphasis, SQL or a heading.
 
-    They are operators only if the query has a letter that is not a capital, and no other stop word in
+    They are operators only if the query has a letter that is not a capital, and no further stop word in
     capitals ("IS NOT NULL", "MUST NOT"). NOT is emphasis after an auxiliary ("is NOT"), and part of a name
     before a status ("NOT FOUND"). After the end of a sentence AND and OR begin the next one.
     """
-    others = [part.written for part in parts if part.kind not in _OPERATORS]
-    if len(others) == len(parts):
+    other_texts = [part.query_text for part in parts if part.kind not in _OPERATORS]
+    if len(other_texts) == len(parts):
         return parts
-    has_operators = any(letter.isalpha() and not letter.isupper() for text in others for letter in text)
+    has_operators = any(letter.isalpha() and not letter.isupper() for text in other_texts for letter in text)
     if has_operators:
-        has_operators = _SENTENCE_WORDS.isdisjoint(text.strip(_PUNCTUATION) for text in others)
-    settled: list[_Part] = []
+        has_operators = _SENTENCE_WORDS.isdisjoint(text.strip(_PUNCTUATION) for text in other_texts)
+    resolved_parts: list[_Part] = []
     for index, part in enumerate(parts):
         if part.kind in _OPERATORS and not (has_operators and _is_operator(parts, index)):
-            part = part._replace(kind=_Kind.WORDS, scored=part.written)
-        settled.append(part)
-    return settled
+            part = part._replace(kind=_Kind.WORDS, ranking_text=part.query_text)
+        resolved_parts.append(part)
+    return resolved_parts
 
 
 _PUNCTUATION = ".,;:!?'*_`"
 
 
 def _is_operator(parts: list[_Part], index: int) -> bool:
-    before = parts[index - 1].written.lower() if index else ""
+    before = parts[index - 1].query_text.lower() if index else ""
     if parts[index].kind is not _Kind.NOT:
         return not before.endswith((".", "!", "?"))
-    after = parts[index + 1].written if index + 1 < len(parts) else ""
+    after = parts[index + 1].query_text if index + 1 < len(parts) else ""
     is_emphasis = before in _EMPHASIZED or before.replace("\u2019", "'").endswith(_CONTRACTIONS)
     return not is_emphasis and not _STATUS.fullmatch(after.strip(_PUNCTUATION))
 
@@ -503,27 +523,27 @@ def _replace_parts(text: str, parts: Iterable[_Part]) -> str:
     for part in parts:
         remaining.append(text[end : part.start])
         if part.kind is _Kind.EXPANSION:
-            remaining.append(part.scored)
+            remaining.append(part.ranking_text)
         end = part.end
     return " ".join([*remaining, text[end:]])
 
 
-def _check_number(parts: Iterable[_Part], text: str) -> None:
+def _check_part_count(parts: Iterable[_Part], text: str) -> None:
     """Raise QueryTooBroad if there are too many parts, without words and repetitions."""
     distinct: set[str] = set()
     count = 0
     for part in parts:
         if part.kind in (_Kind.CONDITION, _Kind.EXPANSION):
-            distinct.add(part.written)
+            distinct.add(part.query_text)
         elif part.kind in _OPERATORS or part.kind is _Kind.OPEN:
             count += 1
         if count + len(distinct) > MAX_PARTS:
-            written = _shorten(text[part.start :])
+            excerpt = _shorten(text[part.start :])
             raise QueryTooBroad(
-                f"the query has more than {MAX_PARTS} operators, fields and brackets (from '{written}' on)",
+                f"the query has more than {MAX_PARTS} operators, fields and brackets (from '{excerpt}' on)",
                 fix="Use fewer operators, fields and brackets.",
                 limit=MAX_PARTS,
-                part=written,
+                part=excerpt,
             )
 
 
@@ -540,50 +560,50 @@ def _shorten(text: str) -> str:
     return f"{shown}…" if len(text) > _MAX_SHOWN else shown
 
 
-def _first(*texts: str | None) -> str | None:
+def _first_present(*texts: str | None) -> str | None:
     return next((text for text in texts if text is not None), None)
 
 
 def _first_day(text: str) -> str | None:
     """Return the first day of a date, month or year as YYYY-MM-DD; None if it is invalid."""
-    return _day(text, is_last=False)
+    return _parse_day(text, is_last=False)
 
 
 def _last_day(text: str) -> str | None:
-    return _day(text, is_last=True)
+    return _parse_day(text, is_last=True)
 
 
-def _day(text: str, *, is_last: bool) -> str | None:
-    found = _DATE.fullmatch(text)
-    if found is None or found[1] == "0000":
+def _parse_day(text: str, *, is_last: bool) -> str | None:
+    match = _DATE.fullmatch(text)
+    if match is None or match[1] == "0000":
         return None
-    year, month = int(found[1]), int(found[2] or (12 if is_last else 1))
+    year, month = int(match[1]), int(match[2] or (12 if is_last else 1))
     if not 1 <= month <= 12:
         return None
     days = monthrange(year, month)[1]
-    day = int(found[3] or (days if is_last else 1))
+    day = int(match[3] or (days if is_last else 1))
     return f"{year:04}-{month:02}-{day:02}" if 1 <= day <= days else None
 
 
-class _NotAnExpression(Exception):
+class _InvalidExpression(Exception):
     """The operators and brackets form no expression; the message has the reason."""
 
 
 class _Parser:
-    """A parser by recursive descent. `positive` are the parts that are required and not excluded."""
+    """A parser by recursive descent. `positive_parts` are the parts that are required and not excluded."""
 
     def __init__(self, parts: list[_Part]) -> None:
         self._parts = parts
         self._next = 0
         self._depth = 0
         self._is_negated = False
-        self.positive: list[_Part] = []
+        self.positive_parts: list[_Part] = []
 
     def parse(self) -> Condition:
         self._check_brackets()
-        condition = self._any()
-        if condition is None or not self.positive:
-            raise _NotAnExpression("the query only excludes words")
+        condition = self._parse_any()
+        if condition is None or not self.positive_parts:
+            raise _InvalidExpression("the query only excludes words")
         return condition
 
     def _check_brackets(self) -> None:
@@ -591,70 +611,70 @@ class _Parser:
         for part in self._parts:
             depth += (part.kind is _Kind.OPEN) - (part.kind is _Kind.CLOSE)
             if depth < 0:
-                raise _NotAnExpression("a bracket is closed that is not open")
+                raise _InvalidExpression("a bracket is closed that is not open")
         if depth:
-            raise _NotAnExpression("a bracket is not closed")
+            raise _InvalidExpression("a bracket is not closed")
 
-    def _kind(self) -> _Kind | None:
+    def _next_kind(self) -> _Kind | None:
         return self._parts[self._next].kind if self._next < len(self._parts) else None
 
-    def _any(self) -> Condition | None:
-        conditions = [self._all()]
-        while self._kind() is _Kind.OR:
+    def _parse_any(self) -> Condition | None:
+        conditions = [self._parse_all()]
+        while self._next_kind() is _Kind.OR:
             self._next += 1
-            conditions.append(self._all())
-        return _join(AnyOf, conditions)
+            conditions.append(self._parse_all())
+        return _join_conditions(AnyOf, conditions)
 
-    def _all(self) -> Condition | None:
-        conditions = [self._neighbours()]
-        while self._kind() is _Kind.AND:
+    def _parse_all(self) -> Condition | None:
+        conditions = [self._parse_neighbours()]
+        while self._next_kind() is _Kind.AND:
             self._next += 1
-            conditions.append(self._neighbours())
-        return _join(AllOf, conditions)
+            conditions.append(self._parse_neighbours())
+        return _join_conditions(AllOf, conditions)
 
-    def _neighbours(self) -> Condition | None:
-        """Parse parts side by side: one of the words, and all conditions and exclusions.
+    def _parse_neighbours(self) -> Condition | None:
+        """Parse parts side by side: any of the words is required, and all conditions and exclusions.
 
-        Brackets without words are a condition.
+        Brackets without words count as a condition.
         """
         alternatives: list[Condition | None] = []
         required: list[Condition | None] = []
         first = self._next
-        while self._kind() not in (None, _Kind.AND, _Kind.OR, _Kind.CLOSE):
+        while self._next_kind() not in (None, _Kind.AND, _Kind.OR, _Kind.CLOSE):
             start = self._next
-            condition, is_negative = self._operand()
+            condition, is_negative = self._parse_operand()
             parts = self._parts[start : self._next]
             has_words = any(part.kind in (_Kind.WORDS, _Kind.EXPANSION) for part in parts)
             (alternatives if has_words and not is_negative else required).append(condition)
         if self._next == first:
-            raise _NotAnExpression("AND, OR, NOT or a bracket has nothing next to it")
-        return _join(AllOf, [_join(AnyOf, alternatives), *required])
+            raise _InvalidExpression("AND, OR, NOT or a bracket has nothing next to it")
+        return _join_conditions(AllOf, [_join_conditions(AnyOf, alternatives), *required])
 
-    def _operand(self) -> tuple[Condition | None, bool]:
-        """Parse one part, a pair of brackets, or NOT with one of them; return True if it is an exclusion."""
+    def _parse_operand(self) -> tuple[Condition | None, bool]:
+        """Parse a part or brackets, with or without NOT; return the condition, and True for an exclusion."""
         count = 0
-        while self._kind() is _Kind.NOT:
+        while self._next_kind() is _Kind.NOT:
             self._next += 1
             count += 1
         is_excluded = count % 2 == 1
         was_negated, self._is_negated = self._is_negated, self._is_negated != is_excluded
-        kind = self._kind()
+        kind = self._next_kind()
         is_negative = is_excluded
         if kind is _Kind.OPEN:
-            condition = self._brackets()
+            condition = self._parse_brackets()
         elif kind in (None, _Kind.AND, _Kind.OR, _Kind.CLOSE):
-            raise _NotAnExpression("AND, OR, NOT or a bracket has nothing next to it")
+            raise _InvalidExpression("AND, OR, NOT or a bracket has nothing next to it")
         else:
             part = self._parts[self._next]
             self._next += 1
             condition = part.condition
             is_negative = is_excluded != part.is_negative
             if condition is not None and not (self._is_negated or part.is_negative):
-                self.positive.append(part)
+                self.positive_parts.append(part)
         self._is_negated = was_negated
         return Negation(condition) if is_excluded and condition is not None else condition, is_negative
 
-    def _brackets(self) -> Condition | None:
+    def _parse_brackets(self) -> Condition | None:
         start = self._parts[self._next]
         self._next += 1
         self._depth += 1
@@ -663,9 +683,9 @@ class _Parser:
                 f"the brackets are nested more than {MAX_DEPTH} deep (character {start.start + 1:,})",
                 fix="Use fewer brackets.",
                 limit=MAX_DEPTH,
-                part=start.written,
+                part=start.query_text,
             )
-        condition = self._any()
+        condition = self._parse_any()
         self._next += 1
         self._depth -= 1
         return condition

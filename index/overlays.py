@@ -1,10 +1,10 @@
-"""Overlays: indexes of other commits than the tip, made of the index and an in-memory difference.
+"""Overlays: indexes of commits other than the tip, made of the index and a difference in memory.
 
 The results of an overlay equal those of an index of its commit, to the last digit. An overlay is therefore
 identified by its commit, and stays valid when the branch and the index change. If most of a commit differs,
-or its settings change the pages, all of it is in memory. The most recent overlays are cached, and their pages
-are reused for the next one. `python -m benchmarks.checks.refs` measures the first search of a commit with and
-without this reuse.
+or its settings change the pages, the overlay has all pages in memory. The most recent overlays are cached,
+and their pages are reused for the next one. `python -m benchmarks.checks.refs` measures the first search of a
+commit with and without this reuse.
 
 Documents with equal path, blob, settings and manifests have equal pages, so nothing is analysed twice while
 it is cached.
@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
-from index.building.build import remove_pages, state_of
+from index.building.build import compute_state, remove_pages
 from index.building.builder import build_segments
 from index.page import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import Progress, Query, Results
@@ -39,13 +39,13 @@ if TYPE_CHECKING:
     from index.live import LiveIndex
     from workspace.workspace import Workspace
 
-SMALL = 5_000
-"""Parts with at most this many sections are merged into one, so that few parts remain."""
+MAX_SMALL_SECTIONS = 5_000
+"""The largest number of sections of a small part; small parts are merged into one."""
 
-_SHARE = 8
-"""A large segment is reused only if at least one in so many of its sections is needed."""
+_MAX_SECTIONS_PER_REUSED = 8
+"""The largest ratio of all sections of a large segment to those that are reused."""
 
-GovernedValues = Callable[[str], Values | None]
+ManifestValues = Callable[[str], Values | None]
 """Returns the values that the manifests give a document; None if they are unknown."""
 
 
@@ -53,7 +53,7 @@ class CachedParts(NamedTuple):
     """Parts whose pages can be reused, with the manifest values at the time they were read."""
 
     parts: Sequence[SegmentReader]
-    governed: GovernedValues
+    manifest_values: ManifestValues
 
 
 class ReusedParts(NamedTuple):
@@ -64,32 +64,36 @@ class ReusedParts(NamedTuple):
 
 
 class AddedParts(NamedTuple):
-    """Parts to add to others, and the documents that Git could not read, each with its blob."""
+    """New parts, and the documents that Git could not read, each with its blob."""
 
     parts: tuple[SegmentReader, ...]
     unreadable: Mapping[str, str]
 
 
 def reuse_pages(
-    required: Mapping[str, str], governed: GovernedValues, cached: Iterable[CachedParts]
+    required: Mapping[str, str], manifest_values: ManifestValues, cached: Iterable[CachedParts]
 ) -> ReusedParts:
-    """Find required documents, given as blobs by path, among the cached pages."""
+    """Find the required documents, given as blobs by path, in the pages of cached parts."""
     remaining = dict(required)
     parts: list[SegmentReader] = []
-    for part, cached_values in ((part, source.governed) for source in cached for part in source.parts):
+    for part, cached_manifest_values in (
+        (part, source.manifest_values) for source in cached for part in source.parts
+    ):
         segment = part.segment
         pages = {path: part.find(path) for path in remaining}
-        found = {
+        reused_pages = {
             path: page
             for path, page in pages.items()
             if page is not None
             and segment.blob(page) == remaining[path]
-            and cached_values(path) == governed(path)
+            and cached_manifest_values(path) == manifest_values(path)
         }
-        sections = sum(len(segment.sections_of(page)) for page in found.values())
-        if found and (segment.size <= SMALL or _SHARE * sections >= segment.size):
-            parts.append(SegmentReader.of(segment, set(range(segment.pages)) - set(found.values())))
-            for path in found:
+        sections = sum(len(segment.sections_of(page)) for page in reused_pages.values())
+        if reused_pages and (
+            segment.size <= MAX_SMALL_SECTIONS or _MAX_SECTIONS_PER_REUSED * sections >= segment.size
+        ):
+            parts.append(SegmentReader.of(segment, set(range(segment.pages)) - set(reused_pages.values())))
+            for path in reused_pages:
                 del remaining[path]
     return ReusedParts(tuple(parts), remaining)
 
@@ -99,15 +103,15 @@ def add_remaining(
 ) -> AddedParts:
     """Index the remaining documents, in ascending order of path, and add them to the reused parts."""
     built = build_segments(remaining)
-    return AddedParts(_merge_small([*reused, *map(SegmentReader.of, built.segments)]), built.unreadable)
+    return AddedParts(_merge_small_parts([*reused, *map(SegmentReader.of, built.segments)]), built.unreadable)
 
 
-def _merge_small(parts: Sequence[SegmentReader]) -> tuple[SegmentReader, ...]:
+def _merge_small_parts(parts: Sequence[SegmentReader]) -> tuple[SegmentReader, ...]:
     """Merge the small parts into one without dead pages."""
-    small = [part for part in parts if part.segment.size <= SMALL]
+    small = [part for part in parts if part.segment.size <= MAX_SMALL_SECTIONS]
     if len(small) < 2 and not any(part.dead_pages for part in small):
         return tuple(parts)
-    large = [part for part in parts if part.segment.size > SMALL]
+    large = [part for part in parts if part.segment.size > MAX_SMALL_SECTIONS]
     return (*large, SegmentReader.of(merge(small)))
 
 
@@ -137,29 +141,30 @@ class _Base(NamedTuple):
 
     generation: IndexSnapshot
     snapshot: Snapshot
-    reading: ReadSettings
+    read_settings: ReadSettings
 
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
     """An index of one commit, based on that of another. Safe to use from threads.
 
-    `own` has the parts that the base index does not have, and `governed` the manifest values of each document
-    in them. `reading` are the settings by which they were read, `keys` the keys of the taxonomy.
+    `own_parts` has the parts that the base index does not have, and `manifest_values` the manifest values of
+    each document in them. `read_settings` are the settings by which they were read, `keys` the keys of the
+    taxonomy.
     """
 
     searcher: Searcher
-    own: tuple[SegmentReader, ...]
-    governed: Mapping[str, Values]
-    reading: ReadSettings
+    own_parts: tuple[SegmentReader, ...]
+    manifest_values: Mapping[str, Values]
+    read_settings: ReadSettings
     keys: tuple[str, ...]
     live: LiveIndex
 
     @property
     def nbytes(self) -> int:
         """The bytes of its own parts in memory, without those that are mapped from files."""
-        own = (part.segment for part in self.own if part.segment.stamp is None)
-        return sum(array.nbytes for segment in own for array in segment.arrays.values())
+        segments = (part.segment for part in self.own_parts if part.segment.stamp is None)
+        return sum(array.nbytes for segment in segments for array in segment.arrays.values())
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
         """Return a range of results. Raises GenerationGone for another generation than its own."""
@@ -197,12 +202,12 @@ class Overlays:
         Raises InvalidConfig, and the errors of following the branch if there is no index yet.
         """
         with self._lock_commit(snapshot.commit, progress):
-            cached_overlay = self._cached(snapshot.commit)
+            cached_overlay = self._find_cached(snapshot.commit)
             if cached_overlay is not None:
                 return cached_overlay
             close_count = self._close_count
             overlay = self._make_overlay(snapshot, progress)
-            self._store(overlay, close_count)
+            self._add_to_cache(overlay, close_count)
             return overlay
 
     @property
@@ -232,8 +237,8 @@ class Overlays:
         finally:
             lock.release()
 
-    def _cached(self, commit: str | None) -> Overlay | None:
-        """Return a cached overlay if its files are unchanged and its unreadable documents still are."""
+    def _find_cached(self, commit: str | None) -> Overlay | None:
+        """Return a cached overlay if its files are unchanged and no unreadable document became readable."""
         with self._lock:
             cached_overlay = self._cached_overlays.get(commit)
             if cached_overlay is None:
@@ -245,7 +250,7 @@ class Overlays:
             return cached_overlay
         return None
 
-    def _store(self, overlay: Overlay, close_count: int) -> None:
+    def _add_to_cache(self, overlay: Overlay, close_count: int) -> None:
         with self._lock:
             if close_count != self._close_count:
                 return
@@ -258,31 +263,35 @@ class Overlays:
                 size -= self._cached_overlays.popitem(last=False)[1].nbytes
 
     def _make_overlay(self, target: Snapshot, progress: Progress | None) -> Overlay:
-        base = self._base(progress)
-        reading = ReadSettings.of(target)
-        parts, required, is_full = _reuse_base(base, target)
-        cached = self._cached_parts(reading)
-        if is_full and base is not None and base.reading == reading:
-            cached.append(CachedParts(base.generation.parts, base.snapshot.taxonomy.manifest_values))
-        governed = {path: target.taxonomy.manifest_values(path) for path in required}
-        reused = reuse_pages(required, governed.get, cached)
-        own, unreadable = add_remaining(
+        base = self._read_base(progress)
+        read_settings = ReadSettings.of(target)
+        parts, required, is_rebuilt = _reuse_base_parts(base, target)
+        cached_parts = self._list_cached_parts(read_settings)
+        if is_rebuilt and base is not None and base.read_settings == read_settings:
+            cached_parts.append(CachedParts(base.generation.parts, base.snapshot.taxonomy.manifest_values))
+        manifest_values = {path: target.taxonomy.manifest_values(path) for path in required}
+        reused = reuse_pages(required, manifest_values.get, cached_parts)
+        own_parts, unreadable = add_remaining(
             reused.parts, read_pages(target, reused.remaining, progress, "Indexing another commit")
         )
-        all_parts = tuple(part for part in (*parts, *own) if part.pages)
-        generation = IndexSnapshot(0, state_of(all_parts, target.commit, unreadable), all_parts)
+        all_parts = tuple(part for part in (*parts, *own_parts) if part.pages)
+        generation = IndexSnapshot(0, compute_state(all_parts, target.commit, unreadable), all_parts)
         searcher = Searcher(Store(None), generation, ArrayCache(_CACHED_BYTES))
-        return Overlay(searcher, own, governed, reading, tuple(target.config.taxonomy_keys), self.live)
+        return Overlay(
+            searcher, own_parts, manifest_values, read_settings, tuple(target.config.taxonomy_keys), self.live
+        )
 
-    def _cached_parts(self, reading: ReadSettings) -> list[CachedParts]:
+    def _list_cached_parts(self, read_settings: ReadSettings) -> list[CachedParts]:
         """Return the cached parts that were read by the same settings, the most recent first."""
         with self._lock:
             overlays = [
-                overlay for overlay in reversed(self._cached_overlays.values()) if overlay.reading == reading
+                overlay
+                for overlay in reversed(self._cached_overlays.values())
+                if overlay.read_settings == read_settings
             ]
-        return [CachedParts(overlay.own, overlay.governed.get) for overlay in overlays]
+        return [CachedParts(overlay.own_parts, overlay.manifest_values.get) for overlay in overlays]
 
-    def _base(self, progress: Progress | None) -> _Base | None:
+    def _read_base(self, progress: Progress | None) -> _Base | None:
         """Return the current index; None if its commit is no longer readable, or no index can be built."""
         with suppress(InvalidConfig, DamagedRepository):
             generation = self.live.generation(progress)
@@ -294,16 +303,18 @@ class Overlays:
         return None
 
 
-def _reuse_base(base: _Base | None, target: Snapshot) -> tuple[list[SegmentReader], dict[str, str], bool]:
-    """Return the reusable parts of an index, the blobs of the other documents, and True if none is reused."""
+def _reuse_base_parts(
+    base: _Base | None, target: Snapshot
+) -> tuple[list[SegmentReader], dict[str, str], bool]:
+    """Return the reusable parts of an index, the blobs of the other documents, and True without reuse."""
     if base is not None:
         generation, snapshot, _ = base
         with suppress(DamagedRepository):  # objects of an unreachable commit may have been pruned
-            found = diff_snapshots(snapshot, target, generation.state.files)
-            if found is not None:
-                required = {**generation.state.unreadable, **found.upserts}
-                changed_paths = {*required, *found.deletes}
-                for path in found.deletes:
+            difference = diff_snapshots(snapshot, target, generation.state.files)
+            if difference is not None:
+                required = {**generation.state.unreadable, **difference.upserts}
+                changed_paths = {*required, *difference.deletes}
+                for path in difference.deletes:
                     required.pop(path, None)
                 return [remove_pages(part, changed_paths) for part in generation.parts], required, False
     return [], dict(target.documents), True

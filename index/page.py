@@ -87,14 +87,14 @@ _MAX_DATES = 16
 
 def find_dates(front_matter: Mapping[str, object]) -> dict[str, str]:
     """Return the first 16 dates of some front matter by key, each as YYYY-MM-DD."""
-    found: dict[str, str] = {}
+    dates: dict[str, str] = {}
     for key, value in front_matter.items():
-        if len(found) < _MAX_DATES and _DATE_KEY.fullmatch(key) and (day := _read_date(value)) is not None:
-            found[key] = day
-    return found
+        if len(dates) < _MAX_DATES and _DATE_KEY.fullmatch(key) and (day := _parse_date(value)) is not None:
+            dates[key] = day
+    return dates
 
 
-def _read_date(value: object) -> str | None:
+def _parse_date(value: object) -> str | None:
     if isinstance(value, str) and (match := _DATE.fullmatch(value.strip())):
         try:
             return date.fromisoformat(match[1]).isoformat()
@@ -105,7 +105,7 @@ def _read_date(value: object) -> str | None:
 
 
 class SectionRecord(NamedTuple):
-    """The data of a section that results need. With it, no document is parsed to show a hit.
+    """The data of a section that results need. No document is parsed to show a hit.
 
     `start`, `heading_start`, `body` (after the heading) and `end` are byte offsets in the blob. `line` and
     `end_line` count from 1 and are inclusive. `position` is the section's number among the `total` of its

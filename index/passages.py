@@ -2,7 +2,7 @@
 
 --- Chunk: {chunk_id} (Chunk {1-indexed position} of {file_total}) (Target|Context: {+N|-N}) ---
 
-The source of a chunk follows its delimiter. If the source is cut, the last line reports that.
+The source of a chunk follows its delimiter. If the source is cut, the last line says at which character.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from workspace.history.moves import Move, Moves
     from workspace.snapshot.snapshot import Snapshot
 
-MAX_ID = 20_000
-"""Characters of the longest id that is looked up by alias and in the history."""
+MAX_ID_LENGTH = 20_000
+"""The largest length of an id that is resolved by alias and in the history."""
 
-_MAX_SHOWN = 200
-_MAX_COMPARED = 2_000
-_MAX_SPLITS = 4  # ways to split an id that are looked up in the history
+_MAX_SHOWN_LENGTH = 200
+_MAX_COMPARED_PATHS = 2_000
+_MAX_SPLITS = 4  # ways to split an id that are searched for in the history
 
 _FENCE = re.compile(
     rf"^(?P<before>(?:[ \t>]|{LIST_MARKER}[ \t])*)(?P<mark>`{{3,}}+|~{{3,}}+)(?P<rest>[^\n]*)$",
@@ -113,9 +113,10 @@ class Passage:
 
     def shorten(self, limit: int) -> Passage:
         """Return the passage in at most `limit` characters: the longest chunks are cut, each after a line."""
-        share = _compute_share([len(chunk.text) for chunk in self.chunks], limit)
+        max_length = _compute_max_length([len(chunk.text) for chunk in self.chunks], limit)
         return replace(
-            self, chunks=tuple(replace(chunk, text=_cut_at_line(chunk.text, share)) for chunk in self.chunks)
+            self,
+            chunks=tuple(replace(chunk, text=_cut_at_line(chunk.text, max_length)) for chunk in self.chunks),
         )
 
     def continue_from(self, offset: int) -> Passage:
@@ -138,17 +139,17 @@ def read_passage(
     """
     path, fragment = split_address(requested_id, snapshot.documents)
     if not path or fragment == "":
-        raise _invalid_chunk_id(requested_id)
+        raise _invalid_chunk_id_error(requested_id)
     match = _find_by_key(snapshot, path, fragment)
-    if match is None and (len(requested_id) > MAX_ID or CONTROL.search(requested_id)):
-        raise _invalid_chunk_id(requested_id)
+    if match is None and (len(requested_id) > MAX_ID_LENGTH or CONTROL.search(requested_id)):
+        raise _invalid_chunk_id_error(requested_id)
     moved: Move | None = None
     match = match or _find_by_alias(snapshot, path, fragment)
     if match is None and moves is not None:
         moved = next(_follow_moves(snapshot, requested_id, moves()), None)
         match = _find_by_key(snapshot, moved.path, moved.fragment) if moved else None
     if match is None:
-        raise _chunk_not_found(requested_id, _find_nearest_ids(snapshot, path, fragment))
+        raise _chunk_not_found_error(requested_id, _find_nearest_ids(snapshot, path, fragment))
     document, target = match
     total = len(document.sections)
     first, last = max(0, target.position - context), min(total, target.position + context + 1)
@@ -211,9 +212,9 @@ def _split_id(snapshot: Snapshot, requested_id: str) -> Iterator[tuple[str, str 
         return
     if requested_id.lower().endswith(DOCUMENT_SUFFIXES):
         yield requested_id, None
-    for mark in re.finditer("#", requested_id):
-        if requested_id[: mark.start()].lower().endswith(DOCUMENT_SUFFIXES):
-            yield requested_id[: mark.start()], requested_id[mark.end() :]
+    for match in re.finditer("#", requested_id):
+        if requested_id[: match.start()].lower().endswith(DOCUMENT_SUFFIXES):
+            yield requested_id[: match.start()], requested_id[match.end() :]
 
 
 def _find_nearest_ids(snapshot: Snapshot, path: str, fragment: str | None) -> list[str]:
@@ -228,25 +229,27 @@ def _find_nearest_ids(snapshot: Snapshot, path: str, fragment: str | None) -> li
 def _find_nearest_paths(path: str, paths: Iterable[str]) -> list[str]:
     candidates = list(paths)
     name = path.rsplit("/", 1)[-1].lower()
-    same_name = [other for other in candidates if other.rsplit("/", 1)[-1].lower() == name]
+    same_name = [candidate for candidate in candidates if candidate.rsplit("/", 1)[-1].lower() == name]
     # Comparing spellings with every path of a large workspace takes too long.
-    return (same_name or find_nearest(path, candidates[:_MAX_COMPARED]))[:5]
+    return (same_name or find_nearest(path, candidates[:_MAX_COMPARED_PATHS]))[:5]
 
 
-def _chunk_not_found(requested_id: str, nearest: list[str]) -> ChunkNotFound:
-    shown = requested_id if len(requested_id) <= _MAX_SHOWN else requested_id[:_MAX_SHOWN] + "…"
+def _chunk_not_found_error(requested_id: str, nearest: list[str]) -> ChunkNotFound:
+    shown_id = (
+        requested_id if len(requested_id) <= _MAX_SHOWN_LENGTH else requested_id[:_MAX_SHOWN_LENGTH] + "…"
+    )
     fix = f"Did you mean '{nearest[0]}'?" if nearest else "Use the chunk_id of a search hit."
     return ChunkNotFound(
-        f"Chunk ID '{shown}' not found. Use search_docs to discover valid chunk IDs.",
+        f"Chunk ID '{shown_id}' not found. Use search_docs to discover valid chunk IDs.",
         fix=fix,
         nearest=nearest,
     )
 
 
-def _invalid_chunk_id(requested_id: str) -> InvalidChunkId:
-    shown = CONTROL.sub("�", requested_id[:_MAX_SHOWN])
+def _invalid_chunk_id_error(requested_id: str) -> InvalidChunkId:
+    shown_id = CONTROL.sub("�", requested_id[:_MAX_SHOWN_LENGTH])
     return InvalidChunkId(
-        f"Chunk ID '{shown}' is not valid: it must be a file path, or a file path, '#' and a heading path",
+        f"Chunk ID '{shown_id}' is not valid: it must be a file path, or a file path, '#' and a heading path",
         fix="For example 'guides/retries.md#backoff-strategy', as a search returns it.",
     )
 
@@ -260,36 +263,34 @@ def _format_body(chunk: PassageChunk, describe_remainder: Callable[[PassageChunk
     text = _FALSE_DELIMITER.sub(r"\1 \2", chunk.text.strip("\r\n"))
     if not chunk.is_cut:
         return text
-    fence = _open_fence(text)
-    closed = f"{text}\n{fence}" if fence else text
-    within = " within a code block" if fence else ""
-    note = (
-        f"[cut{within} after {chunk.end:,} of {chunk.size:,} characters. {describe_remainder(chunk)}".rstrip()
-    )
-    return f"{closed}\n\n{note}]"
+    fence = _find_open_fence(text)
+    closed_text = f"{text}\n{fence}" if fence else text
+    context = " within a code block" if fence else ""
+    note = f"cut{context} after {chunk.end:,} of {chunk.size:,} characters. {describe_remainder(chunk)}"
+    return f"{closed_text}\n\n[{note.rstrip()}]"
 
 
-def _open_fence(text: str) -> str | None:
+def _find_open_fence(text: str) -> str | None:
     """Return the line that closes the code block in which a text ends; None outside a code block."""
-    opened: re.Match[str] | None = None
+    opening_line: re.Match[str] | None = None
     for line in _FENCE.finditer(text):
-        if opened is None:
-            opened = line if line["mark"][0] == "~" or "`" not in line["rest"] else None
-        elif line["mark"].startswith(opened["mark"]) and not line["rest"].strip():
-            opened = None
-    return _BULLET.sub(" ", opened["before"]) + opened["mark"] if opened else None
+        if opening_line is None:
+            opening_line = line if line["mark"][0] == "~" or "`" not in line["rest"] else None
+        elif line["mark"].startswith(opening_line["mark"]) and not line["rest"].strip():
+            opening_line = None
+    return _BULLET.sub(" ", opening_line["before"]) + opening_line["mark"] if opening_line else None
 
 
-def _compute_share(sizes: Iterable[int], limit: int) -> int:
-    """Return the largest size for each text with which all of them together have at most `limit`."""
-    share, remaining = limit, limit
+def _compute_max_length(sizes: Iterable[int], limit: int) -> int:
+    """Return the largest length per text with which all texts together have at most `limit` characters."""
+    max_length, remaining_length = limit, limit
     ascending = sorted(sizes)
     for index, size in enumerate(ascending):
-        share = max(remaining, 0) // (len(ascending) - index)
-        if size > share:
+        max_length = max(remaining_length, 0) // (len(ascending) - index)
+        if size > max_length:
             break
-        remaining -= size
-    return share
+        remaining_length -= size
+    return max_length
 
 
 def _cut_at_line(text: str, limit: int) -> str:
@@ -300,8 +301,8 @@ def _cut_at_line(text: str, limit: int) -> str:
     """
     if len(text) <= limit:
         return text
-    for end in ("\n\n", "\n", "\r"):
-        index = text.rfind(end, limit // 2, limit)
+    for separator in ("\n\n", "\n", "\r"):
+        index = text.rfind(separator, limit // 2, limit)
         if index != -1:
-            return text[: index + len(end)]
+            return text[: index + len(separator)]
     return text[: max(limit, 1)]

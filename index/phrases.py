@@ -1,7 +1,7 @@
-"""Exact phrases: words that follow one another in the text or the heading of a section.
+"""Exact phrases: consecutive words in the text or the heading of a section.
 
-An index has no positions of words. Each section with all words of a phrase is therefore read, and the phrase
-is searched for in its words. Case and accents make no difference; word endings do. All other characters
+An index has no positions of words. Each section with all words of a phrase is therefore read, and its words
+are searched for the phrase. Case and accents make no difference; word endings do. All other characters
 (punctuation, line breaks, the marks of emphasis and code) only separate words.
 """
 
@@ -31,16 +31,16 @@ def split_words(text: str) -> tuple[str, ...]:
     return tuple(words.split())
 
 
-def required_terms(phrase: Iterable[str]) -> tuple[str, ...]:
+def find_required_terms(phrase: Iterable[str]) -> tuple[str, ...]:
     """Return the index terms of every section that contains this phrase, without stop words.
 
     The result is empty for a phrase of stop words. The other terms of the query then select the sections.
     """
     words = (word for word in phrase if fold(word) not in STOP_WORDS)
-    return tuple(dict.fromkeys(term for word in words for term in _terms_inside_names(word)))
+    return tuple(dict.fromkeys(term for word in words for term in _find_terms_inside_names(word)))
 
 
-def _terms_inside_names(word: str) -> Iterable[str]:
+def _find_terms_inside_names(word: str) -> Iterable[str]:
     """Return the index terms that a word also has as part of a longer name."""
     return (term for term in expand(f"x.{word}")[1:] if term != "x")
 
@@ -55,8 +55,8 @@ class Phrases:
     @classmethod
     def of(cls, phrases: Iterable[Iterable[str]]) -> Phrases:
         """Return the phrases of a query, each given as its words."""
-        runs = [run for run in (_run(" ".join(phrase)) for phrase in phrases) if not run.isspace()]
-        return cls(tuple(runs), tuple(map(_rough_pattern, runs)))
+        runs = [run for run in (_space_words(" ".join(phrase)) for phrase in phrases) if not run.isspace()]
+        return cls(tuple(runs), tuple(map(_compile_rough_pattern, runs)))
 
     def occur_in(self, heading: str, text: bytes) -> bool:
         """Return True if each phrase occurs in a section's heading or in its Markdown.
@@ -74,8 +74,8 @@ def _occurs(run: str, pattern: re.Pattern[str], text: str) -> bool:
     """Return True if a phrase occurs in a text.
 
     Splitting a text into words takes ten times as long as a search for the pattern. So only the lines of the
-    pattern's first match are split, and an ASCII text without a match is not. If the phrase is not in these
-    lines, the full text is split.
+    pattern's first match are split, and no line of an ASCII text without a match. If the phrase is not in
+    these lines, the full text is split.
     """
     if text.isascii():
         lowered = text.lower()
@@ -83,17 +83,17 @@ def _occurs(run: str, pattern: re.Pattern[str], text: str) -> bool:
         if match is None:
             return False
         start, end = lowered.rfind("\n", 0, match.start()) + 1, lowered.find("\n", match.end())
-        if run in _run(lowered[start : end if end >= 0 else None]):
+        if run in _space_words(lowered[start : end if end >= 0 else None]):
             return True
-    return run in _run(text)
+    return run in _space_words(text)
 
 
-_ROUGH_WORDS = 8  # so that the search takes linear time for a phrase of any length
+_MAX_PATTERN_WORDS = 8  # so that the search takes linear time for a phrase of any length
 
 
-def _rough_pattern(run: str) -> re.Pattern[str]:
+def _compile_rough_pattern(run: str) -> re.Pattern[str]:
     """Return a pattern that every lower-case ASCII text with this phrase matches, and some others do."""
-    return re.compile("[^a-z0-9]*+".join(map(re.escape, run.split()[:_ROUGH_WORDS])))
+    return re.compile("[^a-z0-9]*+".join(map(re.escape, run.split()[:_MAX_PATTERN_WORDS])))
 
 
 def make_phrase_filter(
@@ -117,7 +117,9 @@ def can_be_scored(phrase: Iterable[str]) -> bool:
     The sections with a phrase of stop words cannot be listed.
     """
     phrase = tuple(phrase)
-    return len(_run(" ".join(phrase)).split()) <= MAX_SCORED_WORDS and bool(required_terms(phrase))
+    return len(_space_words(" ".join(phrase)).split()) <= MAX_SCORED_WORDS and bool(
+        find_required_terms(phrase)
+    )
 
 
 def make_phrase_counter(
@@ -127,15 +129,15 @@ def make_phrase_counter(
 
     The weight is that of a term: an occurrence in the heading counts twice. Headings above do not count.
     """
-    run = _run(" ".join(phrase))
-    pattern = _rough_pattern(run)
+    run = _space_words(" ".join(phrase))
+    pattern = _compile_rough_pattern(run)
     # With two spaces between words, neighbouring occurrences share no character.
-    spaced = run.replace(" ", "  ")[1:-1]
+    spaced_run = run.replace(" ", "  ")[1:-1]
 
     def count(text: str) -> int:
         if text.isascii() and pattern.search(text.lower()) is None:
             return 0
-        return _run(text).replace(" ", "  ").count(spaced)
+        return _space_words(text).replace(" ", "  ").count(spaced_run)
 
     def weigh_phrase(record: SectionRecord) -> int:
         body = strip_markup(read(record)).decode("utf-8", "replace")
@@ -144,7 +146,7 @@ def make_phrase_counter(
     return weigh_phrase
 
 
-def _run(text: str) -> str:
+def _space_words(text: str) -> str:
     """Return the folded words of a text with a space on both sides of each.
 
     In scripts without spaces each character counts as a word.

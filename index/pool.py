@@ -43,29 +43,29 @@ def _map_in_children(
     processes: int,
     initialize: Callable[[], object] | None,
 ) -> Iterator[tuple[Block, Result]]:
-    """Yield results of other processes; stop early if they fail. No block is lost."""
+    """Yield the results of other processes; if they fail, run the remaining blocks in this process."""
     pickled = pickle.dumps(work)
     submitted: dict[Future[Result], Block] = {}
-    is_open = True
+    has_workers = True
     with Workers(processes, initialize) as workers:
         while True:
             while (
-                is_open
+                has_workers
                 and len(submitted) < _BLOCKS_PER_PROCESS * processes
                 and (block := next(blocks, None)) is not None
             ):
                 try:
                     submitted[workers.submit(_run_block, pickled, block)] = block
                 except (OSError, RuntimeError):
-                    is_open = False
+                    has_workers = False
                     yield block, work(block)
             if not submitted:
                 return
             # A process that is stopped, or waits for a missing disk, never returns a result.
-            done = wait(submitted, _TIMEOUT_S, FIRST_COMPLETED).done
-            if not done:
+            finished_futures = wait(submitted, _TIMEOUT_S, FIRST_COMPLETED).done
+            if not finished_futures:
                 break
-            for future in done:
+            for future in finished_futures:
                 block = submitted.pop(future)
                 yield block, work(block) if future.exception() else future.result()
     for block in submitted.values():
@@ -73,11 +73,11 @@ def _map_in_children(
 
 
 @lru_cache(maxsize=1)
-def _run_child(work: bytes) -> Callable[[Any], Any]:
-    """Return the unpickled work, with the state that it keeps between blocks."""
+def _load_work(work: bytes) -> Callable[[Any], Any]:
+    """Return the unpickled work, cached because it may have state between blocks."""
     function: Callable[[Any], Any] = pickle.loads(work)
     return function
 
 
 def _run_block(work: bytes, block: Any) -> Any:
-    return _run_child(work)(block)
+    return _load_work(work)(block)

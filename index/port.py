@@ -26,7 +26,7 @@ from workspace.errors import WorkspaceError
 Progress = Callable[[int, int, str], None]
 """Receives the number of finished documents, the number of all documents, and the name of the work."""
 
-MAX_PATH = 1_000
+MAX_PATH_LENGTH = 1_000
 """The largest number of characters of a path or glob to filter by."""
 
 
@@ -110,17 +110,16 @@ class ScoredSection(NamedTuple):
 class Results:
     """A range of results.
 
-    `more` is True if there are further results. `partial` is True if some sections were not checked for a
-    phrase.
-    `generation` identifies the state of the index that decides the results. `expanded` are the terms that the
-    expansions of the query match.
+    `has_more` is True if there are further results. `is_partial` is True if some sections were not checked
+    for a phrase. `generation` identifies the state of the index that decides the results. `expanded` are the
+    terms that the expansions of the query match.
     """
 
     hits: tuple[ScoredSection, ...]
-    more: bool
+    has_more: bool
     generation: str
     state: State
-    partial: bool = False
+    is_partial: bool = False
     expanded: tuple[str, ...] = ()
 
 

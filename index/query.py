@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from index.analysis import STOP_WORDS, TOKEN, expand, weigh
+from index.analysis import STOP_WORDS, TOKEN, expand, weigh_query_terms
 from index.analysis.words import normalize, spaceless_pattern
 from index.conditions import HasPhrase, HasWord, list_leaves
 from index.operators import NO_FIELDS, Fields, Operators, parse_operators
 from index.phrases import can_be_scored, split_words
-from index.port import MAX_PATH, Query, QueryTooBroad
+from index.port import MAX_PATH_LENGTH, Query, QueryTooBroad
 from workspace.errors import WorkspaceError
 
 MAX_CHARACTERS = 10_000
@@ -35,15 +35,15 @@ MAX_PHRASES = 16
 """The largest number of different phrases of a query."""
 
 _FIX_FEWER_WORDS = "Use the few most important words, such as 'retry backoff'."
-_STRAIGHT = '"\u201c\u201d\u201e\u201f'
-_QUOTES = f"{_STRAIGHT}\u00ab\u00bb"
+_STRAIGHT_QUOTES = '"\u201c\u201d\u201e\u201f'
+_QUOTES = f"{_STRAIGHT_QUOTES}\u00ab\u00bb"
 
 # A quote right after a letter or digit opens no phrase: it may be a mark of inches. A dash before a number or
 # another dash excludes nothing. Possessive quantifiers (`++`) keep the time linear.
 _MARKED_PART = re.compile(
     rf"""
     (?P<dash> (?<!\S)- )?
-    (?: (?<![A-Za-z0-9_]) [{_STRAIGHT}] (?P<quoted> [^{_STRAIGHT}]*+ ) [{_STRAIGHT}]
+    (?: (?<![A-Za-z0-9_]) [{_STRAIGHT_QUOTES}] (?P<quoted> [^{_STRAIGHT_QUOTES}]*+ ) [{_STRAIGHT_QUOTES}]
       | \u00ab (?P<pointed> [^\u00ab\u00bb]*+ ) \u00bb )
     | (?<!\S)- (?P<excluded> [^\W\d_][^\s{_QUOTES}]++ )
     """,
@@ -61,14 +61,14 @@ class EmptyQuery(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class _ParsedText:
-    """The parts of a query: its text, including the words of phrases, then its phrases and excluded terms."""
+    """A query's text, including the words of its phrases, and its phrases and excluded terms."""
 
     text: str
     phrases: tuple[tuple[str, ...], ...] = ()
     excluded: tuple[str, ...] = ()
 
 
-def parse(
+def parse_query(
     text: str,
     filters: Mapping[str, str] | None = None,
     path: str | None = None,
@@ -84,33 +84,35 @@ def parse(
     if len(text) <= MAX_CHARACTERS:
         text = normalize(text)
     if len(text) > MAX_CHARACTERS:
-        raise _too_broad("characters", len(text), MAX_CHARACTERS, _FIX_FEWER_WORDS)
-    if path is not None and len(path) > MAX_PATH:
-        raise _too_broad("characters in its path", len(path), MAX_PATH, "Filter by a folder, such as guides.")
+        raise _too_broad_error("characters", len(text), MAX_CHARACTERS, _FIX_FEWER_WORDS)
+    if path is not None and len(path) > MAX_PATH_LENGTH:
+        raise _too_broad_error(
+            "characters in its path", len(path), MAX_PATH_LENGTH, "Filter by a folder, such as guides."
+        )
     operators = parse_operators(text, fields) or Operators(text)
     parts = _parse_words(operators)
-    terms = weigh(TOKEN.findall(parts.text))
+    terms = weigh_query_terms(TOKEN.findall(parts.text))
     condition, selects_all, notes = operators.condition, operators.is_boolean, operators.notes
     if condition is not None and not (selects_all or operators.expansions) and STOP_WORDS.issuperset(terms):
-        if operators.selects:
-            selects_all, terms = True, weigh(TOKEN.findall(operators.ranking))
+        if operators.can_select:
+            selects_all, terms = True, weigh_query_terms(TOKEN.findall(operators.ranking_text))
         else:
             condition, notes = None, (*notes, "the query was searched as words: it only excludes words")
-            parts, terms = _ParsedText(text), weigh(TOKEN.findall(text))
+            parts, terms = _ParsedText(text), weigh_query_terms(TOKEN.findall(text))
     elif not terms and parts.excluded and condition is None:
         # A query of exclusions alone finds nothing, so `-Wall` by itself is searched for as text.
-        parts, terms = _ParsedText(text), weigh(TOKEN.findall(text))
+        parts, terms = _ParsedText(text), weigh_query_terms(TOKEN.findall(text))
     leaves = list(list_leaves(condition))
-    distinct = {*parts.phrases, *(leaf.words for leaf in leaves if isinstance(leaf, HasPhrase))}
-    if len(distinct) > MAX_PHRASES:
-        raise _too_broad("phrases", len(distinct), MAX_PHRASES, "Put fewer phrases in quotes.")
-    words = {term for leaf in leaves if isinstance(leaf, HasWord) for term in leaf.terms}
-    if (count := len(words | terms.keys()) + len(parts.excluded)) > MAX_TERMS:
-        raise _too_broad("different words and parts of words", count, MAX_TERMS, _FIX_FEWER_WORDS)
-    scored: tuple[tuple[str, ...], ...] = ()
+    distinct_phrases = {*parts.phrases, *(leaf.words for leaf in leaves if isinstance(leaf, HasPhrase))}
+    if len(distinct_phrases) > MAX_PHRASES:
+        raise _too_broad_error("phrases", len(distinct_phrases), MAX_PHRASES, "Put fewer phrases in quotes.")
+    word_terms = {term for leaf in leaves if isinstance(leaf, HasWord) for term in leaf.terms}
+    if (count := len(word_terms | terms.keys()) + len(parts.excluded)) > MAX_TERMS:
+        raise _too_broad_error("different words and parts of words", count, MAX_TERMS, _FIX_FEWER_WORDS)
+    scored_phrases: tuple[tuple[str, ...], ...] = ()
     if is_mixed := bool(parts.phrases) and _has_unmarked_terms(operators.text):
-        scored = tuple(filter(can_be_scored, parts.phrases))
-    phrases = tuple(phrase for phrase in parts.phrases if phrase not in scored)
+        scored_phrases = tuple(filter(can_be_scored, parts.phrases))
+    phrases = tuple(phrase for phrase in parts.phrases if phrase not in scored_phrases)
     return Query(
         terms,
         parts.excluded,
@@ -118,7 +120,7 @@ def parse(
         dict(filters or {}),
         path,
         phrases_first=is_mixed and bool(phrases),
-        scored_phrases=scored,
+        scored_phrases=scored_phrases,
         condition=condition,
         expansions=operators.expansions,
         selects_all=selects_all,
@@ -127,7 +129,7 @@ def parse(
 
 
 def _parse_words(operators: Operators) -> _ParsedText:
-    """Parse the phrases and exclusions in the text that operators leave."""
+    """Parse the phrases and exclusions in the text that remains after the operators."""
     text = operators.text
     return _parse_marks(text) if not operators.is_boolean and _MARK.search(text) else _ParsedText(text)
 
@@ -147,7 +149,7 @@ def _parse_marks(text: str) -> _ParsedText:
         phrase = part["quoted"] or part["pointed"] or ""
         excluded_text = part["excluded"] or (phrase if part["dash"] else "")
         if excluded_text:
-            if (term := _excluded_term(excluded_text, is_quoted=bool(phrase))) is None:
+            if (term := _find_excluded_term(excluded_text, is_quoted=bool(phrase))) is None:
                 continue
             if term not in STOP_WORDS:
                 excluded[term] = None
@@ -160,7 +162,7 @@ def _parse_marks(text: str) -> _ParsedText:
     return _ParsedText(" ".join(remaining_text), tuple(phrases), tuple(excluded))
 
 
-def _excluded_term(text: str, *, is_quoted: bool) -> str | None:
+def _find_excluded_term(text: str, *, is_quoted: bool) -> str | None:
     """Return the term of the full excluded word; None if the text is a flag, which is searched for."""
     tokens = TOKEN.findall(text)
     if len(tokens) == 1:
@@ -177,5 +179,5 @@ def _excluded_term(text: str, *, is_quoted: bool) -> str | None:
     )
 
 
-def _too_broad(unit: str, count: int, limit: int, fix: str) -> QueryTooBroad:
+def _too_broad_error(unit: str, count: int, limit: int, fix: str) -> QueryTooBroad:
     return QueryTooBroad(f"the query has {count:,} {unit} (limit {limit:,})", fix=fix, limit=limit)

@@ -13,7 +13,7 @@ from contextlib import suppress
 from itertools import accumulate
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
-from index.cursors import StaleCursor, stale_cursor
+from index.cursors import StaleCursor, stale_cursor_error
 from index.hints import Hint, explain_empty, suggest_queries
 from index.operators import NO_FIELDS, Fields
 from index.port import GenerationGone, NotIndexed, Query, QueryTooBroad, Results
@@ -49,88 +49,90 @@ class SearchRequest(NamedTuple):
     generation: str | None
 
 
-class SearchAnswer(NamedTuple):
-    """A range of results; the hint explains an empty one. Stale results are older than the branch."""
+class SearchResponse(NamedTuple):
+    """A range of results, and a hint if it is empty. Stale results are older than the branch."""
 
     results: Results
     hint: Hint | None
     is_stale: bool = False
 
 
-def search_branch(live: LiveIndex, request: SearchRequest, progress: Progress | None = None) -> SearchAnswer:
+def search_branch(
+    live: LiveIndex, request: SearchRequest, progress: Progress | None = None
+) -> SearchResponse:
     """Search the tip of the branch. Raises StaleCursor, and the errors of following and of filters."""
     for remaining in reversed(range(_ATTEMPTS)):
-        followed = live.follow(progress)
+        follow_result = live.follow(progress)
         try:
-            results = _search(live, request, followed, progress)
+            results = _search_live(live, request, follow_result, progress)
         except NotIndexed:  # the files were removed, or the branch was switched to one without an index
             if remaining:
                 continue
             raise
-        is_stale = followed.is_stale
-        if results.state.commit != followed.state.commit:
+        is_stale = follow_result.is_stale
+        if results.state.commit != follow_result.state.commit:
             # Another thread has updated the index, or went back to an older one because files were removed.
             is_stale = live.is_behind(results.state)
-            if is_stale and not followed.is_stale:
+            if is_stale and not follow_result.is_stale:
                 continue
         if results.hits or request.offset:
-            return SearchAnswer(results, None, is_stale)
-        if hint := _with_hint(live, request, results):
-            return SearchAnswer(results, hint, is_stale)
+            return SearchResponse(results, None, is_stale)
+        if hint := _make_hint(live, request, results):
+            return SearchResponse(results, hint, is_stale)
 
-    return SearchAnswer(results, None if results.hits else UNEXPLAINED, is_stale)
+    return SearchResponse(results, None if results.hits else UNEXPLAINED_HINT, is_stale)
 
 
 def search_commit(
     overlays: Overlays, request: SearchRequest, snapshot: Snapshot, progress: Progress | None = None
-) -> SearchAnswer:
+) -> SearchResponse:
     """Search one commit, which need not be the tip. Raises StaleCursor, and the errors of the overlay."""
     if snapshot.commit == overlays.workspace.tip():
         with suppress(StaleCursor):  # the branch has just changed, and the cursor is of the previous tip
-            answer = search_branch(overlays.live, request, progress)
-            if answer.results.state.commit == snapshot.commit:
-                return answer._replace(is_stale=False)
+            response = search_branch(overlays.live, request, progress)
+            if response.results.state.commit == snapshot.commit:
+                return response._replace(is_stale=False)
     overlay = overlays.at(snapshot, progress)
     try:
         _check_filter_values(request.query, overlay.values)
         results = overlay.search(request.query, request.offset, request.limit, request.generation)
     except GenerationGone as error:
-        raise stale_cursor(request.generation, error, other_ref=True) from error
+        raise stale_cursor_error(request.generation, error, is_other_ref=True) from error
     if results.hits or request.offset:
-        return SearchAnswer(results, None)
-    return SearchAnswer(results, _with_hint(overlay, request, results))
+        return SearchResponse(results, None)
+    return SearchResponse(results, _make_hint(overlay, request, results))
 
 
-def _search(
-    live: LiveIndex, request: SearchRequest, followed: FollowResult, progress: Progress | None
+def _search_live(
+    live: LiveIndex, request: SearchRequest, follow_result: FollowResult, progress: Progress | None
 ) -> Results:
     query, _, offset, limit, generation = request[1:]
     try:
         try:
-            _check_filter_values(query, lambda: live.values(followed.state))
+            _check_filter_values(query, lambda: live.values(follow_result.state))
             return live.search(query, offset, limit, generation)
         except IndexDamaged:
-            live.replace(followed.state, progress)
+            live.replace(follow_result.state, progress)
             return live.search(query, offset, limit, generation)
     except GenerationGone as error:
-        raise stale_cursor(generation, error) from error
+        raise stale_cursor_error(generation, error) from error
 
 
 def _check_filter_values(query: Query, values: Callable[[], Mapping[str, Mapping[str, int]]]) -> None:
-    """Check filters against the existing values, which are not counted if there is no filter."""
+    """Check filters against the existing values, which are counted only if there is a filter."""
     if query.filters:
         check_filters(query.filters, values())
 
 
-def _with_hint(target: SearchTarget, request: SearchRequest, results: Results) -> Hint | None:
-    return explain(target, request.text, request.query, results.generation, request.fields)
+def _make_hint(target: SearchTarget, request: SearchRequest, results: Results) -> Hint | None:
+    return explain_empty_results(target, request.text, request.query, results.generation, request.fields)
 
 
-UNEXPLAINED = Hint("0 results found: the documents are changing just now. Search again in a moment.", {})
+UNEXPLAINED_HINT = Hint("0 results found: the documents are changing just now. Search again in a moment.", {})
 """The hint if the documents changed at each attempt to explain an empty result."""
 
 
-TOO_SLOW = Hint("0 results found: the operators of the query exclude everything. Leave some out.", {})
+TOO_SLOW_HINT = Hint("0 results found: the operators of the query exclude everything. Leave some out.", {})
 """The hint if a search without a part of the query takes too long."""
 
 
@@ -147,13 +149,13 @@ class SearchTarget(Protocol):
         """Return the text of a section without its heading."""
 
 
-def explain(
+def explain_empty_results(
     target: SearchTarget, text: str, query: Query, generation: str, fields: Fields = NO_FIELDS
 ) -> Hint | None:
     """Return a hint on why a query, parsed from `text`, finds nothing; None if its index was replaced."""
 
-    def search(other: Query, limit: int) -> list[SectionRecord]:
-        return [scored.record for scored in target.search(other, 0, limit, generation).hits]
+    def search(relaxed_query: Query, limit: int) -> list[SectionRecord]:
+        return [scored.record for scored in target.search(relaxed_query, 0, limit, generation).hits]
 
     def suggest() -> tuple[str, ...]:
         return suggest_queries(text, query, search, target.similar, target.text, fields)
@@ -161,13 +163,13 @@ def explain(
     try:
         return explain_empty(query, search, suggest)
     except QueryTooBroad:  # another query took too long
-        return TOO_SLOW
+        return TOO_SLOW_HINT
     except (GenerationGone, NotIndexed, IndexDamaged):
         return None
 
 
-_MAX_LISTED = 50
-_MAX_COMPARED = 20_000
+_MAX_LISTED_VALUES = 50
+_MAX_COMPARED_CHARACTERS = 20_000
 """Characters of the most common values that are compared with an unknown value."""
 
 
@@ -197,12 +199,12 @@ def check_filters(filters: Mapping[str, str], values: Mapping[str, Mapping[str, 
                 known=list(values),
             )
         if value not in values[key]:
-            raise _unknown_value(key, value, values[key])
+            raise _unknown_value_error(key, value, values[key])
 
 
-def _unknown_value(key: str, value: str, counts: Mapping[str, int]) -> UnknownFilterValue:
+def _unknown_value_error(key: str, value: str, counts: Mapping[str, int]) -> UnknownFilterValue:
     listable = [name for name in sorted(counts, key=lambda name: (-counts[name], name)) if is_listable(name)]
-    compared = bisect_right(list(accumulate(map(len, listable))), _MAX_COMPARED)
+    compared = bisect_right(list(accumulate(map(len, listable))), _MAX_COMPARED_CHARACTERS)
     folded = {name.casefold(): name for name in listable[:compared]}
     close_matches = difflib.get_close_matches(_shorten(value).casefold(), folded, n=5, cutoff=0.5)
     nearest = [folded[name] for name in close_matches]
@@ -214,7 +216,7 @@ def _unknown_value(key: str, value: str, counts: Mapping[str, int]) -> UnknownFi
         f"no document has {key} '{_shorten(value)}'",
         fix=fix,
         nearest=nearest,
-        known=listable[:_MAX_LISTED],
+        known=listable[:_MAX_LISTED_VALUES],
         known_total=len(listable),
     )
 

@@ -46,8 +46,8 @@ class Hit(NamedTuple):
 class SearchPage:
     """One page of hits at `commit`; there are further hits if there is a `next_cursor`.
 
-    `stale` means that the branch has newer commits that another writer is still indexing. `unreadable`
-    has the documents of the commit that were left out because Git could not read them. `partial` means that
+    `is_stale` means that the branch has newer commits that another writer is still indexing. `unreadable` has
+    the documents of the commit that were left out because Git could not read them. `is_partial` means that
     not every section with the words of a quoted phrase was checked for the phrase. `notes` report incorrect
     operators of the query, which were searched as words. `terms` are the index terms of the search.
     """
@@ -56,9 +56,9 @@ class SearchPage:
     next_cursor: str | None
     hint: Hint | None
     commit: str | None
-    stale: bool = False
+    is_stale: bool = False
     unreadable: tuple[str, ...] = ()
-    partial: bool = False
+    is_partial: bool = False
     notes: tuple[str, ...] = ()
     terms: tuple[str, ...] = ()
 
@@ -73,7 +73,7 @@ class SearchIndex:
 
     @property
     def workspace(self) -> Workspace:
-        """The workspace whose sections these are."""
+        """The indexed workspace."""
         return self._workspace
 
     @cached_property
@@ -99,7 +99,7 @@ class SearchIndex:
         ref: str | None = None,
         progress: Progress | None = None,
     ) -> SearchPage:
-        """Find the sections that answer a query, best first.
+        """Find the sections that match a query, best first.
 
         `index.query` defines the query grammar. `filters` has one value for each key to filter by, and `path`
         is a document, a folder or a glob. `ref` names the commit to search, as `Workspace.at` resolves it;
@@ -108,9 +108,9 @@ class SearchIndex:
         Raises EmptyQuery, QueryTooBroad, UnknownFilter, UnknownFilterValue, InvalidCursor, StaleCursor, and
         the errors of `Workspace.at`. Raises IndexBusy, IndexUnwritable or IndexDamaged without an index.
         """
-        from index.cursors import read_cursor, search_digest, write_cursor
+        from index.cursors import compute_search_digest, read_cursor, write_cursor
         from index.operators import Fields
-        from index.query import parse
+        from index.query import parse_query
         from index.search import SearchRequest, search_branch, search_commit
         from index.storage.keys import load_user_key
 
@@ -122,31 +122,31 @@ class SearchIndex:
                 lambda: snapshot.config.taxonomy_keys,
                 lambda key: self._overlays.at(snapshot, progress).searcher.has_dates(key),
             )
-        parsed = parse(query, filters or {}, path, fields)
-        search = search_digest(query, parsed.filters, parsed.path)
+        parsed_query = parse_query(query, filters or {}, path, fields)
+        search_digest = compute_search_digest(query, parsed_query.filters, parsed_query.path)
         generation, offset = None, 0
         if cursor is not None:
-            generation, offset = read_cursor(load_user_key(), cursor, search=search)
-        request = SearchRequest(query, parsed, fields, offset, limit, generation)
+            generation, offset = read_cursor(load_user_key(), cursor, search_digest=search_digest)
+        request = SearchRequest(query, parsed_query, fields, offset, limit, generation)
         if snapshot is None:
             results, hint, is_stale = search_branch(self._live, request, progress)
         else:
             results, hint, is_stale = search_commit(self._overlays, request, snapshot, progress)
         end = offset + len(results.hits)
-        terms = (*parsed.terms, *results.expanded)
+        terms = (*parsed_query.terms, *results.expanded)
         return SearchPage(
-            hits=self._hits(results.hits, terms),
+            hits=self._make_hits(results.hits, terms),
             next_cursor=write_cursor(
-                load_user_key(), generation=results.generation, search=search, offset=end
+                load_user_key(), generation=results.generation, search_digest=search_digest, offset=end
             )
-            if results.more
+            if results.has_more
             else None,
             hint=hint,
             commit=results.state.commit,
-            stale=is_stale,
+            is_stale=is_stale,
             unreadable=tuple(sorted(results.state.unreadable)),
-            partial=results.partial,
-            notes=parsed.notes,
+            is_partial=results.is_partial,
+            notes=parsed_query.notes,
             terms=terms,
         )
 
@@ -188,15 +188,15 @@ class SearchIndex:
 
     def description(self) -> str:
         """Return one line that describes the documents, also before the first index exists."""
-        from index.storage.metadata import corpus_description
+        from index.storage.metadata import format_corpus_description
 
         if (metadata := self.metadata()) is not None:
-            return corpus_description(metadata.corpus_description, self._workspace.name)
+            return format_corpus_description(metadata.corpus_description, self._workspace.name)
         try:
             configured = self._workspace.snapshot().config.corpus.description
         except WorkspaceError:  # a call that reads a document reports it
             configured = None
-        return corpus_description(configured, self._workspace.name)
+        return format_corpus_description(configured, self._workspace.name)
 
     def keys(self) -> Mapping[str, str | None]:
         """Return the keys of the taxonomy at the tip, each with its description. Raises InvalidConfig."""
@@ -235,7 +235,7 @@ class SearchIndex:
         """Return the documents that may link to some paths, as `workspace.links.inbound.Inbound` requires."""
         return self.links.find_linking_documents(snapshot, paths)
 
-    def _hits(self, sections: Iterable[ScoredSection], terms: Iterable[str]) -> tuple[Hit, ...]:
+    def _make_hits(self, sections: Iterable[ScoredSection], terms: Iterable[str]) -> tuple[Hit, ...]:
         from index.matches import Matcher
         from index.snippets import cut_snippet
 

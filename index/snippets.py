@@ -1,9 +1,8 @@
-"""Snippets: the excerpt of a section that best shows why it was found, in its own words and case.
+"""Snippets: the excerpt of a section that best shows its match, in its own words and case.
 
-`Texts` caches the blobs that it reads from Git, because neighbouring queries show sections of the same pages.
-A blob's id decides its bytes, so that a cached blob cannot become wrong. The display texts
-of sections are not cached: most queries find sections that no earlier query found, and a text is prepared in
-microseconds.
+`Texts` caches the blobs that it reads from Git, because consecutive queries show sections of the same pages.
+A blob's id decides its bytes, so that a cached blob cannot become wrong. The display texts of sections are
+not cached: most queries find sections that no earlier query found, and a text is prepared in microseconds.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from index.fences import Fence, find_fences
 from index.matches import Matcher, Searchable
-from index.ranking.cache import array_bytes
+from index.ranking.cache import estimate_bytes
 from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 
@@ -42,16 +41,16 @@ def make_display_text(text: str) -> str:
     return text.strip("\r\n").rstrip()
 
 
-LENGTH = 260
-"""Characters in a snippet; a word or an added mark may make it a little shorter or longer."""
+SNIPPET_LENGTH = 260
+"""The length of a snippet in characters; a word or an added mark may change it a little."""
 
-_BLOCK = 100_000
-_LEAD = 80
-_REACH = LENGTH - _LEAD  # from the first word of a window to the last
+_BLOCK_LENGTH = 100_000
+_LEAD_LENGTH = 80
+_WINDOW_LENGTH = SNIPPET_LENGTH - _LEAD_LENGTH  # from the first word of a window to the last
 _MAX_WINDOWS = 2_000
-_MAX_MARK = 30  # longer than every usual fence mark or language name
-_START = re.compile(r"\n\s*|[.!?:;]\s+")
-_EDGE = re.compile(r"\s")
+_MAX_MARK_LENGTH = 30  # longer than every usual fence mark or language name
+_SENTENCE_START = re.compile(r"\n\s*|[.!?:;]\s+")
+_WHITESPACE = re.compile(r"\s")
 _VISIBLE = re.compile(r"\S")
 _BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
 
@@ -64,19 +63,19 @@ def cut_snippet(text: str, matcher: Matcher) -> str:
     is no longer than a snippet is returned in full. If a window begins or ends inside a code fence, the
     fence's opening or closing mark is added, so that it is still rendered as code.
     """
-    if len(text) <= LENGTH:
+    if len(text) <= SNIPPET_LENGTH:
         fences = find_fences(text, 0, len(text))
         return _mark_cuts(text, 0, len(text), fences) if fences else _BLANK_LINES.sub("\n", text)
     match = _find_match(text, matcher)
-    fences = find_fences(text, max(0, match - _LEAD), match + LENGTH)
+    fences = find_fences(text, max(0, match - _LEAD_LENGTH), match + SNIPPET_LENGTH)
     start = _move_out_of_marks(text, _find_start(text, match, fences), fences)
     return _mark_cuts(text, start, _find_end(text, start), fences)
 
 
 def _find_match(text: str, matcher: Matcher) -> int:
     """Return the offset of the first word of the best window; 0 without a match."""
-    for start in range(0, len(text), _BLOCK):
-        words = matcher.words(Searchable(text[start : start + _BLOCK]))
+    for start in range(0, len(text), _BLOCK_LENGTH):
+        words = matcher.find_words(Searchable(text[start : start + _BLOCK_LENGTH]))
         if words[0]:
             return start + _find_best_window(*words)
     return 0
@@ -95,8 +94,8 @@ def _find_best_window(offsets: Sequence[int], terms: Sequence[frozenset[str]]) -
     for index, offset in enumerate(offsets[:_MAX_WINDOWS]):
         if index + min_extra >= len(offsets):
             break
-        if offsets[index + min_extra] - offset <= _REACH:
-            window = terms[index : bisect_right(offsets, offset + _REACH, index)]
+        if offsets[index + min_extra] - offset <= _WINDOW_LENGTH:
+            window = terms[index : bisect_right(offsets, offset + _WINDOW_LENGTH, index)]
             value = len(frozenset().union(*window)), sum(map(len, window))
             if value > best_value:
                 best_value, best_offset = value, offset
@@ -105,14 +104,16 @@ def _find_best_window(offsets: Sequence[int], terms: Sequence[frozenset[str]]) -
 
 
 def _find_start(text: str, match: int, fences: Sequence[Fence]) -> int:
-    """Return the start of the sentence or line of the match, else of a word a little before it."""
+    """Return the start of the sentence or line of the match, else of a word shortly before the match."""
     fence = next((fence for fence in fences if fence.start <= match < fence.close), None) if fences else None
-    floor = max(0, match - _LEAD)
-    if fence and fence.start >= floor:
+    earliest_start = max(0, match - _LEAD_LENGTH)
+    if fence and fence.start >= earliest_start:
         return fence.start
-    if floor == 0:
+    if earliest_start == 0:
         return 0
-    boundary = _START.search(text, floor, match) or _EDGE.search(text, floor, match)
+    boundary = _SENTENCE_START.search(text, earliest_start, match) or _WHITESPACE.search(
+        text, earliest_start, match
+    )
     return boundary.end() if boundary else match
 
 
@@ -128,11 +129,13 @@ def _move_out_of_marks(text: str, start: int, fences: Sequence[Fence]) -> int:
 
 
 def _find_end(text: str, start: int) -> int:
-    end = start + LENGTH
+    end = start + SNIPPET_LENGTH
     if end >= len(text):
         return len(text)
-    edge = max(text.rfind(" ", start + LENGTH // 2, end), text.rfind("\n", start + LENGTH // 2, end))
-    return edge if edge > 0 else end
+    last_space = max(
+        text.rfind(" ", start + SNIPPET_LENGTH // 2, end), text.rfind("\n", start + SNIPPET_LENGTH // 2, end)
+    )
+    return last_space if last_space > 0 else end
 
 
 def _mark_cuts(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
@@ -159,7 +162,7 @@ def _cut_code(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
     end = start + len(text[start:end].rstrip())
     window_text = text[start:end]
     if last:
-        window_text += f"\n{last.prefix[:_MAX_MARK]}{last.mark[:_MAX_MARK]}"
+        window_text += f"\n{last.prefix[:_MAX_MARK_LENGTH]}{last.mark[:_MAX_MARK_LENGTH]}"
     elif end < len(text):
         window_text += "\n…" if any(fence.close == end for fence in fences) else " …"
     if first:
@@ -175,15 +178,15 @@ def _continues_after(fence: Fence, offset: int) -> bool:
 
 def _add_opening_line(code: str, fence: Fence) -> str:
     """Return a window inside a fence with the fence's opening line; both begin at the text's margin."""
-    prefix = fence.prefix.lstrip()[:_MAX_MARK]
+    prefix = fence.prefix.lstrip()[:_MAX_MARK_LENGTH]
     if indent := len(fence.prefix) - len(fence.prefix.lstrip()):
         code = re.sub(rf"^[ \t]{{1,{indent}}}", "", code, flags=re.MULTILINE)
     if prefix and not code.startswith(">"):
         code = prefix + code
-    return f"{prefix}{fence.mark[:_MAX_MARK]}{fence.info[:_MAX_MARK]}\n{code}"
+    return f"{prefix}{fence.mark[:_MAX_MARK_LENGTH]}{fence.info[:_MAX_MARK_LENGTH]}\n{code}"
 
 
-BLOB_CACHE_SIZE = 16_000_000
+BLOB_CACHE_BYTES = 16_000_000
 """Bytes of cached blobs; the least recently used are dropped first."""
 
 
@@ -193,9 +196,9 @@ class Texts:
     `read` returns a blob's bytes by its id; its errors reach the caller.
     """
 
-    def __init__(self, read: Callable[[str], bytes], cache_size: int = BLOB_CACHE_SIZE) -> None:
+    def __init__(self, read: Callable[[str], bytes], max_cache_bytes: int = BLOB_CACHE_BYTES) -> None:
         self._read = read
-        self._blobs: LRUCache[str, memoryview] = LRUCache(cache_size, array_bytes)
+        self._blobs: LRUCache[str, memoryview] = LRUCache(max_cache_bytes, estimate_bytes)
         self._last: tuple[str, memoryview] = ("", memoryview(b""))
 
     def read(self, record: SectionRecord) -> bytes:
@@ -211,8 +214,8 @@ class Texts:
 
     def data(self, blob: str, start: int, end: int) -> bytes:
         """Return the bytes [start, end) of a blob."""
-        last, data = self._last
-        if last != blob:
+        last_blob, data = self._last
+        if last_blob != blob:
             data = self._blobs.get(blob, lambda: memoryview(self._read(blob)))
             # The next request is often for the same page, which may be too large for the cache.
             self._last = blob, data

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from index.page import IndexedDocument, UnreadableDocument
@@ -11,7 +11,6 @@ from workspace.config.taxonomy import Taxonomy
 from workspace.document.document import Document
 from workspace.errors import LimitExceeded
 from workspace.git import trees
-from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
 from workspace.snapshot.snapshot import NotADocument, Snapshot, changed_files, check_pointer, is_manifest
 
@@ -24,9 +23,9 @@ class GitSource:
 
     def __init__(self, snapshot: Snapshot) -> None:
         folders = (path.rpartition("/")[0] for path in snapshot.manifests)
-        self._page_reader = _PageReader(
-            snapshot.git, snapshot.config.limits.document_bytes, snapshot.taxonomy.load_folders(folders)
-        )
+        self._git = snapshot.git
+        self._max_bytes = snapshot.config.limits.document_bytes
+        self._taxonomy = snapshot.taxonomy.load_folders(folders)
         self._blobs = dict(snapshot.documents)
         self.commit = snapshot.commit
 
@@ -35,9 +34,16 @@ class GitSource:
         return tuple(self._blobs)
 
     def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
-        """Read some of the documents, in the order requested."""
+        """Read some of the documents, in the order requested. Each is read once, so none is cached."""
         for path in paths:
-            yield self._page_reader.page(path, self._blobs[path])
+            yield _read_page(path, self._blobs[path], self._taxonomy, self._read_document)
+
+    def _read_document(self, path: str, blob: str) -> Document | None:
+        data = self._git.blob_within(blob, self._max_bytes)
+        if data is None:
+            return None
+        check_pointer(path, data)
+        return Document.parse(data, path)
 
 
 def read_pages(
@@ -45,41 +51,34 @@ def read_pages(
 ) -> Iterator[IndexedDocument | UnreadableDocument]:
     """Read some documents of a commit, given as blobs by path, in order of paths.
 
-    `label` is the name of the work for `progress`. A document that is too large, or a Git LFS pointer, is a
-    page without sections.
+    A document that a write or an earlier read has parsed is not parsed again. `label` is the name of the work
+    for `progress`.
     """
-    page_reader = _PageReader(snapshot.git, snapshot.config.limits.document_bytes, snapshot.taxonomy)
-    for done, (path, blob) in enumerate(sorted(blobs.items())):
+    for finished_count, (path, blob) in enumerate(sorted(blobs.items())):
         if progress:
-            progress(done, len(blobs), label)
-        yield page_reader.page(path, blob)
+            progress(finished_count, len(blobs), label)
+        yield _read_page(path, blob, snapshot.taxonomy, lambda path, blob: snapshot.document(path))
     if progress and blobs:
         progress(len(blobs), len(blobs), label)
 
 
-class _PageReader(NamedTuple):
-    """A reader of documents of at most `max_bytes`, with the taxonomy that gives their values."""
-
-    git: GitReader
-    max_bytes: int
-    taxonomy: Taxonomy
-
-    def page(self, path: str, blob: str) -> IndexedDocument | UnreadableDocument:
-        try:
-            data = self.git.blob_within(blob, self.max_bytes)
-            if data is not None:
-                check_pointer(path, data)
-                document = Document.parse(data, path)
-                return IndexedDocument.of(document, blob, self.taxonomy.values(path, document.front_matter))
-        except DamagedRepository:
-            return UnreadableDocument(path, blob)
-        except (LimitExceeded, NotADocument):
-            pass
-        return IndexedDocument(path, blob, "", {}, b"", ())
+def _read_page(
+    path: str, blob: str, taxonomy: Taxonomy, read: Callable[[str, str], Document | None]
+) -> IndexedDocument | UnreadableDocument:
+    """Return a document for the index; without sections if it is too large or a Git LFS pointer."""
+    try:
+        document = read(path, blob)
+        if document is not None:
+            return IndexedDocument.of(document, blob, taxonomy.values(path, document.front_matter))
+    except DamagedRepository:
+        return UnreadableDocument(path, blob)
+    except (LimitExceeded, NotADocument):
+        pass
+    return IndexedDocument(path, blob, "", {}, b"", ())
 
 
 _MAX_INCREMENTAL = 300
-"""Up to this number of changed documents, an incremental change is always faster than a rebuild."""
+"""The number of changed documents up to which an incremental change is always faster than a rebuild."""
 
 
 class Difference(NamedTuple):
@@ -89,11 +88,11 @@ class Difference(NamedTuple):
     deletes: tuple[str, ...]
 
 
-def diff_snapshots(old: Snapshot, new: Snapshot, documents: int | None = None) -> Difference | None:
+def diff_snapshots(old: Snapshot, new: Snapshot, document_count: int | None = None) -> Difference | None:
     """Return the difference between two snapshots; None if the index should be rebuilt instead.
 
     The index should be rebuilt if new settings change how documents are read, or if over a third of the
-    documents change. `documents` is their number; with it they are not listed to be counted.
+    documents change. `document_count` is their number; if it is None, they are listed.
     """
     old_config, new_config = old.config, new.config
     if (
@@ -111,10 +110,13 @@ def diff_snapshots(old: Snapshot, new: Snapshot, documents: int | None = None) -
         else:
             upserts[path] = blob
     upserts |= {
-        path: blob for path, blob in _documents_below(new, folders) if _has_new_manifest(path, old, new)
+        path: blob for path, blob in _find_documents_below(new, folders) if _has_new_manifest(path, old, new)
     }
-    count = len(upserts) + len(deletes)
-    if count > _MAX_INCREMENTAL and count > (len(new.documents) if documents is None else documents) / 3:
+    change_count = len(upserts) + len(deletes)
+    if (
+        change_count > _MAX_INCREMENTAL
+        and change_count > (len(new.documents) if document_count is None else document_count) / 3
+    ):
         return None
     return Difference(upserts, tuple(deletes))
 
@@ -123,18 +125,18 @@ def _has_new_manifest(path: str, old: Snapshot, new: Snapshot) -> bool:
     return old.taxonomy.manifest_values(path) != new.taxonomy.manifest_values(path)
 
 
-def _documents_below(snapshot: Snapshot, folders: list[str]) -> Iterator[tuple[str, str]]:
+def _find_documents_below(snapshot: Snapshot, folders: list[str]) -> Iterator[tuple[str, str]]:
     """Yield the documents in and below some folders, each with its blob; only these folders are read."""
-    last: str | None = None
+    last_folder: str | None = None
     for folder in sorted(folders, key=lambda folder: folder.split("/")):
-        if last is not None and (not last or f"{folder}/".startswith(f"{last}/")):
+        if last_folder is not None and (not last_folder or f"{folder}/".startswith(f"{last_folder}/")):
             continue  # it is inside the previous folder
-        last = folder
+        last_folder = folder
         if not folder:
             yield from snapshot.documents.items()
             continue
         entry = snapshot.entry(folder)
-        for inside, file in trees.walk_tree(snapshot.git, entry.id) if entry and entry.is_tree else ():
-            path = f"{folder}/{inside}"
+        for relative_path, file in trees.walk_tree(snapshot.git, entry.id) if entry and entry.is_tree else ():
+            path = f"{folder}/{relative_path}"
             if file.is_blob and snapshot.config.is_document(path):
                 yield path, file.id

@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.analysis.words import stem, stem_all
-from index.segments.segment import TEXT, term_key
+from index.segments.segment import TEXT, make_term_key
 
 if TYPE_CHECKING:
     from index.ranking.segment_groups import Statistics
 
 PREFIX_LENGTH = 2
-"""Letters at the beginning of a word that are assumed to be correct, except in the nearest terms."""
+"""The number of first letters that are assumed to be correct, except in the nearest terms."""
 
-_TWO_EDITS_LENGTH = 6
+_MIN_LENGTH_FOR_TWO_EDITS = 6
 _MAX_LENGTH = 32
 
 
@@ -38,10 +38,10 @@ def is_word(word: str) -> bool:
 
 def max_edits(word: str) -> int:
     """Return the largest allowed number of edits: two for a word of six letters or more, else one."""
-    return 2 if len(word) >= _TWO_EDITS_LENGTH else 1
+    return 2 if len(word) >= _MIN_LENGTH_FOR_TWO_EDITS else 1
 
 
-def stems_of_edits(word: str) -> frozenset[str]:
+def stem_all_edits(word: str) -> frozenset[str]:
     """Return the stems of all words that are one edit away, with the word's letters and the Latin ones."""
     letters = sorted({*ascii_lowercase, *word})
     parts = [(word[:cut], word[cut:]) for cut in range(len(word) + 1)]
@@ -53,7 +53,7 @@ def stems_of_edits(word: str) -> frozenset[str]:
     return frozenset(stem_all(list(words)))
 
 
-def edit_distances(word: str, terms: Sequence[str]) -> NDArray[np.int8]:
+def compute_edit_distances(word: str, terms: Sequence[str]) -> NDArray[np.int8]:
     """Return the number of edits from a word to each term (optimal string alignment distance).
 
     All terms are processed at once, letter by letter.
@@ -83,46 +83,58 @@ def find_similar_terms(statistics: Statistics, word: str, limit: int) -> tuple[s
     """Return at most `limit` terms that a folded word may mean, as `index.port.Engine` defines."""
     if not is_word(word):
         return ()
-    edits = _find_distances(statistics, word, max_edits(word))
-    for nearest in sorted(set(edits.values())):
-        counts = {term: _count_sections(statistics, term) for term in edits if edits[term] == nearest}
-        if live := [term for term, count in counts.items() if count]:
-            return tuple(sorted(live, key=lambda term: (-counts[term], term))[:limit])
+    distances = _find_distances(statistics, word, max_edits(word))
+    for distance in sorted(set(distances.values())):
+        counts = {
+            term: _count_sections(statistics, term) for term in distances if distances[term] == distance
+        }
+        if live_terms := [term for term, count in counts.items() if count]:
+            return tuple(sorted(live_terms, key=lambda term: (-counts[term], term))[:limit])
     return ()
 
 
-def find_terms_within(statistics: Statistics, word: str, edits: int, field: str = TEXT) -> tuple[str, ...]:
-    """Return the term of a folded word, and a field's terms at most so many edits away, sorted.
+def find_terms_within(
+    statistics: Statistics, word: str, max_distance: int, field: str = TEXT
+) -> tuple[str, ...]:
+    """Return the term of a folded word, and a field's terms at most `max_distance` edits away, sorted.
 
     Terms two edits away begin with the word's first two letters. A term may be in no segment.
     """
-    found = _find_distances(statistics, word, edits, field) if is_word(word) else {}
-    return tuple(sorted({stem(word), *(term for term, distance in found.items() if distance <= edits)}))
+    distances = _find_distances(statistics, word, max_distance, field) if is_word(word) else {}
+    return tuple(
+        sorted({stem(word), *(term for term, distance in distances.items() if distance <= max_distance)})
+    )
 
 
 def _find_distances(
     statistics: Statistics, word: str, max_distance: int, field: str = TEXT
 ) -> dict[str, int]:
-    """Return the number of edits to each term that is near enough. A term may be in no segment."""
-    own = stem(word)
-    near = stems_of_edits(word)
+    """Return the number of edits to each term within `max_distance`. A term may be in no segment."""
+    own_term = stem(word)
+    terms_one_edit_away = stem_all_edits(word)
     same_prefix = {
-        term for part in statistics.parts for term in part.segment.terms_from(field, own[:PREFIX_LENGTH])
+        term for part in statistics.parts for term in part.segment.terms_from(field, own_term[:PREFIX_LENGTH])
     }
-    candidates = [term for term in same_prefix if abs(len(term) - len(own)) <= max_distance]
+    candidates = [term for term in same_prefix if abs(len(term) - len(own_term)) <= max_distance]
     distances = {
-        term: edits
-        for term, edits in zip(candidates, edit_distances(own, candidates).tolist(), strict=True)
-        if edits <= max_distance
+        term: distance
+        for term, distance in zip(
+            candidates, compute_edit_distances(own_term, candidates).tolist(), strict=True
+        )
+        if distance <= max_distance
     }
-    distances |= {term: 1 for term in near if term in same_prefix or not term.startswith(own[:PREFIX_LENGTH])}
-    distances.pop(own, None)
+    distances |= {
+        term: 1
+        for term in terms_one_edit_away
+        if term in same_prefix or not term.startswith(own_term[:PREFIX_LENGTH])
+    }
+    distances.pop(own_term, None)
     return distances
 
 
 def _count_sections(statistics: Statistics, term: str) -> int:
     """Return the number of live sections that contain a term."""
-    key, count = term_key(TEXT, term), 0
+    key, count = make_term_key(TEXT, term), 0
     for part, alive in zip(statistics.parts, statistics.alive, strict=True):
         ids, _ = part.segment.postings(key)
         count += len(ids) if alive is None else int(np.count_nonzero(alive[ids]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from index.port import State
-from index.storage.location import SCHEMA, Location
+from index.storage.location import SCHEMA_VERSION, Location
 from index.storage.locking import is_locked
 from index.storage.manifest import IndexDamaged, read_manifest
 
@@ -16,7 +16,8 @@ class Status:
     """The status of an index: its folder (None in memory), and its size in bytes.
 
     `blocked` names the index's own files that cannot be used, for example because a folder has the name of a
-    file. `leftovers` names the files of writers that died. `busy` is True while a process writes the index.
+    file. `leftovers` names the files of writers that died. `is_busy` is True while a process writes the
+    index.
     """
 
     folder: Path | None
@@ -25,10 +26,10 @@ class Status:
     state: State | None
     segments: int
     size: int
-    damaged: bool
+    is_damaged: bool
     blocked: tuple[str, ...] = ()
     leftovers: tuple[str, ...] = ()
-    busy: bool = False
+    is_busy: bool = False
 
     @property
     def is_current(self) -> bool:
@@ -38,21 +39,21 @@ class Status:
 def read_status(location: Location | None, tip: str | None, state: State | None, segments: int) -> Status:
     """Return the status of the index in a location. `state` is None if it is missing or damaged."""
     if location is None:
-        return Status(None, SCHEMA, tip, state, segments, 0, damaged=False)
+        return Status(None, SCHEMA_VERSION, tip, state, segments, 0, is_damaged=False)
     folder = location.current()
     busy = is_locked(location.lock)
     return Status(
         folder=location.folder,
-        schema=SCHEMA,
+        schema=SCHEMA_VERSION,
         tip=tip,
         state=state,
         segments=segments,
         size=sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) if folder else 0,
-        damaged=folder is not None and state is None,
+        is_damaged=folder is not None and state is None,
         blocked=location.blocked(),
         # The unfinished files of an active writer look like those of a writer that died.
         leftovers=() if busy else tuple(entry.name for entry in find_leftovers(location)),
-        busy=busy,
+        is_busy=busy,
     )
 
 

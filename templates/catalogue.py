@@ -1,4 +1,4 @@
-"""The built-in types, in the order in which a client lists them."""
+"""The built-in types, in the order of their list."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BUILTIN = (
 
 @cache
 def builtin_types() -> Mapping[str, DocumentType]:
-    """Return the built-in types by name, in the order in which to list them."""
+    """Return the built-in types by name, in the order of `BUILTIN`."""
     # Imported here because a server that only searches needs no template.
     from importlib.resources import files
 

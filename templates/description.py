@@ -97,7 +97,7 @@ def _read_guidance(value: object) -> dict[str, str]:
 
 
 def _quote_key(key: str, field: str) -> str:
-    """Return a key for an error message. Raises InvalidTemplate for a long or partly invisible key."""
+    """Return a key for an error message. Raises InvalidTemplate for a long key or an invisible character."""
     if len(key) > MAX_KEY_CHARACTERS:
         raise InvalidTemplate(
             field, f"a key has {len(key)} characters; at most {MAX_KEY_CHARACTERS} are allowed"

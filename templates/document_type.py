@@ -44,12 +44,12 @@ class DocumentType:
 
     @property
     def guidance(self) -> str:
-        """The instructions and the guidance for each section as one Markdown text; may be empty."""
+        """Return the instructions and the guidance for each section as one Markdown text; may be empty."""
         lines = [f"- {instruction}" for instruction in self.instructions]
-        with_guidance = [section for section in self.sections if section.guidance]
-        if with_guidance:
+        guided_sections = [section for section in self.sections if section.guidance]
+        if guided_sections:
             lines += ["", "What belongs in each section:"] if lines else ["What belongs in each section:"]
-            lines += [f"- {section.title}: {section.guidance}" for section in with_guidance]
+            lines += [f"- {section.title}: {section.guidance}" for section in guided_sections]
         return "\n".join(lines)
 
 
@@ -62,7 +62,7 @@ def parse_type(name: str, toml: bytes, markdown: bytes) -> DocumentType:
     if not NAME.fullmatch(name):
         raise InvalidTemplate(
             "name",
-            "must be a lower-case letter and at most 40 characters of a-z, 0-9 and _",
+            "must be a lower-case letter, then at most 40 of the characters a-z, 0-9 and _",
         )
     description = parse_description(toml)
     structure, headings = parse_skeleton(markdown)
@@ -78,9 +78,9 @@ def parse_type(name: str, toml: bytes, markdown: bytes) -> DocumentType:
 
 
 def _merge_sections(description: Description, headings: tuple[Heading, ...]) -> tuple[TemplateSection, ...]:
-    known = {heading.title for heading in headings}
+    heading_titles = {heading.title for heading in headings}
     for title in description.sections:
-        if title not in known:
+        if title not in heading_titles:
             raise InvalidTemplate(f"sections.{title}", "no heading of document.md has this title")
     return tuple(
         TemplateSection(heading.title, heading.level, description.sections.get(heading.title, ""))

@@ -1,8 +1,8 @@
 """`document.md`: the first headings and text of a new document.
 
-The form is a strict subset of Markdown that can be checked without a Markdown parser: every heading begins
-with `#` at the start of its line. Titles are unique in the file, because headings in the content of a new
-document are matched with these by title.
+The form is a strict subset of Markdown that needs no Markdown parser: every heading begins with `#` at the
+start of its line. Titles are unique in the file, because headings in the content of a new document are
+matched with the headings of the skeleton by title.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Heading:
 def parse_skeleton(markdown: bytes) -> tuple[str, tuple[Heading, ...]]:
     """Return the skeleton, which begins with `# {title}`, and its other headings in order.
 
-    The title is added if the file has none. Raises InvalidTemplate with the line.
+    The title is added to a file without a title. Raises InvalidTemplate with the line.
     """
     lines = decode(markdown, "document.md", MAX_FILE_BYTES).strip("\n").split("\n")
     if lines[0].rstrip() == "---":
@@ -61,24 +61,24 @@ def parse_skeleton(markdown: bytes) -> tuple[str, tuple[Heading, ...]]:
 
 
 def _scan_headings(lines: list[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield the line, level and title of each heading outside of fenced code and HTML comments."""
-    fence = ""
-    comment = False
+    """Yield the line index, level and title of each heading outside of fenced code and HTML comments."""
+    open_fence = ""
+    is_comment = False
     for index, line in enumerate(lines):
-        if fence:
-            if re.fullmatch(rf" {{0,3}}{fence[0]}{{{len(fence)},}}[ \t]*", line):
-                fence = ""
-        elif comment or line.lstrip().startswith("<!--"):
-            comment = "-->" not in line
-        elif opened := _FENCE.match(line):
-            fence = opened[1]
+        if open_fence:
+            if re.fullmatch(rf" {{0,3}}{open_fence[0]}{{{len(open_fence)},}}[ \t]*", line):
+                open_fence = ""
+        elif is_comment or line.lstrip().startswith("<!--"):
+            is_comment = "-->" not in line
+        elif fence_match := _FENCE.match(line):
+            open_fence = fence_match[1]
         elif heading := _HEADING.fullmatch(line):
             if heading[1]:
                 _raise_invalid(index, "a heading must begin at the start of its line")
             yield index, len(heading[2]), _CLOSING.sub("", heading[3] or "").strip()
         elif index and _UNDERLINE.fullmatch(line) and lines[index - 1].strip():
             _raise_invalid(index, "a heading must be written with `#`, and a rule must follow an empty line")
-    if fence or comment:
+    if open_fence or is_comment:
         _raise_invalid(len(lines) - 1, "a code fence or a comment is not closed")
 
 

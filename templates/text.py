@@ -1,4 +1,4 @@
-"""Checks of a text in a template: its size, and that all characters are visible.
+"""Checks of the texts in a template: their size, and invisible characters.
 
 A model reads guidance as an instruction, so a reviewer must be able to see all of it.
 """

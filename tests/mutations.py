@@ -336,21 +336,21 @@ MUTATIONS = (
     Mutation(
         "MAC of cursors",
         "index/cursors.py",
-        "    if not (hmac.compare_digest(mac, _mac(key, body)) and exact):\n",
-        "    if not exact:\n",
+        "    if not (hmac.compare_digest(mac, _compute_mac(key, body)) and is_canonical):\n",
+        "    if not is_canonical:\n",
         ("tests/index/test_search.py", "tests/tools/reading/test_pages.py"),
     ),
     Mutation(
         "seal of the index",
         "index/storage/manifest.py",
-        "        if not hmac.compare_digest(seal.encode(), _seal(folder, values).encode()):\n",
+        "        if not hmac.compare_digest(seal.encode(), _compute_seal(folder, values).encode()):\n",
         "        if not seal:\n",
         ("tests/index/storage/test_damage.py", "tests/index/storage/test_sharing.py", "tests/index/segments"),
     ),
     Mutation(
         "checksums of the index",
         "index/storage/manifest.py",
-        '            raise IndexDamaged.because(f"file {name} has a wrong checksum")\n',
+        '            raise IndexDamaged.with_reason(f"file {name} has a wrong checksum")\n',
         "            pass\n",
         ("tests/index/storage/test_damage.py",),
     ),
@@ -364,15 +364,16 @@ MUTATIONS = (
     Mutation(
         "seal of artifacts",
         "index/artifacts/manifest.py",
-        "seal is not None and hmac.compare_digest(seal.encode(), _seal(metadata, manifest, key).encode())",
-        "seal is not None",
+        "    return seal is not None and hmac.compare_digest(\n"
+        "        seal.encode(), _compute_seal(metadata, manifest, key).encode()\n    )\n",
+        "    return seal is not None\n",
         ("tests/index/artifacts",),
     ),
     Mutation(
         "token of the HTTP server",
         "docyard/http/authentication.py",
-        "        if not self.is_open and hmac.compare_digest(self._token, _digest(secret)):\n",
-        "        if not self.is_open:\n",
+        "        if not self.accepts_everyone and hmac.compare_digest(self._token, _digest(secret)):\n",
+        "        if not self.accepts_everyone:\n",
         ("tests/docyard/http/test_authentication.py",),
     ),
     Mutation(
@@ -392,7 +393,7 @@ MUTATIONS = (
     Mutation(
         "a session does not speak at /mcp",
         "docyard/http/authentication.py",
-        "if path != MCP and (session",
+        "if path != MCP_PATH and (session",
         "if (session",
         ("tests/docyard/http/test_authentication.py",),
     ),
@@ -448,14 +449,14 @@ MUTATIONS = (
     Mutation(
         "webhooks are signed",
         "docyard/forges/webhooks.py",
-        '    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())\n',
+        '    return hmac.compare_digest(signature.encode("utf-8", "replace"), expected.encode())\n',
         "    return True\n",
         ("tests/docyard/forges/test_webhooks.py",),
     ),
     Mutation(
         "a forge's token goes to its origin alone",
         "docyard/forges/transport.py",
-        "        if _get_origin(resolved) != self._origin:\n",
+        "        if _get_origin(resolved_url) != self._origin:\n",
         "        if False:\n",
         ("tests/docyard/forges/test_failures.py",),
     ),

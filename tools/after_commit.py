@@ -26,7 +26,7 @@ def committed_answer(record: CommitRecord, error: Exception, offers: Callable[[s
     if record.proposal is not None:
         data["proposal"] = record.proposal
         if offers("view_proposal"):
-            next_step += f"; see it with {call('view_proposal', proposal=record.proposal)}"
+            next_step += f"; view the proposal with {call('view_proposal', proposal=record.proposal)}"
     elif offers("list_documents"):
         next_step += f"; see the documents with {call('list_documents')}"
     return Answer({**data, "next_step": next_step})

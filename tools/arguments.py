@@ -1,7 +1,8 @@
 """Parsing of a call's arguments, with errors that name the field.
 
-A call is either a single operation (its fields at the top) or a batch (`operations`), never both. Some hosts
-send `null` for omitted fields, arrays as JSON strings, and numbers as strings; all of these are accepted.
+A call is either a single operation (its fields at the top level) or a batch (`operations`), never both.
+Some hosts send `null` for omitted fields, arrays as JSON strings, and numbers as strings; all of these are
+accepted.
 
 `resolve_target` reads a document, section or task from one or two fields. `input_schema` writes schemas that
 every host accepts: a plain object without combinators, references and lists of types.
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 OPERATIONS = "operations"
-REF = "Branch, tag, commit, proposal, @{date}"
+REF_DESCRIPTION = "Branch, tag, commit, proposal, @{date}"
 """The description of the field `ref` in every reading tool; docs/history.md has the details."""
 
 # Names that models use for fields with another name.
@@ -79,12 +80,12 @@ def _parse_array(value: object) -> object:
     if not isinstance(value, str):
         return value
     try:
-        parsed = json.loads(value)
+        array = json.loads(value)
     except (ValueError, RecursionError):
         raise ValueError("must be an array, or an array as JSON text") from None
-    if not isinstance(parsed, list):
+    if not isinstance(array, list):
         raise ValueError("must be an array, or an array as JSON text")
-    return parsed
+    return array
 
 
 def _parse_integer(value: object) -> object:
@@ -98,10 +99,10 @@ def _parse_integer(value: object) -> object:
 def _parse_object(value: object) -> object:
     """Return an object, parsed if a host has sent it as a JSON string; other values unchanged."""
     try:
-        parsed = json.loads(value) if isinstance(value, str) else value
+        decoded_value = json.loads(value) if isinstance(value, str) else value
     except (ValueError, RecursionError):
         return value
-    return parsed if isinstance(parsed, dict) else value
+    return decoded_value if isinstance(decoded_value, dict) else value
 
 
 def _parse_boolean(value: object) -> object:
@@ -135,32 +136,36 @@ def requested_fields(arguments: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in without_nulls(arguments).items() if name != "proposal"}
 
 
-def read(model: type[Model], arguments: Mapping[str, object], others: Sequence[str] | None = None) -> Model:
+def read_arguments(
+    model: type[Model], arguments: Mapping[str, object], extra_fields: Sequence[str] | None = None
+) -> Model:
     """Return validated arguments. Raises InvalidArguments with the field, and the nearest valid names.
 
-    `others` are fields that the workspace adds. They are not in `arguments`, but an error lists them.
+    `extra_fields` are fields that the workspace adds. They are not in `arguments`, but an error lists them.
     """
     try:
         return model.model_validate(without_nulls(arguments))
     except ValidationError as error:
         problems = error.errors(include_url=False)
         # An unknown field is often a misspelt required one, so it is reported before a missing field.
-        first = next((problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0])
-        raise explain(first, model, others) from error
+        first_problem = next(
+            (problem for problem in problems if problem["type"] == "extra_forbidden"), problems[0]
+        )
+        raise make_field_error(first_problem, model, extra_fields) from error
 
 
-def explain(
-    problem: ErrorDetails, model: type[BaseModel], others: Sequence[str] | None = None
+def make_field_error(
+    problem: ErrorDetails, model: type[BaseModel], extra_fields: Sequence[str] | None = None
 ) -> InvalidArguments:
-    """Return the error for a problem that validation found."""
+    """Return the error for a problem of the validation; it names the field."""
     field = ".".join(str(part) for part in problem["loc"]) or "arguments"
     shown_field = field if len(field) <= 80 else field[:80] + "…"
-    known = [*model.model_fields, *(others or ())]
+    known_fields = [*model.model_fields, *(extra_fields or ())]
     match problem["type"]:
         case "extra_forbidden":
-            matches = nearest_field(field, known)
-            fix = f"Did you mean '{matches[0]}'?" if matches else f"Known fields: {', '.join(known)}."
-            details: dict[str, Any] = {} if others is None else {"known": known}
+            matches = nearest_field(field, known_fields)
+            fix = f"Did you mean '{matches[0]}'?" if matches else f"Known fields: {', '.join(known_fields)}."
+            details: dict[str, Any] = {} if extra_fields is None else {"known": known_fields}
             return InvalidArguments(
                 f"unknown field '{shown_field}'", fix=fix, field=shown_field, nearest=matches, **details
             )
@@ -181,13 +186,13 @@ def explain(
             )
 
 
-def nearest_field(field: str, known: Sequence[str]) -> list[str]:
+def nearest_field(field: str, known_fields: Sequence[str]) -> list[str]:
     """Return the declared fields nearest to an unknown field: by synonym, then by spelling."""
     import difflib  # late, because most calls do not need it
 
-    synonyms = [name for name in _SYNONYMS.get(field, ()) if name in known]
-    similar = difflib.get_close_matches(field[:80], known, n=3, cutoff=0.5)
-    return list(dict.fromkeys([*synonyms, *similar]))
+    synonyms = [name for name in _SYNONYMS.get(field, ()) if name in known_fields]
+    similar_names = difflib.get_close_matches(field[:80], known_fields, n=3, cutoff=0.5)
+    return list(dict.fromkeys([*synonyms, *similar_names]))
 
 
 def read_operations(value: object) -> list[dict[str, object]]:
@@ -211,7 +216,7 @@ def read_operations(value: object) -> list[dict[str, object]]:
             fix="Send at least one operation, or its fields without 'operations'.",
             field=OPERATIONS,
         )
-    parsed: list[dict[str, object]] = []
+    field_mappings: list[dict[str, object]] = []
     for position, item in enumerate(operations):
         if isinstance(item, str):
             try:
@@ -224,8 +229,8 @@ def read_operations(value: object) -> list[dict[str, object]]:
                 fix="Send each operation as an object of its fields.",
                 field=OPERATIONS,
             )
-        parsed.append(without_nulls(item))
-    return parsed
+        field_mappings.append(without_nulls(item))
+    return field_mappings
 
 
 def resolve_target(snapshot: Snapshot, file: str, slug: str | None) -> tuple[str, str | None]:
@@ -250,7 +255,8 @@ _OMITTED_KEYS = frozenset(("title", "default"))
 class _Schema(GenerateJsonSchema):
     """A schema generator that copies plain defaults.
 
-    Pydantic would build a serializer for each default, a tenth of the time of the first list of tools.
+    Pydantic would build a serializer for each default, which takes a tenth of the time of the first list
+    of tools.
     """
 
     def encode_default(self, dft: Any) -> Any:
@@ -278,14 +284,14 @@ def _simplify(field: dict[str, Any]) -> dict[str, Any]:
         [variant] = [option for option in field["anyOf"] if option.get("type") != "null"]
         field = {**{key: value for key, value in field.items() if key != "anyOf"}, **variant}
     default = field.get("default")
-    plain = {key: value for key, value in field.items() if key not in _OMITTED_KEYS}
-    if "items" in plain:
-        plain["items"] = {
-            key: value for key, value in plain["items"].items() if key not in _OMITTED_KEYS
+    schema = {key: value for key, value in field.items() if key not in _OMITTED_KEYS}
+    if "items" in schema:
+        schema["items"] = {
+            key: value for key, value in schema["items"].items() if key not in _OMITTED_KEYS
         } or {"type": "object"}
-        plain["items"].pop("additionalProperties", None)
-    if plain.get("type") == "object":
-        plain.pop("additionalProperties", None)
+        schema["items"].pop("additionalProperties", None)
+    if schema.get("type") == "object":
+        schema.pop("additionalProperties", None)
     if default is not None and default is not False:
-        plain["default"] = default
-    return plain
+        schema["default"] = default
+    return schema

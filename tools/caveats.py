@@ -71,23 +71,23 @@ def _format_time(time: datetime) -> str:
     return time.replace(microsecond=0).isoformat()
 
 
-_MAX_UNREADABLE = 10
+_MAX_UNREADABLE_PATHS = 10
 
 
 def search_caveats(page: SearchPage) -> Data:
     """Return the fields that report an incomplete search; empty if it is complete.
 
     `stale`: the index is behind the branch. `unreadable`: documents that Git could not read. `partial`: the
-    search for a quoted phrase stopped early. `query_notes`: parts of the query that are no correct operators.
+    search for a quoted phrase stopped early. `query_notes`: parts of the query that are not valid operators.
     The answer's `commit` is that of the index.
     """
     data: Data = {}
-    if page.stale:
+    if page.is_stale:
         data["stale"] = True
     if page.unreadable:
-        data["unreadable"] = list(page.unreadable[:_MAX_UNREADABLE])
+        data["unreadable"] = list(page.unreadable[:_MAX_UNREADABLE_PATHS])
         data["unreadable_total"] = len(page.unreadable)
-    if page.partial:
+    if page.is_partial:
         data["partial"] = True
     if page.notes:
         data["query_notes"] = list(page.notes)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MAX_CANDIDATES = 100
 """The largest number of candidates in a response (MCP, "Completion": at most 100)."""
 
-_MAX_TYPED = 500  # characters of the typed text
+_MAX_TYPED_CHARACTERS = 500
 
 
 class Candidates(NamedTuple):
@@ -29,31 +29,31 @@ class Candidates(NamedTuple):
 NO_CANDIDATES = Candidates((), 0)
 
 
-def rank_names(names: Iterable[str], typed: str) -> Candidates:
+def rank_names(names: Iterable[str], typed_text: str) -> Candidates:
     """Return the names that begin with the typed text, then those that contain it; else the nearest names.
 
     Case is ignored.
     """
-    if len(typed) > _MAX_TYPED:
+    if len(typed_text) > _MAX_TYPED_CHARACTERS:
         return NO_CANDIDATES
-    known = list(dict.fromkeys(names))
-    needle = typed.casefold()
-    starting: list[str] = []
-    containing: list[str] = []
-    for name in known:
+    unique_names = list(dict.fromkeys(names))
+    needle = typed_text.casefold()
+    prefix_matches: list[str] = []
+    other_matches: list[str] = []
+    for name in unique_names:
         position = name.casefold().find(needle)
         if position >= 0:
-            (containing if position else starting).append(name)
-    candidates = [*starting, *containing] or find_nearest(typed, known)
+            (other_matches if position else prefix_matches).append(name)
+    candidates = [*prefix_matches, *other_matches] or find_nearest(typed_text, unique_names)
     return Candidates(tuple(candidates[:MAX_CANDIDATES]), len(candidates))
 
 
-def complete_path(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
+def complete_path(context: Context, typed_text: str, arguments: Mapping[str, str]) -> Candidates:
     """Return the paths of documents; at a commit if `arguments` has a `ref`."""
-    return rank_names(_resolve_snapshot(context, arguments).documents, typed)
+    return rank_names(_resolve_snapshot(context, arguments).documents, typed_text)
 
 
-def complete_section(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
+def complete_section(context: Context, typed_text: str, arguments: Mapping[str, str]) -> Candidates:
     """Return the addresses of the sections of the document at the argument `path`.
 
     If no address contains the typed text, sections whose titles contain it are returned.
@@ -63,11 +63,11 @@ def complete_section(context: Context, typed: str, arguments: Mapping[str, str])
         document = _resolve_snapshot(context, arguments).document(path)
     except WorkspaceError:
         return NO_CANDIDATES
-    candidates = rank_names((section.key for section in document.sections), typed)
-    needle = typed.strip().casefold()
+    candidates = rank_names((section.key for section in document.sections), typed_text)
+    needle = typed_text.strip().casefold()
     if (
         not needle
-        or len(needle) > _MAX_TYPED
+        or len(needle) > _MAX_TYPED_CHARACTERS
         or any(needle in value.casefold() for value in candidates.values)
     ):
         return candidates
@@ -77,23 +77,23 @@ def complete_section(context: Context, typed: str, arguments: Mapping[str, str])
     )
 
 
-def complete_address(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
+def complete_address(context: Context, typed_text: str, arguments: Mapping[str, str]) -> Candidates:
     """Return paths of documents; after a `#`, addresses of the document's sections."""
-    path, separator, section = typed.partition("#")
+    path, separator, section = typed_text.partition("#")
     if not separator:
-        return complete_path(context, typed, arguments)
+        return complete_path(context, typed_text, arguments)
     candidates = complete_section(context, section, {**arguments, "path": path})
     return candidates._replace(values=tuple(f"{path}#{value}" for value in candidates.values))
 
 
-def complete_ref(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
+def complete_ref(context: Context, typed_text: str, arguments: Mapping[str, str]) -> Candidates:
     """Return HEAD, branches, tags, remote branches, and the ids of open proposals."""
     from workspace.revisions import list_ref_names
 
-    return rank_names(list_ref_names(context.workspace.git), typed)
+    return rank_names(list_ref_names(context.workspace.git), typed_text)
 
 
-def complete_folder(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
+def complete_folder(context: Context, typed_text: str, arguments: Mapping[str, str]) -> Candidates:
     """Return the folders that contain documents."""
     folders = {
         "/".join(parts[:depth])
@@ -101,16 +101,17 @@ def complete_folder(context: Context, typed: str, arguments: Mapping[str, str]) 
         if len(parts := path.split("/")) > 1
         for depth in range(1, len(parts))
     }
-    return rank_names(sorted(folders), typed)
+    return rank_names(sorted(folders), typed_text)
 
 
-def complete_type(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
+def complete_type(context: Context, typed_text: str, arguments: Mapping[str, str]) -> Candidates:
     """Return the names of the valid document types."""
     from workspace.snapshot.document_types import BrokenType, read_types
 
     types = read_types(context.snapshot())
     return rank_names(
-        (name for name, document_type in types.items() if not isinstance(document_type, BrokenType)), typed
+        (name for name, document_type in types.items() if not isinstance(document_type, BrokenType)),
+        typed_text,
     )
 
 

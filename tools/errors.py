@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from workspace.writing.read_before_write import SeenTexts
 
 
-_MAX_CHARACTERS = 500
+_MAX_DETAIL_CHARACTERS = 500
 _TEXT_TYPES = (str, str | None)
 
-# Joiners are parts of emoji and of words in several scripts.
-_VISIBLE_EXCEPTIONS = frozenset("\n\t\u200c\u200d")
-_MAX_ITEMS = 50
+# Line ends, tabs, and joiners, which are parts of emoji and of words in several scripts.
+_UNESCAPED_CHARACTERS = frozenset("\n\t\u200c\u200d")
+_MAX_DETAIL_ITEMS = 50
 
 # The fields that an error code is about. An example repeats the caller's values for all other fields.
 _FIELDS_BY_CODE: Mapping[str, tuple[str, ...]] = {
@@ -79,7 +79,7 @@ def error_response(
     addresses. `offered_tools` are the tools of the client. `proposal_id` is the proposal that the call
     writes to, if `arguments` does not contain it.
     """
-    from tools.moved import redirect_call
+    from tools.moved_addresses import redirect_call
     from workspace.config.config import Limits
     from workspace.writing.read_before_write import ReadFirst
 
@@ -88,22 +88,24 @@ def error_response(
     is_cut = "truncated" in text_fields
     # The `ref` of a writing tool is a source of text, not the commit to read.
     ref = arguments.get("proposal" if tool.writes else "ref") or proposal_id
-    read_at = ref if isinstance(ref, str) else None
-    if fix := add_list_call(error_fix(error, is_cut=is_cut), error.among, offered_tools, read_at):
+    read_ref = ref if isinstance(ref, str) else None
+    if fix := add_list_call(error_fix(error, is_cut=is_cut), error.among, offered_tools, read_ref):
         data["fix"] = _truncate(escape_invisible(fix))
     data.update({key: _truncate(value) for key, value in error_details(error).items()})
     data.update(text_fields)
-    corrected = _correct_arguments(error, tool, arguments)
-    redirected = redirect_call(error, arguments, snapshot, moves) if moves and snapshot else None
-    if redirected is not None:
+    corrected_arguments = _correct_arguments(error, tool, arguments)
+    redirected_call = redirect_call(error, arguments, snapshot, moves) if moves and snapshot else None
+    if redirected_call is not None:
         data |= {
-            "moved_to": redirected.location.moved_to,
-            "fix": _truncate(escape_invisible(f"Use '{redirected.location.address}', where this is now.")),
+            "moved_to": redirected_call.location.moved_to,
+            "fix": _truncate(
+                escape_invisible(f"Use '{redirected_call.location.address}', the current address.")
+            ),
         }
-        corrected = _correct_arguments(error, tool, redirected.arguments)
+        corrected_arguments = _correct_arguments(error, tool, redirected_call.arguments)
     if not isinstance(error, ReadFirst):  # the call was valid; the caller only has to read the text
-        data["usage"] = dict(tool.usage(corrected))
-    data["example"] = tool.example(corrected)
+        data["usage"] = dict(tool.usage(corrected_arguments))
+    data["example"] = tool.example(corrected_arguments)
     if tool.correct and snapshot is not None:
         # An error in an example must not replace the error of the call.
         with suppress(WorkspaceError):
@@ -115,14 +117,14 @@ def error_response(
         data["example"] = {**data["example"], "base_commit": commit}
     proposal = arguments.get("proposal")
     if tool.writes and isinstance(proposal, str) and "proposal" not in data["example"]:
-        data["example"] = {**data["example"], **_in_proposal(proposal, error)}
+        data["example"] = {**data["example"], **_build_proposal_fields(proposal, error)}
     if tool.writes and arguments.get("dry_run") in (True, "true"):
         # A client that copies the example of a dry run must not commit.
         data["example"] = {**data["example"], "dry_run": True}
     return data
 
 
-def _in_proposal(proposal: str, error: WorkspaceError) -> Data:
+def _build_proposal_fields(proposal: str, error: WorkspaceError) -> Data:
     """Return the fields of an example that writes to the caller's proposal, else of a dry run."""
     if error.code == "PROPOSAL_ENDED":
         return {"dry_run": True}
@@ -140,7 +142,7 @@ def escape_invisible(text: str) -> str:
 
 
 def _escape_character(character: str) -> str:
-    if character in _VISIBLE_EXCEPTIONS or unicodedata.category(character) not in (
+    if character in _UNESCAPED_CHARACTERS or unicodedata.category(character) not in (
         "Cc",
         "Cf",
         "Cs",
@@ -158,25 +160,25 @@ def _correct_arguments(
     text_fields = {
         name for name, field in tool.arguments.model_fields.items() if field.annotation in _TEXT_TYPES
     }
-    corrected = {
+    corrected_arguments = {
         name: "" if name in text_fields and not isinstance(value, str) else value
         for name, value in arguments.items()
     }
     field = error.details.get("field")
     if field in ("operation", "action"):
-        return corrected  # the tool itself selects the nearest
-    if isinstance(field, str) and field in corrected and field not in tool.arguments.model_fields:
-        value = corrected.pop(field)
+        return corrected_arguments  # the tool itself selects the nearest name
+    if isinstance(field, str) and field in corrected_arguments and field not in tool.arguments.model_fields:
+        value = corrected_arguments.pop(field)
         matches = error.details.get("nearest")
         if (
             isinstance(matches, list)
             and matches
             and (isinstance(value, str) or matches[0] not in text_fields)
         ):
-            corrected.setdefault(matches[0], value)
-        return corrected
-    return corrected | {
-        name: "" for name in (*_FIELDS_BY_CODE.get(error.code, ()), field) if name in corrected
+            corrected_arguments.setdefault(matches[0], value)
+        return corrected_arguments
+    return corrected_arguments | {
+        name: "" for name in (*_FIELDS_BY_CODE.get(error.code, ()), field) if name in corrected_arguments
     }
 
 
@@ -184,9 +186,9 @@ def _truncate(value: object) -> Any:
     """Return a detail of an error with long texts and lists truncated."""
     match value:
         case str():
-            return value if len(value) <= _MAX_CHARACTERS else value[:_MAX_CHARACTERS] + "…"
+            return value if len(value) <= _MAX_DETAIL_CHARACTERS else value[:_MAX_DETAIL_CHARACTERS] + "…"
         case list() | tuple():
-            return [_truncate(item) for item in value[:_MAX_ITEMS]]
+            return [_truncate(item) for item in value[:_MAX_DETAIL_ITEMS]]
         case _:
             return value
 
@@ -243,8 +245,8 @@ def _build_creation_fields(path: str) -> dict[str, Any]:
 
 
 # The most useful text first, in case the budget is too small for all.
-_TEXT_ORDER = ("current", "theirs", "base", "ours")
-_NOT_DETAILS = frozenset(("is_remembered", *_TEXT_ORDER))
+_TEXT_FIELDS = ("current", "theirs", "base", "ours")
+_EXCLUDED_DETAILS = frozenset(("is_remembered", *_TEXT_FIELDS))
 
 
 class TextBudget:
@@ -261,15 +263,15 @@ class TextBudget:
         """
         texts: dict[str, Any] = {}
         is_cut = False
-        for name in _TEXT_ORDER:
+        for name in _TEXT_FIELDS:
             parts = error.details.get(name)
             if isinstance(parts, tuple):
-                text, is_complete = self._render(parts, remember=name == "current")
+                text, is_complete = self._render(parts, is_recorded=name == "current")
                 texts[name] = text
                 is_cut = is_cut or not is_complete
         return {**texts, "truncated": True} if is_cut else texts
 
-    def _render(self, parts: Iterable[SectionText], *, remember: bool) -> tuple[str, bool]:
+    def _render(self, parts: Iterable[SectionText], *, is_recorded: bool) -> tuple[str, bool]:
         from workspace.texts.tokens import count_tokens
 
         sources: list[str] = []
@@ -285,14 +287,14 @@ class TextBudget:
                 return "".join(sources), False
             self._remaining_tokens = max(self._remaining_tokens - count_tokens(part.source), 0)
             sources.append(part.source)
-            if remember and self._seen_texts is not None:
+            if is_recorded and self._seen_texts is not None:
                 self._seen_texts.add((part.digest,))
         return "".join(sources), True
 
 
 def error_details(error: WorkspaceError) -> dict[str, object]:
     """Return the details of an error except its texts."""
-    return {name: value for name, value in error.details.items() if name not in _NOT_DETAILS}
+    return {name: value for name, value in error.details.items() if name not in _EXCLUDED_DETAILS}
 
 
 def error_fix(error: WorkspaceError, *, is_cut: bool) -> str:

@@ -30,8 +30,8 @@ def with_sections(example: Data, error: WorkspaceError, snapshot: Snapshot) -> D
         return example
     for field in ("slug", "parent_slug"):
         if field in example and not _resolves(document, example[field]):
-            known = [section.key for section in document.sections]
-            replacement = _find_resolvable(document, error, find_nearest(str(example[field]), known), known)
+            keys = [section.key for section in document.sections]
+            replacement = _find_resolvable(document, error, find_nearest(str(example[field]), keys), keys)
             example = {**example, field: replacement}
             if replacement is None:
                 del example[field]
@@ -40,21 +40,23 @@ def with_sections(example: Data, error: WorkspaceError, snapshot: Snapshot) -> D
 
 def with_dry_run_removal(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example of a removal; a dry run if a name differs from the caller's."""
-    corrected = with_sections(example, error, snapshot)
-    if "path" in corrected and corrected["path"] not in snapshot.documents:
-        matches = find_nearest(corrected["path"], snapshot.documents) or list(snapshot.documents)
-        corrected = {**corrected, "path": matches[0]} if matches else corrected
-    if corrected.get("slug") == PREAMBLE:
-        document = _read_document_or_none(snapshot, corrected["file"])
+    corrected_example = with_sections(example, error, snapshot)
+    if "path" in corrected_example and corrected_example["path"] not in snapshot.documents:
+        matches = find_nearest(corrected_example["path"], snapshot.documents) or list(snapshot.documents)
+        corrected_example = {**corrected_example, "path": matches[0]} if matches else corrected_example
+    if corrected_example.get("slug") == PREAMBLE:
+        document = _read_document_or_none(snapshot, corrected_example["file"])
         addresses = (
             [section.key for section in document.sections if not section.is_preamble] if document else []
         )
-        corrected = {**corrected, "slug": addresses[0]} if addresses else {"path": corrected["file"]}
-    return corrected if corrected == example else {**corrected, "dry_run": True}
+        corrected_example = (
+            {**corrected_example, "slug": addresses[0]} if addresses else {"path": corrected_example["file"]}
+        )
+    return corrected_example if corrected_example == example else {**corrected_example, "dry_run": True}
 
 
 def with_task(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
-    """Return an example whose task exists: in the section, else in the document, else in another one."""
+    """Return an example whose task exists: in the section, else in the document, else in another document."""
     example, document = _with_document(example, snapshot)
     if document is None:
         return example
@@ -62,14 +64,14 @@ def with_task(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     try:
         resolve_task(document, example["slug"])
     except WorkspaceError:
-        for other in (
+        for other_document in (
             document,
             *(_read_document_or_none(snapshot, path) for path in list(snapshot.documents)[:20]),
         ):
-            addresses = _list_task_addresses(other) if other else []
-            if other and addresses:
+            addresses = _list_task_addresses(other_document) if other_document else []
+            if other_document and addresses:
                 same_section = [task for task in addresses if section and task.startswith(section + "[")]
-                return {**example, "file": other.path, "slug": (same_section or addresses)[0]}
+                return {**example, "file": other_document.path, "slug": (same_section or addresses)[0]}
     return example
 
 
@@ -109,10 +111,10 @@ def _read_document_or_none(snapshot: Snapshot, path: str) -> Document | None:
         return None
 
 
-def _find_resolvable(document: Document, error: WorkspaceError, *choices: Iterable[str]) -> str | None:
+def _find_resolvable(document: Document, error: WorkspaceError, *name_lists: Iterable[str]) -> str | None:
     """Return the first name that resolves: the error's candidates first, the preamble last."""
     names = suggested_names(error)
-    names += [name for choice in choices for name in choice]
+    names += [name for name_list in name_lists for name in name_list]
     names.sort(key=lambda name: name == PREAMBLE)
     return next((name for name in names if _resolves(document, name)), None)
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def view_call(context: Context, file: str, slug: str | None = None) -> Call | None:
-    """Return a call that shows a document, section or task; None if no offered tool can."""
+    """Return a call that shows a document, section or task; None if the client has no such tool."""
     if context.offers("view_document"):
         return call("view_document", file=file, **({"slug": slug} if slug else {}))
     section = read_fragment(slug).section if slug else None
@@ -28,7 +28,7 @@ def view_call(context: Context, file: str, slug: str | None = None) -> Call | No
 
 
 def list_call(context: Context, **filters: Any) -> Call | None:
-    """Return a call that lists documents, else one that searches; None if no offered tool can."""
+    """Return a call that lists documents, else one that searches; None if the client has no such tool."""
     if context.offers("list_documents"):
         return call("list_documents", **filters)
     return call("search_docs", query="…") if context.offers("search_docs") else None

@@ -22,33 +22,36 @@ TASKS = "tasks"
 """The section that is always described as a list of tasks, even without tasks."""
 
 # More entries would fill a model's context; an answer reports the total.
-MAX_SHOWN = 1_000
+MAX_ENTRIES_SHOWN = 1_000
 
 
 def count_progress(tasks: tuple[Task, ...]) -> dict[str, int]:
-    """Return the number of tasks, and of completed ones."""
+    """Return the number of tasks, and of completed tasks."""
     return {"total": len(tasks), "completed": sum(task.is_done for task in tasks)}
 
 
 def summarize_sections(document: Document) -> dict[str, Any]:
-    """Return the top sections, each with the addresses below it or its task progress; none if too many."""
+    """Return the top sections, each with the addresses below it or its task progress; empty if too many."""
     summary: dict[str, Any] = {}
-    if len(document.sections) > MAX_SHOWN:
+    if len(document.sections) > MAX_ENTRIES_SHOWN:
         return summary
     for section in document.children(None):
-        below = [child.key for child in document.descendants(section)]
+        descendant_keys = [child.key for child in document.descendants(section)]
         tasks = document.tasks(section)
         if not tasks and section.key != TASKS:
-            summary[section.key] = below
+            summary[section.key] = descendant_keys
         else:
-            summary[section.key] = {**count_progress(tasks), **({"slugs": below} if below else {})}
+            summary[section.key] = {
+                **count_progress(tasks),
+                **({"slugs": descendant_keys} if descendant_keys else {}),
+            }
     return summary
 
 
 def list_sections(document: Document) -> dict[str, Any]:
     """Return top sections and sections with subsections or tasks, by address, up to a maximum."""
     outline: dict[str, Any] = {}
-    for section in document.sections[: MAX_SHOWN + 1]:
+    for section in document.sections[: MAX_ENTRIES_SHOWN + 1]:
         children = document.children(section) if not section.is_preamble else ()
         tasks = document.tasks(section)
         if section.is_preamble and not tasks:
@@ -62,7 +65,7 @@ def extra_titles(document: Document) -> dict[str, str]:
     """Return the titles of the sections whose addresses do not contain their titles, by address."""
     return {
         section.key: section.title
-        for section in document.sections[: MAX_SHOWN + 1]
+        for section in document.sections[: MAX_ENTRIES_SHOWN + 1]
         if not section.is_preamble and section.key.rpartition("/")[2] != section.slug
     }
 
@@ -73,24 +76,24 @@ def _describe_section(
     data: dict[str, Any] = {}
     if tasks or section.key == TASKS:
         active = [format_task_address(section, task) for task in tasks if not task.is_done]
-        data |= {**count_progress(tasks), "active": active[:MAX_SHOWN]}
+        data |= {**count_progress(tasks), "active": active[:MAX_ENTRIES_SHOWN]}
     if children or not data:
-        data |= {"count": len(children), "slugs": [child.key for child in children[:MAX_SHOWN]]}
+        data |= {"count": len(children), "slugs": [child.key for child in children[:MAX_ENTRIES_SHOWN]]}
     return data
 
 
-def cut_hint(document: Document) -> str | None:
-    """Return the hint for a document with more sections than are shown; None for others."""
+def truncation_hint(document: Document) -> str | None:
+    """Return the hint for a document with more sections than are shown; None if all are shown."""
     count = len(document.sections)
-    if count <= MAX_SHOWN:
+    if count <= MAX_ENTRIES_SHOWN:
         return None
-    return f"the first {MAX_SHOWN:,} of {count:,} sections are shown; use search to find the others"
+    return f"the first {MAX_ENTRIES_SHOWN:,} of {count:,} sections are shown; use search to find the others"
 
 
-def first_with_text(document: Document, sections: Sequence[Section]) -> Section | None:
+def first_section_with_text(document: Document, sections: Sequence[Section]) -> Section | None:
     """Return the first section with own text; else the first section."""
-    with_text = (item for item in sections if read_own_text(document, item))
-    return next(with_text, sections[0] if sections else None)
+    sections_with_text = (item for item in sections if read_own_text(document, item))
+    return next(sections_with_text, sections[0] if sections else None)
 
 
 def task_data(section: Section, task: Task) -> dict[str, Any]:
@@ -110,8 +113,8 @@ def task_data(section: Section, task: Task) -> dict[str, Any]:
 
 
 MAX_LINKS = 20
-_MAX_DESTINATION = 200
-_GRAPH_TIMEOUT_S = 1.0  # wait for the reading of all links of the workspace
+_MAX_DESTINATION_CHARACTERS = 200
+_GRAPH_TIMEOUT_S = 1.0  # time to wait until all links of the workspace are read
 _BACKLINKS_PENDING = "links to this document are not indexed yet; repeat the call later to see them"
 _BACKLINKS_UNAVAILABLE = (
     "links to this document are not shown: they are indexed only near the tip of the branch"
@@ -135,14 +138,14 @@ def links_data(
         for link in resolve_outgoing(file_tree, document)
         if section_keys is None or link.section in section_keys
     ]
-    data, hints = _cut_links("outgoing", [_describe_outgoing(link) for link in outgoing])
+    data, hints = _limit_links("outgoing", [_describe_outgoing(link) for link in outgoing])
     backlinks = _find_backlinks(read_context, document)
     if backlinks is None:
         return data, [*hints, _BACKLINKS_PENDING if read_context.ref is None else _BACKLINKS_UNAVAILABLE]
     if section_keys is not None:
         preamble = document.preamble.key if document.preamble else None
         backlinks = [link for link in backlinks if (link.to or preamble) in section_keys]
-    backlink_data, backlink_hints = _cut_links(
+    backlink_data, backlink_hints = _limit_links(
         "backlinks", [{"from": link.source_address, "line": link.line} for link in backlinks]
     )
     return {**data, **backlink_data}, [*hints, *backlink_hints]
@@ -167,7 +170,7 @@ def _find_backlinks(read_context: ReadContext, document: Document) -> list[Docum
     return None if records is None else resolve_backlinks(OverlayFileTree(snapshot), document, records)
 
 
-def _cut_links(name: str, links: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
+def _limit_links(name: str, links: list[dict[str, Any]]) -> tuple[dict[str, Any], list[str]]:
     if not links:
         return {}, []
     data = {name: links[:MAX_LINKS], f"{name}_total": len(links)}
@@ -177,8 +180,12 @@ def _cut_links(name: str, links: list[dict[str, Any]]) -> tuple[dict[str, Any], 
 
 def _describe_outgoing(link: DocumentLink) -> dict[str, Any]:
     address = escape_invisible(link.address)
-    shortened = address if len(address) <= _MAX_DESTINATION else address[:_MAX_DESTINATION] + "…"
-    data: dict[str, Any] = {"to": shortened, "line": link.line, "kind": link.kind.value}
+    short_address = (
+        address
+        if len(address) <= _MAX_DESTINATION_CHARACTERS
+        else address[:_MAX_DESTINATION_CHARACTERS] + "…"
+    )
+    data: dict[str, Any] = {"to": short_address, "line": link.line, "kind": link.kind.value}
     if link.is_image:
         data["image"] = True
     if link.is_broken:

@@ -21,43 +21,46 @@ _MAX_CHARACTERS_PER_TOKEN = 8 * CHARACTERS_PER_TOKEN
 """A bound on the characters of a text for each token of its limit: long runs of dashes have few tokens."""
 
 _MAX_MEASUREMENTS = 12
-_CLOSE_ENOUGH = 0.98
-_MAX_TITLE = 300
+_MIN_FILLED_SHARE = 0.98
+_MAX_TITLE_CHARACTERS = 300
 
 
 def shorten_title(title: str) -> str:
     """Return a title, truncated if it is too long."""
-    return title if len(title) <= _MAX_TITLE else title[:_MAX_TITLE] + "…"
+    return title if len(title) <= _MAX_TITLE_CHARACTERS else title[:_MAX_TITLE_CHARACTERS] + "…"
 
 
 def count_fitting(text: str, offset: int, tokens: int) -> int:
     """Return how many characters of a text from `offset` have at most `tokens` tokens; at least one."""
-    remaining = len(text) - offset
+    remaining_characters = len(text) - offset
     from workspace.texts.tokens import bound_tokens, count_tokens
 
-    if bound_tokens(remaining) <= tokens:
-        return remaining
-    maximum = min(remaining, tokens * _MAX_CHARACTERS_PER_TOKEN)
-    fits, size = 0, min(maximum, tokens * CHARACTERS_PER_TOKEN)
+    if bound_tokens(remaining_characters) <= tokens:
+        return remaining_characters
+    maximum = min(remaining_characters, tokens * _MAX_CHARACTERS_PER_TOKEN)
+    fitting_size, size = 0, min(maximum, tokens * CHARACTERS_PER_TOKEN)
     for _ in range(_MAX_MEASUREMENTS):
         count = count_tokens(text[offset : offset + size])
         if count <= tokens:
-            fits = size
-            if size >= maximum or count >= tokens * _CLOSE_ENOUGH:
+            fitting_size = size
+            if size >= maximum or count >= tokens * _MIN_FILLED_SHARE:
                 break
-        elif not fits:
+        elif not fitting_size:
             maximum = size - 1
         else:
             break
-        guess = size * tokens // max(count, 1)
-        size = max(fits + 1, min(maximum, guess if count <= tokens else int(guess * _CLOSE_ENOUGH)))
-    return max(fits, 1)
+        estimated_size = size * tokens // max(count, 1)
+        size = max(
+            fitting_size + 1,
+            min(maximum, estimated_size if count <= tokens else int(estimated_size * _MIN_FILLED_SHARE)),
+        )
+    return max(fitting_size, 1)
 
 
 def cut_text(text: str, offset: int, limit: int) -> tuple[str, int | None]:
     """Return at most `limit` characters of a text from `offset`, and the next offset (None at the end).
 
-    The part ends between blocks if its second half has such a position, else between lines, else anywhere.
+    The part ends between blocks if its second half has a block boundary, else between lines, else anywhere.
     """
     if len(text) - offset <= limit:
         return text[offset:], None
@@ -69,27 +72,27 @@ def cut_text(text: str, offset: int, limit: int) -> tuple[str, int | None]:
     return text[offset:end], end
 
 
-def page_after(paths: Sequence[str], previous: str | None) -> Sequence[str]:
-    """Return the sorted paths after `previous`; all paths if it is None."""
+def page_after(paths: Sequence[str], last_path: str | None) -> Sequence[str]:
+    """Return the sorted paths after `last_path`; all paths if it is None."""
     from bisect import bisect_right
 
-    return paths if previous is None else paths[bisect_right(paths, previous) :]
+    return paths if last_path is None else paths[bisect_right(paths, last_path) :]
 
 
 def write_list_cursor(position: str, tree: str | None, criteria: Sequence[object]) -> str:
     """Return the cursor of the page after a position in a list; `tree` is the tree that the list shows."""
-    from index.cursors import seal
+    from index.cursors import sign_token
     from index.storage.keys import load_user_key
 
-    return seal(load_user_key(), ["list", tree, list(criteria), position])
+    return sign_token(load_user_key(), ["list", tree, list(criteria), position])
 
 
 def read_list_cursor(cursor: str, tree: str | None, criteria: Sequence[object]) -> str:
     """Return the position after which a page begins. Raises InvalidCursor, StaleCursor."""
-    from index.cursors import InvalidCursor, StaleCursor, unseal
+    from index.cursors import InvalidCursor, StaleCursor, verify_token
     from index.storage.keys import load_user_key
 
-    kind, cursor_tree, cursor_criteria, position = unseal(load_user_key(), cursor, 4)
+    kind, cursor_tree, cursor_criteria, position = verify_token(load_user_key(), cursor, 4)
     if kind != "list" or cursor_criteria != json.loads(json.dumps(list(criteria))):
         raise InvalidCursor("the cursor belongs to another list", fix="Repeat the call without a cursor.")
     if cursor_tree != tree:
@@ -146,20 +149,20 @@ def cut_part(
 
     The part ends before a section if one begins in its second half, else where `cut_text` ends it.
     """
-    inner = [section for section in sections if start <= section.start and section.end <= end]
+    sections_in_range = [section for section in sections if start <= section.start and section.end <= end]
     # A section begins at a line, so no character spans two pieces.
-    boundaries = [start, *(section.start for section in inner if section.start > start), end]
+    boundaries = [start, *(section.start for section in sections_in_range if section.start > start), end]
     pieces = [text.text(left, right) for left, right in pairwise(boundaries)]
     offsets = list(accumulate(map(len, pieces), initial=0))
     whole_text = "".join(pieces)
     limit = count_fitting(whole_text, offset, tokens)
     part_text, next_offset = cut_text(whole_text, offset, limit)
     if next_offset is not None:
-        last = offsets[bisect_right(offsets, offset + limit) - 1]
-        if last > offset + limit // 2:
-            part_text, next_offset = whole_text[offset:last], last
+        last_boundary = offsets[bisect_right(offsets, offset + limit) - 1]
+        if last_boundary > offset + limit // 2:
+            part_text, next_offset = whole_text[offset:last_boundary], last_boundary
     offset_of = dict(zip(boundaries, offsets, strict=True))
-    stop = offset + len(part_text)
+    part_end = offset + len(part_text)
 
     def end_offset(section: S) -> int:
         known_offset = offset_of.get(section.end)
@@ -170,19 +173,21 @@ def cut_part(
         )
 
     complete_sections = tuple(
-        section for section in inner if offset_of[section.start] >= offset and end_offset(section) <= stop
+        section
+        for section in sections_in_range
+        if offset_of[section.start] >= offset and end_offset(section) <= part_end
     )
     return TextPart(
         part_text,
         next_offset,
         complete_sections,
-        tuple(section for section in inner if offset_of[section.start] >= stop),
+        tuple(section for section in sections_in_range if offset_of[section.start] >= part_end),
     )
 
 
-def number_shown_lines(first: int, prefix: str, part: str) -> tuple[int, int]:
-    """Return the numbers of the first and last line of `part`, which follows `prefix` from line `first`."""
-    start = first + _count_line_ends(prefix)
+def number_shown_lines(first_line: int, prefix: str, part: str) -> tuple[int, int]:
+    """Return the numbers of the first and last line of `part`; `prefix` begins at `first_line`, before it."""
+    start = first_line + _count_line_ends(prefix)
     ends_line = part.endswith(("\n", "\r"))
     return start, start + max(_count_line_ends(part) - ends_line, 0)
 

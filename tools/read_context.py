@@ -31,12 +31,12 @@ class ReadContext(NamedTuple):
     @classmethod
     def at(cls, context: Context, ref: str | None) -> ReadContext:
         """Return the context at a ref; None and a blank ref are the tip. Raises as `Workspace.at` does."""
-        requested = ref if ref and ref.strip() else None
+        requested_ref = ref if ref and ref.strip() else None
         return cls(
             context,
             context.snapshot(ref),
-            requested,
-            _find_open_proposal(context, requested) if requested else None,
+            requested_ref,
+            _find_open_proposal(context, requested_ref) if requested_ref else None,
         )
 
     def offers_write(self, tool: str) -> bool:
@@ -62,13 +62,13 @@ class ReadContext(NamedTuple):
                 "usage": dict(usage),
                 "documents": list(self.snapshot.documents)[:_MAX_LISTED_PATHS],
                 "commit": self.snapshot.commit,
-                "next_step": NextStep("Call with the file of one", *self._build_listing()),
+                "next_step": NextStep("Call with the path of a document", *self._build_listing()),
             }
         )
 
     def _build_listing(self) -> tuple[str | Call, ...]:
-        offered = self.context.offers("list_documents")
-        return ("; ", self.call("list_documents"), " lists all documents") if offered else ()
+        can_list = self.context.offers("list_documents")
+        return ("; ", self.call("list_documents"), " lists all documents") if can_list else ()
 
 
 def _find_open_proposal(context: Context, ref: str) -> str | None:

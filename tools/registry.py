@@ -13,7 +13,7 @@ from tools.arguments import OPERATIONS, InvalidArguments, input_schema
 from tools.caveats import with_sync_status
 from tools.errors import error_response, escape_invisible
 from tools.tool import Answer, Context, NextStep, Progress
-from tools.toolsets import REVIEW_TOOLSET, all_tools, family, offered_tools
+from tools.toolsets import REVIEW_TOOLSET, all_tools, load_toolset, offered_tools
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 from workspace.nearest import find_nearest
@@ -61,9 +61,9 @@ class Toolbox:
         read_only: bool,
         text_tokens: int | None = None,
     ) -> None:
-        self._last = ServedIndex(workspace, index)
-        self._current: Callable[[], ServedIndex] = lambda: self._last
-        self._latest = self._current
+        self._last_index = ServedIndex(workspace, index)
+        self._get_current_index: Callable[[], ServedIndex] = lambda: self._last_index
+        self._get_latest_index = self._get_current_index
         self._text_tokens = text_tokens
         self._may_add_review_tools = toolsets is None and not read_only
         self._tools: Mapping[str, Tool] = offered_tools(toolsets, read_only=read_only)
@@ -74,18 +74,18 @@ class Toolbox:
     @classmethod
     def for_changing_index(
         cls,
-        current: Callable[[], SearchIndex],
-        latest: Callable[[], SearchIndex],
+        get_current: Callable[[], SearchIndex],
+        get_latest: Callable[[], SearchIndex],
         toolsets: Iterable[str] | None,
         text_tokens: int | None = None,
     ) -> Toolbox:
         """Return a toolbox of reading tools for an index that is replaced; a call uses one index to its end.
 
-        `latest` returns the index that a list of tools describes; it is not read.
+        `get_latest` returns the index that a list of tools describes; it is not read.
         """
-        toolbox = cls((served := latest()).workspace, served, toolsets, True, text_tokens)
-        toolbox._current = lambda: _build_served_index(current())
-        toolbox._latest = lambda: _build_served_index(latest())
+        toolbox = cls((served_index := get_latest()).workspace, served_index, toolsets, True, text_tokens)
+        toolbox._get_current_index = lambda: _build_served_index(get_current())
+        toolbox._get_latest_index = lambda: _build_served_index(get_latest())
         return toolbox
 
     def definitions(self) -> list[dict[str, Any]]:
@@ -93,9 +93,9 @@ class Toolbox:
 
         The method returns the same object until a definition changes.
         """
-        served = self._select_described_index()
-        self._offer_review_tools(served)
-        context = self._build_context(served, "")
+        served_index = self._select_described_index()
+        self._offer_review_tools(served_index)
+        context = self._build_context(served_index, "")
         definitions = [
             {
                 "name": tool.name,
@@ -114,10 +114,10 @@ class Toolbox:
 
     def awaits_taxonomy(self) -> bool:
         """Return True if the workspace declares a taxonomy whose values are not indexed yet."""
-        served = self._select_described_index()
-        if served.index.metadata() is not None or not any(tool.schema for tool in self._tools.values()):
+        served_index = self._select_described_index()
+        if served_index.index.metadata() is not None or not any(tool.schema for tool in self._tools.values()):
             return False
-        snapshot = _read_snapshot(served.workspace)
+        snapshot = _read_snapshot(served_index.workspace)
         try:
             return snapshot is not None and bool(snapshot.config.taxonomy)
         except WorkspaceError:  # a call reports invalid settings
@@ -135,7 +135,7 @@ class Toolbox:
     ) -> Answer:
         """Return the answer to a call, also for an expected error. Raises only UnknownTool, and for bugs.
 
-        `seen_texts` holds the texts that the client has read; the texts of this answer are added. `person`
+        `seen_texts` contains the texts that the client has read; the texts of this answer are added. `person`
         is the owner of the call's token.
         """
         if name not in self._tools:
@@ -144,11 +144,11 @@ class Toolbox:
         if tool is None:
             raise UnknownTool(name, find_nearest(name, self._tools))
         fields: Mapping[str, object] = arguments if isinstance(arguments, Mapping) else {}
-        served = None
+        served_index = None
         with record_commits() as record:
             try:
-                served = self._current()
-                context = self._build_context(served, client, progress, seen_texts, person)
+                served_index = self._get_current_index()
+                context = self._build_context(served_index, client, progress, seen_texts, person)
                 if arguments is not None and not isinstance(arguments, Mapping):
                     raise _build_arguments_error(tool, arguments)
                 run = partial(_run, tool, context, fields)
@@ -157,11 +157,11 @@ class Toolbox:
                 if record.commit is not None:
                     answer = committed_answer(record, error, self.offers)
                 elif isinstance(error, WorkspaceError):
-                    answer = self._build_failure(tool, error, fields, served)
+                    answer = self._build_failure(tool, error, fields, served_index)
                 else:
                     raise
-            if served is not None:
-                add_status = partial(with_sync_status, answer, served.workspace)
+            if served_index is not None:
+                add_status = partial(with_sync_status, answer, served_index.workspace)
                 answer = attempt(add_status, answer, "the sync status of the branch is unknown")
             if tool.writes:
                 attempt(self.on_write, None, "the commit is not pushed yet")
@@ -180,15 +180,19 @@ class Toolbox:
 
         Raises the error of a refused artifact.
         """
-        return self._build_context(self._current(), client)
+        return self._build_context(self._get_current_index(), client)
 
     def _build_failure(
-        self, tool: Tool, error: WorkspaceError, arguments: Mapping[str, object], served: ServedIndex | None
+        self,
+        tool: Tool,
+        error: WorkspaceError,
+        arguments: Mapping[str, object],
+        served_index: ServedIndex | None,
     ) -> Answer:
         # The `ref` of a writing tool is a source of text, so its proposal is preferred.
         ref = (arguments.get("proposal") if tool.writes else None) or arguments.get("ref")
-        snapshot = _read_snapshot(served.workspace, ref) if served else None
-        moves = served.workspace.moves if served else None
+        snapshot = _read_snapshot(served_index.workspace, ref) if served_index else None
+        moves = served_index.workspace.moves if served_index else None
         data = error_response(error, tool, arguments, snapshot, moves=moves, offered_tools=self._tools)
         data["commit"] = snapshot.commit if snapshot else None
         if tool.shape_error:
@@ -196,21 +200,21 @@ class Toolbox:
         text = escape_invisible(tool.error_text(error)) if tool.error_text else None
         return Answer(data, text=text, is_error=True)
 
-    def _offer_review_tools(self, served: ServedIndex) -> None:
+    def _offer_review_tools(self, served_index: ServedIndex) -> None:
         """Add the tools of proposals to the default ones if the policy requires review.
 
-        They stay while the server runs, because a client that has listed them must not lose them.
+        These tools stay while the server runs, because a client that has listed them must not lose them.
         """
         if not self._may_add_review_tools:
             return
-        snapshot = _read_snapshot(served.workspace)
+        snapshot = _read_snapshot(served_index.workspace)
         try:
             needs_review = snapshot is not None and bool(snapshot.config.protect)
         except WorkspaceError:  # a call reports invalid settings
             return
         if needs_review:
             self._may_add_review_tools = False
-            names = {*self._tools, *(tool.name for tool in family(REVIEW_TOOLSET))}
+            names = {*self._tools, *(tool.name for tool in load_toolset(REVIEW_TOOLSET))}
             self._tools = {tool.name: tool for tool in all_tools() if tool.name in names}
 
     def _get_schema(self, tool: Tool) -> dict[str, Any]:
@@ -221,22 +225,22 @@ class Toolbox:
         return schema
 
     def _select_described_index(self) -> ServedIndex:
-        """Return the index that a list of tools describes: the latest, else the one described before."""
+        """Return the index that a list of tools describes: the latest, else the last described index."""
         with suppress(WorkspaceError):
-            self._last = self._latest()
-        return self._last
+            self._last_index = self._get_latest_index()
+        return self._last_index
 
     def _build_context(
         self,
-        served: ServedIndex,
+        served_index: ServedIndex,
         client: str,
         progress: Progress | None = None,
         seen_texts: SeenTexts | None = None,
         person: Person | None = None,
     ) -> Context:
         return Context(
-            served.workspace,
-            served.index,
+            served_index.workspace,
+            served_index.index,
             client,
             progress,
             frozenset(self._tools),
@@ -279,15 +283,19 @@ def _run_again_if_restored(run: Callable[[], Answer], context: Context, record: 
     try:
         answer = run()
     except DamagedRepository:
-        if not _restore(context) or record.commit is not None:
+        if not _restore_pruned_objects(context) or record.commit is not None:
             raise
     else:
-        if not _reports_missing_object(answer) or not _restore(context) or record.commit is not None:
+        if (
+            not _reports_missing_object(answer)
+            or not _restore_pruned_objects(context)
+            or record.commit is not None
+        ):
             return answer
     return run()
 
 
-def _restore(context: Context) -> bool:
+def _restore_pruned_objects(context: Context) -> bool:
     return context.workspace.restore_pruned()
 
 

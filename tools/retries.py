@@ -32,10 +32,10 @@ def make_request(
     """
     from workspace.writing.idempotency import Request, compute_digest
 
-    canonical = {name: value for name, value in arguments.items() if name not in _EXCLUDED_FIELDS}
+    canonical_arguments = {name: value for name, value in arguments.items() if name not in _EXCLUDED_FIELDS}
     if operations is not None:
-        canonical["operations"] = operations
-    return Request(key, compute_digest(tool.name, canonical), build_result)
+        canonical_arguments["operations"] = operations
+    return Request(key, compute_digest(tool.name, canonical_arguments), build_result)
 
 
 def strip_for_replay(
@@ -59,30 +59,30 @@ def strip_for_replay(
 
 def replay(
     context: Context,
-    recorded: RecordedRequest,
+    recorded_request: RecordedRequest,
     tool: Tool,
     items: Sequence[CallArguments],
     hints: Sequence[str],
 ) -> Answer:
     """Return the stored answer with its commit, and with a next step for the current state.
 
-    `hints` are the hints of the retry; they precede the stored ones.
+    `hints` are the hints of the retry; they precede the stored hints.
     """
-    data: Data = {**recorded.result, "commit": recorded.commit, "repeated": True}
+    data: Data = {**recorded_request.result, "commit": recorded_request.commit, "repeated": True}
     if hints:
         stored_hints = data.get("hints")
         data["hints"] = [*hints, *(stored_hints if isinstance(stored_hints, list) else ())]
-    failed = 0
+    failed_count = 0
     results = data.get("batch_results")
     if isinstance(results, list):
         for entry, item in zip(results, items, strict=False):
             if isinstance(entry, dict) and entry.get("success") is False:
-                failed += 1
+                failed_count += 1
                 entry["usage"] = dict(tool.usage(item))
     view = _build_view_call(context, data, items)
-    if failed:
+    if failed_count:
         instruction = (
-            f"Fix the failed operations ({failed}) as their errors describe, "
+            f"Fix the failed operations ({failed_count}) as their errors describe, "
             "and send only those with a new key"
         )
         data["next_step"] = NextStep(instruction)

@@ -38,21 +38,21 @@ def progress_after(result: WriteResult, step: PlanStep) -> Data:
         return {}
     document, section = location
     tasks = document.tasks(section)
-    next_task = next_open(document, section)
+    next_task = next_open_task(document, section)
     return {
         "progress": count_progress(tasks),
         "next_task": task_data(section, next_task) if next_task else None,
     }
 
 
-def next_open(document: Document, section: Section) -> Task | None:
+def next_open_task(document: Document, section: Section) -> Task | None:
     """Return the first open task of a section without open sub-tasks."""
     open_tasks = [task for task in document.tasks(section) if not task.is_done]
     return next(
         (
             task
             for task in open_tasks
-            if not any(other.index.startswith(f"{task.index}.") for other in open_tasks)
+            if not any(other_task.index.startswith(f"{task.index}.") for other_task in open_tasks)
         ),
         None,
     )
@@ -65,7 +65,7 @@ def next_step_after(context: Context, result: WriteResult, steps: Sequence[PlanS
         if location is None or step.outcome is None:
             continue
         document, section = location
-        next_task = next_open(document, section)
+        next_task = next_open_task(document, section)
         if next_task:
             hint = " or view_document for progress" if context.offers("view_document") else ""
             return NextStep(f"Complete {section.key}[{next_task.index}]{hint}")

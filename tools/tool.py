@@ -30,7 +30,7 @@ class Tool:
 
     `arguments` is the model of its input. `run` returns the answer to a call or raises a WorkspaceError. The
     registry translates an error with `usage` (forms of a call) and `example` (a call that works, with the
-    caller's values; invalid fields are empty). `correct` replaces names in an example by existing ones.
+    caller's values; invalid fields are empty). `correct` replaces names in an example by existing names.
     `shape_error` returns extra fields that a contract requires of an error, and `error_text` its text.
     """
 
@@ -68,8 +68,9 @@ Progress = Callable[[int, int, str], None]
 class Context:
     """The context of a call: workspace, index, client, progress function and offered tools.
 
-    `seen_texts` holds the texts that the client has read; None if clients cannot be distinguished. `person`
-    is the owner of the call's token; None over stdio, where an agent cannot be distinguished from a person.
+    `seen_texts` contains the texts that the client has read; None if clients cannot be distinguished.
+    `person` is the owner of the call's token; None over stdio, where agents and persons cannot be
+    distinguished.
     """
 
     workspace: Workspace

@@ -1,4 +1,4 @@
-"""Toolsets: families of tools, and the choice of those that a server offers."""
+"""Toolsets: groups of tools, and the choice of the toolsets that a server offers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REVIEW_TOOLSET = "proposals"
 
 # The defaults with --read-only; `search_docs` makes `search_documents` superfluous.
 _READ_ONLY_TOOLSETS = ("documents", "search", "reading")
-_NOT_BY_DEFAULT = ("search_documents",)
+_EXCLUDED_IF_READ_ONLY = ("search_documents",)
 
 
 class ToolsetUnknown(WorkspaceError):
@@ -30,15 +30,15 @@ class ToolsetUnknown(WorkspaceError):
     code = "UNKNOWN_TOOLSET"
 
 
-def family(toolset: str) -> tuple[Tool, ...]:
-    """Return the tools of a toolset; import them first, because a server does not offer all toolsets."""
-    tools: tuple[Tool, ...] = import_module(f"tools.{toolset}").FAMILY
+def load_toolset(toolset: str) -> tuple[Tool, ...]:
+    """Return the tools of a toolset. They are imported late, because a server does not offer all toolsets."""
+    tools: tuple[Tool, ...] = import_module(f"tools.{toolset}").TOOLS
     return tools
 
 
 def all_tools() -> tuple[Tool, ...]:
     """Return all tools in the order of a client's list."""
-    return tuple(tool for toolset in TOOLSETS for tool in family(toolset))
+    return tuple(tool for toolset in TOOLSETS for tool in load_toolset(toolset))
 
 
 def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tuple[str, ...] | None:
@@ -48,9 +48,9 @@ def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tu
     """
     if names is None:
         return None
-    chosen = [name.strip() for name in (names.split(",") if isinstance(names, str) else names)]
-    chosen = [name for name in chosen if name]
-    for name in chosen:
+    toolsets = [name.strip() for name in (names.split(",") if isinstance(names, str) else names)]
+    toolsets = [name for name in toolsets if name]
+    for name in toolsets:
         if name not in TOOLSETS:
             nearest = find_nearest(name, TOOLSETS)
             fix = f"Did you mean '{nearest[0]}'? " if nearest else ""
@@ -59,22 +59,26 @@ def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tu
                 fix=f"{fix}The toolsets are {', '.join(TOOLSETS)}.",
                 toolsets=list(TOOLSETS),
             )
-    if not chosen:
+    if not toolsets:
         raise ToolsetUnknown(
             "the list of toolsets is empty",
             fix=f"The toolsets are {', '.join(TOOLSETS)}.",
             toolsets=list(TOOLSETS),
         )
-    return tuple(dict.fromkeys(chosen))
+    return tuple(dict.fromkeys(toolsets))
 
 
 def offered_tools(toolsets: Iterable[str] | None, *, read_only: bool) -> dict[str, Tool]:
     """Return the tools of toolsets, or of the defaults, by name; only reading tools if `read_only`."""
-    excluded: tuple[str, ...] = ()
+    excluded_names: tuple[str, ...] = ()
     if toolsets is None:
-        toolsets, excluded = (_READ_ONLY_TOOLSETS, _NOT_BY_DEFAULT) if read_only else (DEFAULT_TOOLSETS, ())
-    chosen = set(toolsets)
-    tools = (tool for toolset in TOOLSETS if toolset in chosen for tool in family(toolset))
+        toolsets, excluded_names = (
+            (_READ_ONLY_TOOLSETS, _EXCLUDED_IF_READ_ONLY) if read_only else (DEFAULT_TOOLSETS, ())
+        )
+    toolset_names = set(toolsets)
+    tools = (tool for toolset in TOOLSETS if toolset in toolset_names for tool in load_toolset(toolset))
     return {
-        tool.name: tool for tool in tools if tool.name not in excluded and not (read_only and tool.writes)
+        tool.name: tool
+        for tool in tools
+        if tool.name not in excluded_names and not (read_only and tool.writes)
     }

@@ -28,18 +28,18 @@ _MAX_ADDRESSES = 10
 class WriteTarget(NamedTuple):
     """The branch that a call writes to: a context of that branch, and its proposal.
 
-    `served` is the context of the call. `protected` are the paths because of which the write was redirected.
+    `call_context` is the context of the call. `protected` are the paths that caused the redirection.
     `earlier_result` is the result of an earlier call with the same key, if its proposal has ended since.
     """
 
-    served: Context
+    call_context: Context
     context: Context
     proposal: Proposal | None = None
     protected: tuple[str, ...] = ()
     earlier_result: WriteResult | None = None
 
     def complete_answer(self, answer: Answer) -> Answer:
-        """Return an answer that names the proposal of the write, and whose calls have this proposal."""
+        """Add the proposal of the write to an answer, and to the calls that the answer suggests."""
         if self.proposal is None:
             return answer
         data: Data = {**answer.data, "proposal": self.proposal.id}
@@ -47,10 +47,10 @@ class WriteTarget(NamedTuple):
             data["example"] = {**data["example"], "proposal": self.proposal.id}
         if not answer.is_error and not self.proposal.is_open:
             data["overlaps"] = []
-            if self.served.offers("view_proposal"):
-                data["next_step"] = ended_proposal_step(self.served, self.proposal.id)
+            if self.call_context.offers("view_proposal"):
+                data["next_step"] = ended_proposal_step(self.call_context, self.proposal.id)
         elif not answer.is_error:
-            data["overlaps"] = overlaps_of(self.served, self.proposal.id)
+            data["overlaps"] = overlaps_of(self.call_context, self.proposal.id)
             data["next_step"] = data["next_step"].for_proposal(self.proposal.id)
             if self.protected:
                 data |= self._build_redirection_fields(self.proposal)
@@ -63,7 +63,7 @@ class WriteTarget(NamedTuple):
             "note": f"{_explain_protection(self.protected)}, "
             f"so this was committed to the proposal {proposal.id} instead; "
             f"{proposal.content.target} has not changed",
-            "next_step": submit_step(self.served, proposal.id),
+            "next_step": submit_step(self.call_context, proposal.id),
         }
 
 
@@ -134,7 +134,7 @@ def _bind_to_proposal(context: Context, proposal: Proposal) -> Context:
     return replace(context, workspace=context.workspace.on_proposal(proposal.id))
 
 
-def would_propose(paths: Sequence[str]) -> Data:
+def build_dry_run_fields(paths: Sequence[str]) -> Data:
     """Return the dry-run fields of a direct write that would become a proposal."""
     return {
         "protected": list_names(paths),
@@ -148,9 +148,10 @@ def first_write_step(context: Context, proposal: str) -> NextStep:
     first_path = next(iter(context.snapshot().documents), None)
     if context.offers("edit_document") and first_path is not None:
         fields = {"operation": "add_section", "file": first_path, "title": "…", "proposal": proposal}
-        return NextStep("Write there, such as ", call("edit_document", **fields))
+        return NextStep("Write to the proposal, for example with ", call("edit_document", **fields))
     return NextStep(
-        "Give proposal to the writing tools; see it with ", call("view_proposal", proposal=proposal)
+        "Pass the field 'proposal' to the writing tools; view the proposal with ",
+        call("view_proposal", proposal=proposal),
     )
 
 
@@ -165,23 +166,23 @@ def ended_proposal_step(context: Context, proposal: str) -> NextStep:
 def submit_step(context: Context, proposal: str) -> NextStep:
     """Return the next step after a write to a proposal: a call, or a command if the client lacks the tool."""
     if context.offers("update_proposal"):
-        submit = call("update_proposal", proposal=proposal, action="submit")
+        submit_call = call("update_proposal", proposal=proposal, action="submit")
         suffix = "; before that, write more with this proposal, or view it with view_proposal"
-        return NextStep("Request a review with ", submit, suffix)
-    is_listed = context.offers("list_documents")
-    view = ("; see it with ", call("list_documents", ref=proposal)) if is_listed else ()
+        return NextStep("Request a review with ", submit_call, suffix)
+    can_list = context.offers("list_documents")
+    view = ("; view its documents with ", call("list_documents", ref=proposal)) if can_list else ()
     return NextStep(f"Ask a person to run docyard proposals submit {proposal}", *view)
 
 
 def overlaps_of(context: Context, name: str) -> list[Data]:
-    """Return the other open proposals that change the same sections; none if the search fails."""
+    """Return the other open proposals that change the same sections; empty if the search fails."""
     return attempt(partial(_find_overlaps, context, name), [], "overlapping proposals are not listed")
 
 
 def _find_overlaps(context: Context, name: str) -> list[Data]:
     workspace = context.workspace
     proposals = workspace.proposal_actions().list_all()
-    proposal = next((other for other in proposals if other.id == name), None)
+    proposal = next((candidate for candidate in proposals if candidate.id == name), None)
     if proposal is None:
         return []
     return [
@@ -195,12 +196,12 @@ def _find_overlaps(context: Context, name: str) -> list[Data]:
 
 
 def list_names(names: Sequence[str], limit: int = _MAX_NAMES) -> list[str]:
-    """Return at most `limit` names for an answer, and the number of omitted ones."""
+    """Return at most `limit` names for an answer, and the number of omitted names."""
     escaped = [escape_invisible(name) for name in names[:limit]]
     return [*escaped, f"… and {len(names) - limit} more"] if len(names) > limit else escaped
 
 
 def _explain_protection(paths: Sequence[str]) -> str:
-    first = f"'{escape_invisible(paths[0])}'" if paths else "a path"
-    more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
-    return f"the workspace's policy lets only a reviewed proposal change {first}{more}"
+    first_path = f"'{escape_invisible(paths[0])}'" if paths else "a path"
+    suffix = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+    return f"the workspace's policy permits only a reviewed proposal to change {first_path}{suffix}"

@@ -19,14 +19,20 @@ from tools.arguments import (
     Boolean,
     InvalidArguments,
     Objects,
-    read,
+    read_arguments,
     read_operations,
     without_nulls,
 )
 from tools.errors import error_response
 from tools.retries import make_request, replay, strip_for_replay
 from tools.tool import Answer, Data, NextStep
-from tools.write_target import WriteTarget, propose_write, target_proposal, was_redirected, would_propose
+from tools.write_target import (
+    WriteTarget,
+    build_dry_run_fields,
+    propose_write,
+    target_proposal,
+    was_redirected,
+)
 from workspace.errors import WorkspaceError
 from workspace.publishing.after_commit import attempt, note_commit
 
@@ -41,13 +47,13 @@ if TYPE_CHECKING:
     from workspace.writing.plan import Plan, PlanStep
     from workspace.writing.write import WriteResult
 
-_MAX_DIFF = 50_000
+_MAX_DIFF_CHARACTERS = 50_000
 
 
 def dry_run_data(target: WriteTarget, result: WriteResult) -> Data:
     """Return the fields of a dry run: the diff, and the paths that only a proposal may change."""
     data: Data = {"dry_run": True, "diff": render_diff(result)}
-    return {**data, **would_propose(target.protected)} if target.protected else data
+    return {**data, **build_dry_run_fields(target.protected)} if target.protected else data
 
 
 def render_diff(result: WriteResult) -> str:
@@ -66,7 +72,11 @@ def render_diff(result: WriteResult) -> str:
             line if line.endswith("\n") else line + "\n" for line in difflib.unified_diff(old, new, *names)
         )
     text = "".join(lines)
-    return text if len(text) <= _MAX_DIFF else text[:_MAX_DIFF] + "\n… (the diff is truncated)\n"
+    return (
+        text
+        if len(text) <= _MAX_DIFF_CHARACTERS
+        else text[:_MAX_DIFF_CHARACTERS] + "\n… (the diff is truncated)\n"
+    )
 
 
 NOT_SEARCHABLE = "not searchable yet"
@@ -83,8 +93,10 @@ def follow_commit(context: Context, commit: str | None) -> list[str]:
 
 
 def _follow_index(context: Context, commit: str | None) -> list[str]:
-    indexed = context.index.follow()
-    if indexed == context.workspace.tip() or _contains_commit(context.workspace.git, indexed, commit):
+    indexed_commit = context.index.follow()
+    if indexed_commit == context.workspace.tip() or _contains_commit(
+        context.workspace.git, indexed_commit, commit
+    ):
         return []
     reason = "another call or process is updating the search index"
     return [f"Committed, but {NOT_SEARCHABLE}: {reason}"]
@@ -99,7 +111,7 @@ _MAX_MOVE_LOOKUPS = 20  # failed operations whose addresses are searched in the 
 _SEND_AGAIN = "Fix the failed operation, and send the whole batch again."
 _ROLLED_BACK = "rolled back: another operation failed"
 _NOT_RUN = "not run: an operation before it failed"
-_MAX_EXAMPLE = 200
+_MAX_EXAMPLE_CHARACTERS = 200
 _MAX_EXAMPLE_ITEMS = 10
 
 
@@ -131,18 +143,18 @@ class _Options(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The parts of a writing tool: `build` returns an operation, the others write the answer."""
+    """The parts of a writing tool: `build` returns an operation, the other fields write the answer."""
 
     tool: Callable[[], Tool]
     build: Callable[[Context, CallArguments], Operation]
-    single: Mapping[str, object]
+    success_fields: Mapping[str, object]
     next_step: Callable[[Context, WriteResult, Sequence[PlanStep]], NextStep]
     enrich: Callable[[WriteResult, PlanStep], Data] | None = None
 
     def run(self, context: Context, arguments: CallArguments) -> Answer:
         """Run a call that writes, and return its answer. Raises WorkspaceError for an invalid single call."""
         arguments = without_nulls(arguments)
-        options = read(
+        options = read_arguments(
             _Options, {key: value for key, value in arguments.items() if key in _Options.model_fields}
         )
         item = {key: value for key, value in arguments.items() if key not in _WRITE_FIELDS}
@@ -219,11 +231,11 @@ class Writer:
         from workspace.writing.plan import StepStatus
 
         context = target.context
-        is_new = result.is_committed or result.repeated is not None
-        if is_new:
+        has_commit = result.is_committed or result.repeated is not None
+        if has_commit:
             note_commit(result.commit)
         # The index does not cover proposals; they are searched at their ref.
-        hints = follow_commit(context, result.commit) if is_new and target.proposal is None else []
+        hints = follow_commit(context, result.commit) if has_commit and target.proposal is None else []
         if result.repeated:
             return replay(context, result.repeated, self.tool(), items, hints)
         if is_batch:
@@ -274,7 +286,7 @@ class Writer:
             moves = context.workspace.moves
             texts = TextBudget(context.seen_texts, context.text_tokens)
             return self._describe_failure(context, step.error, item, result, texts, moves), True
-        return {**self.single, **self._describe_step(result, step)}, False
+        return {**self.success_fields, **self._describe_step(result, step)}, False
 
     def _describe_failure(
         self,
@@ -302,20 +314,22 @@ class Writer:
 
     def _describe_step(self, result: WriteResult, step: PlanStep) -> Data:
         assert step.outcome is not None
-        extra = self.enrich(result, step) if self.enrich else {}
-        changed: Data = {} if step.outcome.is_change else {"changed": False}
-        return {**step.outcome.result, **extra, **changed}
+        extra_fields = self.enrich(result, step) if self.enrich else {}
+        no_change_field: Data = {} if step.outcome.is_change else {"changed": False}
+        return {**step.outcome.result, **extra_fields, **no_change_field}
 
-    def _build_replay_data(self, offered: Container[str], is_batch: bool, plan: Plan) -> Data:
+    def _build_replay_data(self, offered_tools: Container[str], is_batch: bool, plan: Plan) -> Data:
         """Return the data that is stored for a retry of the call if its plan is committed."""
         from workspace.writing.write import WriteResult
 
-        answer = partial(self._describe_step, WriteResult(plan.snapshot.commit, False, plan))
+        describe_step = partial(self._describe_step, WriteResult(plan.snapshot.commit, False, plan))
         data: Data
         if is_batch:
-            data = {"batch_results": [strip_for_replay(step, answer, offered) for step in plan.steps]}
+            data = {
+                "batch_results": [strip_for_replay(step, describe_step, offered_tools) for step in plan.steps]
+            }
         else:
-            data = {**self.single, **answer(plan.steps[0])}
+            data = {**self.success_fields, **describe_step(plan.steps[0])}
         hints = _collect_hints(plan.steps)
         return {**data, "hints": hints} if hints else data
 
@@ -327,7 +341,7 @@ class Writer:
 
         texts = TextBudget(context.seen_texts, context.text_tokens)
         results: list[Data] = []
-        explained: set[str] = set()
+        explanations: set[str] = set()
         remaining_lookups = _MAX_MOVE_LOOKUPS
         for step, item in zip(result.steps, items, strict=True):
             match step.status:
@@ -340,10 +354,10 @@ class Writer:
                     failure = self._describe_failure(context, step.error, item, result, texts, moves)
                     entry = {"success": False, **failure}
                     explanation = f"{step.error.code} {entry.get('usage')}"
-                    if explanation in explained:
+                    if explanation in explanations:
                         # A batch contains one example of each error.
                         del entry["example"]
-                    explained.add(explanation)
+                    explanations.add(explanation)
                     results.append(entry)
                 case StepStatus.UNDONE | StepStatus.NOT_RUN as status:
                     reason = _ROLLED_BACK if status is StepStatus.UNDONE else _NOT_RUN
@@ -354,8 +368,8 @@ class Writer:
                         "fix": _SEND_AGAIN,
                     }
                     results.append({"success": False, **failure})
-        failed = [step for step in result.steps if step.status is StepStatus.FAILED]
-        is_error = bool(failed) if is_all else len(failed) == len(result.steps)
+        failed_steps = [step for step in result.steps if step.status is StepStatus.FAILED]
+        is_error = bool(failed_steps) if is_all else len(failed_steps) == len(result.steps)
         data: Data = {"batch_results": results}
         if is_error and is_all:
             data["error"] = "nothing was committed: mode is 'all', and an operation failed"
@@ -378,6 +392,6 @@ def _is_usable(value: object) -> bool:
             isinstance(item, str) and _is_usable(item) for item in value
         )
     if isinstance(value, str):
-        plain = value.replace("\n", " ")
-        return bool(value.strip()) and len(value) <= _MAX_EXAMPLE and plain.isprintable()
+        single_line = value.replace("\n", " ")
+        return bool(value.strip()) and len(value) <= _MAX_EXAMPLE_CHARACTERS and single_line.isprintable()
     return isinstance(value, int)

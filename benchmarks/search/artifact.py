@@ -8,8 +8,8 @@ from typing import Any
 from benchmarks.corpus import SEED
 from benchmarks.documents.edits import NotFound, places
 from benchmarks.timing import seconds
-from index.artifacts.build import build
-from index.artifacts.contents import ContentFilter, contents_of_commit
+from index.artifacts.build import build_artifact
+from index.artifacts.contents import ContentFilter, read_commit_contents
 from index.storage.keys import load_or_create_key
 from workspace.edits import AppendContent
 from workspace.git.reader import GitReader
@@ -27,7 +27,7 @@ def measure(repository: str, out: str, key: str) -> dict[str, Any]:
     def make() -> None:
         commit = git.head().commit
         assert commit is not None
-        build(contents_of_commit(git, commit, "benchmark", ContentFilter()), place, key=secret)
+        build_artifact(read_commit_contents(git, commit, "benchmark", ContentFilter()), place, key=secret)
 
     full = seconds(make)
     workspace = Workspace.open(Path(repository), durable=False)

@@ -35,7 +35,7 @@ def measure(out: str, key: str, queries: list[str]) -> dict[str, Any]:
 
     took = seconds(open_it)
     [index] = opened
-    if not index.artifact.trusted:
+    if not index.artifact.is_trusted:
         raise ValueError("the artifact does not carry the seal of its key")
     return {
         "import_ms": imported * 1e3,

@@ -26,13 +26,13 @@ def best_of(search: SearchIndex) -> Callable[[str], Found]:
 
     It uses the open engine of `search`, at its present commit.
     """
-    from index.query import parse
+    from index.query import parse_query
 
     search.follow()
     engine = search._live.engine
 
     def best(query: str) -> Found:
-        hits = engine.search(parse(query), limit=PAGE).hits
+        hits = engine.search(parse_query(query), limit=PAGE).hits
         return [(scored.record.chunk_id, scored.score) for scored in hits]
 
     return best

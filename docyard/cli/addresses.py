@@ -30,7 +30,7 @@ def resolve_relative_address(address: str, workspace: Workspace, snapshot: Snaps
 
 
 class _PathLookup:
-    """The repository's file paths; a lookup accepts a path from the root or relative to a folder."""
+    """The file paths of a snapshot; a lookup accepts a path from the root or relative to a folder."""
 
     def __init__(self, workspace: Workspace, snapshot: Snapshot, folder: Path) -> None:
         from workspace.texts.text_file import LazyFilePaths
@@ -47,8 +47,10 @@ class _PathLookup:
         """Return the repository path of a file; None if it does not exist."""
         if path in self._files:
             return path
-        named = None if self._root is None else to_repository_path(self._root, self._folders, Path(path))
-        return named if named is not None and named in self._files else None
+        repository_path = (
+            None if self._root is None else to_repository_path(self._root, self._folders, Path(path))
+        )
+        return repository_path if repository_path is not None and repository_path in self._files else None
 
 
 def to_repository_path(root: Path, folders: Sequence[Path], name: Path) -> str | None:
@@ -65,7 +67,10 @@ def to_repository_path(root: Path, folders: Sequence[Path], name: Path) -> str |
 
 
 class ResolvedAddress(NamedTuple):
-    """A document's path, a section's address in it (None: the document), and the new location if moved."""
+    """The path of a document, the address of a section, and the new location of a moved target.
+
+    `slug` is None for the whole document.
+    """
 
     path: str
     slug: str | None
@@ -74,8 +79,8 @@ class ResolvedAddress(NamedTuple):
     @property
     def data(self) -> dict[str, Any]:
         """Return the fields of a response."""
-        moved = {} if self.moved_to is None else {"moved_to": self.moved_to}
-        return {"file": self.path, "slug": self.slug, **moved}
+        moved_fields = {} if self.moved_to is None else {"moved_to": self.moved_to}
+        return {"file": self.path, "slug": self.slug, **moved_fields}
 
 
 def resolve_address(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path) -> ResolvedAddress:
@@ -87,9 +92,9 @@ def resolve_address(workspace: Workspace, snapshot: Snapshot, address: str, fold
     from tools.reading.texts import open_text
 
     path, slug = _split_address(locate_address(workspace, snapshot, address, folder), snapshot)
-    opened = open_text(workspace.moves, snapshot, path, slug)
-    entry = opened.entry
-    return ResolvedAddress(opened.text.path, None if entry is None else entry.address, opened.moved_to)
+    target = open_text(workspace.moves, snapshot, path, slug)
+    entry = target.entry
+    return ResolvedAddress(target.text.path, None if entry is None else entry.address, target.moved_to)
 
 
 def locate_address(workspace: Workspace, snapshot: Snapshot, address: str, folder: Path) -> str:
@@ -97,7 +102,7 @@ def locate_address(workspace: Workspace, snapshot: Snapshot, address: str, folde
 
     An address that never existed is treated as relative to the folder, as Git does.
     """
-    from tools.moved import find_moved
+    from tools.moved_addresses import find_moved_location
     from workspace.document.addresses import split_address
     from workspace.texts.text_file import LazyFilePaths
 
@@ -106,7 +111,11 @@ def locate_address(workspace: Workspace, snapshot: Snapshot, address: str, folde
     if path not in files:
         paths = _list_candidate_paths(workspace, path, folder)
         path = next(
-            (candidate for candidate in paths if find_moved(workspace.moves, snapshot, candidate, None)),
+            (
+                candidate
+                for candidate in paths
+                if find_moved_location(workspace.moves, snapshot, candidate, None)
+            ),
             paths[-1],
         )
     return path if fragment is None else f"{path}#{fragment}"
@@ -115,28 +124,28 @@ def locate_address(workspace: Workspace, snapshot: Snapshot, address: str, folde
 def list_possible_addresses(
     workspace: Workspace, snapshot: Snapshot, address: str, folder: Path
 ) -> list[ResolvedAddress]:
-    """Return the possible meanings of an unknown address: from the root, and from a folder."""
+    """Return the addresses that an unknown address may denote: from the root, and relative to a folder."""
     path, slug = _split_address(address, snapshot)
     return [ResolvedAddress(candidate, slug) for candidate in _list_candidate_paths(workspace, path, folder)]
 
 
 def _list_candidate_paths(workspace: Workspace, path: str, folder: Path) -> list[str]:
-    """Return a path as given and, if it is relative to the folder, its repository path."""
+    """Return a path, and also its repository path if the path is relative to the folder."""
     root = workspace.git.worktree
-    nearby = (
+    relative_path = (
         None if root is None else to_repository_path(root.resolve(), (folder, folder.resolve()), Path(path))
     )
-    return list(dict.fromkeys([path, nearby] if nearby is not None else [path]))
+    return list(dict.fromkeys([path, relative_path] if relative_path is not None else [path]))
 
 
 def print_moved_notice(moved_to: Mapping[str, str | None] | None) -> None:
-    """Print the new location on standard error, if there is one."""
+    """Print the new location of a moved target on standard error."""
     from tools.errors import escape_invisible
 
     if moved_to is not None:
         path, slug = moved_to["file"], moved_to["slug"]
         click.echo(
-            f"This has moved to {escape_invisible(f'{path}#{slug}' if slug else str(path))}.", err=True
+            f"The address has moved to {escape_invisible(f'{path}#{slug}' if slug else str(path))}.", err=True
         )
 
 

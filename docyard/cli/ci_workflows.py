@@ -1,7 +1,7 @@
 """CI configuration that checks each pull request, for each kind of forge.
 
 The steps are the same on every forge: summarise the changes as Markdown, then fail the job for new problems.
-Names from outside are passed to the shell as variables, never in its text.
+Names of branches and the requirement reach the shell as variables, never as text of a script.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from docyard.terminal.exits import CannotError
 
 KINDS = ("github", "gitlab", "gitea")
 REQUIREMENT = f"docyard=={__version__}"
-"""The default requirement to install: the version that writes the file."""
+"""The default requirement to install: the running version."""
 
 MAX_SUMMARY_CHARS = 250_000
-"""Limit of a summary: in UTF-8 below GitHub's limit of 1 MiB for a step."""
+"""The limit of a summary, which keeps its UTF-8 text below GitHub's limit of 1 MiB for a step."""
 
 _REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._\-+=<>!~,@:/\[\]#]{0,499}")
 
 _ACTIONS = """\
 # Summarises the document changes of each pull request by section, and reports new problems.
-# Written by `docyard init --workflow {kind}`; it is yours to edit.
+# Written by `docyard init --workflow {kind}`; you can edit it.
 name: documents
 on:
   pull_request:
@@ -63,7 +63,7 @@ jobs:
 
 _GITLAB = """\
 # Summarises the document changes of each merge request by section, and reports new problems.
-# Written by `docyard init --workflow gitlab`; it is yours to edit. Name it in .gitlab-ci.yml:
+# Written by `docyard init --workflow gitlab`; you can edit it. Name it in .gitlab-ci.yml:
 #   include:
 #     - local: .gitlab/docyard.yml
 documents:
@@ -98,14 +98,14 @@ class Workflow(NamedTuple):
 
 
 def build_workflow(kind: str, requirement: str = REQUIREMENT) -> Workflow:
-    """Return the file for a kind of forge, which installs `requirement` (as pip takes it).
+    """Return the file for a kind of forge; its job installs the pip requirement `requirement`.
 
-    Raises CannotError.
+    Raises CannotError for an invalid requirement.
     """
     if not _REQUIREMENT.fullmatch(requirement):
         raise CannotError(
             f"--docyard must be a pip requirement of one line (got '{requirement[:100]}')",
-            fix=f"Write one such as {REQUIREMENT}, or git+https://HOST/PATH@VERSION.",
+            fix=f"Write a requirement such as {REQUIREMENT}, or git+https://HOST/PATH@VERSION.",
         )
     quoted = f'"{requirement}"'
     if kind == "gitlab":
@@ -117,9 +117,9 @@ def build_workflow(kind: str, requirement: str = REQUIREMENT) -> Workflow:
 
 
 def write_workflow(root: Path, workflow: Workflow) -> bool:
-    """Write the file below a work tree's folder; return False if the same file exists already.
+    """Write the file below the root of a work tree; return False if the same file exists already.
 
-    Raises CannotError if another file is in its place, or if it cannot be written.
+    Raises CannotError if the path exists with other content, or if the file cannot be written.
     """
     file = root / workflow.path
     data = workflow.text.encode()
@@ -133,7 +133,7 @@ def write_workflow(root: Path, workflow: Workflow) -> bool:
     if os.path.lexists(file):
         raise CannotError(
             f"{workflow.path} already exists, and was not changed",
-            fix="Edit it yourself, or move it away and run the command again.",
+            fix="Edit the file, or move it away and run the command again.",
         )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -26,7 +26,7 @@ _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 class CommitAction(NamedTuple):
-    """One action of a commit: the address after it, and the address before if it differs."""
+    """An action of a commit: the new address, and the old address if it differs."""
 
     kind: str
     address: str
@@ -34,7 +34,7 @@ class CommitAction(NamedTuple):
 
 
 class LogEntry(NamedTuple):
-    """A commit of a log. `diff` is None if none was requested."""
+    """A commit of a log. `diff` is None if no diff was requested."""
 
     info: CommitInfo
     actions: Sequence[CommitAction]
@@ -44,7 +44,7 @@ class LogEntry(NamedTuple):
 def print_log(entries: Sequence[LogEntry], *, is_single: bool) -> None:
     """Print a log, newest entry first. `is_single` is true for a log of one document or section.
 
-    Diffs are for people, so a log with diffs has the same form in a pipe, without colours.
+    Diffs are for people, so a log with diffs has the same format in a pipe, without colours.
     """
     if is_terminal(sys.stdout) or any(entry.diff is not None for entry in entries):
         _print_entries(entries, is_single=is_single)
@@ -120,9 +120,9 @@ def _print_diff(screen: Console, diff: str) -> None:
 
 
 def print_hanging(screen: Console, lead: Text, body: Text) -> None:
-    """Print a lead followed by a text whose further lines are indented below its first line.
+    """Print a lead followed by a text whose continuation lines are indented below its first line.
 
-    Invisible characters of the text are escaped. Outside a terminal it is printed on one line.
+    Invisible characters of the text are escaped. Outside a terminal the text is printed on one line.
     """
     from rich.text import Text
 
@@ -130,9 +130,9 @@ def print_hanging(screen: Console, lead: Text, body: Text) -> None:
 
     body = Text(escape_invisible(body.plain.replace("\n", " ")).expandtabs(), body.style)
     width = max(screen.width - lead.cell_len - 2, _MIN_WIDTH)
-    fits = screen.soft_wrap or body.cell_len <= width
+    is_one_line = screen.soft_wrap or body.cell_len <= width
     gap = "  "
-    for line in [body] if fits else body.wrap(screen, width):
+    for line in [body] if is_one_line else body.wrap(screen, width):
         output = Text.assemble(lead, gap, line)
         output.rstrip()
         screen.print(output, soft_wrap=True)

@@ -1,8 +1,8 @@
 """Shell completion of addresses, refs, proposals, types, toolsets and queries.
 
-A shell calls this at every key press. So only the one document whose sections are completed is parsed,
+A shell requests candidates at every key press. So only the document whose sections are completed is parsed,
 folders are listed one at a time, and imports are late. After an error there are no candidates: the command
-itself reports it.
+itself reports the error.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MAX_CANDIDATES = 300
 """The maximum number of candidates."""
 
 PARTIAL = "part"
-"""The kind of a candidate that may be continued, so that the shell adds no space."""
+"""The kind of a candidate that the user may continue, so that the shell adds no space."""
 
 P = ParamSpec("P")
 Candidates = list["CompletionItem[str]"]
@@ -37,7 +37,7 @@ def _limit_candidates(find: Callable[P, Iterable[CompletionItem[str]]]) -> Calla
     """Return at most MAX_CANDIDATES of a function's candidates; none after an error."""
 
     @wraps(find)
-    def candidates(*arguments: P.args, **keywords: P.kwargs) -> Candidates:
+    def list_candidates(*arguments: P.args, **keywords: P.kwargs) -> Candidates:
         from workspace.errors import WorkspaceError
 
         try:
@@ -46,7 +46,7 @@ def _limit_candidates(find: Callable[P, Iterable[CompletionItem[str]]]) -> Calla
         except (WorkspaceError, OSError):
             return []
 
-    return candidates
+    return list_candidates
 
 
 @_limit_candidates
@@ -66,7 +66,7 @@ def complete_proposal_addresses(
 ) -> Iterator[CompletionItem[str]]:
     """Yield the addresses in the proposal that the command line names."""
     workspace = _open_workspace(context)
-    proposal = workspace.proposal_actions().find(context.params["proposal"])
+    proposal = workspace.proposal_actions().find(context.params["proposal_id"])
     return _list_addresses(workspace, workspace.snapshot(proposal.tip), _find_folder(context), incomplete)
 
 
@@ -75,11 +75,16 @@ def complete_proposals(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
     """Yield ids of proposals, the newest first; merged and closed proposals come last."""
-    ended = ("merged", "closed")
+    ended_states = ("merged", "closed")
     proposals = sorted(
-        _open_workspace(context).proposal_actions().list_all(), key=lambda one: one.state.value in ended
+        _open_workspace(context).proposal_actions().list_all(),
+        key=lambda proposal: proposal.state.value in ended_states,
     )
-    return (_candidate(one.id, help=one.content.title) for one in proposals if one.id.startswith(incomplete))
+    return (
+        _build_candidate(proposal.id, help=proposal.content.title)
+        for proposal in proposals
+        if proposal.id.startswith(incomplete)
+    )
 
 
 @_limit_candidates
@@ -91,7 +96,7 @@ def complete_refs(
     from workspace.revisions import list_ref_names
 
     names = list_ref_names(GitReader(_find_folder(context)))
-    return (_candidate(name) for name in names if name.startswith(incomplete))
+    return (_build_candidate(name) for name in names if name.startswith(incomplete))
 
 
 @_limit_candidates
@@ -102,7 +107,7 @@ def complete_branches(
     from workspace.git.reader import GitReader
 
     names = GitReader(_find_folder(context)).branches()
-    return (_candidate(name) for name in names if name.startswith(incomplete))
+    return (_build_candidate(name) for name in names if name.startswith(incomplete))
 
 
 @_limit_candidates
@@ -113,43 +118,45 @@ def complete_types(
     from workspace.snapshot.document_types import read_types
 
     names = read_types(_open_workspace(context).snapshot())
-    return (_candidate(name) for name in names if name.startswith(incomplete))
+    return (_build_candidate(name) for name in names if name.startswith(incomplete))
 
 
 @_limit_candidates
 def complete_query(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Yield the fields of a query, such as `type:`; after the colon the values of a key, or paths.
+    """Yield the fields of a query, such as `type:`; after the colon, the values of a key, or paths.
 
     Values come from the metadata of the index, which may be older than the branch.
     """
     from index.operators import PATH, TAG, WORD_FIELDS
 
-    written = incomplete.lstrip("(")
-    before = incomplete[: len(incomplete) - len(written)]
-    name, colon, value = written.partition(":")
+    typed = incomplete.lstrip("(")
+    opening = incomplete[: len(incomplete) - len(typed)]
+    name, colon, value = typed.partition(":")
     if colon and name == PATH:
         snapshot = _open_workspace(context).at(context.params.get("ref"))
         folder = value[: value.rfind("/") + 1]
         for entry in _list_names(snapshot, folder.strip("/"), value[len(folder) :]):
-            yield _candidate(f"{before}{name}:{folder}{entry}", type=PARTIAL)
+            yield _build_candidate(f"{opening}{name}:{folder}{entry}", type=PARTIAL)
         return
     values = _read_values(context)
     if not colon:
         for field in (*WORD_FIELDS, PATH, TAG, *values):
-            if field.startswith(written):
-                yield _candidate(f"{before}{field}:", type=PARTIAL)
+            if field.startswith(typed):
+                yield _build_candidate(f"{opening}{field}:", type=PARTIAL)
         return
     key = "tags" if name == TAG and TAG not in values else name
-    for known in values.get(key, ()):
-        if known.startswith(value.removeprefix('"')) and '"' not in known:
-            quoted = f'"{known}"' if _NEEDS_QUOTES.search(known) or value.startswith('"') else known
-            yield _candidate(f"{before}{name}:{quoted}")
+    for candidate in values.get(key, ()):
+        if candidate.startswith(value.removeprefix('"')) and '"' not in candidate:
+            quoted = (
+                f'"{candidate}"' if _NEEDS_QUOTES.search(candidate) or value.startswith('"') else candidate
+            )
+            yield _build_candidate(f"{opening}{name}:{quoted}")
 
 
 _NEEDS_QUOTES = re.compile(r"[\s(),;*\u201c-\u201f\u00ab\u00bb]|^[\[<>:]|^//")
-"""A value with such characters is one value only in quotes."""
+"""The pattern of a value that a query must quote."""
 
 
 def _read_values(context: click.Context) -> Mapping[str, Collection[str]]:
@@ -173,13 +180,13 @@ def _read_values(context: click.Context) -> Mapping[str, Collection[str]]:
 def complete_toolsets(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Yield toolsets; several are separated by commas."""
+    """Yield toolsets; commas separate several toolsets."""
     from tools.toolsets import TOOLSETS
 
-    before, comma, prefix = incomplete.rpartition(",")
-    listed = before.split(",")
-    names = (name for name in TOOLSETS if name.startswith(prefix) and name not in listed)
-    return (_candidate(f"{before}{comma}{name}", type=PARTIAL) for name in names)
+    opening, comma, prefix = incomplete.rpartition(",")
+    chosen_names = opening.split(",")
+    names = (name for name in TOOLSETS if name.startswith(prefix) and name not in chosen_names)
+    return (_build_candidate(f"{opening}{comma}{name}", type=PARTIAL) for name in names)
 
 
 def _list_addresses(
@@ -200,10 +207,10 @@ def _list_addresses(
     typed = incomplete[: len(incomplete) - len(fragment)]
     for candidate, title in _list_fragments(snapshot, path, fragment):
         if candidate.startswith(fragment):
-            yield _candidate(typed + candidate, help=title or None)
+            yield _build_candidate(typed + candidate, help=title or None)
 
 
-def _candidate(value: str, *, type: str = "plain", help: str | None = None) -> CompletionItem[str]:
+def _build_candidate(value: str, *, type: str = "plain", help: str | None = None) -> CompletionItem[str]:
     # Every command imports this module, but few runs complete anything.
     from click.shell_completion import CompletionItem
 
@@ -239,7 +246,7 @@ def _list_paths(
     for folder in dict.fromkeys(folder for folder in folders if folder is not None):
         for name in _list_names(snapshot, "" if folder == "." else folder, prefix):
             count += 1
-            yield _candidate(typed + name, type=PARTIAL)
+            yield _build_candidate(typed + name, type=PARTIAL)
         if count:
             return
 
@@ -269,5 +276,8 @@ def _list_fragments(snapshot: Snapshot, path: str, fragment: str) -> Iterator[tu
     if not bracket:
         yield from ((entry.address, entry.title) for entry in read_outline(text).entries)
     elif text.document is not None:
-        named = resolve_section(text.document, section)
-        yield from ((format_task_address(named, task), task.title) for task in text.document.tasks(named))
+        target_section = resolve_section(text.document, section)
+        yield from (
+            (format_task_address(target_section, task), task.title)
+            for task in text.document.tasks(target_section)
+        )

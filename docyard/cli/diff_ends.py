@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class CommitRange(NamedTuple):
-    """The compared commits. `old` holds no document if `new` has no parent."""
+    """The compared commits. `old` has no documents if `new` has no parent."""
 
     old: Snapshot
     new: Snapshot
@@ -25,9 +25,9 @@ class CommitRange(NamedTuple):
 def resolve_range(workspace: Workspace, refs: Sequence[str]) -> CommitRange:
     """Resolve at most two refs, or one range such as `A..B` or `A...B`.
 
-    Without a ref the tip is compared with its parent, and one ref with the tip. Three dots start at the merge
-    base, as in a pull request; a missing side is the tip. Raises CannotError for sides without a common
-    commit, and the errors of `Workspace.at`.
+    Without a ref the tip is compared with its parent; a single ref is compared with the tip. Three dots start
+    at the merge base, as in a pull request; a missing side is the tip. Raises CannotError for sides without a
+    common commit, and the errors of `Workspace.at`.
     """
     if len(refs) == 1 and ".." in refs[0]:
         first, dots, second = _split_range(refs[0])
@@ -64,18 +64,18 @@ def compare_range(
         )
         if path in changes.paths:
             break
-    return select_changes(changes, path, slug, of="the commits between them")
+    return select_changes(changes, path, slug, source="the range")
 
 
 def _split_range(text: str) -> tuple[str, str, str]:
-    """Split a range into two refs and its dots: no ref name contains two dots (git-check-ref-format)."""
+    """Return the two refs of a range and its dots: no ref name contains two dots (git-check-ref-format)."""
     dots = "..." if "..." in text else ".."
     first, _, second = text.partition(dots)
     return first, dots, second
 
 
 def _get_first_parent(new: Snapshot) -> Snapshot:
-    """Return the snapshot of a commit's first parent; an empty one for a root commit."""
+    """Return the snapshot of a commit's first parent; an empty snapshot for a root commit."""
     from workspace.snapshot.snapshot import Snapshot
 
     parents = new.git.commit(new.commit or "").parents
@@ -88,7 +88,7 @@ def _get_first_parent(new: Snapshot) -> Snapshot:
 
 
 def _find_merge_base(old: Snapshot, new: Snapshot) -> Snapshot:
-    """Return the merge base of two commits; of several, the one with the fewest changes."""
+    """Return the merge base of two commits; of several bases, the base with the fewest changes."""
     from workspace.git.ancestry import Graph
     from workspace.proposals.review.changes import MergeBases
 

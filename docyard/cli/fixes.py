@@ -1,4 +1,4 @@
-"""The work of `docyard fix`: fixes in a commit, in a work tree, or in a preview."""
+"""The fixes of `docyard fix`: in a commit, in a work tree, or in a preview."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 
 class FixOutcome(NamedTuple):
-    """The fixes, applied or previewed: the changed documents, and the commit that holds them.
+    """The applied or previewed fixes: the changed documents, and the commit with the fixes.
 
     `link_count` counts the links that were updated with the fixes. `unfixed` lists the findings without a
     fix. `unwritten_count` counts the files that could not be written. `uncommitted_count` counts the
-    documents with uncommitted changes that were not checked. `proposal` is the id of the proposal that holds
-    the commit, if the policy protects these documents.
+    documents with uncommitted changes that were not checked. If the policy protects a document, `proposal`
+    is the id of the proposal with the commit.
     """
 
     changes: Sequence[FixedBytes] = ()
@@ -57,7 +57,7 @@ class FixOutcome(NamedTuple):
 class FixRequest:
     """The documents to fix and the rules to apply.
 
-    Without `names`, these are all documents; without `rules`, all rules.
+    Without `names` all documents are fixed; without `rules` all rules apply.
     """
 
     workspace: Workspace
@@ -88,18 +88,20 @@ def write_fixes(request: FixRequest, progress: Progress | None) -> FixOutcome:
     """Fix the files of the work tree in place."""
     root = request.workspace.git.worktree
     if root is None:
-        raise CannotError("a bare repository has no files to write", fix="Leave out --write.")
+        raise CannotError("a bare repository has no files to write", fix="Omit --write.")
     outcome = _fix_in_memory(request, collect_sources(request.folder, None, False), progress)
-    written: list[FixedBytes] = []
-    unwritten: list[SkippedFix] = []
+    written_changes: list[FixedBytes] = []
+    unwritten_files: list[SkippedFix] = []
     for change in outcome.changes:
         failure = write_file(root, change)
         if failure is None:
-            written.append(change)
+            written_changes.append(change)
         else:
-            unwritten.append(failure)
+            unwritten_files.append(failure)
     return outcome._replace(
-        changes=written, unfixed=(*outcome.unfixed, *unwritten), unwritten_count=len(unwritten)
+        changes=written_changes,
+        unfixed=(*outcome.unfixed, *unwritten_files),
+        unwritten_count=len(unwritten_files),
     )
 
 
@@ -126,7 +128,7 @@ def commit_fixes(request: FixRequest, message: str | None, progress: Progress | 
         commit = snapshot.commit
         if commit is None:
             return ()
-        if commit not in results:  # a new proposal starts at the same commit
+        if commit not in results:  # a new proposal starts at the commit of the served branch
             results[commit] = _fix_documents(request, list_commit(git, commit), snapshot, paths, progress)
         return results[commit]
 
@@ -181,7 +183,7 @@ def _fix_documents(
     results = process_in_blocks(
         partial(fix_documents, quick_finder), paths, "Fixing documents", progress=progress
     )
-    # The history has a limit of lookups, so one process makes them all, in a fixed order.
+    # The number of history lookups is limited, so one process makes all lookups, in a fixed order.
     history_finder = FixFinder(files=files, selection=selection, moves=history)
     completed = fix_documents(history_finder, sorted(result.path for result in results if result.is_open))
     if progress:
@@ -196,8 +198,8 @@ def _build_commit_outcome(write_result: WriteResult, proposal: Proposal | None) 
         raise step.error
     assert step.status is StepStatus.DONE
     assert step.outcome is not None
-    answer = step.outcome.result
-    fixes = cast("Mapping[str, FixedBytes]", answer["changes"])
+    fix_result = step.outcome.result
+    fixes = cast("Mapping[str, FixedBytes]", fix_result["changes"])
     snapshot = write_result.plan.snapshot
     changes = [
         fixes[path]._replace(after=data) if path in fixes else FixedBytes(path, snapshot.read(path), data)
@@ -206,8 +208,8 @@ def _build_commit_outcome(write_result: WriteResult, proposal: Proposal | None) 
     ]
     return FixOutcome(
         changes,
-        cast("Sequence[SkippedFix]", answer["left"]),
-        cast("int", answer.get("links_rewritten", 0)),
+        cast("Sequence[SkippedFix]", fix_result["left"]),
+        cast("int", fix_result.get("links_rewritten", 0)),
         write_result.commit if write_result.is_committed else None,
         proposal=proposal.id if proposal is not None else None,
     )

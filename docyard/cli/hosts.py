@@ -1,7 +1,7 @@
 """Configuration text for common MCP hosts.
 
 Each host starts the server with the same command: this Python, `-m docyard serve`, and the repository's
-absolute path. Desktop hosts have a short PATH, so no command is searched in it.
+absolute path. Python has an absolute path too, because desktop hosts have a short PATH.
 """
 
 from __future__ import annotations
@@ -29,46 +29,61 @@ class HostConfiguration:
 
 
 def build_host_configurations(command: Sequence[str], name: str = "docyard") -> tuple[HostConfiguration, ...]:
-    """Return the configuration of every known host for a server that `command` starts."""
+    """Return the configuration of every supported host for a server that `command` starts."""
     program, *arguments = command
-    plain: dict[str, object] = {"command": program, "args": arguments}
+    server: dict[str, object] = {"command": program, "args": arguments}
     return (
-        HostConfiguration("Claude Code", "a terminal", "console", _claude_code(command, name)),
+        HostConfiguration("Claude Code", "a terminal", "console", _format_claude_code_command(command, name)),
         HostConfiguration(
-            "Claude Desktop", "claude_desktop_config.json", "json", _json({"mcpServers": {name: plain}})
+            "Claude Desktop",
+            "claude_desktop_config.json",
+            "json",
+            _format_json({"mcpServers": {name: server}}),
         ),
-        HostConfiguration("Cursor", "~/.cursor/mcp.json", "json", _json({"mcpServers": {name: plain}})),
         HostConfiguration(
-            "VS Code", ".vscode/mcp.json", "json", _json({"servers": {name: {"type": "stdio", **plain}}})
+            "Cursor", "~/.cursor/mcp.json", "json", _format_json({"mcpServers": {name: server}})
+        ),
+        HostConfiguration(
+            "VS Code",
+            ".vscode/mcp.json",
+            "json",
+            _format_json({"servers": {name: {"type": "stdio", **server}}}),
         ),
         HostConfiguration(
             "Zed",
             "~/.config/zed/settings.json",
             "json",
-            _json({"context_servers": {name: {**plain, "env": {}}}}),
+            _format_json({"context_servers": {name: {**server, "env": {}}}}),
         ),
-        HostConfiguration("Codex", "~/.codex/config.toml", "toml", _codex(program, arguments, name)),
         HostConfiguration(
-            "Other hosts", "an mcp.json", "json", _json({"mcpServers": {name: {"type": "stdio", **plain}}})
+            "Codex", "~/.codex/config.toml", "toml", _format_codex_config(program, arguments, name)
+        ),
+        HostConfiguration(
+            "Other hosts",
+            "an mcp.json",
+            "json",
+            _format_json({"mcpServers": {name: {"type": "stdio", **server}}}),
         ),
     )
 
 
-def _claude_code(command: Sequence[str], name: str) -> str:
+def _format_claude_code_command(command: Sequence[str], name: str) -> str:
     quote: Callable[[Sequence[str]], str] = subprocess.list2cmdline if sys.platform == "win32" else shlex.join
     return f"claude mcp add {name} -- {quote(command)}"
 
 
-def _codex(program: str, arguments: Sequence[str], name: str) -> str:
-    # A JSON string is also a TOML basic string, except for DEL, which no usable path holds.
+def _format_codex_config(program: str, arguments: Sequence[str], name: str) -> str:
+    # A JSON string is also a TOML basic string, except for DEL, which no usable path contains.
     values = ", ".join(json.dumps(argument, ensure_ascii=False) for argument in arguments)
     return f"[mcp_servers.{name}]\ncommand = {json.dumps(program, ensure_ascii=False)}\nargs = [{values}]"
 
 
-def _json(value: object, indent: str = "") -> str:
-    """Return JSON with one key to a line, and each list in one line."""
+def _format_json(value: object, indent: str = "") -> str:
+    """Return JSON with one key on each line, and each list on one line."""
     if not isinstance(value, dict) or not value:
         return json.dumps(value, ensure_ascii=False)
-    inner = f"{indent}  "
-    items = ",\n".join(f"{inner}{json.dumps(key)}: {_json(item, inner)}" for key, item in value.items())
+    inner_indent = f"{indent}  "
+    items = ",\n".join(
+        f"{inner_indent}{json.dumps(key)}: {_format_json(item, inner_indent)}" for key, item in value.items()
+    )
     return f"{{\n{items}\n{indent}}}"

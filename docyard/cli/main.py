@@ -1,4 +1,4 @@
-"""The command line: one group, which imports the module of a command on demand.
+"""The group of all commands, which imports the module of a command on demand.
 
 Each agent session starts `docyard serve`, so modules of other commands are not imported. For an unknown
 command the group suggests similar names.
@@ -96,7 +96,7 @@ def docyard() -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command. Return its exit code: 0 done, 1 problems found, 2 wrong usage, 3 cannot run."""
+    """Run a command. Return its exit code: 0 done, 1 problems reported, 2 wrong usage, 3 cannot run."""
     environment.disable_blas_threads()
     if environment.is_completion_request():
         from docyard.cli.shells import register_shells

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workspace.history.commits import CommitInfo
     from workspace.snapshot.snapshot import Snapshot
 
-_REPORT_EVERY = 100
+_PROGRESS_INTERVAL = 100
 
 
 class DocumentChange(NamedTuple):
@@ -34,7 +34,7 @@ class RecentCommit(NamedTuple):
 
 
 class RecentCommits:
-    """A walk back from a snapshot's commit, in order of time, over all parents.
+    """A walk from a snapshot's commit to its ancestors, newest first, over all parents.
 
     A merge is listed if the merged document differs from every parent (git-log(1), "-c"). `unreadable` lists
     the commits that cannot be read; `is_done` is true at the end of the walk.
@@ -61,7 +61,7 @@ class RecentCommits:
         while self._queue:
             commit = heappop(self._queue)[2]
             count += 1
-            if self._progress and count % _REPORT_EVERY == 0:
+            if self._progress and count % _PROGRESS_INTERVAL == 0:
                 self._progress(count, None, None)
             parents = [self._read_and_queue(parent) for parent in commit.parents]
             try:
@@ -76,7 +76,7 @@ class RecentCommits:
                 yield RecentCommit(describe_commit(commit), changes)
 
     def _read_and_queue(self, id: str) -> Commit | None:
-        """Return a commit, and queue it the first time; None if it cannot be read."""
+        """Return a commit, and queue it on the first call; None if the commit cannot be read."""
         try:
             commit = self._git.commit(id)
         except DamagedRepository:

@@ -1,7 +1,7 @@
 """The reference pages in `docs/`, generated from the tools and the commands.
 
 python -m docyard.cli.reference          writes docs/tools.md and docs/commands.md
-python -m docyard.cli.reference --check  prints the stale ones and exits with 1
+python -m docyard.cli.reference --check  prints the names of stale pages and exits with 1
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def render_tools_page() -> str:
-    """Return the reference of every tool: its description, its input, and an example call."""
-    from tools.toolsets import DEFAULT_TOOLSETS, REVIEW_TOOLSET, TOOLSETS, family
+    """Return the reference page of the tools: each with its description, its input, and an example call."""
+    from tools.toolsets import DEFAULT_TOOLSETS, REVIEW_TOOLSET, TOOLSETS, load_toolset
 
     lines = [
         "# Tools",
@@ -30,15 +30,15 @@ def render_tools_page() -> str:
         "Generated from the tools by `make docs`. Fields that are not marked as required are optional.",
         f"The toolsets {', '.join(f'`{name}`' for name in DEFAULT_TOOLSETS)} are served, and "
         f"`{REVIEW_TOOLSET}` if `docyard.toml` protects documents, unless `--toolsets` selects others.",
-        "Every answer also has `commit`, the commit that was read or written, "
-        "and `next_step`, the call that is useful next.",
-        "If the remote lacks commits, or has diverged, it has `unpushed` and `sync` too "
+        "Every response also has `commit`, the commit that was read or written, "
+        "and `next_step`, the next useful call.",
+        "If the remote lacks commits, or has diverged, the response also has `unpushed` and `sync` "
         "([remotes.md](remotes.md)).",
         "An error has `error`, `code`, `fix`, `usage` and a working `example`.",
     ]
     for toolset in TOOLSETS:
         lines += ["", f"## {toolset}"]
-        for tool in family(toolset):
+        for tool in load_toolset(toolset):
             lines += ["", *_render_tool(tool)]
     return "\n".join(lines) + "\n"
 
@@ -93,7 +93,7 @@ def _format_usage(value: object) -> str:
 
 
 def render_commands_page() -> str:
-    """Return the reference of every command: its help, as `--help` prints it."""
+    """Return the reference page of the commands: the help of each, as `--help` prints it."""
     from docyard.cli.main import COMMANDS, docyard
 
     lines = [
@@ -129,7 +129,7 @@ def _render_command(command: click.Command, context: click.Context, title: str) 
 
 
 def render_pages() -> Mapping[str, str]:
-    """Return the generated pages, by the name of their file in `docs/`."""
+    """Return the text of the generated pages, by file name in `docs/`."""
     return {"tools.md": render_tools_page(), "commands.md": render_commands_page()}
 
 
@@ -143,7 +143,7 @@ def _has_text(path: Path, text: str) -> bool:
 
 
 def main() -> int:
-    """Write the pages, or check them."""
+    """Write the pages, or check them with `--check`. Return the exit code."""
     if "--check" in sys.argv[1:]:
         stale = find_stale_pages()
         if stale:

@@ -1,8 +1,8 @@
-"""Completion scripts for bash, zsh and fish, and the answers to them.
+"""Completion scripts for bash, zsh and fish, and the responses to their requests.
 
-Click's own scripts pass words as the shell splits them, and bash splits at `:` and `=`. They let a shell
-expand `[0]` in a candidate, and end each candidate with a space. These scripts pass the whole line, and
-insert each candidate unchanged.
+Click's own scripts pass words as the shell splits them, and bash splits at `:` and `=`. With Click's scripts
+a shell expands `[0]` in a candidate, and adds a space to each candidate. The scripts of this module pass the
+whole line, and insert each candidate unchanged.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ complete -o nosort -F _docyard_completion %(prog_name)s 2>/dev/null ||
 
 _ZSH = """\
 #compdef %(prog_name)s
-# Once, in ~/.zshrc behind compinit: eval "$(docyard completion zsh)"
+# Once, in ~/.zshrc after compinit: eval "$(docyard completion zsh)"
 _docyard_completion() {
     local -a whole parts described
     local line kind value help
@@ -116,7 +116,7 @@ class Bash(ShellComplete):
     source_template: ClassVar[str] = _BASH
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the last, and the last."""
+        """Return the words before the last word, and the last word."""
         words = split_arg_string(self._line())
         if not _last_word(self._line()):
             words.append("")
@@ -145,7 +145,7 @@ class Zsh(ShellComplete):
     source_template: ClassVar[str] = _ZSH
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the last, and the last."""
+        """Return the words before the last word, and the last word."""
         words = copy_variables().get(_LINE, "").split("\n")
         return words[1:-1], words[-1] if len(words) > 1 else ""
 
@@ -156,18 +156,18 @@ class Zsh(ShellComplete):
 
 
 class Fish(ShellComplete):
-    """Fish, which quotes candidates, shows help texts, and adds a space to a single candidate."""
+    """Fish, which quotes candidates, shows help texts, and adds a space after a single candidate."""
 
     name: ClassVar[str] = "fish"
     source_template: ClassVar[str] = _FISH
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the last, and the last."""
-        begun = split_arg_string(copy_variables().get(_WORD, ""))
-        return copy_variables().get(_LINE, "").split("\n")[1:], begun[-1] if begun else ""
+        """Return the words before the last word, and the last word."""
+        words = split_arg_string(copy_variables().get(_WORD, ""))
+        return copy_variables().get(_LINE, "").split("\n")[1:], words[-1] if words else ""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
-        """Return the candidates; for a single file also its sections, so that fish adds no space."""
+        """Return the candidates; for a single file also the file with `#`, so that fish adds no space."""
         items = super().get_completions(args, incomplete)
         if len(items) == 1 and items[0].type == PARTIAL and not items[0].value.endswith("/"):
             return [*items, CompletionItem(f"{items[0].value}#", type=PARTIAL)]
@@ -181,12 +181,12 @@ class Fish(ShellComplete):
 
 def _last_word(line: str) -> str:
     """Return the last word of a line as typed, with its quotes and backslashes."""
-    start, quote, skip = 0, "", False
+    start, quote, is_escaped = 0, "", False
     for position, character in enumerate(line):
-        if skip:
-            skip = False
+        if is_escaped:
+            is_escaped = False
         elif character == "\\" and quote != "'":
-            skip = True
+            is_escaped = True
         elif quote:
             quote = "" if character == quote else quote
         elif character in "'\"":
@@ -197,7 +197,7 @@ def _last_word(line: str) -> str:
 
 
 def register_shells() -> None:
-    """Replace click's own completion classes."""
+    """Replace Click's own completion classes."""
     for shell in _CLASSES.values():
         add_completion_class(shell)
 

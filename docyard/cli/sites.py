@@ -1,7 +1,7 @@
 """Detection of site generators, and the settings that match them.
 
-A generator is detected by its settings file. The form of heading anchors is read from the documents; the
-generator decides only if they have none.
+A generator is detected by its settings file. The form of new anchors is that of the existing anchors; without
+an anchor in the documents, the generator determines the form.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from workspace.validation.files import FileSet
 
 MAX_DOCUMENTS = 2_000
-"""The number of documents that are read to count their anchors."""
+"""The maximum number of documents that are read to count their anchors."""
 
 _MAX_DEPTH = 3
 _MAX_BYTES = 1_000_000
 _NOT_A_SITE = frozenset({"node_modules", "vendor", "tests", "test", "fixtures", "examples"})
 
-# In order of precedence, for a folder with several of these files.
+# In order of precedence: a folder may contain several of these files.
 _SETTINGS_FILES = (
     ("Docusaurus", re.compile(r"docusaurus\.config\.[cm]?[jt]s")),
     ("MkDocs", re.compile(r"mkdocs\.ya?ml")),
@@ -96,25 +96,27 @@ class SiteSettings:
 
 
 def find_site(files: FileSet) -> SiteSettings:
-    """Return the site of some files. Unreadable files are skipped."""
+    """Return the detected site of the files. Unreadable files are skipped."""
     generator, file, text = _find_generator(files)
-    headings, separate, is_partial = _count_forms(files)
+    headings, separate_count, is_partial = _count_forms(files)
     notes: list[str] = []
-    if separate:
-        notes.append(f"{_format_heading_count(separate)} it on the next line, as {{: #id }}.")
+    if separate_count:
+        notes.append(f"{_format_heading_count(separate_count)} the anchor on the next line, as {{: #id }}.")
     anchors = AnchorForm.BRACES
     if generator == "MkDocs":
         settings = _COMMENT.sub("", text)
         if not _ATTR_LIST.search(settings) and not _INHERIT.search(settings):
             anchors = AnchorForm.HTML
-            notes.append("attr_list is not among its markdown_extensions, so it shows {#id} to readers.")
+            notes.append(
+                "MkDocs does not enable attr_list in markdown_extensions, so readers would see {#id}."
+            )
         if _SLUGIFY.search(settings):
-            notes.append("Its toc extension sets slugify, so links to the slug of a heading may differ.")
+            notes.append("Its toc extension sets slugify, so the slugs of headings may differ.")
     elif generator == "Jekyll":
         renderer = _JEKYLL_MARKDOWN.search(_COMMENT.sub("", text))
         if renderer and renderer[1].lower() != "kramdown":
             anchors = AnchorForm.HTML
-            notes.append(f"It renders with {renderer[1]}, which shows {{#id}} to readers.")
+            notes.append(f"Jekyll renders with {renderer[1]}, so readers would see {{#id}}.")
     if headings:
         anchors = max(headings, key=lambda form: headings[form])
     if is_partial:
@@ -136,7 +138,7 @@ def _find_generator(files: FileSet) -> tuple[str, str, str]:
                 candidates.append((len(folders), rank, path))
     for _, rank, path in sorted(candidates):
         text = _read_settings(files, path)
-        # Other programs have a config.toml, too; only Hugo's has baseURL.
+        # Other programs also have a config.toml; only Hugo's has the key baseURL.
         if text is not None and (
             not _SETTINGS_FILES[rank][1].fullmatch("config.toml") or _BASE_URL.search(text)
         ):
@@ -156,11 +158,11 @@ def _read_settings(files: FileSet, path: str) -> str | None:
 
 
 def _format_heading_count(count: int) -> str:
-    return "1 heading carries" if count == 1 else f"{count:,} headings carry"
+    return "1 heading has" if count == 1 else f"{count:,} headings have"
 
 
 def _count_forms(files: FileSet) -> tuple[Mapping[AnchorForm, int], int, bool]:
-    """Count headings with an anchor by form; count those with the anchor on the next line separately.
+    """Return the number of headings with an anchor by form, and of headings with the anchor on the next line.
 
     At most MAX_DOCUMENTS documents are read. The last value is true if more documents exist.
     """
@@ -169,7 +171,7 @@ def _count_forms(files: FileSet) -> tuple[Mapping[AnchorForm, int], int, bool]:
     from workspace.validation.files import UnreadableFile
 
     counts: Counter[AnchorForm] = Counter()
-    separate = 0
+    separate_count = 0
     for path in files.documents[:MAX_DOCUMENTS]:
         try:
             if files.reader.size(path) > files.config.limits.document_bytes:
@@ -179,7 +181,7 @@ def _count_forms(files: FileSet) -> tuple[Mapping[AnchorForm, int], int, bool]:
             continue
         for section in document.sections:
             if section.heading and section.heading.below and not section.heading.text.name:
-                separate += 1
+                separate_count += 1
             elif section.form:
                 counts[section.form] += 1
-    return dict(counts), separate, len(files.documents) > MAX_DOCUMENTS
+    return dict(counts), separate_count, len(files.documents) > MAX_DOCUMENTS

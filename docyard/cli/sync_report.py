@@ -25,7 +25,7 @@ def needs_decision(result: SyncResult) -> bool:
 
 
 def sync_to_data(result: SyncResult) -> dict[str, object]:
-    """Return the actions, the state of both sides, and the conflicts with the data to decide them."""
+    """Return the actions, the state of both sides, and the conflicts as a form for decisions."""
     from docyard.cli.proposals.conflicts import conflict_to_data
 
     unpushed = result.unpushed
@@ -127,7 +127,7 @@ def _describe_conflicts(result: SyncResult) -> list[str]:
     more = len(names) - _MAX_NAMES
     path, rerun = shlex.quote(result.conflicts[0].path), _format_rerun_command(result.branch)
     return [
-        "Both sides changed these differently; other documents can still be written:",
+        "Both sides changed these sections or files differently; other documents can still be written:",
         *(f"  {name}" for name in names[:_MAX_NAMES]),
         *([f"  and {more:,} more"] if more > 0 else []),
         f"  next: {rerun} --ours {path} or --theirs {path}, with an option for each conflict;",
@@ -143,7 +143,7 @@ def _format_rerun_command(branch: str) -> str:
 
 
 def _list_other_branches(result: SyncResult) -> list[str]:
-    """Return lines about the discussion and the proposals that need a report."""
+    """Return lines about the branches of proposals and of their discussion."""
     counts = {
         "updated": sum(
             "followed" in synced.done or "merged" in synced.done for synced in result.other_branches

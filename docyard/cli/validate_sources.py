@@ -53,12 +53,12 @@ def collect_sources(folder: Path, ref: str | None, staged: bool) -> Sources:
             raise
         root = folder.resolve()
         if not root.is_dir():
-            raise CannotError(f"there is no folder {root}", fix="Name an existing folder.") from None
+            raise CannotError(f"the folder {root} does not exist", fix="Name an existing folder.") from None
         return Sources(list_folder(root, None), root, None, None, "the folder")
     root = (git.worktree or git.git_dir).resolve()
     if staged:
         if git.worktree is None:
-            raise CannotError("a bare repository has no index", fix="Leave out --staged, or name a --ref.")
+            raise CannotError("a bare repository has no index", fix="Omit --staged, or name a --ref.")
         return Sources(list_index(git), root, git, None, "the index")
     if ref is None and git.worktree is not None:
         return Sources(list_folder(root, git), root, git, None, "the work tree")
@@ -121,10 +121,10 @@ DocumentBlock = tuple[int, int]
 
 T = TypeVar("T")
 BlockFunction = Callable[[Sequence[str]], Sequence[T]]
-"""A function over some documents; it is sent to another process, which reads them itself."""
+"""A function over some documents. Another process may run it, and reads the documents itself."""
 
 MIN_PARALLEL_DOCUMENTS = 600
-"""With fewer documents, starting another process takes longer than it saves."""
+"""The number of documents from which several processes are faster than one."""
 
 _MAX_PROCESSES = 8
 _MAX_BLOCK = 256
@@ -139,24 +139,26 @@ def process_in_blocks(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[T]:
-    """Return the results of all blocks of documents, in any order; `label` names the work in the progress.
+    """Return the results of all blocks of documents, in any order. `label` describes the work for progress.
 
     `jobs` is the number of processes; None lets the size decide. Raises the errors of `work`.
     """
-    count = jobs or _choose_process_count(len(paths))
+    process_count = jobs or _choose_process_count(len(paths))
     # Neighbouring documents link to the same documents, which one process then reads once.
-    size = max(1, min(_MAX_BLOCK, len(paths) // (count * _MIN_BLOCKS)))
-    blocks = iter([(first, min(first + size, len(paths))) for first in range(0, len(paths), size)])
+    block_size = max(1, min(_MAX_BLOCK, len(paths) // (process_count * _MIN_BLOCKS)))
+    blocks = iter(
+        [(first, min(first + block_size, len(paths))) for first in range(0, len(paths), block_size)]
+    )
     results: list[T] = []
-    done = 0
-    processes = count if count > 1 else 0
-    for block, new in process_map(
+    finished_count = 0
+    processes = process_count if process_count > 1 else 0
+    for block, block_results in process_map(
         partial(_process_block, work, paths), blocks, processes, _reduce_garbage_collection
     ):
-        results += new
-        done += block[1] - block[0]
+        results += block_results
+        finished_count += block[1] - block[0]
         if progress:
-            progress(done, len(paths), label)
+            progress(finished_count, len(paths), label)
     return results
 
 

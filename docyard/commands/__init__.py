@@ -1,6 +1,6 @@
 """The commands, one module each, imported on demand.
 
-Each module holds a click command named `command`.
+Each module defines a click command named `command`.
 
     blame.py       `docyard blame`
     build.py       `docyard build`

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workspace.history.log import History
 
 _COLOURS = ("yellow", "cyan", "magenta", "green", "blue", "red")
-_AUTHOR_SHARE = 6  # an author's name takes at max_width this fraction of the terminal's width
+_AUTHOR_SHARE = 6  # an author's name has at most this fraction of the terminal's width
 _MIN_AUTHOR_WIDTH = 8
 _PAGE_CHARS = 50_000
 
@@ -63,7 +63,7 @@ def command(address: str, ref: str | None, repo: Path | None, branch: str | None
 
 
 def _blame_to_data(history: History, lines: Sequence[BlamedLine]) -> dict[str, Any]:
-    """Return the data of all pages of view_history together."""
+    """Return the data of all pages of view_history as one page."""
     from tools.history.descriptions import blame_data
 
     blamed: list[Any] = []
@@ -77,7 +77,7 @@ def _blame_to_data(history: History, lines: Sequence[BlamedLine]) -> dict[str, A
 
 
 def _print_rows(history: History, lines: Sequence[BlamedLine]) -> None:
-    """Print a line of tab-separated cells for each line."""
+    """Print tab-separated cells for each line."""
     from tools.errors import escape_invisible
 
     commits = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
@@ -90,7 +90,7 @@ def _print_rows(history: History, lines: Sequence[BlamedLine]) -> None:
 
 
 def _print_runs(history: History, lines: Sequence[BlamedLine]) -> None:
-    """Print the lines of each commit in its colour, with commit and author on the first line of a block."""
+    """Print the lines in the colours of their commits, with commit and author on the first line of a run."""
     from rich.text import Text
 
     from tools.errors import escape_invisible

@@ -34,18 +34,24 @@ if TYPE_CHECKING:
 @click.option(
     "--description",
     metavar="TEXT",
-    help="The subject of the documents, for MCP hosts. [default: that of docyard.toml, else the name]",
+    help="The subject of the documents, for MCP hosts. [default: the description in docyard.toml, else the "
+    "repository's name]",
 )
 @click.option(
     "--taxonomy",
     metavar="KEY[=TEXT]",
     multiple=True,
-    help="A key of front matter to filter by, and its meaning; in addition to those of docyard.toml.",
+    help="A key of front matter to filter by, and its meaning. Extends the keys in docyard.toml.",
 )
 @click.option(
-    "--include", metavar="GLOB", multiple=True, help="Include only the documents that match one of these."
+    "--include",
+    metavar="GLOB",
+    multiple=True,
+    help="Include only the documents that match one of these globs.",
 )
-@click.option("--exclude", metavar="GLOB", multiple=True, help="Leave out the documents that match.")
+@click.option(
+    "--exclude", metavar="GLOB", multiple=True, help="Exclude the documents that match one of these globs."
+)
 @click.option(
     "--key",
     "key_file",
@@ -69,15 +75,15 @@ def command(
 ) -> int:
     """Build an artifact of the documents below DIR: index, texts and metadata.json in one folder.
 
-    `docyard serve --index OUT --read-only` serves it without a repository. In a Git work tree the commit is
-    built, not the files; any other folder is built as it is. Unchanged documents are copied from the last
-    artifact in OUT, and a server that serves OUT switches to the new artifact.
+    `docyard serve --index OUT --read-only` serves the artifact without a repository. In a Git work tree the
+    committed documents are built; in any other folder, the files. Unchanged documents are copied from the
+    last artifact in OUT, and a server that serves OUT switches to the new artifact.
 
     \b
     Example:
         docyard build docs --out site-index --description "Acme's guides" --taxonomy language
     """
-    from index.artifacts.build import build
+    from index.artifacts.build import build_artifact
 
     source = find_folder(folder if repo is None else repo / folder)
     if not source.is_dir():
@@ -88,7 +94,7 @@ def command(
     warnings: list[str] = []
     contents = _read_contents(source, ref, include, exclude, warnings)
     with console.show_progress("Indexing") as progress, _name_invalid_option(description, taxonomy):
-        built = build(
+        built = build_artifact(
             contents,
             target,
             description=description,
@@ -104,35 +110,37 @@ def _read_contents(
     source: Path, ref: str | None, include: tuple[str, ...], exclude: tuple[str, ...], warnings: list[str]
 ) -> Contents:
     """Return the documents below a folder: of a commit in a repository, else its files."""
-    from index.artifacts.contents import ContentFilter, contents_of_commit, contents_of_folder
+    from index.artifacts.contents import ContentFilter, read_commit_contents, read_folder_contents
     from workspace.git.reader import GitReader
     from workspace.git.repository import NotARepository
     from workspace.revisions import resolve_ref
     from workspace.workspace import Workspace
 
-    choice = ContentFilter("", _parse_globs(include, "--include"), _parse_globs(exclude, "--exclude"))
+    content_filter = ContentFilter("", _parse_globs(include, "--include"), _parse_globs(exclude, "--exclude"))
     try:
         git = GitReader(source)
     except NotARepository:
         if ref is not None:
             raise click.BadParameter("the folder is not in a Git repository", param_hint="--ref") from None
-        return contents_of_folder(source.resolve(), choice)
+        return read_folder_contents(source.resolve(), content_filter)
     if git.worktree is not None and source.resolve().is_relative_to(git.worktree.resolve()):
         folder_in_repository = source.resolve().relative_to(git.worktree.resolve()).as_posix()
-        choice = choice._replace(below="" if folder_in_repository == "." else folder_in_repository)
+        content_filter = content_filter._replace(
+            below="" if folder_in_repository == "." else folder_in_repository
+        )
     head = git.head().commit
     commit = head if ref is None else resolve_ref(git, ref, head)
     if commit is None:
         raise CannotError("the repository has no commit yet", fix="Commit the documents first.")
-    contents = contents_of_commit(git, commit, Workspace(git).name, choice)
-    if ref is None and (changed := _list_uncommitted(git.list_uncommitted(), contents, choice)):
+    contents = read_commit_contents(git, commit, Workspace(git).name, content_filter)
+    if ref is None and (changed := _list_uncommitted(git.list_uncommitted(), contents, content_filter)):
         warnings.append(f"uncommitted changes are not in the artifact: {format_some(changed)}")
     return contents
 
 
-def _list_uncommitted(paths: tuple[str, ...], contents: Contents, choice: ContentFilter) -> list[str]:
+def _list_uncommitted(paths: tuple[str, ...], contents: Contents, content_filter: ContentFilter) -> list[str]:
     config = contents.config
-    return [path for path in paths if config.is_document(path) and choice.includes(path, config.root)]
+    return [path for path in paths if config.is_document(path) and content_filter.includes(path, config.root)]
 
 
 def _parse_globs(texts: tuple[str, ...], option: str) -> tuple[Glob, ...]:
@@ -170,7 +178,10 @@ def _load_key(file: Path, out: Path) -> bytes:
 
 @contextmanager
 def _name_invalid_option(description: str | None, taxonomy: tuple[str, ...]) -> Iterator[None]:
-    """Raise BadParameter with the option's name for an invalid setting: the files were checked before."""
+    """Raise BadParameter with the option's name for an invalid setting.
+
+    The settings in files are valid: they were checked before.
+    """
     from workspace.config.toml import CONFIG_PATH
     from workspace.errors import InvalidConfig
 
@@ -183,35 +194,40 @@ def _name_invalid_option(description: str | None, taxonomy: tuple[str, ...]) -> 
 
 
 def _report(
-    built: ArtifactBuild, contents: Contents, warnings: list[str], sealed: bool, seconds: float, as_json: bool
+    built: ArtifactBuild,
+    contents: Contents,
+    warnings: list[str],
+    is_sealed: bool,
+    seconds: float,
+    as_json: bool,
 ) -> None:
     stats = built.metadata.stats
     if contents.left_out:
-        warnings.append(f"left out because of their size or their names: {format_some(contents.left_out)}")
-    if built.silent:
+        warnings.append(f"omitted because of their size or their names: {format_some(contents.left_out)}")
+    if built.without_sections:
         warnings.append(
-            f"{built.silent} documents have no text to search: they are empty, larger than "
+            f"{built.without_sections} documents have no text to search: they are empty, larger than "
             "limits.document_bytes, or Git LFS pointers"
         )
     if built.unlisted:
-        warnings.append(f"too many values to list all of them: {', '.join(built.unlisted)}")
+        warnings.append(f"these keys have too many values to list: {', '.join(built.unlisted)}")
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
     if as_json:
-        facts = {
+        result = {
             "commit": stats.source_commit,
             "tree": built.tree,
             "documents": stats.total_files,
             "chunks": stats.total_chunks,
             "indexed": built.indexed,
-            "sealed": sealed,
+            "sealed": is_sealed,
             "warnings": warnings,
             "seconds": seconds,
         }
-        console.print_json(facts)
+        console.print_json(result)
         return
     origin = f"commit {stats.source_commit[:12]}" if stats.source_commit else "a folder"
     click.echo(
         f"Built {stats.total_files} documents, {stats.total_chunks} sections, of {origin} "
-        f"in {seconds:.1f} s; {built.indexed} were read, the others copied."
+        f"in {seconds:.1f} s. Read {built.indexed} documents, and copied the others."
     )

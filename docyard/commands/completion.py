@@ -1,4 +1,4 @@
-"""`docyard completion`: the script with which a shell completes addresses, refs and options."""
+"""`docyard completion`: the script that completes commands, addresses and refs in a shell."""
 
 from __future__ import annotations
 

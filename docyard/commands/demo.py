@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _TOOLSETS = "documents,tasks,search,history,proposals"
 
-# The demonstration has no person who could sign commits.
+# No person could sign the commits of the demonstration.
 _SETTINGS = 'signing = "off"\n\n[corpus]\ndescription = "specifications of a search service"\n'
 
 
@@ -34,10 +34,10 @@ _SETTINGS = 'signing = "off"\n\n[corpus]\ndescription = "specifications of a sea
 def command(keep: Path | None) -> int:
     """Watch an agent write, search and read a specification in a repository created for it.
 
-    The real server runs as a child process, and the client of the MCP SDK calls it as any host does. In
-    between a person makes a commit. The folder is not deleted afterwards.
+    The real server runs as a child process, and the client of the MCP SDK calls its tools as any host does. A
+    person makes a commit between the calls. The folder is not deleted afterwards.
 
-    Exits with 1 if an answer was not as expected.
+    Exits with 1 if a response was not as expected.
 
     \b
     Example:
@@ -56,7 +56,7 @@ def command(keep: Path | None) -> int:
             log.seek(0)
             click.echo(log.read(), err=True, nl=False)
             print_error(
-                "an answer was not as expected", f"Read the answer above, and the repository {folder}."
+                "a response was not as expected", f"Read the response above, and the repository {folder}."
             )
     return Exit.DONE if passed else Exit.PROBLEMS
 
@@ -71,7 +71,7 @@ def _prepare_folder(keep: Path | None) -> Path:
 
 
 async def _run_story(folder: Path, screen: Screen, log: TextIO) -> bool:
-    """Run the story up to the first unexpected answer; return True if there was none."""
+    """Run the story up to the first unexpected response; return True if all responses were as expected."""
     from docyard.demo import story
     from docyard.demo.story import DOCUMENT, PERSONS_SECTION, STORY, PersonCommits
     from docyard.mcp_server.client import connect
@@ -85,32 +85,32 @@ async def _run_story(folder: Path, screen: Screen, log: TextIO) -> bool:
     server = environment.build_own_command("serve", "-C", str(folder), "--toolsets", _TOOLSETS)
     name = "docyard-demo"
     async with connect(server, name=name, version=__version__, variables=variables, log=log) as connection:
-        screen.title(f"{connection.server} over stdio, protocol {connection.protocol}")
-        screen.note("Tools: " + ", ".join(await connection.list_tools()))
+        screen.print_title(f"{connection.server} over stdio, protocol {connection.protocol}")
+        screen.print_note("Tools: " + ", ".join(await connection.list_tools()))
         for step in STORY:
-            screen.purpose(step.purpose)
+            screen.print_purpose(step.purpose)
             if isinstance(step, PersonCommits):
-                screen.note(story.commit_as_person(folder, DOCUMENT, PERSONS_SECTION, variables))
+                screen.print_note(story.commit_as_person(folder, DOCUMENT, PERSONS_SECTION, variables))
             elif not await _run_step(step, connection, screen):
                 return False
-    screen.title("git log --stat")
-    screen.plain(story.read_history(folder, variables))
-    screen.title("All answers were as expected")
+    screen.print_title("git log --stat")
+    screen.print_text(story.read_history(folder, variables))
+    screen.print_title("All responses were as expected")
     page = shlex.join(environment.build_own_command("serve", "--http", "127.0.0.1:0"))
-    screen.plain(
-        f"The repository is still there. To look at it:\n    cd {shlex.quote(str(folder))}\n    git log -p\n"
-        f"To see it in a browser, at the printed address:\n    {page}"
+    screen.print_text(
+        f"To view the repository:\n    cd {shlex.quote(str(folder))}\n    git log -p\n"
+        f"To view it in a browser, at the printed address:\n    {page}"
     )
     return True
 
 
 async def _run_step(step: Step, connection: ServerConnection, screen: Screen) -> bool:
-    screen.call(step.tool, step.arguments)
+    screen.print_call(step.tool, step.arguments)
     reply = await connection.call(step.tool, step.arguments)
-    screen.answer(reply.data, reply.text)
+    screen.print_response(reply.data, reply.text)
     try:
-        passed = reply.is_error == step.fails and step.expected(reply.data, reply.text)
+        passed = reply.is_error == step.fails and step.is_expected(reply.data, reply.text)
     except (LookupError, TypeError):
         passed = False
-    screen.verdict(passed)
+    screen.print_verdict(passed)
     return passed

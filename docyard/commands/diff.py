@@ -28,7 +28,7 @@ from docyard.terminal.exits import Exit
     "max_chars",
     metavar="N",
     type=click.IntRange(1_000),
-    help="Print about N characters at most, and count the changes that are left out.",
+    help="Print about N characters at most, and the number of omitted documents.",
 )
 @options.repository
 @options.branch
@@ -44,9 +44,10 @@ def command(
 ) -> int:
     """Show the changes between two versions: sections, tasks, front matter, and their words.
 
-    Without BASE the branch's last commit is shown, without HEAD all changes since BASE. BASE..HEAD means the
+    Without BASE the branch's last commit is shown; without HEAD, all changes since BASE. BASE..HEAD is the
     same as BASE HEAD; BASE...HEAD starts at the merge base, as a pull request does. Without colours,
-    [-words-] were removed and {+words+} added. Only commits are read; git diff shows uncommitted changes.
+    [-words-] marks removed and {+words+} added words. Only commits are read; git diff shows uncommitted
+    changes.
 
     \b
     Example:
@@ -57,13 +58,13 @@ def command(
     if markdown and as_json:
         raise click.UsageError("--markdown and --json exclude each other: choose one")
     if as_json and max_chars:
-        raise click.UsageError("--most and --json exclude each other: JSON is never shortened")
+        raise click.UsageError("--most and --json exclude each other: JSON is never truncated")
     if len(refs) > 2 or (len(refs) == 2 and any(".." in ref for ref in refs)):
         raise click.UsageError("too many refs: name at most two, or one range such as main...HEAD")
     from docyard.cli.diff_ends import compare_range, resolve_range
     from docyard.cli.proposals.changes import (
         MAX_CHANGES_CHARS,
-        Paper,
+        PagePrinter,
         changes_to_data,
         changes_to_markdown,
         print_changes,
@@ -84,5 +85,5 @@ def command(
     elif markdown:
         click.echo(escape_invisible(changes_to_markdown(changes, max_chars or MAX_CHANGES_CHARS)))
     else:
-        print_changes(Paper(), changes, most=max_chars or MAX_CHANGES_CHARS)
+        print_changes(PagePrinter(), changes, max_chars=max_chars or MAX_CHANGES_CHARS)
     return Exit.DONE

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class FixReport:
-    """The applied fixes and the failed fixes, as text."""
+    """The applied and the failed fixes, as text."""
 
-    done: list[str] = field(default_factory=list)
+    fixed: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
 
 
@@ -37,10 +37,10 @@ class FixReport:
 def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> int:
     """Report problems of this repository, its index and the environment, and how to fix them.
 
-    Errors prevent something from working, warnings should be fixed, notes need no action. Without --fix
-    nothing is changed. With --fix, damage by a crash or a power loss is repaired: locks of a dead docyard
-    process, broken objects, invalid branch files, a damaged index. A branch whose commit was pruned is
-    rebuilt. Replaced files are preserved. Other programs' locks, your files and your settings do not change.
+    Errors prevent an operation, warnings should be fixed, and notes need no action. Without --fix nothing is
+    changed. With --fix, damage by a crash or a power loss is repaired: locks of a dead docyard process,
+    broken objects, invalid branch files, a damaged index. A branch whose commit was pruned is rebuilt.
+    Replaced files are preserved. Other programs' locks, your files and your settings do not change.
 
     Exits with 1 if an error or a warning remains, with 3 if the repository cannot be opened.
 
@@ -58,12 +58,12 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
             {
                 "healthy": not problems,
                 "findings": [finding.data() for finding in findings],
-                "fixed": report.done,
+                "fixed": report.fixed,
                 "not_fixed": report.failed,
             }
         )
     else:
-        for message in report.done:
+        for message in report.fixed:
             click.echo(f"fixed: {message}")
         for message in report.failed:
             click.echo(f"not fixed: {message}")
@@ -85,17 +85,24 @@ def list_findings(
 
 
 def fix_findings(run_checks: Callable[[], list[Finding]]) -> tuple[list[Finding], FixReport]:
-    """Fix the findings one by one, each once; return the remaining findings and the fixes.
+    """Fix the findings one by one, each at most once; return the remaining findings and the fixes.
 
-    The checks run again after each fix, because it may remove other findings or uncover new ones.
+    The checks run again after each fix, because a fix may remove other findings or expose new findings.
     """
-    report, tried = FixReport(), set[str]()
+    report, tried_messages = FixReport(), set[str]()
     while True:
         findings = run_checks()
-        finding = next((item for item in findings if item.apply_fix and item.message not in tried), None)
+        finding = next(
+            (
+                candidate
+                for candidate in findings
+                if candidate.apply_fix and candidate.message not in tried_messages
+            ),
+            None,
+        )
         if finding is None or finding.apply_fix is None:
             return findings, report
-        tried.add(finding.message)
+        tried_messages.add(finding.message)
         try:
             description = finding.apply_fix()
         except WorkspaceError as error:
@@ -103,7 +110,7 @@ def fix_findings(run_checks: Callable[[], list[Finding]]) -> tuple[list[Finding]
         except OSError as error:
             report.failed.append(f"{finding.message}: {error.strerror or type(error).__name__}")
         else:
-            report.done += [description] if description else []
+            report.fixed += [description] if description else []
 
 
 def check_all(
@@ -122,8 +129,8 @@ def check_all(
         yield build_unreadable_finding(error, is_fatal=True)
         yield from check_environment(None, None)
         return
-    subjects = set()
-    for part in (
+    reported_subjects = set()
+    for findings in (
         check_damage(workspace, partial(_open_writable, folder, branch)),
         check_repository(workspace, partial(_open_writable, folder, branch), progress),
         check_proposals(workspace.git),
@@ -132,11 +139,11 @@ def check_all(
         check_index(workspace),
     ):
         try:
-            for finding in part:
-                subjects.add(finding.subject)
+            for finding in findings:
+                reported_subjects.add(finding.subject)
                 yield finding
-        except WorkspaceError as error:  # such as a missing object: it ends only this part
-            if not subjects & {error.details.get("ref"), error.details.get("id")}:
+        except WorkspaceError as error:  # such as a missing object, which ends only this check
+            if not reported_subjects & {error.details.get("ref"), error.details.get("id")}:
                 yield build_unreadable_finding(error)
         except OSError as error:
             reason = error.strerror or type(error).__name__

@@ -59,9 +59,9 @@ def _check_plot_file(context: click.Context, parameter: click.Parameter, file: P
 )
 @click.option("--report", metavar="FILE", type=_NEW_FILE, help="Write a report in Markdown.")
 @click.option(
-    "--runs", metavar="DIR", type=_FOLDER, help="Save this run there, and compare it with the last."
+    "--runs", metavar="DIR", type=_FOLDER, help="Save the run in DIR, and compare it with the last run."
 )
-@click.option("--against", metavar="FILE", type=_FILE, help="Compare with this run instead of the last.")
+@click.option("--against", metavar="FILE", type=_FILE, help="Compare with this run instead of the last run.")
 @click.option(
     "--plot",
     metavar="FILE",
@@ -75,7 +75,7 @@ def _check_plot_file(context: click.Context, parameter: click.Parameter, file: P
     metavar="MEASURE=NUMBER",
     multiple=True,
     callback=_read_gates,
-    help="Exit with 1 if a mean is below this, such as ndcg@10=.45 or chunk.mrr=.5. Can be repeated.",
+    help="Exit with 1 if a mean is below NUMBER, such as ndcg@10=.45 or chunk.mrr=.5. Can be repeated.",
 )
 @click.option(
     "--strict", is_flag=True, help="Exit with 1 if a case expects an address that the commit does not have."
@@ -136,7 +136,7 @@ def command(
     earlier = _read_earlier_run(against, runs, name, parameters)
     run = _run_cases(options.open_index(repo, branch, artifact, key), cases, name, parameters)
     difference = _compare_with_earlier(earlier, run)
-    missed = [reason for gate in gates if (reason := gate.describe_miss(run))]
+    missed_gates = [reason for gate in gates if (reason := gate.describe_miss(run))]
     with _write_outputs():
         if runs is not None:
             save_run(runs, run)
@@ -145,10 +145,10 @@ def command(
         if plot is not None and runs is not None:
             draw(read_runs(runs, name, parameters), plot)
     if as_json:
-        _print_json(run, difference, missed)
+        _print_json(run, difference, missed_gates)
     else:
-        _print_tables(run, difference, missed)
-    return Exit.PROBLEMS if missed or (strict and run.problems) else Exit.DONE
+        _print_tables(run, difference, missed_gates)
+    return Exit.PROBLEMS if missed_gates or (strict and run.problems) else Exit.DONE
 
 
 def _read_cases(files: Sequence[Path], queries: Path | None) -> list[Case]:
@@ -217,7 +217,7 @@ def _write_outputs() -> Iterator[None]:
         ) from error
 
 
-def _print_json(run: EvalRun, difference: Difference | None, missed: Sequence[str]) -> None:
+def _print_json(run: EvalRun, difference: Difference | None, missed_gates: Sequence[str]) -> None:
     from docyard.eval.report import summarize_run
 
     earlier = difference.earlier if difference else None
@@ -227,13 +227,13 @@ def _print_json(run: EvalRun, difference: Difference | None, missed: Sequence[st
             "earlier": {"at": earlier.at, "commit": earlier.commit, "summary": summarize_run(earlier)}
             if earlier
             else None,
-            "missed": list(missed),
+            "missed": list(missed_gates),
             **run.model_dump(mode="json"),
         }
     )
 
 
-def _print_tables(run: EvalRun, difference: Difference | None, missed: Sequence[str]) -> None:
+def _print_tables(run: EvalRun, difference: Difference | None, missed_gates: Sequence[str]) -> None:
     from docyard.eval.cases import MAX_LISTED_PROBLEMS
     from docyard.eval.report import HEADINGS, format_measure_cells, format_time_cells
 
@@ -243,5 +243,5 @@ def _print_tables(run: EvalRun, difference: Difference | None, missed: Sequence[
         click.echo(f"warning: {problem}", err=True)
     if len(run.problems) > MAX_LISTED_PROBLEMS:
         click.echo(f"warning: and {len(run.problems) - MAX_LISTED_PROBLEMS:,} more", err=True)
-    for reason in missed:
+    for reason in missed_gates:
         click.echo(f"missed: {reason}", err=True)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workspace.validation.fixes.change import FixedBytes, SkippedFix
 
 _MAX_UNFIXED = 20
-# The same as `workspace.validation.fixes.fix.FIXABLE_RULES`, which is not imported for --help.
+# A copy of `workspace.validation.fixes.fix.FIXABLE_RULES`, so that --help does not import that module.
 RULES = (
     "broken-fragment",
     "broken-image",
@@ -45,7 +45,7 @@ RULES = (
 @options.branch
 @click.option("--anchors", is_flag=True, help="Write each section's address into its heading.")
 @click.option(
-    "--check", is_flag=True, help="Only show the fixes for the work tree; exit with 1 if there are any."
+    "--check", is_flag=True, help="Only show the fixes for the work tree; exit with 1 if there are fixes."
 )
 @click.option("--write", is_flag=True, help="Fix the files of the work tree, without a commit.")
 @click.option("--staged", is_flag=True, help="With --check: read the staged files.")
@@ -82,12 +82,12 @@ def command(
     lines: int,
     as_json: bool,
 ) -> int:
-    """Fix findings of `docyard validate` that are safe to fix, in the documents at PATHS or in all.
+    """Fix findings of `docyard validate` that are safe to fix, in the documents at PATHS or in all documents.
 
-    The fixes become one commit on the served branch. They are refused if one of the files has uncommitted
+    The fixes become one commit on the served branch. The command fails if one of the files has uncommitted
     changes. If a document is protected, the commit is on a new proposal. Words, titles and levels do not
-    change. --anchors adds an explicit anchor to each heading without one, so that its address does not change
-    with its title.
+    change. --anchors adds an explicit anchor to each heading without an anchor, so that the section's address
+    does not change with the title.
 
     \b
     Example:
@@ -129,7 +129,7 @@ def _check_options(
     if (staged or ref is not None) and not check:
         raise click.UsageError("--staged and --ref only preview fixes: add --check")
     if (check or write) and message is not None:
-        raise click.UsageError("--message needs a commit, and neither --check nor --write makes one")
+        raise click.UsageError("--message needs a commit, but --check and --write make no commit")
     if (check or write) and branch is not None:
         raise click.UsageError("--branch needs a commit; name the branch to check with --ref")
 
@@ -164,7 +164,7 @@ def _print_outcome(outcome: FixOutcome, max_lines: int, *, is_done: bool) -> Non
         colour = {"+": "green", "-": "red", "@": "cyan"}.get(line[:1])
         click.secho(escape_invisible(line), fg=colour, bold=line.startswith(("+++", "---")))
     if max_lines and next(diff, None) is not None:
-        click.echo("The diff is cut; --lines shows more of it.")
+        click.echo("The diff is truncated; --lines shows more lines.")
     for line in _describe_unfixed(outcome.unfixed):
         click.echo(escape_invisible(line), err=True)
     click.echo(_summarize(outcome, is_done=is_done))
@@ -198,7 +198,7 @@ def _summarize(outcome: FixOutcome, *, is_done: bool) -> str:
     counts = _count_by_rule(outcome)
     parts = [f"{count:,} {rule}" for rule, count in sorted(counts.items())]
     if outcome.link_count:
-        parts.append(f"{outcome.link_count:,} link{'' if outcome.link_count == 1 else 's'} to them")
+        parts.append(f"{outcome.link_count:,} updated link{'' if outcome.link_count == 1 else 's'}")
     files = f"{len(outcome.changes):,} document{'' if len(outcome.changes) == 1 else 's'}"
     commit = f" (commit {outcome.commit[:12]})" if outcome.commit else ""
     result = f"{'Fixed' if is_done else 'Would fix'} in {files}: {', '.join(parts)}{commit}."

@@ -40,7 +40,7 @@ def command() -> None:
 def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
     """Show the commit and the size of the index. Changes nothing.
 
-    Every checksum is checked. unreadable lists documents that Git cannot read. invalid_manifests lists
+    All checksums are verified. unreadable lists documents that Git cannot read. invalid_manifests lists
     .taxonomy.toml files that are ignored. leftovers counts files of a dead process. writing is true while a
     process writes the index. Exits with 1 if the index is damaged.
 
@@ -64,16 +64,16 @@ def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
         "segments": index.segments,
         "bytes": index.size,
         "unreadable": sorted(state.unreadable) if state else [],
-        "invalid_manifests": _invalid_manifests(workspace),
+        "invalid_manifests": _list_invalid_manifests(workspace),
         "leftovers": len(index.leftovers),
-        "writing": index.busy,
+        "writing": index.is_busy,
         "folder": str(index.folder) if index.folder else None,
     }
     if as_json:
         console.print_json(facts)
     else:
         console.print_table(("index", ""), [(name, _format_fact(fact)) for name, fact in facts.items()])
-    return Exit.PROBLEMS if index.damaged else Exit.DONE
+    return Exit.PROBLEMS if index.is_damaged else Exit.DONE
 
 
 @command.command(name="rebuild")
@@ -81,7 +81,7 @@ def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
 @options.branch
 @options.as_json
 def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
-    """Rebuild the index from the branch's commit. The old index serves until the new one is complete.
+    """Rebuild the index from the branch's commit. The old index is used until the new index is complete.
 
     Exits with 1 if Git could not read every document.
 
@@ -112,11 +112,11 @@ def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
     else:
         click.echo(f"Indexed {facts['documents']} documents, {facts['chunks']} sections, in {seconds:.1f} s.")
         if facts["unreadable"]:
-            click.echo(f"Left out, because Git cannot read them: {_format_fact(facts['unreadable'])}.")
+            click.echo(f"Omitted, because Git cannot read the files: {_format_fact(facts['unreadable'])}.")
     return Exit.PROBLEMS if facts["unreadable"] else Exit.DONE
 
 
-def _invalid_manifests(workspace: Workspace) -> list[str]:
+def _list_invalid_manifests(workspace: Workspace) -> list[str]:
     try:
         return [error.message for error in workspace.snapshot().manifest_problems()]
     except WorkspaceError:  # the settings or the repository cannot be read, which `docyard doctor` reports
@@ -132,7 +132,7 @@ def _format_fact(fact: object) -> str:
 
 
 def _format_state(status: Status) -> str:
-    if status.damaged:
+    if status.is_damaged:
         return "damaged"
     if status.state is None:
         return "missing"

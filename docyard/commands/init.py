@@ -106,7 +106,7 @@ SETTINGS = """\
 @click.option(
     "--anchors",
     type=click.Choice([form.value for form in AnchorForm]),
-    help="The form of new anchors. [default: the form in the documents, else braces]",
+    help="The form of new anchors. [default: the form of the existing anchors, else braces]",
 )
 @click.option("--branch", metavar="NAME", help="The branch of a new repository, or the branch to write to.")
 @click.option("--hosts", "only_hosts", is_flag=True, help="Only print how to connect an agent.")
@@ -137,9 +137,9 @@ def command(
 ) -> int:
     """Make a folder a workspace: a Git repository with a commented docyard.toml, committed.
 
-    A folder without a repository gets one. Existing files are not changed. If a site generator publishes the
-    documents, its dialect and the form of the anchors are detected and set. Then the configuration of common
-    MCP hosts is printed.
+    In a folder without a repository, the command creates a repository. Existing files are not changed. If a
+    site generator publishes the documents, its dialect and the form of the anchors are detected and set. Then
+    the configuration of common MCP hosts is printed.
 
     \b
     Example:
@@ -199,7 +199,7 @@ def _build_settings(anchors: str | None) -> str:
 
 
 def create_repository(folder: Path, branch: str | None) -> bool:
-    """Create a repository in a folder without one; return True if it was created.
+    """Create a repository in a folder without a repository; return True if it was created.
 
     Raises CannotError if the folder is inside a repository, or cannot be written.
     """
@@ -227,8 +227,8 @@ def create_repository(folder: Path, branch: str | None) -> bool:
 def commit_settings(folder: Path, branch: str | None, settings: str) -> str | None:
     """Commit `settings` as docyard.toml and return the commit.
 
-    If the repository requires signed commits and the settings allow no others, the file is only written, and
-    the result is None. Raises CannotError if the file exists, or there is no branch to write to.
+    If the repository requires signed commits, and the settings do not allow unsigned commits, write only the
+    file and return None. Raises CannotError if the file exists, or if there is no branch to write to.
     """
     from workspace.config.config import WorkspaceConfig
     from workspace.config.toml import CONFIG_PATH
@@ -247,7 +247,7 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
         )
     if workspace.branch is None or not isinstance(git, GitStore):
         raise CannotError(
-            "HEAD is detached, so there is no branch to write to", fix="docyard init --branch NAME"
+            "HEAD is detached, so there is no branch to write to", fix="Run `docyard init --branch NAME`."
         )
     data = settings.encode()
     if git.config_flag("commit.gpgsign") and WorkspaceConfig.read(data).signing != "off":
@@ -273,7 +273,7 @@ def _write_workflow(folder: Path, forge: str, requirement: str, as_json: bool) -
     root = GitReader(folder).worktree
     if root is None:
         raise CannotError(
-            "a bare repository has no work tree to write to", fix="Run this in a clone of it, and push."
+            "a bare repository has no work tree to write to", fix="Run the command in a clone, and push."
         )
     workflow = build_workflow(forge, requirement)
     is_new = write_workflow(root, workflow)
@@ -309,7 +309,7 @@ def _print_result(
             "`docyard fix --check` previews their fixes."
         )
         click.echo()
-    click.echo("Connect an agent with one of these:")
+    click.echo("Connect an agent with one of these configurations:")
     for host in hosts:
         click.echo()
         click.secho(f"{host.host}: {host.place}", bold=True)

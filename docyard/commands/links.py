@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 @click.argument(
     "address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.complete_addresses
 )
-@click.option("--outgoing", "kind", flag_value="outgoing", help="Only the links in it.")
-@click.option("--backlinks", "kind", flag_value="backlinks", help="Only the links to it.")
-@click.option("--broken", "kind", flag_value="broken", help="Only the broken links in it.")
+@click.option("--outgoing", "kind", flag_value="outgoing", help="List only the links in FILE or SECTION.")
+@click.option("--backlinks", "kind", flag_value="backlinks", help="List only the links to FILE or SECTION.")
+@click.option("--broken", "kind", flag_value="broken", help="List only the broken links.")
 @options.repository
 @options.branch
 @options.ref("The branch, tag, commit or @{date} to read. [default: the branch's tip]")
@@ -44,8 +44,8 @@ def command(
 ) -> int:
     """List links from and to a document or section, in the committed text.
 
-    Without FILE, the links of all documents are listed; --broken selects the broken ones. A section includes
-    its subsections, and paths may be relative to the current folder.
+    Without FILE, the links of all documents are listed. A section includes its subsections, and paths may be
+    relative to the current folder.
 
     \b
     Example:
@@ -81,7 +81,7 @@ def _is_broken(link: DocumentLink) -> bool:
 
 
 def _iterate_all_links(snapshot: Snapshot, progress: console.Progress | None) -> Iterator[DocumentLink]:
-    """Yield the links of every document that can be read."""
+    """Yield the links of every readable document; print a notice for an unreadable document."""
     from index.link_graph.backlinks import resolve_outgoing
     from workspace.errors import WorkspaceError
     from workspace.links.world import OverlayFileTree
@@ -159,7 +159,7 @@ def _print_links(links_by_kind: dict[str, list[DocumentLink]]) -> None:
             )
             for link in links
         ]
-        console.print_table((f"{name} ({len(links):,})", "leads to", ""), rows)
+        console.print_table((f"{name} ({len(links):,})", "target", ""), rows)
 
 
 def _link_to_data(link: DocumentLink) -> dict[str, Any]:

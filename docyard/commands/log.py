@@ -36,7 +36,7 @@ _MAX_DIFF_CHARS = 10_000_000
 class AddressHistory(NamedTuple):
     """The changes of a document or section, and notes about unreadable commits.
 
-    `has_more` is true if the limit cut the list.
+    `has_more` is true if the limit truncated the list.
     """
 
     resolved: ResolvedAddress
@@ -72,8 +72,8 @@ def command(
 ) -> int:
     """Show the commits that changed a document or section, newest first, across renames and moves.
 
-    Without FILE, all commits that changed a document are shown. Removed sections have their last address.
-    Dates are in UTC, and paths may be relative to the current folder.
+    Without FILE, all commits that changed a document are shown. A removed section has its last address. Dates
+    are in UTC, and paths may be relative to the current folder.
 
     \b
     Example:
@@ -180,7 +180,7 @@ def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
         raise CannotError("the branch has no commit yet", fix="Commit a document first.")
     with console.show_progress("Reading the history") as progress:
         commits = RecentCommits(snapshot, progress)
-        recent = list(islice(commits, limit or None))
+        recent_commits = list(islice(commits, limit or None))
     notes = []
     if commits.unreadable:
         is_shallow = snapshot.git.is_shallow
@@ -191,22 +191,28 @@ def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
         )
     if as_json:
         _print_json(
-            snapshot, {"history": [_commit_to_data(item) for item in recent]}, not commits.is_done, notes
+            snapshot,
+            {"history": [_commit_to_data(recent_commit) for recent_commit in recent_commits]},
+            not commits.is_done,
+            notes,
         )
         return
-    entries = [LogEntry(item.info, [CommitAction(*change) for change in item.changes]) for item in recent]
+    entries = [
+        LogEntry(recent_commit.info, [CommitAction(*change) for change in recent_commit.changes])
+        for recent_commit in recent_commits
+    ]
     print_log(entries, is_single=False)
-    _print_omissions(len(recent), not commits.is_done, notes)
+    _print_omissions(len(recent_commits), not commits.is_done, notes)
 
 
-def _commit_to_data(item: RecentCommit) -> dict[str, Any]:
+def _commit_to_data(recent_commit: RecentCommit) -> dict[str, Any]:
     from tools.history.descriptions import commit_data
 
     documents = [
         {"kind": kind, "file": path, **({} if old is None else {"old_file": old})}
-        for kind, path, old in item.changes
+        for kind, path, old in recent_commit.changes
     ]
-    return {"commit": item.info.commit, **commit_data(item.info), "documents": documents}
+    return {"commit": recent_commit.info.commit, **commit_data(recent_commit.info), "documents": documents}
 
 
 def _print_json(snapshot: Snapshot, data: dict[str, Any], has_more: bool, notes: Sequence[str]) -> None:
@@ -214,9 +220,9 @@ def _print_json(snapshot: Snapshot, data: dict[str, Any], has_more: bool, notes:
     console.print_json({**data, "complete": not has_more, **hints, "commit": snapshot.commit})
 
 
-def _print_omissions(shown: int, has_more: bool, notes: Sequence[str]) -> None:
+def _print_omissions(commit_count: int, has_more: bool, notes: Sequence[str]) -> None:
     """Print on standard error that the log omits commits, and the reasons."""
     for note in notes:
         click.echo(f"{note[:1].upper()}{note[1:]}.", err=True)
     if has_more:
-        click.echo(f"The last {shown:,} commits; --limit 0 shows all.", err=True)
+        click.echo(f"The last {commit_count:,} commits; --limit 0 shows all.", err=True)

@@ -22,7 +22,7 @@ _ARTIFACT = "artifact"
 
 
 class _MetadataCheck(NamedTuple):
-    """The metadata, None if they cannot be read, and all problems."""
+    """The metadata and all problems. `metadata` is None for an invalid file."""
 
     metadata: Metadata | None
     problems: list[Problem]
@@ -43,9 +43,9 @@ class _MetadataCheck(NamedTuple):
 def command(
     path: Path | None, repo: Path | None, branch: str | None, key_file: Path | None, as_json: bool
 ) -> int:
-    """Print and check a metadata.json: that of the search index, or that of PATH.
+    """Print and check the metadata.json of the search index, or of PATH.
 
-    PATH is a file, or the folder of an artifact, whose other files are checked too. Each problem is listed
+    PATH is a file, or the folder of an artifact, whose other files are also checked. Each problem is listed
     with its field. Exits with 1 if there is a problem.
 
     \b
@@ -97,7 +97,7 @@ def _read_file(file: Path) -> bytes:
     except OSError as error:
         raise CannotError(
             f"{file.name} cannot be read: {error.strerror or type(error).__name__}",
-            fix="Name a metadata.json or an artifact's folder; leave PATH out for the repository's index.",
+            fix="Name a metadata.json or an artifact's folder; omit PATH for the repository's index.",
         ) from error
     if len(data) > _MAX_BYTES:
         raise CannotError(f"{file.name} is larger than {_MAX_BYTES >> 20} MiB", fix="Name a metadata.json.")

@@ -1,4 +1,4 @@
-"""Options that several commands share, and the objects that they open."""
+"""Options that several commands share, and the index that they select."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class _OnePath(click.Path):
+class _SinglePath(click.Path):
     """A path from an option or a variable; a colon does not separate several paths in the variable."""
 
     def split_envvar_value(self, rv: str) -> Sequence[str]:
@@ -29,7 +29,7 @@ class _OnePath(click.Path):
 def _reject_repeated(
     context: click.Context, parameter: click.Parameter, values: Sequence[Path]
 ) -> Path | None:
-    """Return the value of an option. Raises UsageError if it is repeated, because the choice is ambiguous."""
+    """Return the value of an option. Raises UsageError for a repeated option, which is ambiguous."""
     if len(values) > 1:
         raise click.UsageError(
             f"{' / '.join(parameter.opts)} is given {len(values)} times, but a command reads one repository"
@@ -44,7 +44,7 @@ def repository(command: F) -> F:
         "--repo",
         "repo",
         metavar="PATH",
-        type=_OnePath(path_type=Path),
+        type=_SinglePath(path_type=Path),
         multiple=True,
         callback=_reject_repeated,
         envvar=environment.REPOSITORY,

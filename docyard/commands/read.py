@@ -34,9 +34,9 @@ class ReadRange(NamedTuple):
 @click.command(name="read", short_help="Read a document, a section or a task.")
 @click.argument("address", metavar="FILE[#SECTION]", shell_complete=completion.complete_addresses)
 @options.ref("The branch, tag, commit or @{date} to read. [default: the branch's tip]")
-@click.option("--raw", is_flag=True, help="Print the exact source bytes, on a terminal too.")
+@click.option("--raw", is_flag=True, help="Print the exact source bytes, also on a terminal.")
 @click.option("--summary", "form", flag_value="summary", help="Print a summary of the file.")
-@click.option("--sections", "form", flag_value="sections", help="Print the addresses of its sections.")
+@click.option("--sections", "form", flag_value="sections", help="Print the addresses of the sections.")
 @click.option("--pager", is_flag=True, help="Use a pager.")
 @options.repository
 @options.branch
@@ -63,7 +63,7 @@ def command(
         docyard read 'plan.md#tasks[0]' --json
     """
     if raw and (as_json or form):
-        raise click.UsageError("--raw excludes --json, --summary and --sections: leave them out")
+        raise click.UsageError("--raw excludes --json, --summary and --sections: omit them")
     workspace = open_workspace(repo, branch)
     snapshot = workspace.at(ref)
     address = locate_address(workspace, snapshot, address, find_folder(repo))
@@ -108,7 +108,7 @@ def _find_range(workspace: Workspace, snapshot: Snapshot, address: str) -> ReadR
 def _call_read_tool(
     workspace: Workspace, snapshot: Snapshot, address: str, ref: str | None, form: str | None
 ) -> dict[str, Any]:
-    """Call the read tool of agents and return its response. Raises its errors."""
+    """Call a read tool of the agents and return its response. Raises the errors of the tool."""
     from index.service import SearchIndex
     from tools.registry import Toolbox
     from tools.toolsets import all_tools

@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     "doc_type",
     metavar="TYPE",
     shell_complete=completion.complete_types,
-    help="Only documents of this type.",
+    help="Search only documents of this type.",
 )
-@click.option("--tag", metavar="TAG", help="Only documents with this tag.")
+@click.option("--tag", metavar="TAG", help="Search only documents with this tag.")
 @click.option(
     "--filter",
     "other_filters",
     metavar="KEY=VALUE",
     multiple=True,
-    help="Only documents with this value of a key that docyard.toml declares. Can be repeated.",
+    help="Search only documents with this value of a key that docyard.toml declares. Can be repeated.",
 )
 @click.option("--path", metavar="GLOB", help="Search only this folder, document or glob.")
 @options.ref("Search an earlier state: a branch, a tag, a commit or @{2026-01-31}.")
@@ -88,9 +88,9 @@ def command(
                 "hits": [hit._asdict() for hit in page.hits],
                 "hint": asdict(page.hint) if page.hint else None,
                 "commit": page.commit,
-                "stale": page.stale,
+                "stale": page.is_stale,
                 "unreadable": page.unreadable,
-                "partial": page.partial,
+                "partial": page.is_partial,
                 "query_notes": page.notes,
             }
         )
@@ -106,14 +106,12 @@ def command(
             click.echo(escape_invisible(line), err=True)
     for note in () if as_json else page.notes:
         click.echo(f"Note: {note}.", err=True)
-    if not as_json and page.stale:
+    if not as_json and page.is_stale:
         click.echo(f"The index is behind the branch: these hits are from commit {page.commit}.", err=True)
-    if not as_json and page.partial:
-        click.echo("A phrase was searched only in the best sections with its words, 500 at most.", err=True)
+    if not as_json and page.is_partial:
+        click.echo("A phrase was searched only in the 500 best sections with its words.", err=True)
     if not as_json and page.unreadable:
-        click.echo(
-            "Git cannot read every document: `docyard doctor` lists those that are left out.", err=True
-        )
+        click.echo("Git cannot read every document: `docyard doctor` lists the omitted documents.", err=True)
     return Exit.DONE if page.hits else Exit.PROBLEMS
 
 

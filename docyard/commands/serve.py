@@ -133,10 +133,10 @@ def command(
     """Serve a repository to an MCP host over standard input and output, or over HTTP.
 
     An MCP host starts this command; `docyard init --hosts` prints the configuration of hosts. Standard output
-    carries only the protocol; the log goes to standard error.
+    contains only the protocol; the log is written to standard error.
 
-    With --http it serves web pages for reading, review and merging, and MCP at /mcp. When the server listens,
-    it prints the URL to open, which contains the token of this start.
+    With --http the server offers web pages for reading, review and merging, and MCP at /mcp. It then prints
+    the URL to open, which contains the token of this start.
 
     \b
     Example:
@@ -178,18 +178,18 @@ def command(
 
 
 def _check_usage(context: click.Context) -> None:
-    """Raise click.UsageError for options that exclude each other. Environment variables may be unused."""
-    options_given = {
+    """Raise click.UsageError for options that exclude each other. Environment variables are not checked."""
+    given_options = {
         name
         for name in context.params
         if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
     }
     if context.params["http"] is None:
         for name, flag in _HTTP_OPTIONS.items():
-            if name in options_given:
+            if name in given_options:
                 raise click.UsageError(f"{flag} needs --http HOST:PORT")
     if context.params["artifact"] is None:
-        if "key" in options_given:
+        if "key" in given_options:
             raise click.UsageError("--key belongs to --index: a repository's own index needs no key")
         return
     if not context.params["read_only"]:
@@ -200,25 +200,25 @@ def _check_usage(context: click.Context) -> None:
         ("no_fsync", "--no-fsync"),
         ("no_sync", "--no-sync"),
     ):
-        if name in options_given:
+        if name in given_options:
             raise click.UsageError(f"--index and {flag} exclude each other: an artifact has no repository")
 
 
 def _build_settings(context: click.Context) -> HttpSettings | None:
     """Return the HTTP settings; None over stdio. Raises click.UsageError, CannotError."""
-    options_given = context.params
-    if options_given["http"] is None:
+    given_options = context.params
+    if given_options["http"] is None:
         return None
     from docyard.http.settings import InvalidOptions, build_http_settings
 
-    file = options_given["token_file"]
+    file = given_options["token_file"]
     try:
         return build_http_settings(
-            options_given["http"],
-            options_given["allow_hosts"],
+            given_options["http"],
+            given_options["allow_hosts"],
             None if file is None else find_folder(file),
-            no_token=options_given["no_token"],
-            read_only=options_given["read_only"],
+            no_token=given_options["no_token"],
+            read_only=given_options["read_only"],
         )
     except InvalidOptions as error:
         raise click.UsageError(str(error)) from None
@@ -236,7 +236,7 @@ def _serve_stdio(service: Service) -> None:
     if is_terminal(sys.stdin):
         click.echo(
             "docyard: waiting for an MCP host on standard input (Ctrl-D ends it; `docyard init --hosts` "
-            "prints how to connect one)",
+            "prints how to connect a host)",
             err=True,
         )
     run_stdio(service.toolbox, version=__version__, warm=service.warm)

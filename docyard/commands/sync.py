@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     "--ours",
     multiple=True,
     metavar="CONFLICT",
-    help="Take our side of a conflict, or of all conflicts in a file. Can be repeated.",
+    help="Resolve a conflict, or all conflicts in a file, with our version. Can be repeated.",
 )
 @click.option(
     "--theirs",
     multiple=True,
     metavar="CONFLICT",
-    help="Take their side of a conflict, or of all conflicts in a file. Can be repeated.",
+    help="Resolve a conflict, or all conflicts in a file, with their version. Can be repeated.",
 )
 @click.option(
     "--resolve",
@@ -62,11 +62,11 @@ def command(
 ) -> int:
     """Fetch and push the served branch and the proposals.
 
-    Neither side is ever force-pushed or reset. The command fails if a file with uncommitted changes would
+    No branch is ever force-pushed or reset. The command fails if a file with uncommitted changes would
     change. If both sides have new commits, they are merged section by section. After a conflict, or a force
-    push of the remote, no branch is changed and the exit code is 1. Tokens come from DOCYARD_REMOTE_TOKEN or
-    a credential file, keys from the SSH agent. With [forge] in docyard.toml, events of pull requests are
-    imported with the token DOCYARD_FORGE_TOKEN.
+    push to the remote, no branch is changed and the command exits with 1. Tokens are read from
+    DOCYARD_REMOTE_TOKEN or a credential file, keys from the SSH agent. With [forge] in docyard.toml, events
+    of pull requests are imported with the token DOCYARD_FORGE_TOKEN.
 
     \b
     Example:
@@ -81,24 +81,24 @@ def command(
 
     if push and not fetch and (ours or theirs or resolve):
         raise click.UsageError(
-            "--push fetches nothing, so there are no conflicts: leave out --ours, --theirs and --resolve"
+            "--push fetches nothing, so there are no conflicts: omit --ours, --theirs and --resolve"
         )
     workspace = open_workspace(repo, branch, read_only=False)
     choose = _build_conflict_resolver(ours, theirs, resolve)
-    both = fetch == push
+    is_bidirectional = fetch == push
     with console.show_progress("Synchronising with the remote") as progress:
         result = sync(
             workspace,
             environment.read_remote_access(),
             remote=remote,
-            fetch=fetch or both,
-            push=push or both,
+            fetch=fetch or is_bidirectional,
+            push=push or is_bidirectional,
             choose=choose,
             progress=progress,
         )
         rounds = ForgeRounds(workspace, environment.read_forge_access)
         forge_round = rounds.follow(result) if result.fetched and remote is None else None
-        if forge_round is not None and forge_round.wrote_events and (push or both):
+        if forge_round is not None and forge_round.wrote_events and (push or is_bidirectional):
             # Push the events that were imported from the forge.
             sync(workspace, environment.read_remote_access(), remote=remote, fetch=False, restore=False)
     if as_json:
@@ -107,8 +107,8 @@ def command(
         print_sync(result, remote)
         for line in format_round(forge_round) if forge_round is not None else ():
             click.echo(escape_invisible(line))
-    failed = forge_round is not None and forge_round.error is not None
-    return Exit.PROBLEMS if needs_decision(result) or failed else Exit.DONE
+    has_failed = forge_round is not None and forge_round.error is not None
+    return Exit.PROBLEMS if needs_decision(result) or has_failed else Exit.DONE
 
 
 def _build_conflict_resolver(

@@ -1,4 +1,4 @@
-"""`docyard tokens`: the tokens with which people approve and merge protected changes."""
+"""`docyard tokens`: the tokens of people, which approvals and merges of protected changes need."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def command() -> None:
     """Create and revoke the tokens that identify people.
 
-    Approving a proposal, and merging one that changes protected paths, needs a person's token. Tokens are
+    An approval of a proposal, and a merge that changes protected paths, needs a person's token. Tokens are
     stored only in this repository: no clone, fetch or push transfers them.
 
     \b
@@ -65,7 +65,7 @@ def add(token: str, name: str | None, email: str | None, repo: Path | None, as_j
     if as_json:
         console.print_json({**_person_to_data(person), "secret": secret})
         return Exit.DONE
-    other_tokens = [known.token for known in tokens.list() if is_same(known, person) and known != person]
+    other_tokens = [other.token for other in tokens.list() if is_same(other, person) and other != person]
     _print_lines(
         secret,
         "",
@@ -137,8 +137,8 @@ def trust(
 ) -> int:
     """Trust a token that was created in another copy of the repository.
 
-    Approvals that were made with it there, and pushed, then count here. From then on, everybody who can
-    read this repository's token file can approve in the person's name.
+    Approvals with the token in the other copy count in this repository after they are fetched. From then on,
+    every reader of this repository's token file can approve in the person's name.
 
     \b
     Example:
@@ -154,7 +154,7 @@ def trust(
         )
     if not secret.startswith(f"docyard_{token}_"):
         raise CannotError(
-            f"the token's name is not '{token}'", fix="Name it as in the copy where it was created."
+            f"the token's name is not '{token}'", fix="Use the name from the copy that created the token."
         )
     person = _open_tokens(workspace).trust(secret, name, email)
     if as_json:

@@ -39,21 +39,26 @@ FORMATS = ("text", "json", "sarif", "github")
 )
 @click.option(
     "--format",
-    "form",
+    "output_format",
     type=click.Choice(FORMATS),
     help="The output format. [default: text]",
 )
 @options.as_json
 @click.option(
     "--rule",
-    "only",
+    "only_rules",
     metavar="RULE",
     multiple=True,
     type=click.Choice(NAMES),
     help="Check only this rule. Can be repeated.",
 )
 @click.option(
-    "--off", metavar="RULE", multiple=True, type=click.Choice(NAMES), help="Disable a rule. Can be repeated."
+    "--off",
+    "disabled_rules",
+    metavar="RULE",
+    multiple=True,
+    type=click.Choice(NAMES),
+    help="Disable a rule. Can be repeated.",
 )
 @click.option(
     "--dialect",
@@ -79,18 +84,18 @@ def command(
     ref: str | None,
     staged: bool,
     since: str | None,
-    form: str | None,
+    output_format: str | None,
     as_json: bool,
-    only: tuple[str, ...],
-    off: tuple[str, ...],
+    only_rules: tuple[str, ...],
+    disabled_rules: tuple[str, ...],
     dialect: str | None,
     max_findings: int | None,
     jobs: int | None,
 ) -> int:
     """Check the Markdown: links, anchors, headings, tasks, front matter, characters.
 
-    The documents of the work tree are checked, including changed and new ones, but not those that Git
-    ignores. PATHS are documents and folders to check; the targets of links may be outside them.
+    All documents of the work tree are checked, also uncommitted documents, except those that Git ignores.
+    PATHS are documents and folders to check; the targets of links may be outside PATHS.
     docs/validate.md describes the rules and their settings.
 
     Exits with 1 if there is an error or a warning.
@@ -103,28 +108,28 @@ def command(
     """
     if ref is not None and staged:
         raise click.UsageError("--ref and --staged exclude each other")
-    if as_json and form not in (None, "json"):
+    if as_json and output_format not in (None, "json"):
         raise click.UsageError("--json and --format exclude each other")
     from docyard.cli.reports.formats import Report
     from docyard.cli.validate_sources import collect_sources, select_documents
 
     folder = find_folder(repo)
     sources = collect_sources(folder, ref, staged)
-    validator = _build_validator(sources, dialect, only, off)
+    validator = _build_validator(sources, dialect, only_rules, disabled_rules)
     documents = select_documents(sources, folder, paths)
-    findings = _collect_findings(validator, documents, jobs, manifests=not paths)
+    findings = _collect_findings(validator, documents, jobs, checks_manifests=not paths)
     if since is not None:
         findings = _select_new(sources, validator, findings, since)
     findings = validator.add_suggestions(findings)
     fix_command = _format_fix_command(sources, ref, staged)
     report = Report(findings, len(documents), sources.origin, sources.commit, max_findings, fix_command)
     with console.ignore_broken_pipe():
-        click.echo(_format_report(report, "json" if as_json else form or "text"))
+        click.echo(_format_report(report, "json" if as_json else output_format or "text"))
     return Exit.DONE if report.is_valid else Exit.PROBLEMS
 
 
 def _build_validator(
-    sources: Sources, dialect: str | None, only: Sequence[str], off: Sequence[str]
+    sources: Sources, dialect: str | None, only_rules: Sequence[str], disabled_rules: Sequence[str]
 ) -> Validator:
     from workspace.validation.run import Selection, Validator
 
@@ -132,29 +137,34 @@ def _build_validator(
     if dialect is not None:
         links = config.links.model_copy(update={"dialect": Dialect(dialect)})
         files = replace(files, settings=config.model_copy(update={"links": links}))
-    return Validator(files, Selection(config.validation, frozenset(only) if only else None, frozenset(off)))
+    return Validator(
+        files,
+        Selection(
+            config.validation, frozenset(only_rules) if only_rules else None, frozenset(disabled_rules)
+        ),
+    )
 
 
 def _collect_findings(
-    validator: Validator, documents: Sequence[str], jobs: int | None, *, manifests: bool
+    validator: Validator, documents: Sequence[str], jobs: int | None, *, checks_manifests: bool
 ) -> list[Finding]:
     from docyard.cli.validate_sources import collect_findings
 
     with console.show_progress("Validating documents") as progress:
         findings = collect_findings(validator, documents, jobs, progress)
-    if manifests:
+    if checks_manifests:
         findings += validator.check_manifests()
     return sorted(findings, key=lambda finding: finding[2:5])
 
 
 def _select_new(sources: Sources, validator: Validator, findings: list[Finding], since: str) -> list[Finding]:
-    """Return the new findings. Only documents with findings are checked at the earlier commit."""
+    """Return the new findings. At the earlier commit only documents with findings are checked."""
     from docyard.cli.validate_sources import find_range_start
     from workspace.validation.files import BlobReader, list_commit
     from workspace.validation.run import Validator, exclude_earlier, map_earlier_paths
 
     if sources.git is None:
-        raise CannotError("--since needs a Git repository", fix="Leave it out.")
+        raise CannotError("--since needs a Git repository", fix="Omit --since.")
     earlier_files = list_commit(sources.git, find_range_start(sources.git, since, sources.commit))
     earlier = Validator(replace(earlier_files, settings=validator.files.config), validator.selection)
     blobs = earlier_files.reader.blobs if isinstance(earlier_files.reader, BlobReader) else {}
@@ -163,7 +173,7 @@ def _select_new(sources: Sources, validator: Validator, findings: list[Finding],
     )
     documents = sorted({*earlier_paths.values()}.intersection(earlier.files.documents))
     return exclude_earlier(
-        findings, _collect_findings(earlier, documents, None, manifests=True), earlier_paths
+        findings, _collect_findings(earlier, documents, None, checks_manifests=True), earlier_paths
     )
 
 
@@ -175,8 +185,8 @@ def _format_fix_command(sources: Sources, ref: str | None, staged: bool) -> str 
     return f"docyard fix --check{source}"
 
 
-def _format_report(report: Report, form: str) -> str:
-    match form:
+def _format_report(report: Report, output_format: str) -> str:
+    match output_format:
         case "json":
             from docyard.cli.reports.formats import format_json
 

@@ -1,7 +1,7 @@
-"""The calls of the agent in the demonstration, the conditions on their answers, and the output.
+"""The calls of the agent in the demonstration, the conditions on their responses, and the output.
 
-Between the calls a person makes a commit. The git program is used if it is installed, because people use it;
-otherwise the same commit is made without it.
+Between the calls a person makes a commit. The commit is made with the git program, because people use it; if
+the program is not installed, Docyard writes the same commit.
 """
 
 from __future__ import annotations
@@ -29,19 +29,22 @@ PROPOSAL = derive_id(_KEY)
 
 PERSONS_SECTION = (
     "\n## Rate Limiting\n\n"
-    "A leaky bucket of 20 requests stands before each key; over it the answer is 429 with Retry-After.\n"
+    "Each key has a leaky bucket of 20 requests; the response to further requests is 429 with Retry-After.\n"
 )
 """The section that a person adds to the document between two calls."""
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call: its purpose, and a condition on its data and text. `fails` is true for an intended error."""
+    """A call: its purpose, and a condition on the data and text of its response.
+
+    `fails` is true if the response must be an error.
+    """
 
     purpose: str
     tool: str
     arguments: Data
-    expected: Callable[[Data, str], bool]
+    is_expected: Callable[[Data, str], bool]
     fails: bool = False
 
 
@@ -73,7 +76,7 @@ STORY: Sequence[Step | PersonCommits] = (
         fails=True,
     ),
     Step(
-        "Create it",
+        "Create the document",
         "create_document",
         {
             "doc_type": "api_spec",
@@ -93,7 +96,7 @@ STORY: Sequence[Step | PersonCommits] = (
                     "file": DOCUMENT,
                     "title": "Search",
                     "parent_slug": "endpoints",
-                    "content": "`POST /v1/search` takes a query and answers a page of hits.",
+                    "content": "`POST /v1/search` takes a query and returns a page of hits.",
                 },
                 {
                     "operation": "add_section",
@@ -127,7 +130,7 @@ STORY: Sequence[Step | PersonCommits] = (
         lambda data, _: data["completed"] is True,
     ),
     Step(
-        "Tag it",
+        "Tag the document",
         "tag_document",
         {"file": DOCUMENT, "tags": ["backend", "search"]},
         lambda data, _: data["total_tags"] == 2,
@@ -156,7 +159,7 @@ STORY: Sequence[Step | PersonCommits] = (
         {"chunk_id": f"{DOCUMENT}#endpoints/search/requirements", "context": 1},
         lambda _, text: "(Target) ---" in text and "(Context: -1) ---" in text,
     ),
-    PersonCommits("A person adds a section by hand and commits it"),
+    PersonCommits("A person adds a section in an editor and commits it"),
     Step(
         "The next search finds the person's words",
         "search_docs",
@@ -228,7 +231,7 @@ STORY: Sequence[Step | PersonCommits] = (
         lambda data, text: data["missing"] == [] and "120 ms" in text,
     ),
     Step(
-        "Merge it; a protected document would need a person's approval",
+        "Merge the proposal; a protected document would need a person's approval",
         "update_proposal",
         {"proposal": PROPOSAL, "action": "merge"},
         lambda data, _: data["state"] == "merged",
@@ -245,33 +248,33 @@ class Screen:
         self._console = create_console()
         self._number = 0
 
-    def title(self, text: str) -> None:
+    def print_title(self, text: str) -> None:
         self._console.print(Rule(Text(text, style="bold")))
 
-    def note(self, text: str) -> None:
+    def print_note(self, text: str) -> None:
         self._console.print(Text(text, style="dim"))
 
-    def purpose(self, text: str) -> None:
+    def print_purpose(self, text: str) -> None:
         self._number += 1
         self._console.print(Text(f"\n{self._number}. {text}", style="bold"))
 
-    def call(self, tool: str, arguments: Mapping[str, Any]) -> None:
+    def print_call(self, tool: str, arguments: Mapping[str, Any]) -> None:
         line = Text("→ ", style="cyan")
         line.append(tool, style="bold cyan").append(" ").append(_format_json(arguments), style="default")
         self._console.print(line)
 
-    def answer(self, data: Mapping[str, Any], text: str) -> None:
+    def print_response(self, data: Mapping[str, Any], text: str) -> None:
         lines = (_format_json(data) if _is_json(text) else text).splitlines()
         if len(lines) > _MAX_LINES:
             lines = [*lines[:_MAX_LINES], f"… {len(lines) - _MAX_LINES} more lines"]
         self._console.print(Text("\n".join(f"  {line}" for line in lines), style="dim"))
 
-    def verdict(self, passed: bool) -> None:
+    def print_verdict(self, passed: bool) -> None:
         self._console.print(
             Text("✓ as expected", style="green") if passed else Text("✗ not as expected", style="bold red")
         )
 
-    def plain(self, text: str) -> None:
+    def print_text(self, text: str) -> None:
         self._console.print(Text(text))
 
 
@@ -288,9 +291,9 @@ def _is_json(text: str) -> bool:
 
 
 NAME, EMAIL = "Dana Reader", "dana@example.com"
-MESSAGE = "Say how requests are limited"
+MESSAGE = "Describe the rate limit"
 
-# The demonstration must not depend on the user's own Git settings.
+# The commit must not depend on the user's own Git settings.
 _GIT_OPTIONS = (
     "-c",
     f"user.name={NAME}",
@@ -304,7 +307,7 @@ _GIT_OPTIONS = (
 
 
 def commit_as_person(folder: Path, file: str, text: str, variables: Mapping[str, str]) -> str:
-    """Append `text` to a file and commit it as a person does. Return the command that was used."""
+    """Append `text` to a file and commit it as a person. Return the command as text."""
     program = shutil.which("git")
     if program is None:
         _commit_without_git(folder, file, text)
@@ -355,11 +358,11 @@ def _read_history_without_git(folder: Path) -> str:
     git, tip = workspace.git, workspace.tip()
     for commit in walk_first_parents(git.commit, git.boundary, tip) if tip is not None else ():
         parent = workspace.git.commit(commit.parents[0]).tree if commit.parents else None
-        when = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(commit.author.time))
+        time_text = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(commit.author.time))
         lines += [
             f"commit {commit.id}",
             f"Author: {commit.author.name} <{commit.author.email}>",
-            f"Date:   {when}",
+            f"Date:   {time_text}",
             "",
         ]
         lines += [f"    {line}".rstrip() for line in commit.message.strip().splitlines()]

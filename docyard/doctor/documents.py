@@ -7,7 +7,14 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
-from docyard.doctor.finding import FIX_COMMAND, FROM_A_CLONE, Finding, Severity, format_count, format_some
+from docyard.doctor.finding import (
+    COPY_OBJECTS_COMMAND,
+    FIX_COMMAND,
+    Finding,
+    Severity,
+    format_count,
+    format_some,
+)
 from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore, sync_written_objects
@@ -38,25 +45,25 @@ def check_values(index: SearchIndex) -> Iterator[Finding]:
 
     listed_values: dict[str, list[str]] = {}
     for key, values in index.values().items():
-        listable = [value for value in values if is_listable(value)]
-        if len(listable) < len(values):
-            hidden = [value for value in values if not is_listable(value)]
+        listable_values = [value for value in values if is_listable(value)]
+        if len(listable_values) < len(values):
+            unlisted_values = [value for value in values if not is_listable(value)]
             yield Finding(
                 Severity.NOTE,
                 "index",
-                f"{format_count(hidden, 'value of', 'values of')} {key} can be "
+                f"{format_count(unlisted_values, 'value of', 'values of')} {key} can be "
                 f"searched for but not listed: longer than {MAX_VALUE_LENGTH} characters, or with "
                 "invisible characters",
                 f"Shorten or correct them in the documents, so that agents can filter by {key}.",
             )
-        if len(listable) > MAX_VALUES:
+        if len(listable_values) > MAX_VALUES:
             yield Finding(
                 Severity.NOTE,
                 "index",
-                f"{key} has {len(listable):,} values; search_docs lists at most {MAX_VALUES}, so it lists "
-                "none of them, and suggests the nearest values for an unknown one",
+                f"{key} has {len(listable_values):,} values; search_docs lists at most {MAX_VALUES}, so it "
+                "lists none of them, and suggests the nearest values for an unknown one",
             )
-        listed_values[key] = listable if len(listable) <= MAX_VALUES else []
+        listed_values[key] = listable_values if len(listable_values) <= MAX_VALUES else []
     if len(listed_values) > MAX_KEYS:
         yield Finding(
             Severity.NOTE,
@@ -107,22 +114,26 @@ def _check_root(snapshot: Snapshot) -> Iterator[Finding]:
 
 def _check_paths(snapshot: Snapshot) -> Iterator[Finding]:
     entries = list(walk_tree(snapshot.git, snapshot.tree)) if snapshot.tree else []
-    unsupported = [path for path, entry in entries if not entry.is_blob and snapshot.config.is_document(path)]
-    unnameable = [path for path, _ in entries if path.endswith(DOCUMENT_SUFFIXES) and not is_nameable(path)]
-    if unsupported:
+    unsupported_paths = [
+        path for path, entry in entries if not entry.is_blob and snapshot.config.is_document(path)
+    ]
+    unnameable_paths = [
+        path for path, _ in entries if path.endswith(DOCUMENT_SUFFIXES) and not is_nameable(path)
+    ]
+    if unsupported_paths:
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"{format_count(unsupported, 'path is', 'paths are')} named like documents, but symbolic "
-            f"links or submodules, which are not read: {format_some(unsupported)}",
+            f"{format_count(unsupported_paths, 'path is', 'paths are')} named like documents, but symbolic "
+            f"links or submodules, which are not read: {format_some(unsupported_paths)}",
         )
-    if unnameable:
-        escaped = [escape_path(path[:_MAX_PATH_CHARS]) for path in unnameable]
+    if unnameable_paths:
+        escaped_paths = [escape_path(path[:_MAX_PATH_CHARS]) for path in unnameable_paths]
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(unnameable, 'file has', 'files have')} a name with invalid characters, and "
-            f"cannot be read: {format_some(escaped)}",
+            f"{format_count(unnameable_paths, 'file has', 'files have')} a name with invalid characters, and "
+            f"cannot be read: {format_some(escaped_paths)}",
             "Rename them to valid UTF-8 without control characters, and commit.",
         )
 
@@ -140,69 +151,70 @@ def _check_contents(
 ) -> Iterator[Finding]:
     from workspace.publishing.pruned import read_whole_file
 
-    not_utf8: list[str] = []
-    large: list[str] = []
-    missing: dict[str, str] = {}
-    recoverable: dict[str, str] = {}
-    pointers: list[str] = []
-    limit = snapshot.config.limits.document_bytes
+    non_utf8_paths: list[str] = []
+    large_paths: list[str] = []
+    missing_blobs: dict[str, str] = {}
+    recoverable_blobs: dict[str, str] = {}
+    pointer_paths: list[str] = []
+    max_bytes = snapshot.config.limits.document_bytes
     for checked_count, (path, blob) in enumerate(snapshot.documents.items()):
         if progress is not None and checked_count % 50 == 0:
             progress(checked_count, len(snapshot.documents), "Reading documents")
         try:
-            if snapshot.git.blob_size(blob) > limit:
-                large.append(path)
+            if snapshot.git.blob_size(blob) > max_bytes:
+                large_paths.append(path)
             else:
                 data = snapshot.git.blob(blob)
                 check_pointer(path, data)
                 data.decode()
         except NotADocument:
-            pointers.append(path)
+            pointer_paths.append(path)
         except UnicodeDecodeError:
-            not_utf8.append(path)
+            non_utf8_paths.append(path)
         except DamagedRepository:
             has_file = read_whole_file(snapshot.git, path, blob) is not None
-            (recoverable if has_file else missing)[path] = blob
-    if recoverable:
+            (recoverable_blobs if has_file else missing_blobs)[path] = blob
+    if recoverable_blobs:
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"the contents of {format_count([*recoverable], 'document are', 'documents are')} "
+            f"the contents of {format_count([*recoverable_blobs], 'document are', 'documents are')} "
             "missing or broken in the "
-            f"repository, but intact in the work tree: {format_some([*recoverable])}",
+            f"repository, but intact in the work tree: {format_some([*recoverable_blobs])}",
             FIX_COMMAND,
-            partial(_rewrite_blobs, open_writable, recoverable),
+            partial(_rewrite_blobs, open_writable, recoverable_blobs),
         )
-    if missing:
+    if missing_blobs:
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"the contents of {format_count([*missing], 'document are', 'documents are')} missing "
+            f"the contents of {format_count([*missing_blobs], 'document are', 'documents are')} missing "
             "or broken in the "
-            f"repository, so they cannot be read or searched: {format_some([*missing])}",
-            FROM_A_CLONE,
+            f"repository, so they cannot be read or searched: {format_some([*missing_blobs])}",
+            COPY_OBJECTS_COMMAND,
         )
-    if pointers:
+    if pointer_paths:
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"{format_count(pointers, 'path is a pointer', 'paths are pointers')} of Git LFS, so "
-            f"their text is not available: {format_some(pointers)}",
+            f"{format_count(pointer_paths, 'path is a pointer', 'paths are pointers')} of Git LFS, so "
+            f"their text is not available: {format_some(pointer_paths)}",
             "git lfs migrate export --include='*.md' stores the texts in the repository",
         )
-    if not_utf8:
+    if non_utf8_paths:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(not_utf8, 'document is', 'documents are')} not UTF-8: {format_some(not_utf8)}",
+            f"{format_count(non_utf8_paths, 'document is', 'documents are')} not UTF-8: "
+            f"{format_some(non_utf8_paths)}",
             "iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW && mv NEW FILE, and commit it",
         )
-    if large:
+    if large_paths:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(large, 'document is', 'documents are')} larger than {limit:,} bytes: "
-            f"{format_some(large)}",
+            f"{format_count(large_paths, 'document is', 'documents are')} larger than {max_bytes:,} bytes: "
+            f"{format_some(large_paths)}",
             "Split them, or increase [limits] document_bytes in docyard.toml.",
         )
 
@@ -212,12 +224,13 @@ def _rewrite_blobs(open_writable: Callable[[], Workspace], blobs: Mapping[str, s
 
     store = open_writable().git
     assert isinstance(store, GitStore)
-    written = []
+    written_paths = []
     with sync_written_objects():
         for path, blob in blobs.items():
             data = read_whole_file(store, path, blob)
             if data is not None and store.put_blob(data) == blob:
-                written.append(path)
-    if not written:
+                written_paths.append(path)
+    if not written_paths:
         return None
-    return f"wrote the contents of {format_count(written, 'document', 'documents')} again from the work tree"
+    documents = format_count(written_paths, "document", "documents")
+    return f"wrote the contents of {documents} again from the work tree"

@@ -105,10 +105,10 @@ def _list_written_folders(common_dir: Path | None, worktree: Path | None) -> Ite
         yield worktree, "the work tree"
 
 
-def check_libraries(required: Iterable[Requirement], installation: Installation) -> Iterator[Finding]:
+def check_libraries(requirements: Iterable[Requirement], installation: Installation) -> Iterator[Finding]:
     """Yield missing and outdated libraries; a missing extra is a note, not a problem."""
     extras: dict[str, list[Requirement]] = {}
-    for requirement in required:
+    for requirement in requirements:
         specification = requirement.specification
         if requirement.extra is not None:
             extras.setdefault(requirement.extra, []).append(requirement)
@@ -127,9 +127,9 @@ def check_libraries(required: Iterable[Requirement], installation: Installation)
             )
 
 
-def _describe_problem(required: Requirement) -> str:
+def _describe_problem(requirement: Requirement) -> str:
     """Describe why a library does not meet its requirement; empty if it does."""
-    installed = find_installed_version(required.name)
-    if installed is None:
-        return f"{required.name} is not installed"
-    return "" if required.is_met_by(installed) else f"{required.name} is {installed}"
+    installed_version = find_installed_version(requirement.name)
+    if installed_version is None:
+        return f"{requirement.name} is not installed"
+    return "" if requirement.is_met_by(installed_version) else f"{requirement.name} is {installed_version}"

@@ -9,7 +9,7 @@ from enum import StrEnum
 FIX_COMMAND = "docyard doctor --fix"
 """The command for a finding that can be fixed here."""
 
-FROM_A_CLONE = "git -C CLONE pack-objects -q --all --stdout < /dev/null | git unpack-objects -q"
+COPY_OBJECTS_COMMAND = "git -C CLONE pack-objects -q --all --stdout < /dev/null | git unpack-objects -q"
 """The command that copies missing objects from another clone; `git fetch` fails if HEAD is damaged."""
 
 _MAX_ITEMS = 10
@@ -56,12 +56,12 @@ class Finding:
         return self.severity is not Severity.NOTE
 
 
-def format_count(items: Sequence[str], one: str, many: str) -> str:
+def format_count(items: Sequence[str], singular: str, plural: str) -> str:
     """Return a number with its noun and verb: "1 document is", "1,200 documents are"."""
-    return f"{len(items):,} {one if len(items) == 1 else many}"
+    return f"{len(items):,} {singular if len(items) == 1 else plural}"
 
 
 def format_some(items: Sequence[str]) -> str:
     """Return the first few items, and the number of the others."""
-    more = len(items) - _MAX_ITEMS
-    return ", ".join(items[:_MAX_ITEMS]) + (f" and {more:,} more" if more > 0 else "")
+    omitted_count = len(items) - _MAX_ITEMS
+    return ", ".join(items[:_MAX_ITEMS]) + (f" and {omitted_count:,} more" if omitted_count > 0 else "")

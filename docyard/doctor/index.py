@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 _DISK_AREA = "environment"
-FULL, NEARLY_FULL = 1_000_000, 50_000_000
+FULL_DISK_BYTES, NEARLY_FULL_DISK_BYTES = 1_000_000, 50_000_000
 """Free bytes: below the first a commit may fail, below the second it may fail soon."""
 
 
@@ -33,7 +33,7 @@ def check_disks(folders: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
     for folder, name in folders:
         if folder.is_dir():
             entries = disks.setdefault((folder.stat().st_dev, is_read_only(folder)), [])
-            if not any(folder.is_relative_to(other) for other, _ in entries):
+            if not any(folder.is_relative_to(first_folder) for first_folder, _ in entries):
                 entries.append((folder, name))
     for (_, read_only), entries in disks.items():
         label = " and ".join(name for _, name in entries)
@@ -48,12 +48,16 @@ def check_disks(folders: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
             yield from check_free_space(shutil.disk_usage(entries[0][0]).free, label)
 
 
-def check_free_space(free: int, label: str) -> Iterator[Finding]:
+def check_free_space(free_bytes: int, label: str) -> Iterator[Finding]:
     """Yield a finding if a disk has too few free bytes."""
-    if free >= NEARLY_FULL:
+    if free_bytes >= NEARLY_FULL_DISK_BYTES:
         return
-    is_full = free < FULL
-    free_text = f"{free / 1_000_000:.0f} MB are" if free >= FULL else f"{free // 1000} kB are"
+    is_full = free_bytes < FULL_DISK_BYTES
+    free_text = (
+        f"{free_bytes / 1_000_000:.0f} MB are"
+        if free_bytes >= FULL_DISK_BYTES
+        else f"{free_bytes // 1000} kB are"
+    )
     yield Finding(
         Severity.ERROR if is_full else Severity.WARNING,
         _DISK_AREA,
@@ -96,7 +100,7 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
             f'cd "$(git rev-parse --git-common-dir)/docyard/index/{status.folder.name}" && '
             f"rm -r {' '.join(status.blocked)}",
         )
-    elif status.damaged:
+    elif status.is_damaged:
         yield Finding(
             Severity.ERROR,
             AREA,
@@ -108,7 +112,7 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
         yield Finding(Severity.NOTE, AREA, "there is no index yet; the first search builds it", _REBUILD)
     elif not status.is_current:
         yield Finding(Severity.NOTE, AREA, "the index is behind the branch; the next search updates it")
-    if status.busy:
+    if status.is_busy:
         yield Finding(Severity.NOTE, AREA, "a process is writing the index")
     if status.leftovers:
         yield Finding(
@@ -119,7 +123,7 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
             "the next change of the index removes them",
             apply_fix=lambda: _sweep_index(index),
         )
-    yield from _find_orphans(workspace, status.folder.parent, status.folder.name, status.schema)
+    yield from _find_unused_folders(workspace, status.folder.parent, status.folder.name, status.schema)
     if status.is_current:
         yield from check_values(index)
 
@@ -136,31 +140,31 @@ def _sweep_index(index: SearchIndex) -> str | None:
     return "removed leftover files from the index's folder" if index.sweep() else None
 
 
-def _find_orphans(workspace: Workspace, parent: Path, own_name: str, schema: int) -> Iterator[Finding]:
+def _find_unused_folders(workspace: Workspace, parent: Path, own_name: str, schema: int) -> Iterator[Finding]:
     """Yield index folders of this user that no index is known to use."""
-    from index.storage.location import index_name
+    from index.storage.location import make_index_name
 
     branch = "x"
-    suffix = index_name(schema, branch).removeprefix(f"{schema}-{branch}")
-    used = {own_name, *(index_name(schema, name) for name in workspace.git.branches())}
-    unused = [
+    suffix = make_index_name(schema, branch).removeprefix(f"{schema}-{branch}")
+    used_names = {own_name, *(make_index_name(schema, name) for name in workspace.git.branches())}
+    unused_names = [
         entry.name
         for entry in sorted(parent.iterdir())
         if entry.is_dir()
-        and entry.name not in used
+        and entry.name not in used_names
         and entry.name.endswith(suffix)
         and _is_unused(entry.name.partition("-"), schema)
     ]
-    if unused:
-        names = " ".join(unused[:10])
+    if unused_names:
+        names = " ".join(unused_names[:10])
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(unused, 'index folder', 'index folders')} of earlier versions or of "
+            f"{format_count(unused_names, 'index folder', 'index folders')} of earlier versions or of "
             "deleted branches: "
             "they only use disk space",
             f'cd "$(git rev-parse --git-common-dir)/docyard/index" && rm -r {names}',
-            apply_fix=lambda: _remove_folders([parent / name for name in unused]),
+            apply_fix=lambda: _remove_folders([parent / name for name in unused_names]),
         )
 
 
@@ -170,11 +174,13 @@ def _remove_folders(folders: list[Path]) -> str | None:
     from index.storage.location import Location
     from index.storage.locking import is_locked
 
-    idle = [folder for folder in folders if not is_locked(Location(folder).lock)]
-    remove_entries(idle)
-    removed = [folder.name for folder in idle if not folder.exists()]
+    unlocked_folders = [folder for folder in folders if not is_locked(Location(folder).lock)]
+    remove_entries(unlocked_folders)
+    removed_names = [folder.name for folder in unlocked_folders if not folder.exists()]
     return (
-        f"removed {format_count(removed, 'unused index folder', 'unused index folders')}" if removed else None
+        f"removed {format_count(removed_names, 'unused index folder', 'unused index folders')}"
+        if removed_names
+        else None
     )
 
 

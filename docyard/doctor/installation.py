@@ -34,7 +34,7 @@ EXTRAS: Mapping[str, str] = {
 }
 """Each extra and its purpose."""
 
-# The folders of uv's cache that hold the environments of `uvx`.
+# The folders of uv's cache that contain the environments of `uvx`.
 _UVX_ENVIRONMENT = re.compile(r"(?:archive|environments)-v\d+")
 
 _PIPX_METADATA = "pipx_metadata.json"
@@ -73,7 +73,7 @@ class Installer(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """An environment that holds Docyard. `source` is the requirement that it was installed from.
+    """An environment that contains Docyard. `source` is the requirement that it was installed from.
 
     `required` lists the other packages that the user installed in it, and `version` is the Python version, if
     the installer would otherwise drop them.
@@ -108,7 +108,7 @@ class Installation:
         if find_spec("pip") is None:
             return shlex.join(["pip", "--python", str(self.executable), "install", *packages])
         # pip refuses to change a system-managed Python without this option (PEP 668).
-        options = ["--break-system-packages"] if _is_managed(self.prefix) else []
+        options = ["--break-system-packages"] if _is_system_managed(self.prefix) else []
         return shlex.join(
             [_find_python_command(self.executable), "-m", "pip", "install", *options, *packages]
         )
@@ -141,7 +141,9 @@ def find_installation(prefix: Path | None = None, executable: Path | None = None
 
 def format_extra_command(extra: str) -> str:
     """Return the command that installs one of Docyard's extras into the environment of this process."""
-    specifications = [required.specification for required in list_requirements() if required.extra == extra]
+    specifications = [
+        requirement.specification for requirement in list_requirements() if requirement.extra == extra
+    ]
     return find_installation().extra_command(extra, specifications)
 
 
@@ -160,10 +162,12 @@ def parse_requirements(lines: Iterable[str]) -> list[Requirement]:
     """
     requirements = []
     for line in lines:
-        parsed = packaging.requirements.Requirement(line)
+        parsed_requirement = packaging.requirements.Requirement(line)
         for extra in (None, *EXTRAS):
-            if parsed.marker is None or parsed.marker.evaluate({"extra": extra or ""}):
-                requirements.append(Requirement(parsed.name, parsed.specifier, extra))
+            if parsed_requirement.marker is None or parsed_requirement.marker.evaluate(
+                {"extra": extra or ""}
+            ):
+                requirements.append(Requirement(parsed_requirement.name, parsed_requirement.specifier, extra))
                 break
     return requirements
 
@@ -240,10 +244,10 @@ def _is_created_by_uv(prefix: Path) -> bool:
     return any(line.partition("=")[0].strip() == "uv" for line in lines)
 
 
-def _is_managed(prefix: Path) -> bool:
-    standard = sysconfig.get_path("stdlib")
+def _is_system_managed(prefix: Path) -> bool:
+    stdlib_folder = sysconfig.get_path("stdlib")
     is_virtual = (prefix / "pyvenv.cfg").exists()
-    return not is_virtual and Path(standard, "EXTERNALLY-MANAGED").exists()
+    return not is_virtual and Path(stdlib_folder, "EXTERNALLY-MANAGED").exists()
 
 
 def _find_python_command(executable: Path) -> str:

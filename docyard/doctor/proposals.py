@@ -30,24 +30,26 @@ def check_proposals(git: GitReader) -> Iterator[Finding]:
 
     yield from _check_tokens(git.common_dir)
     log = EventLog(git).read()
-    unreadable = [id for id in log.proposals if log.events_of(id).unreadable]
-    if unreadable:
+    unreadable_ids = [id for id in log.proposals if log.events_of(id).unreadable]
+    if unreadable_ids:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"events of {format_count(unreadable, 'proposal', 'proposals')} cannot be read, and are ignored: "
-            f"{format_some(unreadable)}",
+            f"events of {format_count(unreadable_ids, 'proposal', 'proposals')} cannot be read, and are "
+            f"ignored: {format_some(unreadable_ids)}",
             f"git log --stat {BRANCH} shows the commits that added the files; upgrade docyard if it is older",
         )
-    without_events = [name for name in git.branches() if parse_branch_id(name) not in (None, *log.proposals)]
-    if without_events:
+    branches_without_events = [
+        name for name in git.branches() if parse_branch_id(name) not in (None, *log.proposals)
+    ]
+    if branches_without_events:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(without_events, 'branch is', 'branches are')} named like a proposal's, but "
-            f"without events: {format_some(without_events)}",
+            f"{format_count(branches_without_events, 'branch is', 'branches are')} named like a proposal's, "
+            f"but without events: {format_some(branches_without_events)}",
             "docyard sync fetches the events; to delete a branch that is not a proposal: "
-            f"git branch -D {quote(without_events[0])}",
+            f"git branch -D {quote(branches_without_events[0])}",
         )
 
 
@@ -57,7 +59,7 @@ def check_approvals(workspace: Workspace) -> Iterator[Finding]:
     from workspace.proposals.events import ReviewDecision
 
     proposal_actions, proposal_reviews = workspace.proposal_actions(), workspace.proposal_reviews()
-    uncovered = [
+    uncovered_ids = [
         proposal.id
         for proposal in proposal_actions.list_all()
         if proposal.is_open
@@ -67,13 +69,13 @@ def check_approvals(workspace: Workspace) -> Iterator[Finding]:
             proposal, proposal_reviews.preview(proposal)
         ).void_reasons.values()
     ]
-    if uncovered:
+    if uncovered_ids:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"approvals of {format_count(uncovered, 'proposal', 'proposals')} are void, because "
-            f"a merge has protected changes that no reviewer has seen: {format_some(uncovered)}",
-            f"docyard proposals refresh {uncovered[0]} merges them; then approve it again",
+            f"approvals of {format_count(uncovered_ids, 'proposal', 'proposals')} are void, because "
+            f"a merge has protected changes that no reviewer has seen: {format_some(uncovered_ids)}",
+            f"docyard proposals refresh {uncovered_ids[0]} merges them; then approve it again",
         )
 
 

@@ -49,28 +49,28 @@ _SETTING_LINE = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*?))?\s*$")
 
 
 def check_settings(common_dir: Path, git_dir: Path) -> Iterator[Finding]:
-    """Yield settings and hooks that a user should know before running git here."""
+    """Yield settings and hooks that a user should check before git is run in the repository."""
     settings = [
         setting
         for file in (common_dir / "config", git_dir / "config.worktree")
         for setting in parse_settings(_read_config(file))
     ]
-    programs = [name for name, value in settings if _names_program(name, value)]
-    if programs:
+    program_settings = [name for name, value in settings if _names_program(name, value)]
+    if program_settings:
         yield Finding(
             Severity.NOTE,
             AREA,
             "settings in the repository name programs, which Git would run but docyard does not: "
-            + format_some(list(dict.fromkeys(programs))),
+            + format_some(list(dict.fromkeys(program_settings))),
             "git config --show-origin --get-all NAME shows a setting; check that you trust it",
         )
-    reads = [name for name, _ in settings if _FILE_SETTINGS.fullmatch(name)]
-    if reads:
+    file_settings = [name for name, _ in settings if _FILE_SETTINGS.fullmatch(name)]
+    if file_settings:
         yield Finding(
             Severity.NOTE,
             AREA,
             "settings in the repository refer to other files or folders: "
-            + format_some(list(dict.fromkeys(reads))),
+            + format_some(list(dict.fromkeys(file_settings))),
             "git config --show-origin --get-all NAME shows a setting; check that you trust it",
         )
     hooks = _list_hooks(common_dir / "hooks")
@@ -136,14 +136,14 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
             "git worktree prune",
         )
         return
-    # A separate Git directory does not know its work tree, whose attributes apply.
+    # A separate Git directory does not name its work tree, whose attributes apply.
     git = GitStore(worktree.path if (worktree.path / ".git").exists() else worktree.git_dir)
-    unfinished = find_unfinished_operation(worktree.git_dir)
-    if unfinished is not None:
+    unfinished_operation = find_unfinished_operation(worktree.git_dir)
+    if unfinished_operation is not None:
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"{unfinished} is in progress, and nothing can be written until it ends",
+            f"{unfinished_operation} is in progress, and nothing can be written until it ends",
             "git status shows the commands that finish or abort it",
         )
     if git.config_flag("core.sparseCheckout"):
@@ -168,46 +168,46 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
                 "git status lists them; resolve each, then git add it",
             )
     files = WorkFiles(git, worktree.path)
-    changed: list[str] = []
-    filtered: list[str] = []
-    flagged: list[str] = []
+    changed_paths: list[str] = []
+    filtered_paths: list[str] = []
+    flagged_paths: list[str] = []
     for path in snapshot.documents:
         if git.has_foreign_filter(path):
-            filtered.append(path)
+            filtered_paths.append(path)
             continue
         entry = snapshot.entry(path)
-        staged = index.entry(path) if index is not None else None
-        if staged is not None and (staged.skip_worktree or staged.intent_to_add):
-            flagged.append(path)
+        staged_entry = index.entry(path) if index is not None else None
+        if staged_entry is not None and (staged_entry.skip_worktree or staged_entry.intent_to_add):
+            flagged_paths.append(path)
             continue
-        is_staged_unchanged = entry is not None and staged is not None and staged.id == entry.id
+        is_staged_unchanged = entry is not None and staged_entry is not None and staged_entry.id == entry.id
         if not is_staged_unchanged or not files.is_unchanged(
             FileChange(path, entry, None, entry.mode if entry else FILE_MODE)
         ):
-            changed.append(path)
-    if changed:
+            changed_paths.append(path)
+    if changed_paths:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(changed, 'document has', 'documents have')} uncommitted changes, "
-            f"and cannot be written until they are committed: {format_some(changed)}",
+            f"{format_count(changed_paths, 'document has', 'documents have')} uncommitted changes, "
+            f"and cannot be written until they are committed: {format_some(changed_paths)}",
             "git status, then commit or stash them",
         )
-    if flagged:
+    if flagged_paths:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(flagged, 'document is', 'documents are')} marked in Git's index "
+            f"{format_count(flagged_paths, 'document is', 'documents are')} marked in Git's index "
             "(skip-worktree or "
-            f"intent-to-add), and cannot be written: {format_some(flagged)}",
+            f"intent-to-add), and cannot be written: {format_some(flagged_paths)}",
             "git update-index --no-skip-worktree FILE, or git add FILE",
         )
-    if filtered:
+    if filtered_paths:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(filtered, 'document has', 'documents have')} a filter or an encoding "
-            f"that only Git can apply, and cannot be written: {format_some(filtered)}",
+            f"{format_count(filtered_paths, 'document has', 'documents have')} a filter or an encoding "
+            f"that only Git can apply, and cannot be written: {format_some(filtered_paths)}",
             "Remove it from .gitattributes.",
         )
 
@@ -310,7 +310,7 @@ def _check_leftovers(
             recover,
         )
     elif leftovers.folders:
-        count = (
+        folders_text = (
             "one private folder"
             if len(leftovers.folders) == 1
             else f"{len(leftovers.folders)} private folders"
@@ -318,15 +318,15 @@ def _check_leftovers(
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"a docyard process died during a commit and left {count}; nothing is damaged",
+            f"a docyard process died during a commit and left {folders_text}; nothing is damaged",
             FIX_COMMAND,
             recover,
         )
 
 
 def _recover(open_writable: OpenWritable) -> str:
-    recovered = open_writable().recover()
-    rolled_back, completed = (recovered.rolled_back, recovered.rolled_forward) if recovered else (0, 0)
+    recovery = open_writable().recover()
+    rolled_back, completed = (recovery.rolled_back, recovery.rolled_forward) if recovery else (0, 0)
     actions = [f"{_format_commit_count(rolled_back)} rolled back"] if rolled_back else []
     actions += [f"{_format_commit_count(completed)} completed"] if completed else []
     return f"recovered from a crash: {' and '.join(actions) or 'no commit was incomplete'}"

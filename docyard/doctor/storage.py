@@ -11,7 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from docyard.doctor.finding import FIX_COMMAND, FROM_A_CLONE, Finding, Severity, format_count, format_some
+from docyard.doctor.finding import (
+    COPY_OBJECTS_COMMAND,
+    FIX_COMMAND,
+    Finding,
+    Severity,
+    format_count,
+    format_some,
+)
 from workspace.git.loose import BROKEN_OBJECTS
 from workspace.git.repository import DamagedRepository
 
@@ -24,45 +31,45 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 AREA = "repository"
-LOOSE, PACKS = 6700, 50
+MAX_LOOSE_OBJECTS, MAX_PACKS = 6700, 50
 """The numbers of loose objects and packs at which `git gc --auto` runs (gc.auto, gc.autoPackLimit)."""
 
 
 def check_storage(git: GitReader) -> Iterator[Finding]:
     """Yield notes about the storage of the history."""
-    common = git.common_dir
-    if (common / "shallow").is_file():
+    common_dir = git.common_dir
+    if (common_dir / "shallow").is_file():
         yield Finding(
             Severity.NOTE,
             AREA,
             "this is a shallow clone: older history is missing",
             "git fetch --unshallow",
         )
-    if _has_replaced_objects(common):
+    if _has_replaced_objects(common_dir):
         yield Finding(
             Severity.NOTE,
             AREA,
             "objects are replaced (git replace, grafts), but docyard reads the original objects",
             "git --no-replace-objects log shows the original objects",
         )
-    if (common / "objects" / "info" / "alternates").is_file():
+    if (common_dir / "objects" / "info" / "alternates").is_file():
         yield Finding(
             Severity.NOTE,
             AREA,
             "objects are borrowed from another repository, which must not be moved",
             "git repack -a -d, then remove objects/info/alternates, makes this repository independent",
         )
-    yield from _check_packing(common / "objects")
+    yield from _check_packing(common_dir / "objects")
 
 
 def _check_packing(objects: Path) -> Iterator[Finding]:
     # The estimate of git gc: ids are distributed evenly over 256 folders.
-    loose = _count_files(objects / "17", 38) * 256
-    packs = _count_files(objects / "pack", None)
-    if loose > LOOSE:
-        yield Finding(Severity.NOTE, AREA, f"about {loose:,} objects are not packed", "git gc")
-    elif packs > PACKS:
-        yield Finding(Severity.NOTE, AREA, f"{packs} packs slow down every read", "git gc")
+    loose_count = _count_files(objects / "17", 38) * 256
+    pack_count = _count_files(objects / "pack", None)
+    if loose_count > MAX_LOOSE_OBJECTS:
+        yield Finding(Severity.NOTE, AREA, f"about {loose_count:,} objects are not packed", "git gc")
+    elif pack_count > MAX_PACKS:
+        yield Finding(Severity.NOTE, AREA, f"{pack_count} packs slow down every read", "git gc")
 
 
 def _count_files(folder: Path, length: int | None) -> int:
@@ -74,12 +81,12 @@ def _count_files(folder: Path, length: int | None) -> int:
     return sum(len(name) == length if length else name.endswith(".pack") for name in names)
 
 
-def _has_replaced_objects(common: Path) -> bool:
-    folder = common / "refs" / "replace"
-    if (common / "info" / "grafts").is_file() or (folder.is_dir() and any(folder.iterdir())):
+def _has_replaced_objects(common_dir: Path) -> bool:
+    folder = common_dir / "refs" / "replace"
+    if (common_dir / "info" / "grafts").is_file() or (folder.is_dir() and any(folder.iterdir())):
         return True
     try:
-        return b" refs/replace/" in (common / "packed-refs").read_bytes()
+        return b" refs/replace/" in (common_dir / "packed-refs").read_bytes()
     except OSError:
         return False
 
@@ -90,16 +97,16 @@ def check_damage(workspace: Workspace, open_writable: Callable[[], Workspace]) -
     from workspace.publishing.repair import find_broken_objects, find_torn_refs, is_torn
 
     git = workspace.git
-    broken = find_broken_objects(git.common_dir)
-    if broken:
+    broken_ids = find_broken_objects(git.common_dir)
+    if broken_ids:
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"{format_count(broken, 'object is', 'objects are')} empty or truncated (caused by a "
+            f"{format_count(broken_ids, 'object is', 'objects are')} empty or truncated (caused by a "
             "power loss): "
-            f"{format_some([id[:12] for id in broken])}",
+            f"{format_some([id[:12] for id in broken_ids])}",
             FIX_COMMAND,
-            partial(_set_aside, git.common_dir, broken),
+            partial(_set_aside, git.common_dir, broken_ids),
         )
     if is_torn(git.git_dir / "HEAD"):
         yield Finding(
@@ -109,33 +116,33 @@ def check_damage(workspace: Workspace, open_writable: Callable[[], Workspace]) -
             f'echo "ref: refs/heads/{_guess_head_branch(git)}" > {_format_git_folder(git.git_dir)}/HEAD',
             subject="HEAD",
         )
-    yield from (_check_torn_branch(git, torn_ref) for torn_ref in find_torn_refs(git, broken))
+    yield from (_check_torn_branch(git, torn_ref) for torn_ref in find_torn_refs(git, broken_ids))
     pruned_branches = list(find_pruned_branches(git, workspace.branch))
     yield from _check_pruned_branches(workspace, pruned_branches, open_writable)
     if not any(branch.branch == workspace.branch and branch.can_rebuild for branch in pruned_branches):
-        yield from _check_served_commit(workspace, broken)
+        yield from _check_served_commit(workspace, broken_ids)
     yield from _check_set_aside(git.common_dir)
 
 
-def _check_torn_branch(git: GitReader, torn: TornRef) -> Finding:
-    message = f"the branch {torn.branch} is damaged (caused by a power loss)"
-    if torn.commit is None:
+def _check_torn_branch(git: GitReader, torn_ref: TornRef) -> Finding:
+    message = f"the branch {torn_ref.branch} is damaged (caused by a power loss)"
+    if torn_ref.commit is None:
         return Finding(
             Severity.ERROR,
             AREA,
             f"{message}, and no reflog has an intact commit",
             "git fsck --lost-found lists commits; then "
-            f'echo COMMIT > "$(git rev-parse --git-common-dir)/refs/heads/{torn.branch}"',
-            subject=f"refs/heads/{torn.branch}",
+            f'echo COMMIT > "$(git rev-parse --git-common-dir)/refs/heads/{torn_ref.branch}"',
+            subject=f"refs/heads/{torn_ref.branch}",
         )
-    later = ", and later commits are broken or missing" if torn.later else ""
+    later_note = ", and later commits are broken or missing" if torn_ref.later else ""
     return Finding(
         Severity.ERROR,
         AREA,
-        f"{message}: by its reflog it was at {torn.commit[:12]}{later}",
+        f"{message}: by its reflog it was at {torn_ref.commit[:12]}{later_note}",
         FIX_COMMAND,
-        partial(_restore_branch, git, torn),
-        subject=f"refs/heads/{torn.branch}",
+        partial(_restore_branch, git, torn_ref),
+        subject=f"refs/heads/{torn_ref.branch}",
     )
 
 
@@ -146,9 +153,11 @@ def _check_pruned_branches(
     for pruned_branch in branches:
         is_served = pruned_branch.branch == workspace.branch
         name = "the served commit" if is_served else f"the branch {pruned_branch.branch}"
-        first = pruned_branch.missing[0]
+        first_object = pruned_branch.missing[0]
         more = f" and {len(pruned_branch.missing) - 1:,} more" if len(pruned_branch.missing) > 1 else ""
-        message = f"{name} is incomplete: the {first.kind} {first.id[:12]} is missing or broken{more}"
+        message = (
+            f"{name} is incomplete: the {first_object.kind} {first_object.id[:12]} is missing or broken{more}"
+        )
         if pruned_branch.can_rebuild:
             yield Finding(
                 Severity.ERROR,
@@ -156,38 +165,40 @@ def _check_pruned_branches(
                 message,
                 FIX_COMMAND,
                 partial(_rebuild_branch, open_writable, pruned_branch),
-                subject=first.id,
+                subject=first_object.id,
             )
         elif not is_served:
-            fix = FROM_A_CLONE + _format_reset_command(workspace.git, pruned_branch.branch)
-            yield Finding(Severity.ERROR, AREA, message, fix, subject=first.id)
+            fix = COPY_OBJECTS_COMMAND + _format_reset_command(workspace.git, pruned_branch.branch)
+            yield Finding(Severity.ERROR, AREA, message, fix, subject=first_object.id)
 
 
-def _rebuild_branch(open_writable: Callable[[], Workspace], pruned: PrunedBranch) -> str | None:
+def _rebuild_branch(open_writable: Callable[[], Workspace], pruned_branch: PrunedBranch) -> str | None:
     from workspace.git.store import GitStore
     from workspace.publishing.pruned import rebuild_branch
 
     store = open_writable().git
     assert isinstance(store, GitStore)
-    result = rebuild_branch(store, pruned)
+    result = rebuild_branch(store, pruned_branch)
     if result is None:
         return None
-    number = "1 object" if result.restored == 1 else f"{result.restored:,} objects"
-    description = f"wrote {number} of the branch {pruned.branch} again" if result.restored else ""
+    restored_text = "1 object" if result.restored == 1 else f"{result.restored:,} objects"
+    description = (
+        f"wrote {restored_text} of the branch {pruned_branch.branch} again" if result.restored else ""
+    )
     if result.moved_to is not None:
         description += (
             f"{' and ' if description else ''}committed Git's index as {result.moved_to[:12]} on the branch "
         )
-        description += f"{pruned.branch}, in place of {pruned.tip[:12]}"
+        description += f"{pruned_branch.branch}, in place of {pruned_branch.tip[:12]}"
     if result.lost:
-        lost = [
+        lost_objects = [
             f"{item.kind} {item.id[:12]}" + (f" ({item.path})" if item.path else "") for item in result.lost
         ]
-        description += f"; could not restore: {format_some(lost)}"
+        description += f"; could not restore: {format_some(lost_objects)}"
     return description.removeprefix("; ")
 
 
-def _check_served_commit(workspace: Workspace, broken: tuple[str, ...]) -> Iterator[Finding]:
+def _check_served_commit(workspace: Workspace, broken_ids: tuple[str, ...]) -> Iterator[Finding]:
     """Yield a finding if the served commit, or one of its folders, is missing."""
     from workspace.git.trees import walk_tree
 
@@ -202,21 +213,21 @@ def _check_served_commit(workspace: Workspace, broken: tuple[str, ...]) -> Itera
                 pass
     except DamagedRepository as error:
         id = str(error.details.get("id"))
-        reset_command = _format_reset_command(git, branch, broken) if branch is not None else ""
+        reset_command = _format_reset_command(git, branch, broken_ids) if branch is not None else ""
         yield Finding(
             Severity.ERROR,
             AREA,
             f"the served commit is incomplete: the object {id[:12]} is missing or broken",
-            f"{FROM_A_CLONE}{reset_command}",
+            f"{COPY_OBJECTS_COMMAND}{reset_command}",
             subject=id,
         )
 
 
-def _format_reset_command(git: GitReader, branch: str, broken: tuple[str, ...] = ()) -> str:
+def _format_reset_command(git: GitReader, branch: str, broken_ids: tuple[str, ...] = ()) -> str:
     """Return the command that moves a branch back to the last intact commit of its reflog."""
     from workspace.publishing.repair import find_last_whole_commit
 
-    intact_commit = find_last_whole_commit(git, branch, broken).commit
+    intact_commit = find_last_whole_commit(git, branch, broken_ids).commit
     if intact_commit is None:
         return ""
     return f"; or git update-ref refs/heads/{branch} {intact_commit[:12]}, the last intact commit"
@@ -248,9 +259,11 @@ def _guess_head_branch(git: GitReader) -> str:
         log = (git.git_dir / "logs" / "HEAD").read_text("utf-8", "replace")
     except OSError:
         log = ""
-    moves = [line.rpartition(" to ")[2] for line in log.splitlines() if "\tcheckout: moving from " in line]
-    if moves and moves[-1] in branches:
-        return moves[-1]
+    visited_branches = [
+        line.rpartition(" to ")[2] for line in log.splitlines() if "\tcheckout: moving from " in line
+    ]
+    if visited_branches and visited_branches[-1] in branches:
+        return visited_branches[-1]
     return branches[0] if len(branches) == 1 else "BRANCH"
 
 
@@ -270,10 +283,11 @@ def _set_aside(common_dir: Path, ids: tuple[str, ...]) -> str | None:
     )
 
 
-def _restore_branch(git: GitReader, torn: TornRef) -> str | None:
+def _restore_branch(git: GitReader, torn_ref: TornRef) -> str | None:
     from workspace.publishing.repair import BROKEN_REFS, restore_torn_ref
 
-    if not restore_torn_ref(git, torn):
+    if not restore_torn_ref(git, torn_ref):
         return None
-    assert torn.commit is not None
-    return f"restored the branch {torn.branch} to {torn.commit[:12]}; its damaged file is in {BROKEN_REFS}"
+    assert torn_ref.commit is not None
+    commit = torn_ref.commit[:12]
+    return f"restored the branch {torn_ref.branch} to {commit}; its damaged file is in {BROKEN_REFS}"

@@ -67,13 +67,13 @@ class InvalidCases(WorkspaceError):
     @classmethod
     def from_problems(cls, problems: Sequence[Problem]) -> InvalidCases:
         """Return an error that lists the first problems, one a line."""
-        listed = [str(problem) for problem in problems[:MAX_LISTED_PROBLEMS]]
-        more = len(problems) - len(listed)
-        lines = [*listed, f"and {more:,} more"] if more else listed
+        listed_problems = [str(problem) for problem in problems[:MAX_LISTED_PROBLEMS]]
+        omitted_count = len(problems) - len(listed_problems)
+        lines = [*listed_problems, f"and {omitted_count:,} more"] if omitted_count else listed_problems
         return cls(
             "the cases cannot be used:" + "".join(f"\n  {line}" for line in lines),
             fix="Correct these lines; docs/search.md describes the format.",
-            problems=listed,
+            problems=listed_problems,
             count=len(problems),
         )
 
@@ -178,7 +178,7 @@ def _lower_first(message: str) -> str:
 
 
 FIELDS = ("id", "query", "expected", "expected_ids", "expected_paths", "filters", "path", "category")
-_EXPECTED = ("expected", "expected_ids", "expected_paths")
+_EXPECTED_FIELDS = ("expected", "expected_ids", "expected_paths")
 
 
 class _InvalidField(Exception):
@@ -253,16 +253,16 @@ class _Fields:
 
     def expected(self) -> Mapping[str, int]:
         grades: dict[str, int] = {}
-        given_names = [name for name in _EXPECTED if self._fields.get(name) is not None]
+        given_names = [name for name in _EXPECTED_FIELDS if self._fields.get(name) is not None]
         for name in given_names:
             try:
-                graded = _parse_grades(self._fields[name])
+                address_grades = _parse_grades(self._fields[name])
             except _InvalidField as error:
                 self._problems.append(f"`{name}` {error}")
                 return {}
-            repeated = [address for address in graded if address in grades]
-            self._problems.extend(f"'{address}' is expected twice" for address in repeated)
-            grades |= graded
+            repeated_addresses = [address for address in address_grades if address in grades]
+            self._problems.extend(f"'{address}' is expected twice" for address in repeated_addresses)
+            grades |= address_grades
         if not given_names:
             self._problems.append("there is no `expected`")
         elif not any(grade > 0 for grade in grades.values()):
@@ -284,14 +284,14 @@ def _parse_grades(value: object) -> dict[str, int]:
         pairs = list(value.items())
     else:
         raise _InvalidField("must be an address, a list of addresses, or a mapping of addresses to grades")
-    graded = {}
+    grades = {}
     for address, grade in pairs:
         if not isinstance(address, str) or not address.strip():
             raise _InvalidField("must not contain an empty address")
         if type(grade) is not int:
             raise _InvalidField(f"must grade '{address}' with a whole number")
-        graded[address.strip()] = grade
-    return graded
+        grades[address.strip()] = grade
+    return grades
 
 
 _QUERY_FIELDS = ("category", "filters", "path")
@@ -320,11 +320,13 @@ def read_qrels(file: str, text: str) -> Iterator[Judgement | Problem]:
         except ValueError:
             yield Problem(file, number, f"the grade must be a whole number (got '{grade[:50]}')")
             continue
-        first = first_lines.setdefault((query, document), number)
-        if first == number:
+        first_line = first_lines.setdefault((query, document), number)
+        if first_line == number:
             yield judgement
         else:
-            yield Problem(file, number, f"'{document}' is judged twice for '{query}', first on line {first}")
+            yield Problem(
+                file, number, f"'{document}' is judged twice for '{query}', first on line {first_line}"
+            )
 
 
 def read_queries(file: str, text: str) -> Iterator[Record | Problem]:
@@ -340,28 +342,28 @@ def read_queries(file: str, text: str) -> Iterator[Record | Problem]:
             yield Problem(file, item.line, "there is no `id`")
         elif query is None:
             yield Problem(file, item.line, "there is no `text`")
-        elif (first := first_lines.setdefault(str(name), item.line)) != item.line:
-            yield Problem(file, item.line, f"the id '{name}' is repeated, first on line {first}")
+        elif (first_line := first_lines.setdefault(str(name), item.line)) != item.line:
+            yield Problem(file, item.line, f"the id '{name}' is repeated, first on line {first_line}")
         else:
-            extra = {key: item.fields[key] for key in _QUERY_FIELDS if key in item.fields}
-            yield Record(item.line, {"id": str(name), "query": query, **extra})
+            extra_fields = {key: item.fields[key] for key in _QUERY_FIELDS if key in item.fields}
+            yield Record(item.line, {"id": str(name), "query": query, **extra_fields})
 
 
 def join_judgements(
     file: str, judgements: list[Judgement], queries_file: str, queries: list[Record]
 ) -> Iterator[Case | Problem]:
     """Yield a case for each judged query, in the order of the queries."""
-    expected: dict[str, dict[str, int]] = {}
+    grades_by_query: dict[str, dict[str, int]] = {}
     query_ids = {query.fields["id"] for query in queries}
     for judgement in judgements:
         if judgement.query in query_ids:
-            expected.setdefault(judgement.query, {})[judgement.document] = judgement.grade
+            grades_by_query.setdefault(judgement.query, {})[judgement.document] = judgement.grade
         else:
             yield Problem(file, judgement.line, f"there is no query '{judgement.query}' in {queries_file}")
     for query in queries:
-        graded: Mapping[str, int] | None = expected.get(str(query.fields["id"]))
-        if graded is not None:
-            case = read_case(queries_file, Record(query.line, {**query.fields, "expected": graded}))
+        grades: Mapping[str, int] | None = grades_by_query.get(str(query.fields["id"]))
+        if grades is not None:
+            case = read_case(queries_file, Record(query.line, {**query.fields, "expected": grades}))
             yield from case if isinstance(case, list) else [case]
 
 
@@ -374,16 +376,16 @@ def _read_tsv(file: str, text: str) -> Iterator[Record | Problem]:
             yield Problem(file, number, "a line must have 2 columns, separated by a tab: id, text")
 
 
-def _get_either(record: Record, name: str, other: str) -> object:
-    return record.fields.get(name, record.fields.get(other))
+def _get_either(record: Record, name: str, other_name: str) -> object:
+    return record.fields.get(name, record.fields.get(other_name))
 
 
-_RECORDS = {".yaml": read_yaml, ".yml": read_yaml, ".jsonl": read_jsonl}
+_RECORD_READERS = {".yaml": read_yaml, ".yml": read_yaml, ".jsonl": read_jsonl}
 
 
 def is_qrels(file: Path) -> bool:
     """Return True if a file is read as TREC judgements, which need a file of queries."""
-    return file.suffix.lower() not in _RECORDS
+    return file.suffix.lower() not in _RECORD_READERS
 
 
 def read_cases(files: Sequence[Path], queries: Path | None = None) -> list[Case]:
@@ -409,7 +411,7 @@ def _read_file(file: Path, queries: Path | None) -> Iterator[Case | Problem]:
     elif queries is None:
         yield Problem(file.name, 1, "judgements need a file of queries")
     else:
-        yield from _read_judged(file, queries)
+        yield from _read_judgements(file, queries)
 
 
 def _read_records(file: Path) -> Iterator[Case | Problem]:
@@ -417,12 +419,12 @@ def _read_records(file: Path) -> Iterator[Case | Problem]:
     if isinstance(text, Problem):
         yield text
         return
-    for item in _RECORDS[file.suffix.lower()](file.name, text):
+    for item in _RECORD_READERS[file.suffix.lower()](file.name, text):
         case = read_case(file.name, item) if isinstance(item, Record) else [item]
         yield from case if isinstance(case, list) else [case]
 
 
-def _read_judged(file: Path, queries: Path) -> Iterator[Case | Problem]:
+def _read_judgements(file: Path, queries: Path) -> Iterator[Case | Problem]:
     judgements = read_text(file.name, file.read_bytes())
     query_text = read_text(queries.name, queries.read_bytes())
     if isinstance(judgements, Problem) or isinstance(query_text, Problem):
@@ -443,7 +445,7 @@ def _find_repeated_ids(cases: Iterable[Case]) -> Iterator[Problem]:
     """Yield a problem for each repeated id; a comparison with another run needs unique ids."""
     first_cases: dict[str, Case] = {}
     for case in cases:
-        first = first_cases.setdefault(case.id, case)
-        if first is not case:
-            position = f"{first.file}:{first.line}"
+        first_case = first_cases.setdefault(case.id, case)
+        if first_case is not case:
+            position = f"{first_case.file}:{first_case.line}"
             yield Problem(case.file, case.line, f"'{case.id[:100]}' is also in {position}: give each an `id`")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SUFFIXES = (".svg", ".png")
-_PLOTTED = ("ndcg@10", "mrr")
+_PLOTTED_MEASURES = ("ndcg@10", "mrr")
 
 
 def check_plotting() -> None:
@@ -36,17 +36,19 @@ def draw(runs: Sequence[EvalRun], file: Path) -> None:
 
     with matplotlib.rc_context({"svg.hashsalt": "docyard", "svg.fonttype": "none"}):
         figure = Figure(figsize=(max(6.4, 0.5 * len(runs)), 6.4), layout="constrained")
-        above, below = figure.subplots(2, 1, sharex=True)
-        _draw_quality(above, runs)
-        _draw_latency(below, runs)
-        below.set_xticks(range(len(runs)), [_format_label(run) for run in runs], rotation=60, ha="right")
+        quality_axes, latency_axes = figure.subplots(2, 1, sharex=True)
+        _draw_quality(quality_axes, runs)
+        _draw_latency(latency_axes, runs)
+        latency_axes.set_xticks(
+            range(len(runs)), [_format_label(run) for run in runs], rotation=60, ha="right"
+        )
         figure.suptitle(runs[-1].name)
         figure.savefig(file, metadata={"Date": None} if file.suffix.lower() == ".svg" else None)
 
 
 def _draw_quality(axes: Axes, runs: Sequence[EvalRun]) -> None:
     for level in LEVELS:
-        for measure in _PLOTTED:
+        for measure in _PLOTTED_MEASURES:
             means = [compute_mean(run.cases, level, measure) for run in runs]
             if any(value is not None for value in means):
                 heights = [float("nan") if value is None else value for value in means]

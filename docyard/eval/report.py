@@ -46,8 +46,8 @@ def is_in_category(outcome: Outcome, category: str | None) -> bool:
 
 
 def compute_mean(outcomes: Iterable[Outcome], level: str, measure: str) -> float | None:
-    """Return the mean of one measure over the cases that have this level; None if none has it."""
-    scores = [scored.measures[measure] for outcome in outcomes if (scored := outcome.level(level))]
+    """Return the mean of one measure over the cases that have this level; None if no case has the level."""
+    scores = [result.measures[measure] for outcome in outcomes if (result := outcome.level(level))]
     return sum(scores) / len(scores) if scores else None
 
 
@@ -93,7 +93,7 @@ def _compute_percentile(times: Sequence[float], share: float) -> float:
 
 
 COMPARED_MEASURE = "ndcg@10"
-"""The measure, by page, that decides whether a case gained or lost."""
+"""The measure, by page, by which a case gains or loses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +116,15 @@ class Difference:
     earlier: EvalRun
     pairs: tuple[CasePair, ...]
 
-    def gained(self) -> list[CasePair]:
+    def list_gains(self) -> list[CasePair]:
         """Return the cases that gained, the largest gain first."""
         return sorted((pair for pair in self.pairs if pair.gain > 0), key=lambda pair: -pair.gain)
 
-    def lost(self) -> list[CasePair]:
+    def list_losses(self) -> list[CasePair]:
         """Return the cases that lost, the largest loss first."""
         return sorted((pair for pair in self.pairs if pair.gain < 0), key=lambda pair: pair.gain)
 
-    def change(self, level: str, category: str | None, measure: str) -> float | None:
+    def compute_change(self, level: str, category: str | None, measure: str) -> float | None:
         """Return the increase of a category's mean; None if no case of both runs has the measure.
 
         The current run's categories apply, so a case that changed its category is compared with itself.
@@ -136,7 +136,7 @@ class Difference:
 
 
 def compare_runs(earlier: EvalRun, run: EvalRun) -> Difference:
-    """Return the cases of two runs in pairs by their ids; a case with a changed content is left out."""
+    """Return the cases of two runs in pairs by their ids; cases with changed contents are omitted."""
     return Difference(earlier, tuple(_pair_cases(earlier, run)))
 
 
@@ -154,7 +154,7 @@ MAX_LISTED_CASES = 10
 HEADINGS = ("", "cases", *MEASURES)
 """The headings of the columns of `format_measure_cells`."""
 
-_SPECIAL = re.compile(r"[\\`*_\[\]<>|#]")
+_SPECIAL_CHARACTERS = re.compile(r"[\\`*_\[\]<>|#]")
 
 
 def render_report(run: EvalRun, difference: Difference | None = None) -> str:
@@ -180,7 +180,7 @@ def format_measure_cells(run: EvalRun, difference: Difference | None = None) -> 
         name = "" if row.category is None else f", {_escape(row.category) or '(none)'}"
         cells = [f"by {row.level}{name}", f"{row.cases:,}"]
         for measure, value in row.means.items():
-            change = difference.change(row.level, row.category, measure) if difference else None
+            change = difference.compute_change(row.level, row.category, measure) if difference else None
             cells.append(f"{value:.4f}" if change is None else f"{value:.4f} ({change:+.4f})")
         lines.append(cells)
     return lines
@@ -189,13 +189,13 @@ def format_measure_cells(run: EvalRun, difference: Difference | None = None) -> 
 def format_time_cells(run: EvalRun, difference: Difference | None = None) -> list[list[str]]:
     """Return the number of cases without hits, and the search time: a name and a value a line."""
     lines = [["cases without hits", f"{count_without_hits(run.cases):,}"]]
-    latency, earlier = (
+    latency, earlier_latency = (
         compute_latency(run.cases),
         compute_latency(difference.earlier.cases) if difference else None,
     )
     for name in ("p50", "p95") if latency else ():
-        old = f" (was {getattr(earlier, f'{name}_ms'):.2f})" if earlier else ""
-        lines.append([f"search, {name}", f"{getattr(latency, f'{name}_ms'):.2f} ms{old}"])
+        earlier_note = f" (was {getattr(earlier_latency, f'{name}_ms'):.2f})" if earlier_latency else ""
+        lines.append([f"search, {name}", f"{getattr(latency, f'{name}_ms'):.2f} ms{earlier_note}"])
     return lines
 
 
@@ -205,8 +205,8 @@ def _describe_run(run: EvalRun) -> Iterator[str]:
     stats = (run.metadata or {}).get("stats")
     if stats:
         yield f"- index: {stats['total_files']:,} documents, {stats['total_chunks']:,} sections"
-    limited = "" if run.parameters.limit is None else ", the first of the files"
-    yield f"- cases: {len(run.cases):,}{limited}; lists of the best {run.parameters.top:,} sections"
+    limit_note = "" if run.parameters.limit is None else ", the first of the files"
+    yield f"- cases: {len(run.cases):,}{limit_note}; lists of the best {run.parameters.top:,} sections"
 
 
 def _format_measures(run: EvalRun, difference: Difference | None) -> Iterator[str]:
@@ -224,7 +224,7 @@ def _format_difference(difference: Difference) -> Iterator[str]:
     omitted = len(earlier.cases) - len(difference.pairs)
     if omitted:
         yield f"Of its {len(earlier.cases):,} cases {omitted:,} no longer exist, or have changed."
-    for title, pairs in (("Gained", difference.gained()), ("Lost", difference.lost())):
+    for title, pairs in (("Gained", difference.list_gains()), ("Lost", difference.list_losses())):
         yield from ("", f"### {title}: {len(pairs):,}")
         if pairs:
             yield ""
@@ -244,18 +244,20 @@ def _format_changed_case(pair: CasePair) -> list[str]:
 
 
 def _format_worst_cases(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    worst = sorted(outcomes, key=lambda outcome: outcome.page.measures[COMPARED_MEASURE])[:MAX_LISTED_CASES]
+    worst_outcomes = sorted(outcomes, key=lambda outcome: outcome.page.measures[COMPARED_MEASURE])[
+        :MAX_LISTED_CASES
+    ]
     columns = ("query", f"{COMPARED_MEASURE} by page", "first relevant page", "first hit")
-    yield from _format_table(columns, map(_format_case, worst))
+    yield from _format_table(columns, map(_format_case, worst_outcomes))
 
 
 def _format_case(outcome: Outcome) -> list[str]:
-    first = _escape(outcome.found[0]) if outcome.found else "nothing"
+    first_hit = _escape(outcome.found[0]) if outcome.found else "nothing"
     return [
         _escape(outcome.query),
         f"{outcome.page.measures[COMPARED_MEASURE]:.4f}",
         _format_first_relevant_rank(outcome),
-        first,
+        first_hit,
     ]
 
 
@@ -273,7 +275,7 @@ def _format_table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> Ite
 
 def _escape(text: str) -> str:
     """Return text on one line, with Markdown's special characters escaped."""
-    return _SPECIAL.sub(lambda match: "\\" + match[0], " ".join(text.split()))
+    return _SPECIAL_CHARACTERS.sub(lambda match: "\\" + match[0], " ".join(text.split()))
 
 
 _GATE = re.compile(r"(?:(\w+)\.)?([^=.]+)=(.+)", re.DOTALL)

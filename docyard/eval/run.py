@@ -48,7 +48,7 @@ class _Model(BaseModel):
 
 
 class Scored(_Model):
-    """The measures of one list by name, and the rank of each expected address, None if not found."""
+    """The measures of one list by name, and the rank of each expected address; None without a rank."""
 
     measures: Mapping[str, float]
     ranks: Mapping[str, int | None]
@@ -58,7 +58,7 @@ class Outcome(_Model):
     """The result of one case. `ms` is the wall-clock time of one search for ten hits, in milliseconds.
 
     `digest` changes with the question or its answers. `found` has the first ten chunk ids, `hits` is the
-    length of the judged list. If the search refused the case, `ms` is None and there are no hits.
+    length of the judged list. If the search rejected the case, `ms` is None and there are no hits.
     """
 
     id: str
@@ -87,7 +87,7 @@ class EvalRun(_Model):
     """A full run. `name` has the names of the case files, `at` the UTC time in ISO 8601 to the second.
 
     `metadata` is the index's metadata.json; `version` is Docyard's own; `problems` lists expected addresses
-    that the commit lacks, and cases that the search refused.
+    that the commit lacks, and cases that the search rejected.
     """
 
     format: Literal[1] = 1
@@ -106,10 +106,11 @@ def read_run(file: Path) -> EvalRun:
     try:
         return EvalRun.model_validate_json(file.read_bytes())
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        field = ".".join(str(part) for part in first["loc"])
+        first_error = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first_error["loc"])
         raise InvalidRun(
-            f"{file.name} is not a run of docyard eval, at {field or 'its text'}: {first['msg'].lower()}",
+            f"{file.name} is not a run of docyard eval, at {field or 'its text'}: "
+            f"{first_error['msg'].lower()}",
             fix="Name a file that --runs saved, or move this file out of the folder.",
             field=field,
         ) from None
@@ -121,9 +122,9 @@ def read_runs(folder: Path, name: str, parameters: Parameters) -> list[EvalRun]:
     Raises InvalidRun, OSError.
     """
     runs = [read_run(file) for file in sorted(folder.glob("*.json"))]
-    comparable = [run for run in runs if run.name == name and run.parameters == parameters]
-    # The sort is stable: for two runs in the same second the file's name decides.
-    return sorted(comparable, key=lambda run: run.at)
+    comparable_runs = [run for run in runs if run.name == name and run.parameters == parameters]
+    # The sort is stable: two runs of the same second are sorted by the file's name.
+    return sorted(comparable_runs, key=lambda run: run.at)
 
 
 def save_run(folder: Path, run: EvalRun) -> Path:
@@ -139,7 +140,7 @@ def save_run(folder: Path, run: EvalRun) -> Path:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedGrades:
     """The grades of documents, for the list of pages, and of chunk ids, for the list of chunks.
 
     A document's grade is the best grade of the document and its sections. An address that the commit does not
@@ -152,23 +153,23 @@ class Expected:
     unknown: tuple[Problem, ...]
 
 
-def resolve_expected(case: Case, snapshot: Snapshot) -> Expected:
+def resolve_expected(case: Case, snapshot: Snapshot) -> ExpectedGrades:
     """Resolve the addresses of a case; a section may be named by its key or any of its addresses."""
     pages: dict[str, int] = {}
     chunks: dict[str, int] = {}
-    unknown = []
+    unknown_addresses = []
     for address, grade in case.expected.items():
         path, key = split_address(address, snapshot.documents)
         try:
             snapshot.blob(path)
             key = None if key is None else _resolve_key(snapshot, path, key)
         except WorkspaceError as error:
-            unknown.append(Problem(case.file, case.line, error.message))
+            unknown_addresses.append(Problem(case.file, case.line, error.message))
         pages[path] = max(grade, pages.get(path, grade))
         if key is not None:
             chunk = chunk_id(path, key)
             chunks[chunk] = max(grade, chunks.get(chunk, grade))
-    return Expected(pages, chunks, tuple(unknown))
+    return ExpectedGrades(pages, chunks, tuple(unknown_addresses))
 
 
 def _resolve_key(snapshot: Snapshot, path: str, fragment: str) -> str:
@@ -180,41 +181,49 @@ def _resolve_key(snapshot: Snapshot, path: str, fragment: str) -> str:
 Grades = Mapping[str, int]
 
 
-def compute_ndcg(ranked: Sequence[str], grades: Grades, cut: int) -> float:
-    """Return the normalised discounted cumulative gain of the first `cut` names, from 0 to 1."""
-    best = _compute_dcg(sorted((max(grade, 0) for grade in grades.values()), reverse=True)[:cut])
-    return _compute_dcg(max(grades.get(name, 0), 0) for name in ranked[:cut]) / best if best else 0.0
+def compute_ndcg(ranked_names: Sequence[str], grades: Grades, depth: int) -> float:
+    """Return the normalised discounted cumulative gain of the first `depth` names, from 0 to 1."""
+    best_gain = _compute_dcg(sorted((max(grade, 0) for grade in grades.values()), reverse=True)[:depth])
+    return (
+        _compute_dcg(max(grades.get(name, 0), 0) for name in ranked_names[:depth]) / best_gain
+        if best_gain
+        else 0.0
+    )
 
 
-def compute_reciprocal_rank(ranked: Sequence[str], grades: Grades) -> float:
+def compute_reciprocal_rank(ranked_names: Sequence[str], grades: Grades) -> float:
     """Return 1 / rank of the first relevant name, or 0."""
-    return next((1 / rank for rank, name in enumerate(ranked, 1) if grades.get(name, 0) > 0), 0.0)
+    return next((1 / rank for rank, name in enumerate(ranked_names, 1) if grades.get(name, 0) > 0), 0.0)
 
 
-def compute_recall(ranked: Sequence[str], grades: Grades, cut: int) -> float:
-    """Return the share of the relevant names that are in the first `cut`."""
-    relevant = {name for name, grade in grades.items() if grade > 0}
-    return len(relevant.intersection(ranked[:cut])) / len(relevant) if relevant else 0.0
+def compute_recall(ranked_names: Sequence[str], grades: Grades, depth: int) -> float:
+    """Return the share of the relevant names that are in the first `depth`."""
+    relevant_names = {name for name, grade in grades.items() if grade > 0}
+    return (
+        len(relevant_names.intersection(ranked_names[:depth])) / len(relevant_names)
+        if relevant_names
+        else 0.0
+    )
 
 
 MEASURES: Mapping[str, Callable[[Sequence[str], Grades], float]] = {
-    "ndcg@5": partial(compute_ndcg, cut=5),
-    "ndcg@10": partial(compute_ndcg, cut=10),
+    "ndcg@5": partial(compute_ndcg, depth=5),
+    "ndcg@10": partial(compute_ndcg, depth=10),
     "mrr": compute_reciprocal_rank,
-    "recall@10": partial(compute_recall, cut=10),
-    "recall@50": partial(compute_recall, cut=50),
+    "recall@10": partial(compute_recall, depth=10),
+    "recall@50": partial(compute_recall, depth=50),
 }
 """The measures by name, in the order of the output."""
 
 
-def compute_measures(ranked: Sequence[str], grades: Grades) -> dict[str, float]:
+def compute_measures(ranked_names: Sequence[str], grades: Grades) -> dict[str, float]:
     """Return each measure of a list."""
-    return {name: calculate(ranked, grades) for name, calculate in MEASURES.items()}
+    return {name: calculate(ranked_names, grades) for name, calculate in MEASURES.items()}
 
 
-def find_ranks(ranked: Sequence[str], grades: Grades) -> dict[str, int | None]:
+def find_ranks(ranked_names: Sequence[str], grades: Grades) -> dict[str, int | None]:
     """Return the rank of each relevant name, counted from 1; None if the list lacks it."""
-    ranks = {name: rank for rank, name in enumerate(ranked, 1)}
+    ranks = {name: rank for rank, name in enumerate(ranked_names, 1)}
     return {name: ranks.get(name) for name, grade in grades.items() if grade > 0}
 
 
@@ -236,7 +245,7 @@ class CommitChanged(WorkspaceError):
 
 
 class _SearchRefused(Exception):
-    """The search refused the case; the message has the reason."""
+    """The search rejected the case; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,25 +272,27 @@ def run_cases(
     problems: list[Problem] = []
     outcomes: list[Outcome] = []
     for case in cases:
-        expected = resolve_expected(case, snapshot)
-        problems += expected.unknown
+        expected_grades = resolve_expected(case, snapshot)
+        problems += expected_grades.unknown
         try:
             if not outcomes:
                 _search(index, snapshot, case, TIMED_HITS)
-            outcomes.append(_run_case(index, snapshot, case, expected, top))
-        except _SearchRefused as refused:
-            problems.append(Problem(case.file, case.line, str(refused)))
-            outcomes.append(_build_outcome(case, expected, (), None))
+            outcomes.append(_run_case(index, snapshot, case, expected_grades, top))
+        except _SearchRefused as refusal:
+            problems.append(Problem(case.file, case.line, str(refusal)))
+            outcomes.append(_build_outcome(case, expected_grades, (), None))
         if progress:
             progress(len(outcomes), len(cases), "Searching")
     return CaseResults(tuple(outcomes), tuple(problems))
 
 
-def _run_case(index: SearchIndex, snapshot: Snapshot, case: Case, expected: Expected, top: int) -> Outcome:
-    started = time.perf_counter()
+def _run_case(
+    index: SearchIndex, snapshot: Snapshot, case: Case, expected_grades: ExpectedGrades, top: int
+) -> Outcome:
+    start_time = time.perf_counter()
     _search(index, snapshot, case, TIMED_HITS)
-    seconds = time.perf_counter() - started
-    return _build_outcome(case, expected, _search(index, snapshot, case, top), seconds)
+    seconds = time.perf_counter() - start_time
+    return _build_outcome(case, expected_grades, _search(index, snapshot, case, top), seconds)
 
 
 def _search(index: SearchIndex, snapshot: Snapshot, case: Case, limit: int) -> tuple[Hit, ...]:
@@ -300,7 +311,9 @@ def _search(index: SearchIndex, snapshot: Snapshot, case: Case, limit: int) -> t
     return page.hits
 
 
-def _build_outcome(case: Case, expected: Expected, hits: Sequence[Hit], seconds: float | None) -> Outcome:
+def _build_outcome(
+    case: Case, expected_grades: ExpectedGrades, hits: Sequence[Hit], seconds: float | None
+) -> Outcome:
     chunks = [hit.chunk_id for hit in hits]
     pages = list(dict.fromkeys(hit.filepath for hit in hits))
     return Outcome(
@@ -311,10 +324,10 @@ def _build_outcome(case: Case, expected: Expected, hits: Sequence[Hit], seconds:
         ms=None if seconds is None else round(seconds * 1e3, 4),
         hits=len(hits),
         found=tuple(chunks[:TIMED_HITS]),
-        page=_score(pages, expected.pages),
-        chunk=_score(chunks, expected.chunks) if expected.chunks else None,
+        page=_score(pages, expected_grades.pages),
+        chunk=_score(chunks, expected_grades.chunks) if expected_grades.chunks else None,
     )
 
 
-def _score(ranked: Sequence[str], grades: Grades) -> Scored:
-    return Scored(measures=compute_measures(ranked, grades), ranks=find_ranks(ranked, grades))
+def _score(ranked_names: Sequence[str], grades: Grades) -> Scored:
+    return Scored(measures=compute_measures(ranked_names, grades), ranks=find_ranks(ranked_names, grades))

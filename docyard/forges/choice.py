@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 
 def open_forge(
-    workspace: Workspace, access: ForgeAccess, patience: TransportLimits | None = None
+    workspace: Workspace, access: ForgeAccess, limits: TransportLimits | None = None
 ) -> Forge | None:
     """Open the forge of a workspace; None without `[forge]`. The caller closes it.
 
     Raises NoRemote, UnknownRemote, UnsupportedRemote, InvalidConfig, NotAForge, NoForgeToken.
     """
     repository = find_forge_repository(workspace, access)
-    return None if repository is None else create_forge(repository, patience)
+    return None if repository is None else create_forge(repository, limits)
 
 
 def find_forge_repository(workspace: Workspace, access: ForgeAccess) -> ForgeRepository | None:
@@ -51,23 +51,23 @@ def _resolve_remote_url(workspace: Workspace) -> RemoteUrl:
     return address
 
 
-def create_forge(place: ForgeRepository, patience: TransportLimits | None = None) -> Forge:
+def create_forge(repository: ForgeRepository, limits: TransportLimits | None = None) -> Forge:
     """Create the client of a forge."""
     from docyard.forges.transport import TransportLimits
 
-    patience = patience or TransportLimits()
-    match place.kind:
+    limits = limits or TransportLimits()
+    match repository.kind:
         case "github":
             from docyard.forges.github import GitHub
 
-            return GitHub(place, patience)
+            return GitHub(repository, limits)
         case "gitlab":
             from docyard.forges.gitlab import GitLab
 
-            return GitLab(place, patience)
+            return GitLab(repository, limits)
         case "gitea":
             from docyard.forges.gitea import Gitea
 
-            return Gitea(place, patience)
+            return Gitea(repository, limits)
         case kind:
             raise ValueError(f"forge kind {kind!r} has no client")

@@ -106,10 +106,10 @@ class ForgeLimited(ForgeError):
     code: ClassVar[str] = "FORGE_LIMITED"
 
     def __init__(self, forge: str, status: int, retry_after: float | None) -> None:
-        when = f"in {retry_after:,.0f} seconds" if retry_after is not None else "in a few minutes"
+        retry_time = f"in {retry_after:,.0f} seconds" if retry_after is not None else "in a few minutes"
         super().__init__(
             f"{forge} reports that the token's rate limit is reached (status {status})",
-            fix=f"Try again {when}.",
+            fix=f"Try again {retry_time}.",
             forge=forge,
             status=status,
             retry_after=retry_after,
@@ -132,7 +132,7 @@ class ForgeFailed(ForgeError):
 
 
 class ForgeUnreachable(ForgeError):
-    """No response, no response in time, or an invalid one; `reason` is the cause."""
+    """No response, no response in time, or an invalid response; `reason` is the cause."""
 
     code: ClassVar[str] = "FORGE_UNREACHABLE"
 
@@ -153,7 +153,7 @@ class InvalidForgeResponse(ForgeUnreachable):
 
 
 def is_forge_wide(error: WorkspaceError) -> bool:
-    """Return True if an error with one pull request would occur with every other one."""
+    """Return True if an error with one pull request would occur with all others."""
     match error:
         case ForgeDenied():
             return bool(error.details["status"] == 401)

@@ -34,7 +34,7 @@ log = logging.getLogger("docyard")
 class ExchangeResult(NamedTuple):
     """The result of an exchange: the fetch and the round on the forge; `error` is the reason of a failure."""
 
-    synced: SyncResult | None = None
+    sync_result: SyncResult | None = None
     forge_round: ForgeRound | None = None
     error: WorkspaceError | None = None
 
@@ -43,9 +43,9 @@ class ExchangeResult(NamedTuple):
         """Return True if the served branch has the remote's commits, and the round on the forge succeeded."""
         from workspace.sync.branches import SyncState
 
-        if self.error is not None or self.synced is None:
+        if self.error is not None or self.sync_result is None:
             return False
-        is_behind = self.synced.state in (SyncState.DIVERGED, SyncState.FORCE_PUSHED, SyncState.BEHIND)
+        is_behind = self.sync_result.state in (SyncState.DIVERGED, SyncState.FORCE_PUSHED, SyncState.BEHIND)
         return not is_behind and (self.forge_round is None or self.forge_round.error is None)
 
 
@@ -61,7 +61,7 @@ class _PendingExchange:
 class ExchangeQueue:
     """Fetches of a served branch, each with a check of the requested pull requests.
 
-    `on_written` is called after each exchange.
+    `on_write` is called after each exchange.
     """
 
     def __init__(
@@ -69,24 +69,24 @@ class ExchangeQueue:
         workspace: Workspace,
         access: Callable[[], Access],
         rounds: ForgeRounds,
-        on_written: Callable[[], object] = lambda: None,
+        on_write: Callable[[], object] = lambda: None,
     ) -> None:
         self._workspace = workspace
         self._access = access
         self._rounds = rounds
-        self._on_written = on_written
+        self._on_write = on_write
         self._lock = threading.Lock()
-        self._pending: _PendingExchange | None = None
+        self._next_exchange: _PendingExchange | None = None
         self._is_running = False
 
     def request(self, scope: EventScope) -> Future[ExchangeResult]:
         """Request an exchange that begins after this call. Does not block; the future never fails."""
         with self._lock:
-            if self._pending is None:
-                self._pending = _PendingExchange()
-            self._pending.branches.update(scope.branches)
-            self._pending.numbers.update(scope.numbers)
-            future = self._pending.future
+            if self._next_exchange is None:
+                self._next_exchange = _PendingExchange()
+            self._next_exchange.branches.update(scope.branches)
+            self._next_exchange.numbers.update(scope.numbers)
+            future = self._next_exchange.future
             if not self._is_running:
                 self._is_running = True
                 threading.Thread(target=self._run, name="docyard-hooks", daemon=True).start()
@@ -95,22 +95,24 @@ class ExchangeQueue:
     def _run(self) -> None:
         while True:
             with self._lock:
-                pending, self._pending = self._pending, None
-                if pending is None:
+                exchange, self._next_exchange = self._next_exchange, None
+                if exchange is None:
                     self._is_running = False
                     return
-            pending.future.set_result(self._run_exchange(pending))
+            exchange.future.set_result(self._run_exchange(exchange))
 
-    def _run_exchange(self, pending: _PendingExchange) -> ExchangeResult:
+    def _run_exchange(self, exchange: _PendingExchange) -> ExchangeResult:
         from workspace.sync.sync import sync
 
         try:
-            synced = sync(self._workspace, self._access(), fetch=True, push=False)
+            sync_result = sync(self._workspace, self._access(), fetch=True, push=False)
             forge_round = None
-            if pending.branches or pending.numbers:
-                forge_round = self._rounds.follow(synced, branches=pending.branches, numbers=pending.numbers)
-            self._on_written()
-            return ExchangeResult(synced, forge_round)
+            if exchange.branches or exchange.numbers:
+                forge_round = self._rounds.follow(
+                    sync_result, branches=exchange.branches, numbers=exchange.numbers
+                )
+            self._on_write()
+            return ExchangeResult(sync_result, forge_round)
         except WorkspaceError as error:
             return ExchangeResult(error=error)
         except OSError as error:
@@ -131,8 +133,8 @@ _EVENTS = {
     "gitlab": ("x-gitlab-event",),
 }
 
-_PUSHES = ("push", "create", "delete", "Push Hook")
-_REQUESTS = ("Merge Request Hook", "Note Hook")
+_PUSH_EVENTS = ("push", "create", "delete", "Push Hook")
+_REQUEST_EVENTS = ("Merge Request Hook", "Note Hook")
 _MAX_CHARS = 1_000
 
 
@@ -165,10 +167,10 @@ def parse_event(forge: str, event: str, data: Mapping[str, Any]) -> EventScope |
     """Return the scope of an event; None for an event that needs no exchange."""
     if event == "ping":
         return PING
-    if event in _PUSHES:
+    if event in _PUSH_EVENTS:
         return EventScope()
     if forge == "gitlab":
-        if event not in _REQUESTS:
+        if event not in _REQUEST_EVENTS:
             return None
         request = _get_object(data, "object_attributes" if event == "Merge Request Hook" else "merge_request")
         return _build_scope(request.get("source_branch"), request.get("iid"))

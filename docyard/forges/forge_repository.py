@@ -18,8 +18,8 @@ FORGES_BY_HOST: Mapping[str, str] = {"github.com": "github", "gitlab.com": "gitl
 """The kinds of well-known hosts."""
 
 _SSH_HOSTS = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}
-_PUBLIC_API = {"github.com": "https://api.github.com"}
-_API = {"github": "/api/v3", "gitlab": "/api/v4", "gitea": "/api/v1"}
+_PUBLIC_API_URLS = {"github.com": "https://api.github.com"}
+_API_PATHS = {"github": "/api/v3", "gitlab": "/api/v4", "gitea": "/api/v1"}
 _SEGMENT = re.compile(r"(?!\.{1,2}$)[\w.~+-]{1,255}")
 _SCP = re.compile(r"[^:]*(?:\[[^\]]*\])?:(.*)", re.DOTALL)
 _MAX_SEGMENTS = 21  # GitLab's maximum depth of groups, and the project
@@ -52,8 +52,8 @@ def resolve_forge_repository(address: RemoteUrl, kind: str | None, access: Forge
 
     Raises NotAForge, NoForgeToken.
     """
-    base = _check_url(access.url) if access.url else _get_base_url(address)
-    parts = urlsplit(base)
+    base_url = _check_url(access.url) if access.url else _get_base_url(address)
+    parts = urlsplit(base_url)
     host = parts.hostname or ""
     forge_kind = FORGES_BY_HOST.get(host, kind)
     if forge_kind is None:
@@ -62,7 +62,7 @@ def resolve_forge_repository(address: RemoteUrl, kind: str | None, access: Forge
             fix='Set it in docyard.toml: [forge] kind = "github", "gitlab" or "gitea".',
             host=host,
         )
-    api = _PUBLIC_API.get(host, base + _API[forge_kind])
+    api = _PUBLIC_API_URLS.get(host, base_url + _API_PATHS[forge_kind])
     segments = _parse_path_segments(
         address, parts.path, max_count=_MAX_SEGMENTS if forge_kind == "gitlab" else 2
     )

@@ -12,7 +12,7 @@ from docyard.forges.pulls_api import PullsApi, parse_review
 from docyard.forges.transport import Fields, TransportLimits
 
 TITLE = "Gitea"
-_PAGE = 50  # the default maximum of a server
+_PAGE_SIZE = 50  # the default maximum of a server
 _VERDICTS: dict[str, ReviewVerdict] = {
     "APPROVED": "approved",
     "REQUEST_CHANGES": "changes_requested",
@@ -25,12 +25,12 @@ class Gitea(PullsApi):
 
     name: ClassVar[str] = "gitea"
     _title = TITLE
-    _page: ClassVar[dict[str, Any]] = {"limit": _PAGE}
+    _page: ClassVar[dict[str, Any]] = {"limit": _PAGE_SIZE}
     _comments_page: ClassVar[dict[str, Any]] = {}  # this list has no pages and no limit
 
-    def __init__(self, place: ForgeRepository, patience: TransportLimits) -> None:
-        headers = {"Authorization": f"token {place.token}", "Accept": "application/json"}
-        super().__init__(place, patience, headers)
+    def __init__(self, repository: ForgeRepository, limits: TransportLimits) -> None:
+        headers = {"Authorization": f"token {repository.token}", "Accept": "application/json"}
+        super().__init__(repository, limits, headers)
 
     def find(self, branch: str, target: str) -> PullRequest | None:
         """Return the pull request of a branch: the open one, else one that has ended.
@@ -41,7 +41,7 @@ class Gitea(PullsApi):
         branches = f"{quote(target, safe='')}/{quote(branch, safe='/')}"
         try:
             request = select_best(
-                [self._one(self._http.get(f"{self._repo}/pulls/{branches}"))], branch, target
+                [self._parse_response(self._http.get(f"{self._repo_path}/pulls/{branches}"))], branch, target
             )
         except ForgeNotFound:
             request = None
@@ -51,20 +51,22 @@ class Gitea(PullsApi):
 
     def list_open(self, target: str) -> tuple[PullRequest, ...]:
         """Return the open pull requests into a target, the last changed first, of the last 1,000."""
-        items = self._http.pages(f"{self._repo}/pulls", state="open", sort="recentupdate", limit=_PAGE)
+        items = self._http.pages(
+            f"{self._repo_path}/pulls", state="open", sort="recentupdate", limit=_PAGE_SIZE
+        )
         all_fields = (Fields(TITLE, item) for item in items)
-        requests = (self._pull_request(fields) for fields in all_fields if not _is_of_fork(fields))
+        requests = (self._parse_pull_request(fields) for fields in all_fields if not _is_of_fork(fields))
         return tuple(request for request in requests if request.target == target)
 
     def _is_merged(self, fields: Fields) -> bool:
         return fields.flag("merged") is True
 
-    def _branch(self, head: Fields) -> str:
+    def _read_branch(self, head: Fields) -> str:
         # For a deleted branch, `ref` is refs/pull/N/head, and `label` its former name.
         ref = head.line("ref")
         return head.line("label") if ref.startswith("refs/pull/") and head.has("label") else ref
 
-    def _review(self, fields: Fields) -> ForgeReview | None:
+    def _parse_review(self, fields: Fields) -> ForgeReview | None:
         """Return a review; None for a draft, and for a request for a review."""
         verdict = _VERDICTS.get(fields.line("state"))
         if verdict is None:

@@ -11,7 +11,7 @@ from docyard.forges.pulls_api import PullsApi, parse_review
 from docyard.forges.transport import Fields, TransportLimits
 
 TITLE = "GitHub"
-_PAGE = 100
+_PAGE_SIZE = 100
 _VERDICTS: dict[str, ReviewVerdict] = {
     "APPROVED": "approved",
     "CHANGES_REQUESTED": "changes_requested",
@@ -25,40 +25,42 @@ class GitHub(PullsApi):
 
     name: ClassVar[str] = "github"
     _title = TITLE
-    _page: ClassVar[dict[str, Any]] = {"per_page": _PAGE}
+    _page: ClassVar[dict[str, Any]] = {"per_page": _PAGE_SIZE}
     _comments_page = _page
 
-    def __init__(self, place: ForgeRepository, patience: TransportLimits) -> None:
+    def __init__(self, repository: ForgeRepository, limits: TransportLimits) -> None:
         headers = {
-            "Authorization": f"Bearer {place.token}",
+            "Authorization": f"Bearer {repository.token}",
             "Accept": "application/vnd.github+json",
             "X-GitHub-Api-Version": "2022-11-28",
         }
-        super().__init__(place, patience, headers)
+        super().__init__(repository, limits, headers)
 
     def find(self, branch: str, target: str) -> PullRequest | None:
         """Return the pull request of a branch: the open one, else the one that was changed last."""
-        return select_best(self._list("all", target, head=f"{self._owner}:{branch}"), branch, target)
+        return select_best(
+            self._list_pull_requests("all", target, head=f"{self._owner}:{branch}"), branch, target
+        )
 
     def list_open(self, target: str) -> tuple[PullRequest, ...]:
         """Return the open pull requests into a target, the last changed first; 2,000 at most."""
-        return tuple(self._list("open", target))
+        return tuple(self._list_pull_requests("open", target))
 
-    def _list(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
+    def _list_pull_requests(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
         order = {"sort": "updated", "direction": "desc"}
         entries = self._http.pages(
-            f"{self._repo}/pulls", state=state, base=target, per_page=_PAGE, **order, **query
+            f"{self._repo_path}/pulls", state=state, base=target, per_page=_PAGE_SIZE, **order, **query
         )
         all_fields = (Fields(TITLE, item) for item in entries)
-        return (self._pull_request(fields) for fields in all_fields if not _is_of_fork(fields))
+        return (self._parse_pull_request(fields) for fields in all_fields if not _is_of_fork(fields))
 
     def _is_merged(self, fields: Fields) -> bool:
         return fields.has("merged_at")
 
-    def _branch(self, head: Fields) -> str:
+    def _read_branch(self, head: Fields) -> str:
         return head.line("ref")
 
-    def _review(self, fields: Fields) -> ForgeReview | None:
+    def _parse_review(self, fields: Fields) -> ForgeReview | None:
         """Return a review; None for a draft."""
         verdict = _VERDICTS.get(fields.line("state"))
         return parse_review(fields, verdict) if verdict is not None and fields.has("submitted_at") else None

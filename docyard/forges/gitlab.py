@@ -26,15 +26,15 @@ from docyard.forges.port import (
 from docyard.forges.transport import Fields, ForgeTransport, TransportLimits
 
 TITLE = "GitLab"
-_PAGE = 100
+_PAGE_SIZE = 100
 _STATES: dict[str, PullRequestState] = {"opened": "open", "locked": "open", "merged": "merged"}
-_EVENTS = {"open": "reopen", "closed": "close"}
+_STATE_EVENTS = {"open": "reopen", "closed": "close"}
 _CHECKING_STATES = ("checking", "unchecked", "preparing", "cannot_be_merged_recheck")
-_NOTES: dict[ReviewVerdict, str] = {
+_NOTE_TEXTS: dict[ReviewVerdict, str] = {
     "approved": "approved this merge request",
     "changes_requested": "requested changes",
 }
-_GENERAL = ("", "DiscussionNote")
+_GENERAL_NOTE_TYPES = ("", "DiscussionNote")
 _COMMAND = re.compile(r"^([ \t]*)/(?=[a-zA-Z])", re.MULTILINE)
 
 
@@ -43,10 +43,10 @@ class GitLab:
 
     name: ClassVar[str] = "gitlab"
 
-    def __init__(self, place: ForgeRepository, patience: TransportLimits) -> None:
-        self._requests = f"/projects/{quote('/'.join(place.segments), safe='')}/merge_requests"
-        headers = {"Authorization": f"Bearer {place.token}", "Accept": "application/json"}
-        self._http = ForgeTransport(TITLE, place.api, headers, place.token, patience)
+    def __init__(self, repository: ForgeRepository, limits: TransportLimits) -> None:
+        self._requests = f"/projects/{quote('/'.join(repository.segments), safe='')}/merge_requests"
+        headers = {"Authorization": f"Bearer {repository.token}", "Accept": "application/json"}
+        self._http = ForgeTransport(TITLE, repository.api, headers, repository.token, limits)
 
     def close_connections(self) -> None:
         """Close the connection to the forge."""
@@ -54,11 +54,11 @@ class GitLab:
 
     def find(self, branch: str, target: str) -> PullRequest | None:
         """Return the merge request of a branch: the open one, else the one that was changed last."""
-        return select_best(self._list("all", target, source_branch=branch), branch, target)
+        return select_best(self._list_pull_requests("all", target, source_branch=branch), branch, target)
 
     def list_open(self, target: str) -> tuple[PullRequest, ...]:
         """Return the open merge requests into a target, the last changed first; 2,000 at most."""
-        return tuple(self._list("opened", target))
+        return tuple(self._list_pull_requests("opened", target))
 
     def open(self, new: NewPullRequest) -> PullRequest:
         """Open a merge request. Raises ForgeConflict if the branch has an open one already."""
@@ -78,17 +78,19 @@ class GitLab:
         body: str | None = None,
         state: Literal["open", "closed"] | None = None,
     ) -> PullRequest:
-        """Change the given fields, without a change to the same state. Raises ForgeRefused."""
+        """Change the given fields, but not the state if it is the same. Raises ForgeRefused."""
         changes: dict[str, str] = {}
         if title is not None:
             changes["title"] = title
         if body is not None:
             changes["description"] = _escape_commands(body)
         if state is not None and self.get(number).state != state:
-            changes["state_event"] = _EVENTS[state]
+            changes["state_event"] = _STATE_EVENTS[state]
         if not changes:
             return self.get(number)
-        return self._parse_response(self._http.send("PUT", self._build_path(number), changes, repeats=True))
+        return self._parse_response(
+            self._http.send("PUT", self._build_path(number), changes, is_idempotent=True)
+        )
 
     def get(self, number: int) -> PullRequest:
         """Return the current merge request. Raises ForgeNotFound."""
@@ -97,10 +99,12 @@ class GitLab:
     def reviews(self, number: int) -> tuple[ForgeReview, ...]:
         """Return the current approvals and requests for changes, the oldest first."""
         request = Fields(TITLE, self._http.get(self._build_path(number)))
-        deciders = [*self._list_approvers(number), *self._list_requesters(number)]
-        notes = self._read_notes(number) if deciders else []
-        decisions = [_build_review(request, verdict, user, entry, notes) for verdict, user, entry in deciders]
-        return tuple(sorted(decisions, key=lambda review: review.time))
+        verdict_entries = [*self._list_approvers(number), *self._list_requesters(number)]
+        notes = self._read_notes(number) if verdict_entries else []
+        reviews = [
+            _build_review(request, verdict, user, entry, notes) for verdict, user, entry in verdict_entries
+        ]
+        return tuple(sorted(reviews, key=lambda review: review.time))
 
     def comments(self, number: int) -> tuple[ForgeComment, ...]:
         """Return the general comments, the oldest first, without internal notes."""
@@ -116,7 +120,7 @@ class GitLab:
             if not note.flag("system")
             and not note.flag("internal")
             and not note.flag("confidential")
-            and (note.line("type") if note.has("type") else "") in _GENERAL
+            and (note.line("type") if note.has("type") else "") in _GENERAL_NOTE_TYPES
         )
 
     def comment(self, number: int, text: str) -> None:
@@ -127,10 +131,16 @@ class GitLab:
         """Close a merge request."""
         return self.update(number, state="closed")
 
-    def _list(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
+    def _list_pull_requests(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
         order = {"order_by": "updated_at", "sort": "desc"}
         items = self._http.pages(
-            self._requests, state=state, scope="all", target_branch=target, per_page=_PAGE, **order, **query
+            self._requests,
+            state=state,
+            scope="all",
+            target_branch=target,
+            per_page=_PAGE_SIZE,
+            **order,
+            **query,
         )
         all_fields = (Fields(TITLE, item) for item in items)
         return (_parse_pull_request(fields) for fields in all_fields if not _is_of_fork(fields))
@@ -143,7 +153,7 @@ class GitLab:
 
     def _read_notes(self, number: int) -> list[Fields]:
         items = self._http.pages(
-            f"{self._build_path(number)}/notes", sort="asc", order_by="created_at", per_page=_PAGE
+            f"{self._build_path(number)}/notes", sort="asc", order_by="created_at", per_page=_PAGE_SIZE
         )
         return [Fields(TITLE, item) for item in items]
 
@@ -157,7 +167,7 @@ class GitLab:
 
     def _list_requesters(self, number: int) -> Iterator[tuple[ReviewVerdict, Fields, Fields]]:
         try:
-            reviewers = self._http.pages(f"{self._build_path(number)}/reviewers", per_page=_PAGE)
+            reviewers = self._http.pages(f"{self._build_path(number)}/reviewers", per_page=_PAGE_SIZE)
         except (ForgeNotFound, ForgeDenied):  # a version without reviewers
             return
         for entry in (Fields(TITLE, data) for data in reviewers):
@@ -192,8 +202,8 @@ def _parse_pull_request(fields: Fields) -> PullRequest:
         merge_sha=merge_sha if state == "merged" else None,
         mergeable=_is_mergeable(fields) if state == "open" else None,
         author=fields.name_of("author", "username"),
-        updated=fields.time("updated_at"),
-        ended=fields.optional_time("merged_at") or fields.optional_time("closed_at"),
+        updated_at=fields.time("updated_at"),
+        ended_at=fields.optional_time("merged_at") or fields.optional_time("closed_at"),
     )
 
 
@@ -211,7 +221,7 @@ def _build_review(
     """Return a verdict with the id and time of its last note, else with the time of its list entry."""
     author = user.line("username")
     for note in reversed(notes):
-        is_verdict = note.flag("system") and note.text("body").startswith(_NOTES[verdict])
+        is_verdict = note.flag("system") and note.text("body").startswith(_NOTE_TEXTS[verdict])
         if is_verdict and note.name_of("author", "username") == author:
             id, time = f"note-{note.number('id')}", note.time("created_at")
             break

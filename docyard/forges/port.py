@@ -1,7 +1,7 @@
 """The interface of a forge: find, open, update and read the pull request of a proposal.
 
 A forge merges nothing: Docyard merges, through the gate, and pushes. A merge request of GitLab is a pull
-request here, and its number the visible one (`iid`). All texts are safe to display: without control
+request here, and its number is the visible number (`iid`). All texts are safe to display: without control
 characters, and of limited length. Times are in UTC.
 """
 
@@ -29,8 +29,8 @@ class PullRequest(NamedTuple):
 
     `head_sha` is the tip of its branch on the forge. `merge_sha` is the commit that merged it into its
     target; None until it is merged, or if the forge does not report it. `mergeable` is None while the forge
-    checks. `author` is the name of a user there. `ended` is the time when it was closed or merged; None while
-    it is open, or if the forge does not report it.
+    checks. `author` is the name of a user there. `ended_at` is the time when it was closed or merged;
+    None while it is open, or if the forge does not report it.
     """
 
     number: int
@@ -44,11 +44,11 @@ class PullRequest(NamedTuple):
     merge_sha: str | None
     mergeable: bool | None
     author: str
-    updated: datetime
-    ended: datetime | None
+    updated_at: datetime
+    ended_at: datetime | None
 
     def is_of(self, branch: str, target: str) -> bool:
-        """Return True if it has this branch and this target."""
+        """Return True if the pull request has this branch and this target."""
         return (self.head_branch, self.target) == (branch, target)
 
 
@@ -98,7 +98,7 @@ class Forge(Protocol):
         body: str | None = None,
         state: Literal["open", "closed"] | None = None,
     ) -> PullRequest:
-        """Change the given fields; None leaves a field. Raises ForgeRefused if it cannot be reopened."""
+        """Change the fields that are not None. Raises ForgeRefused if it cannot be reopened."""
 
     def get(self, number: int) -> PullRequest:
         """Return the current pull request. Raises ForgeNotFound."""
@@ -119,12 +119,12 @@ class Forge(Protocol):
         """Close the connections to the forge."""
 
 
-def select_best(found: Iterable[PullRequest], branch: str, target: str) -> PullRequest | None:
+def select_best(candidates: Iterable[PullRequest], branch: str, target: str) -> PullRequest | None:
     """Return the pull request of a branch from a list: the open one, else the first ended one.
 
     A forge ignores an unknown filter, so the list is filtered again.
     """
-    requests = [request for request in found if request.is_of(branch, target)]
+    requests = [request for request in candidates if request.is_of(branch, target)]
     return next(
         (request for request in requests if request.state == "open"), requests[0] if requests else None
     )

@@ -39,23 +39,25 @@ def build_announcer(
                 return None
             forge = client.name
             try:
-                opened = open_pull_request(workspace, proposal, client, access())
+                opened_request = open_pull_request(workspace, proposal, client, access())
             finally:
                 client.close_connections()
         except WorkspaceError as error:
             return PullRequestReport(forge, error=PullRequestFailed(error))
         except OSError as error:
             return PullRequestReport(forge, error=PullRequestFailed(_describe_failure(error)))
-        return _describe_opened(forge, opened)
+        return _describe_opened(forge, opened_request)
 
     return announce
 
 
-def _describe_opened(forge: str, opened: OpenedPullRequest) -> PullRequestReport:
+def _describe_opened(forge: str, opened_request: OpenedPullRequest) -> PullRequestReport:
     from workspace.proposals.actions.actions import PullRequestReport
 
-    request = opened.pull_request
-    return PullRequestReport(forge, request.number, request.url, opened.is_new, None, opened.send_error)
+    request = opened_request.pull_request
+    return PullRequestReport(
+        forge, request.number, request.url, opened_request.is_new, None, opened_request.send_error
+    )
 
 
 def _describe_failure(error: OSError) -> WorkspaceError:

@@ -38,11 +38,11 @@ MIN_OPEN_FOR_LIST = 5
 """The number of open proposals from which the forge's open pull requests are listed."""
 
 
-class _Ended(NamedTuple):
+class _CachedLookup(NamedTuple):
     """The cached result for a branch without an open pull request."""
 
     request: PullRequest | None
-    until: float
+    expires_at: float
 
 
 class PullRequestFinder:
@@ -50,7 +50,7 @@ class PullRequestFinder:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._ended: dict[str, _Ended] = {}
+        self._lookups: dict[str, _CachedLookup] = {}
 
     def list_open(self, forge: Forge, proposals: Sequence[Proposal]) -> Mapping[str, PullRequest] | None:
         """Return the open pull requests by branch; None for few open proposals."""
@@ -60,23 +60,23 @@ class PullRequestFinder:
         return {request.head_branch: request for request in reversed(forge.list_open(target))}
 
     def find(
-        self, forge: Forge, proposal: Proposal, listed: Mapping[str, PullRequest] | None
+        self, forge: Forge, proposal: Proposal, requests_by_branch: Mapping[str, PullRequest] | None
     ) -> PullRequest | None:
-        """Return the pull request of a proposal, as `Forge.find` does; from `listed` if given."""
+        """Return the pull request of a proposal, as `Forge.find` does; from `requests_by_branch` if given."""
         branch, target = proposal.content.branch, proposal.content.target
-        if listed is None:
+        if requests_by_branch is None:
             return forge.find(branch, target)
-        if branch in listed:
-            self._ended.pop(branch, None)
-            return listed[branch]
-        cached = self._ended.get(branch)
-        if cached is not None and self._clock() < cached.until:
-            return cached.request
+        if branch in requests_by_branch:
+            self._lookups.pop(branch, None)
+            return requests_by_branch[branch]
+        cached_lookup = self._lookups.get(branch)
+        if cached_lookup is not None and self._clock() < cached_lookup.expires_at:
+            return cached_lookup.request
         request = forge.find(branch, target)
         if request is None or request.state != "open":
-            if len(self._ended) >= _CACHE_SIZE:
-                self._ended.clear()
-            self._ended[branch] = _Ended(request, self._clock() + _CACHE_SECONDS)
+            if len(self._lookups) >= _CACHE_SIZE:
+                self._lookups.clear()
+            self._lookups[branch] = _CachedLookup(request, self._clock() + _CACHE_TIME_S)
         return request
 
 
@@ -86,17 +86,17 @@ MAX_OPEN_CHECKED = 100
 MAX_ENDED_CHECKED, MAX_ENDED_AGE_DAYS = 10, 7
 """The maximum number and age of ended proposals whose pull requests are checked once more, and closed."""
 
-_CACHE_SECONDS = 600.0  # some changes do not update the time of a pull request
+_CACHE_TIME_S = 600.0  # some changes do not update the time of a pull request
 _CACHE_SIZE = 1_000
 
 
 class PullRequestOutcome(NamedTuple):
     """The result of checking one pull request.
 
-    `reviews` and `comments` count the imported ones. `done` contains "closed" and "reopened" for the
-    proposal, and "closed_there" for the pull request. `waits` is the reason for remaining work. It is
-    "conflict" for a conflict on the forge. It is "not_fetched" if the forge's merge is not in the local
-    target yet, and "gone_on" if the forge merged without the last local commits.
+    `reviews` and `comments` are the numbers of imported reviews and comments. `done` contains "closed" and
+    "reopened" for the proposal, and "closed_there" for the pull request. `waits` is the reason for remaining
+    work: "conflict" for a conflict on the forge, "not_fetched" if the local target lacks the forge's merge,
+    and "gone_on" if the forge merged without the last local commits.
     """
 
     proposal: str
@@ -128,10 +128,12 @@ class ForgeRound(NamedTuple):
 
 
 class _CachedState(NamedTuple):
-    updated: datetime
+    """The state of a pull request when it was read last."""
+
+    updated_at: datetime
     head: str
-    conflict: bool
-    until: float
+    has_conflict: bool
+    expires_at: float
 
 
 class PullRequestFollower:
@@ -140,23 +142,23 @@ class PullRequestFollower:
     def __init__(self, workspace: Workspace, clock: Callable[[], float] = time.monotonic) -> None:
         self._workspace = workspace
         self._clock = clock
-        self._seen: dict[int, _CachedState] = {}
-        self._finding = PullRequestFinder(clock)
-        self._settled: set[tuple[str, ProposalState]] = set()
+        self._cached_states: dict[int, _CachedState] = {}
+        self._finder = PullRequestFinder(clock)
+        self._settled_states: set[tuple[str, ProposalState]] = set()
 
     def follow(
         self,
         forge: Forge,
         remote: str,
         *,
-        pushed: bool = False,
+        was_pushed: bool = False,
         branches: Collection[str] | None = None,
         numbers: Collection[int] = (),
     ) -> ForgeRound:
         """Check the pull requests of proposals to the served branch, and import their changes.
 
-        `branches` and `numbers` limit the check to these pull requests. `pushed` is true if commits of the
-        target were just pushed: the forge may need a moment to detect a merge in them.
+        `branches` and `numbers` limit the check to these pull requests. `was_pushed` is true if commits of
+        the target were just pushed: the forge may need a moment to detect a merge in them.
         Errors of a forge or a proposal are not raised: `error` is the first one. A failure of one proposal
         does not affect the others; a failure of the whole forge ends the round.
         """
@@ -168,11 +170,11 @@ class PullRequestFollower:
                 selected_branches |= set(self._list_branches(forge, numbers))
             is_all = branches is None and not numbers
             proposals = list(self._list_proposals(None if is_all else selected_branches))
-            open_requests = self._finding.list_open(forge, proposals) if is_all else None
+            open_requests = self._finder.list_open(forge, proposals) if is_all else None
             for proposal in proposals:
                 try:
                     outcome = self._check_proposal(
-                        forge, remote, proposal, open_requests, pushed=pushed, is_named=not is_all
+                        forge, remote, proposal, open_requests, was_pushed=was_pushed, is_named=not is_all
                     )
                 except WorkspaceError as reason:
                     if is_forge_wide(reason):
@@ -190,15 +192,15 @@ class PullRequestFollower:
             try:
                 yield forge.get(number).head_branch
             except ForgeNotFound:
-                continue  # an issue, or one that was deleted
+                continue  # an issue, or a deleted pull request
 
     def _list_proposals(self, branches: Collection[str] | None) -> Iterator[Proposal]:
         """Yield the proposals that may have a pull request, the newest first."""
-        served = self._workspace.branch
-        since = datetime.now(UTC) - timedelta(days=MAX_ENDED_AGE_DAYS)
+        served_branch = self._workspace.branch
+        min_time = datetime.now(UTC) - timedelta(days=MAX_ENDED_AGE_DAYS)
         open_count = ended_count = 0
         for proposal in self._workspace.proposal_actions().list_all():
-            if proposal.content.target != served or proposal.content.submitted_commit is None:
+            if proposal.content.target != served_branch or proposal.content.submitted_commit is None:
                 continue
             if branches is not None:
                 if proposal.content.branch in branches:
@@ -209,10 +211,10 @@ class PullRequestFollower:
                     yield proposal
             elif (
                 proposal.state is not ProposalState.GONE
-                and (proposal.id, proposal.state) not in self._settled
+                and (proposal.id, proposal.state) not in self._settled_states
             ):
-                ended_count += proposal.content.updated_at >= since
-                if proposal.content.updated_at >= since and ended_count <= MAX_ENDED_CHECKED:
+                ended_count += proposal.content.updated_at >= min_time
+                if proposal.content.updated_at >= min_time and ended_count <= MAX_ENDED_CHECKED:
                     yield proposal
 
     def _check_proposal(
@@ -220,17 +222,17 @@ class PullRequestFollower:
         forge: Forge,
         remote: str,
         proposal: Proposal,
-        listed: Mapping[str, PullRequest] | None,
+        requests_by_branch: Mapping[str, PullRequest] | None,
         *,
-        pushed: bool,
+        was_pushed: bool,
         is_named: bool,
     ) -> PullRequestOutcome | None:
-        request = self._finding.find(forge, proposal, listed)
+        request = self._finder.find(forge, proposal, requests_by_branch)
         if request is None:
             self._settle(proposal)
             return None
-        cached = self._find_cached(request)
-        if cached is None or is_named:
+        cached_state = self._find_cached(request)
+        if cached_state is None or is_named:
             if request.state == "open":
                 request = forge.get(request.number)  # a list does not contain conflicts
                 if not request.is_of(proposal.content.branch, proposal.content.target):
@@ -239,14 +241,14 @@ class PullRequestFollower:
             outcome = self._import_events(forge, request, proposal)
         else:
             outcome = self._build_outcome(request, proposal)._replace(
-                waits="conflict" if cached.conflict else None
+                waits="conflict" if cached_state.has_conflict else None
             )
         proposal = self._workspace.proposal_actions().find(
             proposal.id
         )  # its state may have changed meanwhile
         if proposal.is_open:
             return self._apply_end_on_forge(forge, request, proposal, outcome)
-        return self._apply_end_of_proposal(forge, remote, request, proposal, outcome, pushed=pushed)
+        return self._apply_end_of_proposal(forge, remote, request, proposal, outcome, was_pushed=was_pushed)
 
     def _build_outcome(self, request: PullRequest, proposal: Proposal) -> PullRequestOutcome:
         return PullRequestOutcome(proposal.id, request.number, request.url, request.state)
@@ -260,9 +262,9 @@ class PullRequestFollower:
         reviews = proposal_actions.relay(proposal.id, review_events)
         comment_events = relay.comments_to_events(forge.name, forge.comments(request.number), proposal)
         comments = proposal_actions.relay(proposal.id, comment_events)
-        conflict = request.state == "open" and request.mergeable is False
-        self._cache(request, conflict)
-        waits = "conflict" if conflict else None
+        has_conflict = request.state == "open" and request.mergeable is False
+        self._cache(request, has_conflict)
+        waits = "conflict" if has_conflict else None
         return self._build_outcome(request, proposal)._replace(
             reviews=len(reviews), comments=len(comments), waits=waits
         )
@@ -273,24 +275,26 @@ class PullRequestFollower:
         """Close an open proposal whose pull request was merged or closed on the forge."""
         if request.state == "open":
             return outcome
-        place = format_forge_name(forge.name)
+        forge_name = format_forge_name(forge.name)
         if request.state == "merged":
             if not self._has_in_target(proposal.content.target, request.merge_sha):
                 return outcome._replace(waits="not_fetched")
             if proposal.tip != request.head_sha:
                 return outcome._replace(waits="gone_on")
-            merged = (request.merge_sha or "")[:12]
-            text = f"Merged on {place} as {merged}, by squashing or rebasing its commits: {request.url}"
+            merge_id = (request.merge_sha or "")[:12]
+            text = (
+                f"Merged on {forge_name} as {merge_id}, by squashing or rebasing its commits: {request.url}"
+            )
         else:
             events = self._workspace.proposal_actions().list_events(proposal)
             own_events = (event for event in events if not relay.is_from_forge(forge.name, event.author))
-            reopened = [event.time for event in own_events if isinstance(event.body, Reopened)]
-            if reopened and max(reopened) > (request.ended or request.updated):
+            reopen_times = [event.time for event in own_events if isinstance(event.body, Reopened)]
+            if reopen_times and max(reopen_times) > (request.ended_at or request.updated_at):
                 return outcome  # the proposal was reopened since
-            text = f"Closed on {place}: {request.url}"
-        closing = relay.build_closed_event(forge.name, request, text, self._count_ends(proposal))
-        new = self._workspace.proposal_actions().relay(proposal.id, [closing])
-        return outcome._replace(done=("closed",) if new else ())
+            text = f"Closed on {forge_name}: {request.url}"
+        close_event = relay.build_closed_event(forge.name, request, text, self._count_ends(proposal))
+        new_events = self._workspace.proposal_actions().relay(proposal.id, [close_event])
+        return outcome._replace(done=("closed",) if new_events else ())
 
     def _apply_end_of_proposal(
         self,
@@ -300,26 +304,26 @@ class PullRequestFollower:
         proposal: Proposal,
         outcome: PullRequestOutcome,
         *,
-        pushed: bool,
+        was_pushed: bool,
     ) -> PullRequestOutcome:
         """Close the pull request of an ended proposal, or reopen the proposal as on the forge."""
         outcome = outcome._replace(waits=None)
         if request.state != "open":
             self._settle(proposal)
             return outcome
-        closed = proposal.content.closed_by
+        closer = proposal.content.closed_by
         if (
             proposal.state is ProposalState.CLOSED
-            and closed is not None
-            and relay.is_from_forge(forge.name, closed)
+            and closer is not None
+            and relay.is_from_forge(forge.name, closer)
         ):
-            reopening = relay.build_reopened_event(forge.name, request, self._count_ends(proposal))
-            new = self._workspace.proposal_actions().relay(proposal.id, [reopening])
-            return outcome._replace(done=("reopened",) if new else ())
+            reopen_event = relay.build_reopened_event(forge.name, request, self._count_ends(proposal))
+            new_events = self._workspace.proposal_actions().relay(proposal.id, [reopen_event])
+            return outcome._replace(done=("reopened",) if new_events else ())
         if proposal.state is ProposalState.MERGED:
             record = proposal.merge_record
             commit = record.commit or record.tip if record is not None else None
-            if pushed or not self._was_pushed(remote, proposal.content.target, commit):
+            if was_pushed or not self._was_pushed(remote, proposal.content.target, commit):
                 return outcome  # the forge detects the merge itself, once it has the commits
             text = f"Merged here as {commit}."
         else:
@@ -343,31 +347,36 @@ class PullRequestFollower:
 
     def _was_pushed(self, remote: str, target: str, commit: str | None) -> bool:
         git = self._workspace.git
-        theirs = git.commit_at(tracking_ref(remote, target))
-        return theirs is not None and commit is not None and git.is_descendant(theirs, commit)
+        remote_tip = git.commit_at(tracking_ref(remote, target))
+        return remote_tip is not None and commit is not None and git.is_descendant(remote_tip, commit)
 
     def _find_cached(self, request: PullRequest) -> _CachedState | None:
         """Return the cached state of a pull request that has not changed since it was read."""
-        cached = self._seen.get(request.number)
-        if cached is None or (cached.updated, cached.head) != (request.updated, request.head_sha):
+        cached_state = self._cached_states.get(request.number)
+        if cached_state is None or (cached_state.updated_at, cached_state.head) != (
+            request.updated_at,
+            request.head_sha,
+        ):
             return None
-        return cached if self._clock() < cached.until else None
+        return cached_state if self._clock() < cached_state.expires_at else None
 
-    def _cache(self, request: PullRequest, conflict: bool) -> None:
-        if len(self._seen) >= _CACHE_SIZE:
-            self._seen.clear()
-        expires_at = self._clock() + _CACHE_SECONDS
-        self._seen[request.number] = _CachedState(request.updated, request.head_sha, conflict, expires_at)
+    def _cache(self, request: PullRequest, has_conflict: bool) -> None:
+        if len(self._cached_states) >= _CACHE_SIZE:
+            self._cached_states.clear()
+        expires_at = self._clock() + _CACHE_TIME_S
+        self._cached_states[request.number] = _CachedState(
+            request.updated_at, request.head_sha, has_conflict, expires_at
+        )
 
     def _settle(self, proposal: Proposal) -> None:
         if proposal.is_open:
             return
-        if len(self._settled) >= _CACHE_SIZE:
-            self._settled.clear()
-        self._settled.add((proposal.id, proposal.state))
+        if len(self._settled_states) >= _CACHE_SIZE:
+            self._settled_states.clear()
+        self._settled_states.add((proposal.id, proposal.state))
 
 
-_DONE = {
+_ACTION_TEXTS = {
     "closed": "closed, as on the forge",
     "reopened": "reopened, as on the forge",
     "closed_there": "closed on the forge, as here",
@@ -390,32 +399,32 @@ def round_to_data(forge_round: ForgeRound | None) -> dict[str, object] | None:
 
 def format_round(forge_round: ForgeRound) -> list[str]:
     """Return lines about the imported changes and the remaining work; empty without any."""
-    place = format_forge_name(forge_round.forge)
-    lines = [line for outcome in forge_round.pull_requests for line in _format_outcome(outcome, place)]
+    forge_name = format_forge_name(forge_round.forge)
+    lines = [line for outcome in forge_round.pull_requests for line in _format_outcome(outcome, forge_name)]
     if forge_round.error is not None:
-        lines.append(f"{place} was not checked completely: {forge_round.error.message}.")
+        lines.append(f"{forge_name} was not checked completely: {forge_round.error.message}.")
         lines.append(f"  next: {forge_round.error.fix}")
     return lines
 
 
-def _format_outcome(outcome: PullRequestOutcome, place: str) -> Iterator[str]:
+def _format_outcome(outcome: PullRequestOutcome, forge_name: str) -> Iterator[str]:
     changes = [
         _format_count(outcome.reviews, "review"),
         _format_count(outcome.comments, "comment"),
-        *map(_DONE.get, outcome.done),
+        *map(_ACTION_TEXTS.get, outcome.done),
     ]
-    reported = [change for change in changes if change]
-    if reported:
-        yield f"Proposal {outcome.proposal}, {place} {outcome.number}: {', '.join(reported)}."
+    change_texts = [change for change in changes if change]
+    if change_texts:
+        yield f"Proposal {outcome.proposal}, {forge_name} {outcome.number}: {', '.join(change_texts)}."
     match outcome.waits:
         case "conflict":
-            yield f"Proposal {outcome.proposal} has conflicts with its target on {place}."
+            yield f"Proposal {outcome.proposal} has conflicts with its target on {forge_name}."
             yield f"  next: docyard proposals refresh {outcome.proposal}"
         case "not_fetched":
-            yield f"Proposal {outcome.proposal} was merged on {place}; the local target lacks the merge."
+            yield f"Proposal {outcome.proposal} was merged on {forge_name}; the local target lacks the merge."
             yield "  next: docyard sync --fetch"
         case "gone_on":
-            yield f"Proposal {outcome.proposal} was merged on {place} without its last local commits."
+            yield f"Proposal {outcome.proposal} was merged on {forge_name} without its last local commits."
             yield f"  next: docyard proposals submit {outcome.proposal}, or close {outcome.proposal}"
 
 

@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 MAX_DESCRIPTION_CHARS = 65_536
 """Maximum length of a description: GitHub's limit; other forges allow more."""
 
-_BUDGET = MAX_DESCRIPTION_CHARS - 536  # without headings and the marker
-_MAX_DESCRIPTION = 20_000
-_MAX_TITLE = 250  # GitHub allows 256, GitLab and Gitea 255
+_BUDGET_CHARS = MAX_DESCRIPTION_CHARS - 536  # without headings and the marker
+_MAX_OWN_DESCRIPTION_CHARS = 20_000
+_MAX_TITLE_CHARS = 250  # GitHub allows 256, GitLab and Gitea 255
 _MAX_FILES = 50
 _INVISIBLE = "\u200b"
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
-_EXECUTED = re.compile(
+_EXECUTED_TEXT = re.compile(
     r"(?<![A-Za-z0-9])@(?=[\w\\])"  # a person or a group
     r"|(?<![A-Za-z])GH-(?=\d)"
     r"|[#!&$%](?=\d)"  # an issue, a merge request, an epic, a snippet, a milestone
@@ -48,7 +48,7 @@ _EXECUTED = re.compile(
 
 _COMMAND = re.compile(r"^([ \t>]*)/(?=[a-zA-Z])", re.MULTILINE)  # a quick action of GitLab
 
-_CLOSING = re.compile(
+_CLOSING_KEYWORD = re.compile(
     r"\b(?i:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)"
     r"(?=:?\s{1,5}(?:issues?\s)?\S{0,200}?(?:#|GH-|://|[A-Z]-\d))"
 )
@@ -57,7 +57,7 @@ _CLOSING = re.compile(
 def get_title(proposal: Proposal) -> str:
     """Return the title of a proposal's pull request."""
     title = neutralize_commands(proposal.content.title)  # before truncation, because it adds characters
-    return title if len(title) <= _MAX_TITLE else title[: _MAX_TITLE - 1] + "…"
+    return title if len(title) <= _MAX_TITLE_CHARS else title[: _MAX_TITLE_CHARS - 1] + "…"
 
 
 def format_marker(id: str) -> str:
@@ -70,7 +70,7 @@ def build_description(proposal: Proposal, changes: CommitChanges) -> str:
     parts = []
     if proposal.content.description:
         parts.append(_format_description(proposal.content.description))
-    budget = _BUDGET - sum(map(len, parts))
+    budget = _BUDGET_CHARS - sum(map(len, parts))
     parts += _format_changes(changes, budget)
     parts.append(format_marker(proposal.id))
     # Bytes of a file name that are not UTF-8 become question marks.
@@ -80,13 +80,15 @@ def build_description(proposal: Proposal, changes: CommitChanges) -> str:
 def neutralize_commands(text: str) -> str:
     """Return a text that mentions no user, closes no issue and hides nothing on a forge."""
     text = _COMMAND.sub(r"\1\\/", text)
-    text = _EXECUTED.sub(lambda match: match[0] + _INVISIBLE, text)
-    return _CLOSING.sub(lambda match: match[0][0] + _INVISIBLE + match[0][1:], text)
+    text = _EXECUTED_TEXT.sub(lambda match: match[0] + _INVISIBLE, text)
+    return _CLOSING_KEYWORD.sub(lambda match: match[0][0] + _INVISIBLE + match[0][1:], text)
 
 
 def _format_description(text: str) -> str:
-    if len(text) > _MAX_DESCRIPTION:
-        text = f"{text[:_MAX_DESCRIPTION].rpartition(chr(10))[0] or text[:_MAX_DESCRIPTION]}"
+    if len(text) > _MAX_OWN_DESCRIPTION_CHARS:
+        text = (
+            f"{text[:_MAX_OWN_DESCRIPTION_CHARS].rpartition(chr(10))[0] or text[:_MAX_OWN_DESCRIPTION_CHARS]}"
+        )
         return f"{_close_fence(neutralize_commands(text))}\n\nThe rest of the description is in the proposal."
     return _close_fence(neutralize_commands(text))
 
@@ -107,7 +109,7 @@ def _close_fence(text: str) -> str:
 
 
 def _format_changes(changes: CommitChanges, budget: int) -> list[str]:
-    """Return the changes by section, in at most `budget` characters, and a note about omitted ones."""
+    """Return the changes by section, in at most `budget` characters, and a note about omitted changes."""
     parts = []
     if changes.documents:
         max_chars = budget - 2_000
@@ -119,8 +121,8 @@ def _format_changes(changes: CommitChanges, budget: int) -> list[str]:
         parts.append(text.strip("\n"))
     if changes.files:
         names = [neutralize_commands(f"- {_format_code(file)}") for file in changes.files[:_MAX_FILES]]
-        more = len(changes.files) - len(names)
-        names += [f"- and {more:,} more"] if more else []
+        omitted_count = len(changes.files) - len(names)
+        names += [f"- and {omitted_count:,} more"] if omitted_count else []
         file_list = "Other files:\n\n" + "\n".join(names)
         if sum(map(len, parts)) + len(file_list) <= budget:
             parts.append(file_list)
@@ -157,17 +159,23 @@ def open_pull_request(
     """
     send_error = push_proposal(workspace, access, proposal.content.branch)
     new = _describe_proposal(workspace, proposal)
-    existing = forge.find(new.head_branch, new.target)
-    if existing is not None and existing.state == "merged" and existing.head_sha == proposal.tip:
-        return OpenedPullRequest(existing, False, send_error)
-    opened = _open_or_update(forge, existing, new)
-    request = opened.pull_request
+    existing_request = forge.find(new.head_branch, new.target)
+    if (
+        existing_request is not None
+        and existing_request.state == "merged"
+        and existing_request.head_sha == proposal.tip
+    ):
+        return OpenedPullRequest(existing_request, False, send_error)
+    opened_request = _open_or_update(forge, existing_request, new)
+    request = opened_request.pull_request
     if not request.is_of(new.head_branch, new.target):
         problem = f"the response is for pull request {request.number}, which has another branch or target"
         raise InvalidForgeResponse(relay.format_forge_name(forge.name), problem)
     request = _update_until_current(workspace, proposal, forge, request, new)
-    opened = OpenedPullRequest(request, opened.is_new, send_error)
-    return opened._replace(send_error=_record_link(workspace, proposal, forge, opened, access))
+    opened_request = OpenedPullRequest(request, opened_request.is_new, send_error)
+    return opened_request._replace(
+        send_error=_record_link(workspace, proposal, forge, opened_request, access)
+    )
 
 
 def _describe_proposal(workspace: Workspace, proposal: Proposal) -> NewPullRequest:
@@ -180,7 +188,7 @@ def _describe_proposal(workspace: Workspace, proposal: Proposal) -> NewPullReque
 
 
 def _update_until_current(
-    workspace: Workspace, proposal: Proposal, forge: Forge, request: PullRequest, sent: NewPullRequest
+    workspace: Workspace, proposal: Proposal, forge: Forge, request: PullRequest, sent_request: NewPullRequest
 ) -> PullRequest:
     """Update the pull request while the proposal changes, and return it.
 
@@ -188,9 +196,9 @@ def _update_until_current(
     """
     for _ in range(_MAX_UPDATES):
         new = _describe_proposal(workspace, workspace.proposal_actions().find(proposal.id))
-        if new == sent:
+        if new == sent_request:
             break
-        request, sent = _update(forge, request, new), new
+        request, sent_request = _update(forge, request, new), new
     return request
 
 
@@ -201,25 +209,29 @@ def _open_or_update(forge: Forge, request: PullRequest | None, new: NewPullReque
         try:
             return OpenedPullRequest(_reopen(forge, request, new), False, None)
         except (ForgeConflict, ForgeRefused):
-            pass  # such as after its branch was deleted: open a new one
+            pass  # such as after its branch was deleted: open a new pull request
     return _open(forge, new)
 
 
 def _record_link(
-    workspace: Workspace, proposal: Proposal, forge: Forge, opened: OpenedPullRequest, access: Access
+    workspace: Workspace, proposal: Proposal, forge: Forge, opened_request: OpenedPullRequest, access: Access
 ) -> WorkspaceError | None:
     """Add the link of the pull request to the discussion once, and push it; return the error of the push.
 
     An existing pull request may lack its link, because the process that opened it may have been stopped.
     """
-    request = opened.pull_request
+    request = opened_request.pull_request
     if not request.url:
-        return opened.send_error
+        return opened_request.send_error
     try:
-        new = workspace.proposal_actions().relay(
+        new_events = workspace.proposal_actions().relay(
             proposal.id, [relay.build_opened_event(forge.name, request, proposal)]
         )
-        return push_proposal(workspace, access, proposal.content.branch) if new else opened.send_error
+        return (
+            push_proposal(workspace, access, proposal.content.branch)
+            if new_events
+            else opened_request.send_error
+        )
     except WorkspaceError as error:
         return error
 

@@ -28,10 +28,10 @@ class PullsApi(ABC):
     _page: ClassVar[dict[str, Any]]
     _comments_page: ClassVar[dict[str, Any]]
 
-    def __init__(self, place: ForgeRepository, patience: TransportLimits, headers: dict[str, str]) -> None:
-        self._owner, repo = place.segments[-2], place.segments[-1]
-        self._repo = f"/repos/{quote(self._owner, safe='')}/{quote(repo, safe='')}"
-        self._http = ForgeTransport(self._title, place.api, headers, place.token, patience)
+    def __init__(self, repository: ForgeRepository, limits: TransportLimits, headers: dict[str, str]) -> None:
+        self._owner, repo = repository.segments[-2], repository.segments[-1]
+        self._repo_path = f"/repos/{quote(self._owner, safe='')}/{quote(repo, safe='')}"
+        self._http = ForgeTransport(self._title, repository.api, headers, repository.token, limits)
 
     def close_connections(self) -> None:
         """Close the connection to the forge."""
@@ -40,7 +40,7 @@ class PullsApi(ABC):
     def open(self, new: NewPullRequest) -> PullRequest:
         """Open a pull request. Raises ForgeConflict or ForgeRefused if the branch has an open one."""
         body = {"title": new.title, "body": new.body, "head": new.head_branch, "base": new.target}
-        return self._one(self._http.send("POST", f"{self._repo}/pulls", body))
+        return self._parse_response(self._http.send("POST", f"{self._repo_path}/pulls", body))
 
     def update(
         self,
@@ -53,49 +53,51 @@ class PullsApi(ABC):
         """Change the given fields. Raises ForgeRefused if it cannot be reopened."""
         fields = {"title": title, "body": body, "state": state}
         changes = {name: value for name, value in fields.items() if value is not None}
-        return self._one(self._http.send("PATCH", self._path(number), changes, repeats=True))
+        return self._parse_response(
+            self._http.send("PATCH", self._build_path(number), changes, is_idempotent=True)
+        )
 
     def get(self, number: int) -> PullRequest:
         """Return the current pull request. Raises ForgeNotFound."""
-        return self._one(self._http.get(self._path(number)))
+        return self._parse_response(self._http.get(self._build_path(number)))
 
     def reviews(self, number: int) -> tuple[ForgeReview, ...]:
-        """Return the decisive reviews, without those that only hold comments on lines."""
-        items = self._http.pages(f"{self._path(number)}/reviews", **self._page)
-        reviews = (self._review(Fields(self._title, item)) for item in items)
+        """Return the decisive reviews, without those that contain only comments on lines."""
+        items = self._http.pages(f"{self._build_path(number)}/reviews", **self._page)
+        reviews = (self._parse_review(Fields(self._title, item)) for item in items)
         return tuple(
             review for review in reviews if review and (review.text or review.verdict != "commented")
         )
 
     def comments(self, number: int) -> tuple[ForgeComment, ...]:
         """Return the general comments, the oldest first."""
-        items = self._http.pages(f"{self._repo}/issues/{number}/comments", **self._comments_page)
+        items = self._http.pages(f"{self._repo_path}/issues/{number}/comments", **self._comments_page)
         return tuple(_parse_comment(Fields(self._title, item)) for item in items)
 
     def comment(self, number: int, text: str) -> None:
         """Add a comment."""
-        self._http.send("POST", f"{self._repo}/issues/{number}/comments", {"body": text})
+        self._http.send("POST", f"{self._repo_path}/issues/{number}/comments", {"body": text})
 
     def close(self, number: int) -> PullRequest:
         """Close a pull request."""
         return self.update(number, state="closed")
 
     @abstractmethod
-    def _review(self, fields: Fields) -> ForgeReview | None: ...
+    def _parse_review(self, fields: Fields) -> ForgeReview | None: ...
 
     @abstractmethod
-    def _branch(self, head: Fields) -> str: ...
+    def _read_branch(self, head: Fields) -> str: ...
 
     @abstractmethod
     def _is_merged(self, fields: Fields) -> bool: ...
 
-    def _path(self, number: int) -> str:
-        return f"{self._repo}/pulls/{number}"
+    def _build_path(self, number: int) -> str:
+        return f"{self._repo_path}/pulls/{number}"
 
-    def _one(self, data: object) -> PullRequest:
-        return self._pull_request(Fields(self._title, data))
+    def _parse_response(self, data: object) -> PullRequest:
+        return self._parse_pull_request(Fields(self._title, data))
 
-    def _pull_request(self, fields: Fields) -> PullRequest:
+    def _parse_pull_request(self, fields: Fields) -> PullRequest:
         is_merged = self._is_merged(fields)
         state: PullRequestState = (
             "merged" if is_merged else "open" if fields.line("state") == "open" else "closed"
@@ -107,15 +109,15 @@ class PullsApi(ABC):
             title=fields.line("title"),
             body=fields.text("body"),
             state=state,
-            head_branch=self._branch(head),
+            head_branch=self._read_branch(head),
             head_sha=head.sha("sha") or "",
             target=fields.nested("base").line("ref"),
             # Before the merge, GitHub returns its own test merge here.
             merge_sha=fields.sha("merge_commit_sha") if is_merged else None,
             mergeable=fields.flag("mergeable") if state == "open" else None,
             author=fields.name_of("user", "login"),
-            updated=fields.time("updated_at"),
-            ended=fields.optional_time("closed_at"),
+            updated_at=fields.time("updated_at"),
+            ended_at=fields.optional_time("closed_at"),
         )
 
 

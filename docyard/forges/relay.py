@@ -1,6 +1,6 @@
 """Conversion of a pull request's reviews and comments to events of its proposal.
 
-The author on the forge is named, `via` the forge: Docyard cannot prove who it was.
+An event names the author on the forge, `via` the forge, because Docyard cannot verify the author.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ NAMES = {"github": "GitHub", "gitlab": "GitLab", "gitea": "Gitea"}
 
 TOOL = "forge"
 _SHA_CHARS = 40
-_OWN = re.compile(r"<!-- docyard proposal [0-9a-z]+ -->\s*")
+_OWN_MARKER = re.compile(r"<!-- docyard proposal [0-9a-z]+ -->\s*")
 """The last line of a comment that Docyard wrote on a forge, which is not imported again."""
 
-_OPENED = re.compile(r"Opened as pull request \[\d+\]\((https?://\S+)\)\.")
+_OLD_LINK_TEXT = re.compile(r"Opened as pull request \[\d+\]\((https?://\S+)\)\.")
 """The link in the text of an old comment, from before the link was a separate field."""
 
 
@@ -75,8 +75,8 @@ def find_link(events: Sequence[Event]) -> str | None:
         if isinstance(body, Commented) and any(is_from_forge(forge, event.author) for forge in NAMES):
             if body.pull_request is not None:
                 return body.pull_request
-            if old := _OPENED.fullmatch(body.text):
-                return old[1]
+            if link_match := _OLD_LINK_TEXT.fullmatch(body.text):
+                return link_match[1]
     return None
 
 
@@ -105,22 +105,22 @@ def comments_to_events(
 ) -> Iterator[RelayedEvent]:
     """Convert general comments to events, except those that Docyard wrote."""
     for comment in comments:
-        is_own = _OWN.fullmatch(comment.text.strip().rpartition("\n")[2])
+        is_own = _OWN_MARKER.fullmatch(comment.text.strip().rpartition("\n")[2])
         if comment.text.strip() and not is_own:
             body = Commented(comment.text[:MAX_TEXT], None, proposal.tip)
             yield RelayedEvent(body, build_author(forge, comment.author), f"{forge} comment {comment.id}")
 
 
-def build_closed_event(forge: str, request: PullRequest, text: str, times: int) -> RelayedEvent:
-    """Return the event that closes a proposal with its pull request; `times` identifies each end."""
-    key = f"{forge} pull request {request.number} closed {times}"
+def build_closed_event(forge: str, request: PullRequest, text: str, end_count: int) -> RelayedEvent:
+    """Return the event that closes a proposal with its pull request; `end_count` identifies each end."""
+    key = f"{forge} pull request {request.number} closed {end_count}"
     return RelayedEvent(Closed(text), build_author(forge, format_forge_name(forge)), key)
 
 
-def build_reopened_event(forge: str, request: PullRequest, times: int) -> RelayedEvent:
+def build_reopened_event(forge: str, request: PullRequest, end_count: int) -> RelayedEvent:
     """Return the event that reopens a proposal with its pull request."""
     text = f"Reopened on {format_forge_name(forge)}: {request.url}"
-    key = f"{forge} pull request {request.number} reopened {times}"
+    key = f"{forge} pull request {request.number} reopened {end_count}"
     return RelayedEvent(Reopened(text), build_author(forge, format_forge_name(forge)), key)
 
 
@@ -134,7 +134,7 @@ def _find_last_submitted(events: Sequence[Event], review: ForgeReview) -> str | 
 def _build_review_event(
     forge: str, review: ForgeReview, commit: str, proposal: Proposal
 ) -> Reviewed | Commented | None:
-    place, text = format_forge_name(forge), review.text[: MAX_TEXT - 200]
+    forge_name, text = format_forge_name(forge), review.text[: MAX_TEXT - 200]
     if len(commit) != _SHA_CHARS:
         return None
     match review.verdict:
@@ -142,14 +142,16 @@ def _build_review_event(
             return Reviewed(ReviewDecision.APPROVE, text, commit)
         case "changes_requested" if commit in (proposal.tip, proposal.content.submitted_commit):
             return Reviewed(
-                ReviewDecision.REQUEST_CHANGES, text or f"Changes were requested on {place}.", commit
+                ReviewDecision.REQUEST_CHANGES, text or f"Changes were requested on {forge_name}.", commit
             )
         case "changes_requested":
             # A later submission has already answered it.
-            lead = f"Changes were requested on {place}, of an earlier version."
+            lead = f"Changes were requested on {forge_name}, of an earlier version."
             return Reviewed(ReviewDecision.COMMENT, f"{lead}\n\n{text}".strip(), commit)
         case "dismissed":
-            lead = f"A review was dismissed on {place}. If it requested changes, submit again to answer it."
+            lead = (
+                f"A review was dismissed on {forge_name}. If it requested changes, submit again to answer it."
+            )
             return Commented(f"{lead}\n\n{text}".strip(), None, proposal.tip)
         case _:
             return Reviewed(ReviewDecision.COMMENT, text, commit) if text.strip() else None

@@ -39,7 +39,11 @@ class ForgeRounds:
         self._not_before: tuple[float, ForgeRound] | None = None
 
     def follow(
-        self, synced: SyncResult, *, branches: Collection[str] | None = None, numbers: Collection[int] = ()
+        self,
+        sync_result: SyncResult,
+        *,
+        branches: Collection[str] | None = None,
+        numbers: Collection[int] = (),
     ) -> ForgeRound | None:
         """Import the changes on the forge after a fetch; return None without a forge.
 
@@ -54,10 +58,10 @@ class ForgeRounds:
         with self._lock:
             if self._not_before is not None and self._clock() < self._not_before[0]:
                 return self._not_before[1]
-            return self._run_round(synced, branches, numbers)
+            return self._run_round(sync_result, branches, numbers)
 
     def _run_round(
-        self, synced: SyncResult, branches: Collection[str] | None, numbers: Collection[int]
+        self, sync_result: SyncResult, branches: Collection[str] | None, numbers: Collection[int]
     ) -> ForgeRound | None:
         from docyard.forges.choice import open_forge
         from docyard.forges.errors import ForgeLimited
@@ -74,12 +78,16 @@ class ForgeRounds:
             self._follower = PullRequestFollower(self.workspace)
         try:
             forge_round = self._follower.follow(
-                forge, synced.remote, pushed=synced.pushed > 0, branches=branches, numbers=numbers
+                forge,
+                sync_result.remote,
+                was_pushed=sync_result.pushed > 0,
+                branches=branches,
+                numbers=numbers,
             )
         finally:
             forge.close_connections()
         self._not_before = None
         if isinstance(forge_round.error, ForgeLimited):
-            wait = forge_round.error.retry_after
-            self._not_before = self._clock() + (60.0 if wait is None else wait), forge_round
+            retry_after = forge_round.error.retry_after
+            self._not_before = self._clock() + (60.0 if retry_after is None else retry_after), forge_round
         return forge_round

@@ -20,8 +20,8 @@ from docyard.forges.errors import (
 )
 from workspace.git.remotes.exchange import clean_message
 
-_RESETS = ("x-ratelimit-reset", "ratelimit-reset")
-_REMAINING = ("x-ratelimit-remaining", "ratelimit-remaining")
+_RESET_HEADERS = ("x-ratelimit-reset", "ratelimit-reset")
+_REMAINING_HEADERS = ("x-ratelimit-remaining", "ratelimit-remaining")
 _REASON_FIELDS = ("message", "error", "error_description", "errors")
 _MAX_DEPTH = 4
 _MAX_REASONS = 20
@@ -36,14 +36,14 @@ class ForgeResponse(NamedTuple):
     data: Any
 
 
-def build_error(forge: str, answer: ForgeResponse, secret: str) -> ForgeError | None:
+def build_error(forge: str, response: ForgeResponse, secret: str) -> ForgeError | None:
     """Return the error of a response's status; None for a success."""
-    status, headers = answer.status, answer.headers
+    status, headers = response.status, response.headers
     if 200 <= status < 300:
         return None
     if status == 429 or (status == 403 and _is_limited(headers)):
         return ForgeLimited(forge, status, _read_retry_after(headers))
-    reason = clean_message("; ".join(dict.fromkeys(_list_reasons(answer.data))), (secret,))
+    reason = clean_message("; ".join(dict.fromkeys(_list_reasons(response.data))), (secret,))
     match status:
         case 401 | 403:
             return ForgeDenied(forge, status, reason)
@@ -63,13 +63,13 @@ def build_error(forge: str, answer: ForgeResponse, secret: str) -> ForgeError | 
 
 def get_retry_delay(error: ForgeError) -> float | None:
     """Return the seconds until the forge accepts a retry, if it reported them."""
-    wait: float | None = error.details.get("retry_after")
-    return wait
+    delay: float | None = error.details.get("retry_after")
+    return delay
 
 
 def _is_limited(headers: Mapping[str, str]) -> bool:
     """Return True if a rate limit is the cause, by the headers of GitHub's primary and secondary limits."""
-    return "retry-after" in headers or any(headers.get(name) == "0" for name in _REMAINING)
+    return "retry-after" in headers or any(headers.get(name) == "0" for name in _REMAINING_HEADERS)
 
 
 def _read_retry_after(headers: Mapping[str, str]) -> float | None:
@@ -79,7 +79,7 @@ def _read_retry_after(headers: Mapping[str, str]) -> float | None:
     if value:
         with suppress(ValueError, OverflowError):
             return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    for name in _RESETS:
+    for name in _RESET_HEADERS:
         if headers.get(name, "").isdecimal() and len(headers[name]) < 12:
             return max(0.0, float(headers[name]) - time.time())
     return None

@@ -37,19 +37,19 @@ _CONNECTED_EVENTS = ("connection.connect_tcp.complete", "connection.start_tls.co
 
 
 class TransportLimits(NamedTuple):
-    """The limits of a call; times are in seconds.
+    """The limits of a call.
 
-    `total` limits one call with all its attempts, `pages` one list, and `bytes` one response. The delay
-    between two attempts is `pause`, doubled each time, or the forge's delay. A delay above `longest_pause`
+    `total_s` limits one call with all its attempts, `pages` one list, and `bytes` one response. The delay
+    between two attempts is `delay_s`, doubled each time, or the forge's delay. A delay above `max_delay_s`
     fails the call at once; the error then contains the delay.
     """
 
-    connect: float = 5.0
-    read: float = 15.0
-    total: float = 30.0
+    connect_s: float = 5.0
+    read_s: float = 15.0
+    total_s: float = 30.0
     attempts: int = 3
-    pause: float = 0.5
-    longest_pause: float = 10.0
+    delay_s: float = 0.5
+    max_delay_s: float = 10.0
     pages: int = 20
     bytes: int = 10_000_000
 
@@ -62,20 +62,20 @@ class ForgeTransport:
     """
 
     def __init__(
-        self, title: str, base: str, headers: Mapping[str, str], secret: str, patience: TransportLimits
+        self, title: str, base: str, headers: Mapping[str, str], secret: str, limits: TransportLimits
     ) -> None:
         self.title = title
         self._base = base.rstrip("/")
         self._origin = _get_origin(httpx2.URL(base))
         self._secret = secret
-        self._patience = patience
+        self._limits = limits
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
         is_remote = httpx2.URL(base).scheme == "https"
         self._client = httpx2.Client(
             # No compression: the decompressed response could have any size.
             headers={"Accept-Encoding": "identity", "User-Agent": "docyard", **headers},
-            timeout=httpx2.Timeout(patience.read, connect=patience.connect),
+            timeout=httpx2.Timeout(limits.read_s, connect=limits.connect_s),
             # One connection, so that its socket is known at the timeout.
             limits=httpx2.Limits(max_connections=1),
             # The system's proxies and certificate authorities apply, but not for this machine.
@@ -90,13 +90,13 @@ class ForgeTransport:
 
     def get(self, path: str, **query: str | int) -> Any:
         """Return the JSON at a path. Raises ForgeError."""
-        return self._call("GET", self._build_url(path, query), None, repeats=True).data
+        return self._call("GET", self._build_url(path, query), None, is_idempotent=True).data
 
     def pages(self, path: str, **query: str | int) -> list[Any]:
         """Return the items of a list, of at most 20 pages. Raises ForgeError."""
         url, items = self._build_url(path, query), list[Any]()
-        for _ in range(self._patience.pages):
-            response = self._call("GET", url, None, repeats=True)
+        for _ in range(self._limits.pages):
+            response = self._call("GET", url, None, is_idempotent=True)
             if not isinstance(response.data, list):
                 raise self._build_invalid_error("the response must be a list")
             items += response.data
@@ -108,9 +108,9 @@ class ForgeTransport:
             url = self._resolve_link(url, next_url)
         return items
 
-    def send(self, method: str, path: str, body: Mapping[str, object], *, repeats: bool = False) -> Any:
-        """Send a change; `repeats` if it is idempotent. Raises ForgeError."""
-        return self._call(method, self._build_url(path, {}), body, repeats=repeats).data
+    def send(self, method: str, path: str, body: Mapping[str, object], *, is_idempotent: bool = False) -> Any:
+        """Send a change; an idempotent one is retried. Raises ForgeError."""
+        return self._call(method, self._build_url(path, {}), body, is_idempotent=is_idempotent).data
 
     def _build_url(self, path: str, query: Mapping[str, str | int]) -> httpx2.URL:
         return httpx2.URL(self._base + path, params=dict(query) or None)
@@ -118,33 +118,33 @@ class ForgeTransport:
     def _resolve_link(self, url: httpx2.URL, link: str) -> httpx2.URL:
         """Return a URL of a response. Raises ForgeUnreachable if the token may not be sent to it."""
         try:
-            resolved = url.join(link)
+            resolved_url = url.join(link)
         except httpx2.InvalidURL:
             raise self._build_invalid_error("a URL in the response is invalid") from None
-        if _get_origin(resolved) != self._origin:
+        if _get_origin(resolved_url) != self._origin:
             problem = "the response redirects to another host, which may not receive the token"
             raise ForgeUnreachable(self.title, problem)
-        return resolved
+        return resolved_url
 
     def _build_invalid_error(self, problem: str) -> InvalidForgeResponse:
         return InvalidForgeResponse(self.title, problem)
 
     def _call(
-        self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, *, repeats: bool
+        self, method: str, url: httpx2.URL, body: Mapping[str, object] | None, *, is_idempotent: bool
     ) -> ForgeResponse:
-        patience, deadline = self._patience, time.monotonic() + self._patience.total
+        limits, deadline = self._limits, time.monotonic() + self._limits.total_s
         with self._lock:
-            for attempt in range(1, patience.attempts + 1):
-                pause = patience.pause * 2.0 ** (attempt - 1)
+            for attempt in range(1, limits.attempts + 1):
+                default_delay = limits.delay_s * 2.0 ** (attempt - 1)
                 result, may_retry = self._attempt(method, url, body, deadline)
                 if isinstance(result, ForgeResponse):
                     return result
-                delay = get_retry_delay(result)
-                wait = pause if delay is None else delay
-                is_last = attempt == patience.attempts or wait > patience.longest_pause
-                if not repeats or not may_retry or is_last or time.monotonic() + wait > deadline:
+                forge_delay = get_retry_delay(result)
+                delay = default_delay if forge_delay is None else forge_delay
+                is_last = attempt == limits.attempts or delay > limits.max_delay_s
+                if not is_idempotent or not may_retry or is_last or time.monotonic() + delay > deadline:
                     raise result
-                time.sleep(wait)
+                time.sleep(delay)
         raise AssertionError("unreachable: the last attempt returns or raises")
 
     def _attempt(
@@ -155,9 +155,9 @@ class ForgeTransport:
             response = self._follow_redirects(method, url, body, deadline)
         except httpx2.HTTPError as error:
             if time.monotonic() >= deadline:
-                reason = f"the call took more than {self._patience.total:g} seconds"
+                reason = f"the call took more than {self._limits.total_s:g} seconds"
                 return ForgeUnreachable(self.title, reason), False
-            return ForgeUnreachable(self.title, _reason(error)), True
+            return ForgeUnreachable(self.title, _describe_error(error)), True
         except ForgeError as error:
             return error, False
         failure = build_error(self.title, response, self._secret)
@@ -191,9 +191,9 @@ class ForgeTransport:
                 data = bytearray()
                 for part in response.iter_raw():
                     data += part
-                    if len(data) > self._patience.bytes:
+                    if len(data) > self._limits.bytes:
                         raise self._build_invalid_error(
-                            f"the response is larger than {self._patience.bytes:,} bytes"
+                            f"the response is larger than {self._limits.bytes:,} bytes"
                         )
                 next_url = response.links.get("next", {}).get("url")
                 return ForgeResponse(
@@ -241,8 +241,8 @@ def _is_caused_by(error: BaseException, kind: type[Exception]) -> bool:
     return cause is not None
 
 
-def _reason(error: httpx2.HTTPError) -> str:
-    """Return why there was no response, in our words: a library's may reveal details of this machine."""
+def _describe_error(error: httpx2.HTTPError) -> str:
+    """Return the reason of a missing response. A library's own text may reveal details of this machine."""
     match error:
         case httpx2.ConnectTimeout() | httpx2.PoolTimeout():
             return "no connection in time"
@@ -260,10 +260,10 @@ def _reason(error: httpx2.HTTPError) -> str:
 
 _SHA = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_UNSAFE = re.compile(r"[\s<>()\"'`\\^{|}]")
-_MAX_NAME = 100
-_MAX_LINE = 500
-_MAX_URL = 2_000
+_UNSAFE_CHARACTERS = re.compile(r"[\s<>()\"'`\\^{|}]")
+_MAX_NAME_CHARS = 100
+_MAX_LINE_CHARS = 500
+_MAX_URL_CHARS = 2_000
 DELETED_USER = "ghost"
 """The name that forges show for a deleted account."""
 
@@ -283,7 +283,7 @@ class Fields:
 
     def line(self, name: str) -> str:
         """Return a text on one line, of at most 500 characters."""
-        return join_lines(self._read_text(name))[:_MAX_LINE]
+        return join_lines(self._read_text(name))[:_MAX_LINE_CHARS]
 
     def text(self, name: str) -> str:
         """Return a text of several lines, as an event stores it; "" for null."""
@@ -325,8 +325,8 @@ class Fields:
         if (
             not isinstance(value, str)
             or not value.isprintable()
-            or len(value) > _MAX_URL
-            or _UNSAFE.search(value)
+            or len(value) > _MAX_URL_CHARS
+            or _UNSAFE_CHARACTERS.search(value)
         ):
             return ""
         try:
@@ -340,7 +340,7 @@ class Fields:
         """Return the name of a user, whose account may be deleted."""
         if not self.has(name):
             return DELETED_USER
-        return self.nested(name).line(key)[:_MAX_NAME] or DELETED_USER
+        return self.nested(name).line(key)[:_MAX_NAME_CHARS] or DELETED_USER
 
     def nested(self, name: str) -> Fields:
         """Return an object in a field."""

@@ -50,13 +50,13 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 _MAX_DELIVERIES = 2_000
-_BODY_SECONDS = 600.0
+_BODY_EXPIRY_S = 600.0
 """Equal bodies within this time are the same webhook, because a signature does not cover the id."""
 
-_ID_SECONDS = 3 * 86_400.0
-_ID_LENGTH = 200
+_ID_EXPIRY_S = 3 * 86_400.0
+_MAX_ID_CHARS = 200
 
-_IDS = {
+_ID_HEADERS = {
     "github": ("x-github-delivery",),
     "gitea": ("x-gitea-delivery", "x-forgejo-delivery", "x-github-delivery"),
     "gitlab": ("idempotency-key", "webhook-id", "x-gitlab-event-uuid"),
@@ -68,32 +68,32 @@ class Deliveries:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._until: OrderedDict[str, float] = OrderedDict()
+        self._expiry_by_key: OrderedDict[str, float] = OrderedDict()
 
-    def is_done(self, forge: str, headers: Mapping[str, str], body: bytes) -> bool:
+    def was_applied(self, forge: str, headers: Mapping[str, str], body: bytes) -> bool:
         """Return True if a webhook of this id, or recently of this body, was applied."""
         now = self._clock()
-        return any(self._until.get(key, now) > now for key, _ in _list_keys(forge, headers, body))
+        return any(self._expiry_by_key.get(key, now) > now for key, _ in _list_keys(forge, headers, body))
 
     def record(self, forge: str, headers: Mapping[str, str], body: bytes) -> None:
         """Record a webhook; the oldest one is removed if there are too many."""
         now = self._clock()
         for key, seconds in _list_keys(forge, headers, body):
-            self._until[key] = now + seconds
-            self._until.move_to_end(key)
-        while len(self._until) > _MAX_DELIVERIES:
-            self._until.popitem(last=False)
+            self._expiry_by_key[key] = now + seconds
+            self._expiry_by_key.move_to_end(key)
+        while len(self._expiry_by_key) > _MAX_DELIVERIES:
+            self._expiry_by_key.popitem(last=False)
 
 
 def _list_keys(forge: str, headers: Mapping[str, str], body: bytes) -> list[tuple[str, float]]:
-    keys = [(f"body:{hashlib.sha256(body).hexdigest()}", _BODY_SECONDS)]
-    id = next((headers[name] for name in _IDS[forge] if headers.get(name)), "")
-    if 0 < len(id) <= _ID_LENGTH:
-        keys.append((f"{forge}:{id}", _ID_SECONDS))
+    keys = [(f"body:{hashlib.sha256(body).hexdigest()}", _BODY_EXPIRY_S)]
+    id = next((headers[name] for name in _ID_HEADERS[forge] if headers.get(name)), "")
+    if 0 < len(id) <= _MAX_ID_CHARS:
+        keys.append((f"{forge}:{id}", _ID_EXPIRY_S))
     return keys
 
 
-TOLERANCE = 300
+MAX_CLOCK_SKEW_S = 300
 """Maximum deviation of a signature's time in seconds (Standard Webhooks, "Verifying webhook authenticity").
 """
 
@@ -128,7 +128,7 @@ def _has_standard_signature(headers: Mapping[str, str], body: bytes, secret: str
     id, time = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
     if not id or not (time.isascii() and time.isdecimal()) or len(time) > 12:
         return False
-    if abs(now - int(time)) > TOLERANCE:
+    if abs(now - int(time)) > MAX_CLOCK_SKEW_S:
         return False
     try:
         is_encoded = secret.startswith(_PREFIX)
@@ -141,21 +141,21 @@ def _has_standard_signature(headers: Mapping[str, str], body: bytes, secret: str
     return any(_is_same(signature, expected) for signature in signatures)
 
 
-def _is_same(given: str, expected: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "replace"), expected.encode())
+def _is_same(signature: str, expected: str) -> bool:
+    return hmac.compare_digest(signature.encode("utf-8", "replace"), expected.encode())
 
 
 log = logging.getLogger("docyard")
 MAX_BODY_BYTES = 1 << 20
-_PATIENCE = 20.0  # seconds until a response with 503; GitHub itself waits for 10
-_RETRY = "30"
+_EXCHANGE_TIMEOUT_S = 20.0  # then the response is 503; GitHub itself waits for 10
+_RETRY_AFTER_S = "30"
 
 
 class Webhooks:
     """The webhooks of one served branch, from the forge in its settings.
 
-    `secret` is the forge's signing secret; None disables webhooks. `patience` is the timeout of an exchange,
-    in seconds. `clock` returns seconds since 1970.
+    `secret` is the forge's signing secret; None disables webhooks. `timeout_s` limits the wait for an
+    exchange. `clock` returns seconds since 1970.
     """
 
     def __init__(
@@ -165,14 +165,14 @@ class Webhooks:
         access: Callable[[], ForgeAccess],
         secret: str | None,
         *,
-        patience: float = _PATIENCE,
+        timeout_s: float = _EXCHANGE_TIMEOUT_S,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self._workspace = workspace
         self._exchanges = exchanges
         self._access = access
         self._secret = secret
-        self._patience = patience
+        self._timeout_s = timeout_s
         self._clock = clock
         self._deliveries = Deliveries()
 
@@ -193,7 +193,7 @@ class Webhooks:
         return await self._handle_signed(kind, headers, body)
 
     async def _handle_signed(self, kind: str, headers: dict[str, str], body: bytes) -> Response:
-        if self._deliveries.is_done(kind, headers, body):
+        if self._deliveries.was_applied(kind, headers, body):
             return _respond(200, "seen")
         try:
             data = json.loads(body)
@@ -223,11 +223,11 @@ class Webhooks:
         if repository is None or repository.kind != kind:
             fix = f'Set [forge] kind = "{kind}" in docyard.toml, or use the webhook address of that forge.'
             return _respond(404, f"the forge of the repository is not {kind}", fix)
-        ours, theirs = "/".join(repository.segments), read_repository(kind, data)
-        if theirs is None or theirs.casefold() != ours.casefold():
+        own_path, webhook_path = "/".join(repository.segments), read_repository(kind, data)
+        if webhook_path is None or webhook_path.casefold() != own_path.casefold():
             return _respond(
                 422,
-                f"the webhook is not for {ours}, the served repository",
+                f"the webhook is not for {own_path}, the served repository",
                 "Remove it from that repository.",
             )
         return None
@@ -238,17 +238,17 @@ class Webhooks:
         future = asyncio.wrap_future(self._exchanges.request(scope))
         try:
             # Other requests share the exchange, so a timeout must not cancel it.
-            result = await asyncio.wait_for(asyncio.shield(future), self._patience)
+            result = await asyncio.wait_for(asyncio.shield(future), self._timeout_s)
         except TimeoutError:
-            message = f"the exchange takes more than {self._patience:g} seconds"
-            return _respond(503, message, "Send the webhook again.", {"Retry-After": _RETRY})
+            message = f"the exchange takes more than {self._timeout_s:g} seconds"
+            return _respond(503, message, "Send the webhook again.", {"Retry-After": _RETRY_AFTER_S})
         if not result.is_applied:
             return _respond_retry(_get_error(result))
         self._deliveries.record(kind, headers, body)
-        synced = result.synced
+        sync_result = result.sync_result
         return JSONResponse(
             {
-                "commit": synced.commit if synced is not None else None,
+                "commit": sync_result.commit if sync_result is not None else None,
                 "followed": round_to_data(result.forge_round),
             }
         )
@@ -291,7 +291,7 @@ def _get_error(result: ExchangeResult) -> WorkspaceError:
         return result.error
     if result.forge_round is not None and result.forge_round.error is not None:
         return result.forge_round.error
-    state = result.synced.state.value if result.synced is not None else "unknown"
+    state = result.sync_result.state.value if result.sync_result is not None else "unknown"
     return WorkspaceError(
         f"the served branch is {state} after the fetch", fix="Run `docyard sync`, which shows the next step."
     )
@@ -300,7 +300,7 @@ def _get_error(result: ExchangeResult) -> WorkspaceError:
 def _respond_retry(error: WorkspaceError) -> Response:
     """Return the response to an event that was not applied, so that the forge sends it again."""
     wait = error.details.get("retry_after") if isinstance(error, ForgeError) else None
-    seconds = str(int(wait) + 1) if isinstance(wait, int | float) else _RETRY
+    seconds = str(int(wait) + 1) if isinstance(wait, int | float) else _RETRY_AFTER_S
     return _respond(503, error.message, error.fix, {"Retry-After": seconds})
 
 

@@ -17,16 +17,16 @@ from typing import NamedTuple
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from docyard.http.refusals import MCP, build_refusal
+from docyard.http.refusals import MCP_PATH, build_refusal
 
 LOOPBACK_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _MAX_AUTHORITY_CHARS = 262  # a name of 253, brackets or dots, a colon and a port
-_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
-_PORTS = {"http": 80, "https": 443}
+_HOST_NAME = re.compile(r"[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*")
+_DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
 class Authority(NamedTuple):
-    """A host in lower case, an IPv6 address in brackets, and the port if one is named."""
+    """A host in lower case, with an IPv6 address in brackets; and the port if the text has one."""
 
     host: str
     port: int | None
@@ -42,11 +42,11 @@ def parse_authority(text: str) -> Authority | None:
     if not text.isascii() or len(text) > _MAX_AUTHORITY_CHARS:
         return None
     if text.startswith("["):
-        address, closed, rest = text[1:].partition("]")
-        host = _parse_ipv6(address) if closed else None
+        address, bracket, rest = text[1:].partition("]")
+        host = _parse_ipv6(address) if bracket else None
     else:
-        name, colon, after = text.partition(":")
-        host, rest = _parse_name(name), colon + after
+        name, colon, port_text = text.partition(":")
+        host, rest = _parse_name(name), colon + port_text
     if host is None:
         return None
     if not rest:
@@ -73,21 +73,26 @@ class AllowedHosts:
         authority = parse_authority(header)
         if authority is None:
             return False
-        ports = _PORTS.values() if authority.port is None else (authority.port,)
+        ports = _DEFAULT_PORTS.values() if authority.port is None else (authority.port,)
         return any((authority.host, port) in self._names for port in ports)
 
     def has_origin(self, header: str, *, https: bool = False) -> bool:
         """Return True if an Origin header names this server's pages; `https` requires HTTPS."""
         scheme, separator, rest = header.partition("://")
         authority = parse_authority(rest)
-        if not separator or authority is None or scheme not in _PORTS or (https and scheme != "https"):
+        if (
+            not separator
+            or authority is None
+            or scheme not in _DEFAULT_PORTS
+            or (https and scheme != "https")
+        ):
             return False
-        return (authority.host, authority.port or _PORTS[scheme]) in self._names
+        return (authority.host, authority.port or _DEFAULT_PORTS[scheme]) in self._names
 
 
 def _parse_name(text: str) -> str | None:
     name = text.lower()
-    if _NAME.fullmatch(name) is None or len(name) > 253:
+    if _HOST_NAME.fullmatch(name) is None or len(name) > 253:
         return None
     if name.replace(".", "").isdigit():  # an IPv4 address, which is accepted only in dotted decimal form
         try:
@@ -147,8 +152,10 @@ class HostOriginMiddleware:
         refusal = self._check_headers(scope)
         if _is_ambiguous(scope):
             # A proxy may have treated the next bytes of the connection as this request's body.
-            closing = {"Connection": "close"}
-            response = build_refusal(scope, 400, "the length of the body is ambiguous", _LENGTH_FIX, closing)
+            close_header = {"Connection": "close"}
+            response = build_refusal(
+                scope, 400, "the length of the body is ambiguous", _LENGTH_FIX, close_header
+            )
             await response(scope, receive, send)
         elif refusal is None:
             await self._app(scope, receive, send)
@@ -163,7 +170,7 @@ class HostOriginMiddleware:
             return 400, "the request must have exactly one Host header", "Send one Host header, and a path."
         if not self._allowed_hosts.has_host(hosts[0]):
             return 421, "the host name is not allowed", _NAME_FIX
-        is_read = scope["method"] in _SAFE_METHODS and scope["path"] != MCP
+        is_read = scope["method"] in _SAFE_METHODS and scope["path"] != MCP_PATH
         origins = headers.getlist("origin")
         if origins and not self._has_origins(origins, scope, is_read=is_read):
             return 403, "requests from other sites are not allowed", _ORIGIN_FIX

@@ -28,8 +28,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from docyard.caller import Caller
 from docyard.http.access import is_forwarded_https
-from docyard.http.login_page import LOGIN, render_login_page
-from docyard.http.refusals import MCP, build_refusal, is_page_request
+from docyard.http.login_page import LOGIN_PATH, render_login_page
+from docyard.http.refusals import MCP_PATH, build_refusal, is_page_request
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class TokenVerifier:
     """The verifier of secrets. With `token` None every caller is accepted, without a name."""
 
     def __init__(self, token: str | None, people: Tokens | None) -> None:
-        self.is_open = token is None
+        self.accepts_everyone = token is None
         self._token = _digest(token) if token is not None else b""
         self._people = people
 
@@ -59,7 +59,7 @@ class TokenVerifier:
         if len(secret) > _MAX_TOKEN_CHARS:
             return None
         owner = None if self._people is None else self._find_person(self._people, secret)
-        if not self.is_open and hmac.compare_digest(self._token, _digest(secret)):
+        if not self.accepts_everyone and hmac.compare_digest(self._token, _digest(secret)):
             return TokenOwner()
         return owner
 
@@ -95,24 +95,24 @@ def _digest(secret: str) -> bytes:
 
 
 FAILED_LOGIN_DELAY_S = 0.5
-MAX_DELAYED = 32
+MAX_DELAYED_ATTEMPTS = 32
 """The maximum number of delayed attempts; further attempts get a response to retry later."""
 
 
 class FailedLoginThrottle:
     """The throttle for failed attempts at one server."""
 
-    def __init__(self, pause: float = FAILED_LOGIN_DELAY_S) -> None:
-        self._pause = pause
+    def __init__(self, delay_s: float = FAILED_LOGIN_DELAY_S) -> None:
+        self._delay_s = delay_s
         self._waiting_count = 0
 
     async def delay(self) -> bool:
         """Wait after a failed attempt. Return False at once if too many are waiting."""
-        if self._waiting_count >= MAX_DELAYED:
+        if self._waiting_count >= MAX_DELAYED_ATTEMPTS:
             return False
         self._waiting_count += 1
         try:
-            await anyio.sleep(self._pause)
+            await anyio.sleep(self._delay_s)
         finally:
             self._waiting_count -= 1
         return True
@@ -132,8 +132,8 @@ class Session:
 
     owner: TokenOwner
     csrf: str
-    started: float
-    last_used: float
+    started_at: float
+    last_used_at: float
 
 
 class Sessions:
@@ -161,10 +161,10 @@ class Sessions:
         if session is None:
             return None
         now = self._clock()
-        if now - session.last_used > MAX_IDLE_S or now - session.started > MAX_SESSION_S:
+        if now - session.last_used_at > MAX_IDLE_S or now - session.started_at > MAX_SESSION_S:
             del self._sessions[digest]
             return None
-        session.last_used = now
+        session.last_used_at = now
         self._sessions.move_to_end(digest)
         return session
 
@@ -186,7 +186,7 @@ _CHALLENGE = {"WWW-Authenticate": 'Bearer realm="docyard"'}
 _INVALID_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="docyard", error="invalid_token"'}
 
 # Paths that need no token: static files, and webhooks, which forges sign.
-_PUBLIC = ("/static/", "/hooks/")
+_PUBLIC_PREFIXES = ("/static/", "/hooks/")
 _ANONYMOUS = b"nobody"
 _CLIENT = b"client"
 
@@ -226,7 +226,7 @@ class AuthenticationMiddleware:
     async def _identify_caller(self, scope: Scope) -> Caller | Response | None:
         """Return the caller, a refusal, or None for a public path."""
         path = scope["path"]
-        if path.startswith(_PUBLIC):
+        if path.startswith(_PUBLIC_PREFIXES):
             return None
         headers = Headers(scope=scope).getlist("authorization")
         if headers:
@@ -237,19 +237,19 @@ class AuthenticationMiddleware:
             and (response := await self._check_link(scope)) is not None
         ):
             return response
-        if path != MCP and (session := self.session(scope)) is not None:
+        if path != MCP_PATH and (session := self.find_session(scope)) is not None:
             return Caller(session.owner.person, session.csrf, self._may_write, True)
-        if self._verifier.is_open:
+        if self._verifier.accepts_everyone:
             return self._build_caller(TokenOwner(), _ANONYMOUS)
-        if path == LOGIN:
+        if path == LOGIN_PATH:
             return None
-        if is_page_request(scope) and path != MCP:
+        if is_page_request(scope) and path != MCP_PATH:
             return await render_login_page(scope, 401, _CHALLENGE)
         return build_refusal(
             scope, 401, "the request has no token", "Send the header Authorization: Bearer TOKEN.", _CHALLENGE
         )
 
-    def session(self, scope: Scope) -> Session | None:
+    def find_session(self, scope: Scope) -> Session | None:
         """Return the active session of a request; None without one. A revoked token ends the session."""
         value = read_cookie(scope, self._cookie)
         session = self._sessions.find(value) if value else None
@@ -262,7 +262,7 @@ class AuthenticationMiddleware:
         session.owner = owner
         return session
 
-    def start(self, scope: Scope, owner: TokenOwner, response: Response) -> None:
+    def start_session(self, scope: Scope, owner: TokenOwner, response: Response) -> None:
         """Start a session with a response. It replaces the browser's former session."""
         self._sessions.end(read_cookie(scope, self._cookie))
         response.set_cookie(
@@ -274,7 +274,7 @@ class AuthenticationMiddleware:
             secure=self._is_proxied and is_forwarded_https(scope),
         )
 
-    def end(self, scope: Scope, response: Response) -> None:
+    def end_session(self, scope: Scope, response: Response) -> None:
         """End the session of a request, if it has one."""
         self._sessions.end(read_cookie(scope, self._cookie))
         response.delete_cookie(self._cookie, httponly=True, samesite="lax")
@@ -290,11 +290,11 @@ class AuthenticationMiddleware:
         if owner is not None:
             return owner
         if not await self._throttle.delay():
-            retry_later = {"Retry-After": "1"}
+            retry_headers = {"Retry-After": "1"}
             return build_refusal(
-                scope, 429, "too many requests with an invalid token", "Try again in a second.", retry_later
+                scope, 429, "too many requests with an invalid token", "Try again in a second.", retry_headers
             )
-        if scope["path"] in ("/", LOGIN):
+        if scope["path"] in ("/", LOGIN_PATH):
             return await render_login_page(scope, 401, _INVALID_CHALLENGE, is_wrong=True, after=after)
         return build_refusal(
             scope,
@@ -323,18 +323,18 @@ class AuthenticationMiddleware:
         response = RedirectResponse(
             f"/?{query_string}" if query_string else "/", 303, {"Referrer-Policy": "no-referrer"}
         )
-        if not self._verifier.is_open:
+        if not self._verifier.accepts_everyone:
             owner = await self.authenticate(scope, tokens[-1].strip())
             if isinstance(owner, Response):
                 return owner
             # A link on another site must not replace an active session by its author's.
-            if not is_cross_site(scope) or self.session(scope) is None:
-                self.start(scope, owner, response)
+            if not is_cross_site(scope) or self.find_session(scope) is None:
+                self.start_session(scope, owner, response)
         return response
 
-    def _build_caller(self, owner: TokenOwner, name: bytes) -> Caller:
-        name += owner.key
-        return Caller(owner.person, self._sessions.csrf(name), self._may_write, False)
+    def _build_caller(self, owner: TokenOwner, csrf_name: bytes) -> Caller:
+        csrf_name += owner.key
+        return Caller(owner.person, self._sessions.csrf(csrf_name), self._may_write, False)
 
 
 def is_cross_site(scope: Scope) -> bool:

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from docyard.http.login_page import LOGIN, LOGOUT, MAX_FORM_BYTES, render_login_page, sanitize_path
+from docyard.http.login_page import LOGIN_PATH, LOGOUT_PATH, MAX_FORM_BYTES, render_login_page, sanitize_path
 
 if TYPE_CHECKING:
     from docyard.http.authentication import AuthenticationMiddleware
@@ -23,7 +23,7 @@ def build_login_routes(authentication: AuthenticationMiddleware) -> list[Route]:
         caller = getattr(request.state, "caller", None)
         if request.method != "POST":
             after = sanitize_path(request.query_params.get("after", "/"))
-            # A caller without a person may log in as one, because only a person approves.
+            # A caller without a person may log in as a person, because only a person approves.
             if caller is not None and caller.person is not None:
                 return RedirectResponse(after, 303)
             return await render_login_page(request.scope, is_signed_in=caller is not None, after=after)
@@ -36,7 +36,7 @@ def build_login_routes(authentication: AuthenticationMiddleware) -> list[Route]:
         if isinstance(owner, Response):
             return owner
         response = RedirectResponse(after, 303)
-        authentication.start(request.scope, owner, response)
+        authentication.start_session(request.scope, owner, response)
         return response
 
     async def logout(request: Request) -> Response:
@@ -46,13 +46,13 @@ def build_login_routes(authentication: AuthenticationMiddleware) -> list[Route]:
             await read_fields(request)
         except FormRefused:
             return RedirectResponse("/", 303)
-        response = RedirectResponse(LOGIN, 303)
-        authentication.end(request.scope, response)
+        response = RedirectResponse(LOGIN_PATH, 303)
+        authentication.end_session(request.scope, response)
         return response
 
     return [
-        Route(LOGIN, login, methods=["GET", "POST"]),
-        Route(LOGOUT, logout, methods=["POST"]),
+        Route(LOGIN_PATH, login, methods=["GET", "POST"]),
+        Route(LOGOUT_PATH, logout, methods=["POST"]),
     ]
 
 

@@ -9,7 +9,7 @@ import anyio.to_thread
 from starlette.responses import HTMLResponse, Response
 from starlette.types import Scope
 
-LOGIN, LOGOUT = "/login", "/logout"
+LOGIN_PATH, LOGOUT_PATH = "/login", "/logout"
 MAX_FORM_BYTES = 10_000
 
 
@@ -28,7 +28,7 @@ async def render_login_page(
     if after is None:
         query = scope["query_string"].decode("latin-1")
         path = scope.get("raw_path", b"").decode("latin-1") or "/"
-        may_have_token = path in ("/", LOGIN)  # in the query
+        may_have_token = path in ("/", LOGIN_PATH)  # in the query
         after = "/" if may_have_token else f"{path}?{query}" if query else path
     values = {"is_wrong": is_wrong, "is_signed_in": is_signed_in, "after": sanitize_path(after)}
     html = await anyio.to_thread.run_sync(partial(render_template, "login.html", values))
@@ -39,4 +39,4 @@ def sanitize_path(text: str) -> str:
     """Return a path of this server; "/" for a text that a browser may interpret as another site's URL."""
     is_own = text.startswith("/") and not text.startswith("//") and len(text) < MAX_FORM_BYTES
     is_safe = is_own and text.isascii() and text.isprintable() and "\\" not in text and " " not in text
-    return text if is_safe and not text.startswith((LOGIN, LOGOUT)) else "/"
+    return text if is_safe and not text.startswith((LOGIN_PATH, LOGOUT_PATH)) else "/"

@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse, Response
 from starlette.types import Scope
 
-MCP = "/mcp"
+MCP_PATH = "/mcp"
 _INVALID_REQUEST = -32600  # JSON-RPC 2.0 §5.1, "Invalid Request"
 
 
@@ -17,7 +17,7 @@ def build_refusal(
     scope: Scope, status: int, message: str, fix: str, headers: Mapping[str, str] | None = None
 ) -> Response:
     """Return the response to a rejected request: a protocol error at /mcp, elsewhere text."""
-    if scope["path"] == MCP:
+    if scope["path"] == MCP_PATH:
         error = {"code": _INVALID_REQUEST, "message": f"{message}. {fix}"}
         body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
         return Response(body, status, headers, "application/json")

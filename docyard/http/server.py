@@ -30,7 +30,7 @@ from docyard import __version__, environment
 from docyard.http.access import HostOriginMiddleware
 from docyard.http.authentication import AuthenticationMiddleware, FailedLoginThrottle, Sessions, TokenVerifier
 from docyard.http.login import build_login_routes
-from docyard.http.refusals import MCP, build_refusal, is_page_request
+from docyard.http.refusals import MCP_PATH, build_refusal, is_page_request
 from docyard.http.settings import open_sockets
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
 from docyard.mcp_server.http import serve_http
@@ -47,9 +47,11 @@ if TYPE_CHECKING:
     from docyard.web.site import Site
     from workspace.policy.tokens import Tokens
 
-_DRAIN_S = 0.6  # for running responses
-_DISCONNECT_S = 0.2  # for streams that were disconnected to end by themselves
-_FIX = "Running writes are completed. Repeat the call after the restart, with the same idempotency key."
+_DRAIN_TIME_S = 0.6  # for running responses
+_DISCONNECT_TIME_S = 0.2  # for streams that were disconnected to end by themselves
+_SHUTDOWN_FIX = (
+    "Running writes are completed. Repeat the call after the restart, with the same idempotency key."
+)
 _DISCONNECT: Message = {"type": "http.disconnect"}
 
 
@@ -62,15 +64,15 @@ class ShutdownMiddleware:
     def __init__(self, app: ASGIApp, listeners: list[Callable[[], object]]) -> None:
         self._app = app
         self._listeners = listeners
-        self._begun = anyio.Event()
-        self._drained = anyio.Event()
+        self._stop_event = anyio.Event()
+        self._drain_event = anyio.Event()
         self._is_expected = False
-        self._running: set[anyio.CancelScope] = set()
+        self._running_requests: set[anyio.CancelScope] = set()
 
     @property
-    def begun(self) -> anyio.Event:
+    def stop_event(self) -> anyio.Event:
         """Return the event that is set when the server begins to stop."""
-        return self._begun
+        return self._stop_event
 
     def expect(self) -> None:
         """Mark the shutdown as expected, before it begins.
@@ -82,41 +84,41 @@ class ShutdownMiddleware:
     def begin(self) -> None:
         """Begin the shutdown: set the event and call the listeners."""
         self.expect()
-        self._begun.set()
+        self._stop_event.set()
         for listener in self._listeners:
             listener()
 
     async def finish(self) -> None:
         """Wait briefly for running responses, then disconnect; waiting requests get a response to retry."""
-        await anyio.sleep(_DRAIN_S)
-        self._drained.set()
-        await anyio.sleep(_DISCONNECT_S)
-        for scope in self._running:
+        await anyio.sleep(_DRAIN_TIME_S)
+        self._drain_event.set()
+        await anyio.sleep(_DISCONNECT_TIME_S)
+        for scope in self._running_requests:
             scope.cancel()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        is_read, is_open, is_begun = False, False, False
+        is_body_read, is_response_open, has_response = False, False, False
 
         async def send_and_record(message: Message) -> None:
-            nonlocal is_open, is_begun
-            is_begun = True
-            is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
+            nonlocal is_response_open, has_response
+            has_response = True
+            is_response_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
             await send(message)
 
         async def receive_or_disconnect() -> Message:
-            nonlocal is_read
-            if not is_read:
+            nonlocal is_body_read
+            if not is_body_read:
                 message = await receive()
-                is_read = message["type"] == "http.disconnect" or not message.get("more_body", False)
+                is_body_read = message["type"] == "http.disconnect" or not message.get("more_body", False)
                 return message
             next_message = _DISCONNECT
             async with anyio.create_task_group() as tasks:
 
                 async def wait() -> None:
-                    await self._drained.wait()
+                    await self._drain_event.wait()
                     tasks.cancel_scope.cancel()
 
                 tasks.start_soon(wait)
@@ -125,14 +127,16 @@ class ShutdownMiddleware:
             return next_message
 
         with anyio.CancelScope() as request_scope:
-            self._running.add(request_scope)
+            self._running_requests.add(request_scope)
             try:
                 await self._app(scope, receive_or_disconnect, send_and_record)
             finally:
-                self._running.discard(request_scope)
-        if request_scope.cancelled_caught and not is_begun:
-            await SafeHeaders(build_refusal(scope, 503, "the server is stopping", _FIX))(scope, receive, send)
-        elif is_open and self._is_expected:  # the client is still connected
+                self._running_requests.discard(request_scope)
+        if request_scope.cancelled_caught and not has_response:
+            await SafeHeaders(build_refusal(scope, 503, "the server is stopping", _SHUTDOWN_FIX))(
+                scope, receive, send
+            )
+        elif is_response_open and self._is_expected:  # the client is still connected
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
@@ -154,16 +158,18 @@ def build_app(
     """
     mcp_endpoint = _McpEndpoint(parts)
     verifier, sessions = TokenVerifier(settings.token, parts.people), Sessions()
-    is_proxied = bool(settings.allowed)
+    is_proxied = bool(settings.allowed_names)
     # The routes of the inner application need the sessions of the middleware around it.
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
         HTTPException: partial(_respond_to_error, parts.site),
         ClientDisconnect: _respond_to_disconnect,
     }
-    inner = Starlette(lifespan=mcp_endpoint.run, exception_handlers=handlers)
-    inner.router.redirect_slashes = False  # a redirect would name the scheme, which only a proxy knows
+    inner_app = Starlette(lifespan=mcp_endpoint.run, exception_handlers=handlers)
+    inner_app.router.redirect_slashes = (
+        False  # a redirect would contain the scheme, which differs behind a proxy
+    )
     authentication = AuthenticationMiddleware(
-        inner,
+        inner_app,
         verifier,
         sessions,
         throttle or FailedLoginThrottle(),
@@ -172,10 +178,10 @@ def build_app(
         may_write=not parts.site.read_only,
         is_proxied=is_proxied,
     )
-    inner.router.routes.extend(_build_routes(parts, mcp_endpoint, authentication))
+    inner_app.router.routes.extend(_build_routes(parts, mcp_endpoint, authentication))
     host_check = HostOriginMiddleware(authentication, settings.allowed_hosts(port), is_proxied=is_proxied)
     shutdown = ShutdownMiddleware(SafeHeaders(host_check), [mcp_endpoint.close, parts.site.close])
-    inner.state.stopping = shutdown.begun
+    inner_app.state.stopping = shutdown.stop_event
     return shutdown
 
 
@@ -209,7 +215,7 @@ def _build_routes(
     from docyard.web.routes import build_routes
 
     return [
-        Route(MCP, mcp_endpoint),
+        Route(MCP_PATH, mcp_endpoint),
         *build_login_routes(authentication),
         *parts.routes,
         *build_routes(parts.site),
@@ -234,25 +240,25 @@ async def _respond_to_disconnect(request: Request, error: Exception) -> Response
 
 
 _SHUTDOWN_TIMEOUT_S = 20  # for running writes
-_POLL_S = 0.1  # between two checks for idle connections
+_POLL_INTERVAL_S = 0.1  # between two checks for idle connections
 _KEEP_ALIVE_S = 15
 _MAX_HEADER_BYTES = 32_768
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that calls `started` when it listens, and treats a signal as a normal end."""
+    """A uvicorn server that calls `on_start` when it listens, and treats a signal as a normal end."""
 
     def __init__(
-        self, config: uvicorn.Config, shutdown: ShutdownMiddleware, started: Callable[[], object]
+        self, config: uvicorn.Config, shutdown: ShutdownMiddleware, on_start: Callable[[], object]
     ) -> None:
         super().__init__(config)
         self._stopping = shutdown
-        self._started = started
+        self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started and not self.should_exit:
-            self._started()
+            self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         self._stopping.begin()
@@ -264,7 +270,7 @@ class _Server(uvicorn.Server):
     async def _finish(self) -> None:
         await self._stopping.finish()
         while True:  # close clients that do not read their response
-            await anyio.sleep(_POLL_S)
+            await anyio.sleep(_POLL_INTERVAL_S)
             for connection in [*self.server_state.connections]:
                 if isinstance(connection, TimeoutH11Protocol) and connection.is_idle:
                     connection.transport.abort()
@@ -276,8 +282,8 @@ class _Server(uvicorn.Server):
         self.should_exit = True
 
 
-def run_app(app: ShutdownMiddleware, sockets: list[socket.socket], started: Callable[[], object]) -> None:
-    """Serve requests until SIGTERM or SIGINT; call `started` when connections are accepted."""
+def run_app(app: ShutdownMiddleware, sockets: list[socket.socket], on_start: Callable[[], object]) -> None:
+    """Serve requests until SIGTERM or SIGINT; call `on_start` when connections are accepted."""
     # A client that sends invalid HTTP could fill the log with warnings.
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)
     config = uvicorn.Config(
@@ -297,7 +303,7 @@ def run_app(app: ShutdownMiddleware, sockets: list[socket.socket], started: Call
         timeout_graceful_shutdown=_SHUTDOWN_TIMEOUT_S,
         h11_max_incomplete_event_size=_MAX_HEADER_BYTES,
     )
-    _Server(config, app, started).run(sockets)
+    _Server(config, app, on_start).run(sockets)
 
 
 log = logging.getLogger("docyard")
@@ -331,8 +337,8 @@ def start_server(
         app = build_app(AppParts(site, people, endpoint, _build_webhooks(service)), settings, port)
         run_app(app, sockets, partial(_print_url, settings.url(port)))
     finally:
-        for listening in sockets:
-            listening.close()
+        for listening_socket in sockets:
+            listening_socket.close()
 
 
 def _load(service: Service) -> None:

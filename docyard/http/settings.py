@@ -36,18 +36,18 @@ class ListenAddress(NamedTuple):
 
     @property
     def is_loopback(self) -> bool:
-        """Return True if only this machine can reach it."""
+        """Return True if only this machine can reach the address."""
         return self.host == "localhost" or ipaddress.ip_address(self.host).is_loopback
 
     @property
-    def is_everywhere(self) -> bool:
-        """Return True if it is every address of the machine."""
+    def is_unspecified(self) -> bool:
+        """Return True if it stands for all addresses of the machine."""
         return self.host != "localhost" and ipaddress.ip_address(self.host).is_unspecified
 
     @property
     def url_host(self) -> str:
         """Return the host as part of a URL."""
-        if self.is_everywhere:
+        if self.is_unspecified:
             return LOOPBACK_NAMES[0] if "." in self.host else LOOPBACK_NAMES[2]
         return f"[{self.host}]" if ":" in self.host else self.host
 
@@ -63,14 +63,14 @@ def parse_address(text: str) -> ListenAddress:
         raise ValueError(f"'{text[:80]}' must be HOST:PORT; write 127.0.0.1:8000, or [::1]:8000")
     if host.lower() == "localhost":
         return ListenAddress("localhost", port)
-    bracketed = host.startswith("[") and host.endswith("]")
+    is_bracketed = host.startswith("[") and host.endswith("]")
     try:
-        ip = ipaddress.ip_address(host[1:-1] if bracketed else host)
+        ip = ipaddress.ip_address(host[1:-1] if is_bracketed else host)
     except ValueError:
         raise ValueError(
             f"'{host[:80]}' must be an IP address or localhost; name the host in URLs with --allow-host"
         ) from None
-    if bracketed != (ip.version == 6) or "%" in host:
+    if is_bracketed != (ip.version == 6) or "%" in host:
         raise ValueError(f"'{text[:80]}' must be HOST:PORT; write an IPv6 address in brackets: [::1]:8000")
     return ListenAddress(ip.compressed, port)
 
@@ -81,14 +81,14 @@ def open_sockets(address: ListenAddress) -> tuple[list[socket.socket], int]:
         listener = _bind_socket(address.host, address.port)
         return [listener], listener.getsockname()[1]
     for attempt in range(1 if address.port else _MAX_ATTEMPTS):
-        first = _bind_socket("127.0.0.1", address.port)
-        port = first.getsockname()[1]
+        ipv4_socket = _bind_socket("127.0.0.1", address.port)
+        port = ipv4_socket.getsockname()[1]
         try:
-            return [first, _bind_socket("::1", port)], port
+            return [ipv4_socket, _bind_socket("::1", port)], port
         except CannotListen as error:
             if error.details["reason"] != errno.EADDRINUSE:  # this machine has no IPv6
-                return [first], port
-            first.close()
+                return [ipv4_socket], port
+            ipv4_socket.close()
             if attempt == _MAX_ATTEMPTS - 1 or address.port:
                 raise
     raise AssertionError("unreachable")
@@ -134,7 +134,7 @@ def _describe_bind_error(port: int, error: OSError) -> CannotListen:
 
 _RANDOM_BYTES = 32  # of a token for one run
 _MIN_TOKEN_CHARS = 32  # of a token in a file
-_VISIBLE = re.compile(r"[!-~]+")
+_VISIBLE_ASCII = re.compile(r"[!-~]+")
 _PERSON_TOKEN = re.compile(r"docyard_[a-z0-9.-]+_[0-9a-f]{48}")
 
 
@@ -150,7 +150,7 @@ class HttpSettings(NamedTuple):
     """
 
     address: ListenAddress
-    allowed: tuple[Authority, ...]
+    allowed_names: tuple[Authority, ...]
     token: str | None
     is_printed: bool
 
@@ -159,7 +159,7 @@ class HttpSettings(NamedTuple):
         names = {(host, port) for host in LOOPBACK_NAMES if self._has_loopback}
         if self.address.is_loopback:
             names.add((self.address.url_host, port))
-        for host, allowed_port in self.allowed:
+        for host, allowed_port in self.allowed_names:
             names.update(
                 (host, name_port)
                 for name_port in ((80, 443, port) if allowed_port is None else (allowed_port,))
@@ -171,14 +171,14 @@ class HttpSettings(NamedTuple):
         if self._has_loopback:
             authority = f"{self.address.url_host}:{port}"
         else:
-            host, allowed_port = self.allowed[0]
+            host, allowed_port = self.allowed_names[0]
             authority = f"{host}:{port if allowed_port is None else allowed_port}"
         query = f"?token={self.token}" if self.token is not None and self.is_printed else ""
         return f"http://{authority}/{query}"
 
     @property
     def _has_loopback(self) -> bool:
-        return self.address.is_loopback or self.address.is_everywhere
+        return self.address.is_loopback or self.address.is_unspecified
 
 
 def build_http_settings(
@@ -192,25 +192,25 @@ def build_http_settings(
         address = parse_address(http)
     except ValueError as error:
         raise InvalidOptions(f"--http: {error}") from None
-    allowed = tuple(_parse_allowed_host(name) for name in allow_hosts)
-    if not address.is_loopback and not allowed:
+    allowed_names = tuple(_parse_allowed_host(name) for name in allow_hosts)
+    if not address.is_loopback and not allowed_names:
         raise InvalidOptions(
             f"--http {http} can be reached from other machines: add its name with --allow-host NAME, or "
             "listen on 127.0.0.1"
         )
     if no_token and token_file is not None:
         raise InvalidOptions("--no-token and --token-file exclude each other: leave one out")
-    is_local = address.is_loopback and all(host.is_loopback for host in allowed)
+    is_local = address.is_loopback and all(host.is_loopback for host in allowed_names)
     if no_token and not is_local and not read_only:
         raise InvalidOptions(
             "--no-token would let other machines write: listen on 127.0.0.1, add --read-only, or leave out "
             "--no-token"
         )
     if no_token:
-        return HttpSettings(address, allowed, None, False)
+        return HttpSettings(address, allowed_names, None, False)
     if token_file is not None:
-        return HttpSettings(address, allowed, _read_token_file(token_file), False)
-    return HttpSettings(address, allowed, secrets.token_urlsafe(_RANDOM_BYTES), True)
+        return HttpSettings(address, allowed_names, _read_token_file(token_file), False)
+    return HttpSettings(address, allowed_names, secrets.token_urlsafe(_RANDOM_BYTES), True)
 
 
 def _parse_allowed_host(name: str) -> Authority:
@@ -231,7 +231,7 @@ def _read_token_file(file: Path) -> str:
             f"{file.name} contains a person's token, which is valid without --token-file",
             fix="Leave out --token-file, or write another secret to the file.",
         )
-    if len(token) < _MIN_TOKEN_CHARS or not _VISIBLE.fullmatch(token):
+    if len(token) < _MIN_TOKEN_CHARS or not _VISIBLE_ASCII.fullmatch(token):
         raise CannotError(
             f"the token in {file.name} must have at least {_MIN_TOKEN_CHARS} characters, all visible ASCII",
             fix="Create one with `python -c 'import secrets; print(secrets.token_urlsafe(32))'`.",

@@ -1,7 +1,7 @@
 """Request timeouts and a connection cap (slow-loris protection).
 
-Without timeouts, a client that only connects, or sends a request byte by byte, would hold a connection for
-ever. This needs no token, and a process can open few files. A response that has begun is not interrupted.
+Without timeouts, a client that only connects, or sends a request byte by byte, would keep a connection open
+for ever. This needs no token, and a process can open few files. A response that has begun is not interrupted.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class TimeoutH11Protocol(H11Protocol):
     Beyond `max_connections`, the connection that is idle the longest is closed.
     """
 
-    header_timeout = 20.0  # seconds
-    body_timeout = 120.0  # seconds: 4 MiB over a slow connection
-    drain_timeout = 5.0  # seconds for the remaining body after its response
+    header_timeout_s = 20.0
+    body_timeout_s = 120.0  # 4 MiB over a slow connection
+    drain_timeout_s = 5.0  # for the remaining body after the response
     max_connections = MAX_CONNECTIONS
 
     _state: object = None
@@ -47,7 +47,7 @@ class TimeoutH11Protocol(H11Protocol):
     def on_response_complete(self) -> None:
         super().on_response_complete()
         if self.conn.their_state is h11.SEND_BODY:
-            self._start_timer(self.drain_timeout)
+            self._start_timer(self.drain_timeout_s)
 
     @property
     def is_open(self) -> bool:
@@ -71,7 +71,7 @@ class TimeoutH11Protocol(H11Protocol):
             if is_complete:
                 self._cancel_timer()
             else:
-                self._start_timer(self.header_timeout if state is h11.IDLE else self.body_timeout)
+                self._start_timer(self.header_timeout_s if state is h11.IDLE else self.body_timeout_s)
 
     def _start_timer(self, seconds: float) -> None:
         self._cancel_timer()
@@ -90,8 +90,8 @@ class TimeoutH11Protocol(H11Protocol):
             for connection in self.connections
             if isinstance(connection, TimeoutH11Protocol) and connection.is_open
         ]
-        idle = [
+        idle_connections = [
             connection for connection in open_connections if connection is not self and connection.is_idle
         ]
-        if len(open_connections) > self.max_connections and idle:
-            min(idle, key=lambda connection: connection._idle_since).transport.abort()
+        if len(open_connections) > self.max_connections and idle_connections:
+            min(idle_connections, key=lambda connection: connection._idle_since).transport.abort()

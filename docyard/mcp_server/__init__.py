@@ -7,7 +7,7 @@ This file imports nothing: a server needs no client, and importing the SDK takes
     client.py         a client of an MCP server in a child process
     handlers.py       handlers for resources, prompts and completions
     http.py           MCP over HTTP at one address
-    input.py          lines from standard input, and errors for invalid ones
+    input.py          lines from standard input, and errors for invalid lines
     instructions.py   the instructions in the handshake
     notifications.py  notifications about changed tools and resources
     requests.py       requests other than tool calls

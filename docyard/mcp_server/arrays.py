@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic_core import from_json, to_json
 
-_KEY = "docyard/array"
+_WRAPPER_KEY = "docyard/array"
 _ARRAY_ARGUMENTS = re.compile(rb'"arguments"\s*:\s*\[')
 
 
@@ -25,11 +25,11 @@ def wrap_array(message: bytes) -> bytes:
         return message
     match request:
         case {"method": "tools/call", "params": {"arguments": list(array)} as params}:
-            return to_json({**request, "params": {**params, "arguments": {_KEY: array}}})
+            return to_json({**request, "params": {**params, "arguments": {_WRAPPER_KEY: array}}})
     return message
 
 
 def unwrap_array(arguments: Mapping[str, Any]) -> Mapping[str, Any] | list[Any]:
     """Return the array that `wrap_array` wrapped; other arguments are unchanged."""
-    array = arguments.get(_KEY)
+    array = arguments.get(_WRAPPER_KEY)
     return array if isinstance(array, list) else arguments

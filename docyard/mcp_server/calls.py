@@ -50,7 +50,7 @@ class Workers:
     def __init__(self, size: int) -> None:
         self._size = size
         self._limiter = anyio.CapacityLimiter(size)
-        self._running = threading.Semaphore(size)
+        self._thread_slots = threading.Semaphore(size)
         self._is_closed = False
 
     async def __aenter__(self) -> Self:
@@ -74,7 +74,7 @@ class Workers:
         """
 
         def begin() -> T:
-            with self._running:
+            with self._thread_slots:
                 if self._is_closed:
                     raise WorkRejected
                 return work()
@@ -84,8 +84,8 @@ class Workers:
     def _wait(self) -> None:
         # Uvicorn cancels asyncio tasks, which anyio cannot shield. Their threads must be awaited here.
         for _ in range(self._size):
-            self._running.acquire()
-        self._running.release(self._size)
+            self._thread_slots.acquire()
+        self._thread_slots.release(self._size)
 
 
 _ORJSON_OPTIONS = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
@@ -160,7 +160,7 @@ class ServerClosing(Exception):
 class ToolCalls:
     """The tool calls of one server, run in its workers.
 
-    `seen_texts` holds the texts that the client of a stdio server has read; it is None over HTTP.
+    `seen_texts` contains the texts that the client of a stdio server has read; it is None over HTTP.
     """
 
     def __init__(self, toolbox: Toolbox, workers: Workers, seen_texts: SeenTexts | None = None) -> None:
@@ -213,7 +213,7 @@ class ToolCalls:
     async def run_background(self, work: Callable[[Progress], object]) -> None:
         """Run work that no client requested; stop it, or do not start it, when the server closes."""
 
-        def check(done: float, total: float | None = None, message: str | None = None) -> None:
+        def check(amount: float, total: float | None = None, message: str | None = None) -> None:
             if self._closing.is_set():
                 raise ServerClosing
 
@@ -279,24 +279,24 @@ async def _forward_progress(reporter: Reporter) -> AsyncIterator[Progress]:
     """Yield a progress function for a worker thread. It never blocks; excess reports are dropped."""
     sender, reports = anyio.create_memory_object_stream[tuple[float, float | None, str | None]](1)
     token = anyio.lowlevel.current_token()
-    last_time, last_done = 0.0, -1.0
+    last_time, last_amount = 0.0, -1.0
 
     def send_or_drop(report: tuple[float, float | None, str | None]) -> None:
         with suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
             sender.send_nowait(report)
 
-    def progress(done: float, total: float | None = None, message: str | None = None) -> None:
-        nonlocal last_time, last_done
+    def progress(amount: float, total: float | None = None, message: str | None = None) -> None:
+        nonlocal last_time, last_amount
         now = time.monotonic()
         # The protocol requires increasing values.
-        if done > last_done and (now - last_time >= _REPORT_INTERVAL_S or done == total):
-            last_time, last_done = now, done
-            anyio.from_thread.run_sync(send_or_drop, (done, total, message), token=token)
+        if amount > last_amount and (now - last_time >= _REPORT_INTERVAL_S or amount == total):
+            last_time, last_amount = now, amount
+            anyio.from_thread.run_sync(send_or_drop, (amount, total, message), token=token)
 
     async def forward() -> None:
-        async for done, total, message in reports:
+        async for amount, total, message in reports:
             try:
-                await reporter.report_progress(done, total, message)
+                await reporter.report_progress(amount, total, message)
             except Exception:  # the call must continue, because it may have committed already
                 log.debug("progress could not be reported", exc_info=True)
 

@@ -44,7 +44,7 @@ from tools.resources import MIME_TYPE
 if TYPE_CHECKING:
     from tools.completion import Candidates
     from tools.prompts.prompt import Completer, FilledPrompt
-    from tools.prompts.prompt import Prompt as Choice
+    from tools.prompts.prompt import Prompt as ToolPrompt
     from tools.resources.contents import ResourceSource
     from tools.resources.list import ResourcePage
     from tools.tool import Context
@@ -178,13 +178,14 @@ class Prompts:
 
     async def get(self, request: Request, params: GetPromptRequestParams) -> GetPromptResult:
         """Answer `prompts/get`."""
-        prompt, filled = await self._requests.run_with_context(
+        prompt, filled_prompt = await self._requests.run_with_context(
             partial(_fill_prompt, params.name, params.arguments or {})
         )
-        contents: list[ContentBlock] = [TextContent(type="text", text=escape_surrogates(filled.text))]
-        if filled.source is not None:
+        contents: list[ContentBlock] = [TextContent(type="text", text=escape_surrogates(filled_prompt.text))]
+        if filled_prompt.source is not None:
             contents += [
-                EmbeddedResource(resource=resource) for resource in build_contents(filled.source, filled.uri)
+                EmbeddedResource(resource=resource)
+                for resource in build_contents(filled_prompt.source, filled_prompt.uri)
             ]
         return GetPromptResult(
             description=prompt.description,
@@ -192,18 +193,20 @@ class Prompts:
         )
 
 
-def _list_prompts(context: Context) -> tuple[Choice, ...]:
+def _list_prompts(context: Context) -> tuple[ToolPrompt, ...]:
     from tools.prompts import prompts_for
 
     return tuple(prompts_for(context).values())
 
 
-def _fill_prompt(name: str, arguments: Mapping[str, str], context: Context) -> tuple[Choice, FilledPrompt]:
+def _fill_prompt(
+    name: str, arguments: Mapping[str, str], context: Context
+) -> tuple[ToolPrompt, FilledPrompt]:
     from tools.prompts import prompts_for
     from tools.prompts.prompt import find_prompt
 
     prompt = find_prompt(prompts_for(context), name)
-    return prompt, prompt.write(context, prompt.read(arguments))
+    return prompt, prompt.write(context, prompt.parse(arguments))
 
 
 class Completions:
@@ -231,7 +234,12 @@ class Completions:
 
 
 def _complete(
-    is_prompt: bool, reference: str, name: str, typed: str, arguments: Mapping[str, str], context: Context
+    is_prompt: bool,
+    reference: str,
+    name: str,
+    typed_text: str,
+    arguments: Mapping[str, str],
+    context: Context,
 ) -> Candidates:
     from tools.completion import NO_CANDIDATES
 
@@ -240,11 +248,11 @@ def _complete(
         if is_prompt
         else _find_template_completer(reference, name)
     )
-    return complete(context, typed, arguments) if complete else NO_CANDIDATES
+    return complete(context, typed_text, arguments) if complete else NO_CANDIDATES
 
 
 def _find_prompt_completer(context: Context, prompt_name: str, name: str) -> Completer | None:
-    """Return the completions of a prompt's argument; None if any value is valid.
+    """Return the completer of a prompt's argument; None if any value is valid.
 
     Raises an error for an unknown prompt or argument.
     """
@@ -259,7 +267,7 @@ def _find_prompt_completer(context: Context, prompt_name: str, name: str) -> Com
 
 
 def _find_template_completer(template_uri: str, name: str) -> Completer:
-    """Return the completions of a template's variable. Raises InvalidUri, InvalidArguments."""
+    """Return the completer of a template's variable. Raises InvalidUri, InvalidArguments."""
     from tools.completion import complete_path, complete_ref, complete_section
     from tools.prompts.prompt import unknown_argument_error
     from tools.resources.contents import InvalidUri

@@ -2,7 +2,7 @@
 
 Each response is JSON or a stream of events, as its client accepts. The server does not know what a client has
 read, and sends notifications only to streams (`subscriptions/listen`). A request is authenticated before it
-arrives here; its state holds the caller.
+arrives here; its state contains the caller.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from tools.registry import Toolbox
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """The largest body of a request that is accepted."""
 
-_WORKERS = 8
-_TOO_LARGE = 413
+_WORKER_COUNT = 8
+_TOO_LARGE_STATUS = 413
 _EVENT_STREAM = "text/event-stream"
 
 
 class Endpoint:
     """The ASGI application at the protocol's address, while `serve_http` runs."""
 
-    def __init__(self, events: ASGIApp, plain: ASGIApp, subscriptions: ResourceSubscriptions) -> None:
-        self._events = events
-        self._plain = plain
+    def __init__(self, event_app: ASGIApp, json_app: ASGIApp, subscriptions: ResourceSubscriptions) -> None:
+        self._event_app = event_app
+        self._json_app = json_app
         self._subscriptions = subscriptions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        accepted = ",".join(Headers(scope=scope).getlist("accept"))
-        app = self._events if _EVENT_STREAM in accepted.lower() else self._plain
+        accept_header = ",".join(Headers(scope=scope).getlist("accept"))
+        app = self._event_app if _EVENT_STREAM in accept_header.lower() else self._json_app
         await app(scope, _ArrayReceive(receive), _TooLargeSend(scope, receive, send))
 
     def close(self) -> None:
@@ -79,7 +79,7 @@ class _TooLargeSend:
         self._is_replaced = False
 
     async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start" and message["status"] == _TOO_LARGE:
+        if message["type"] == "http.response.start" and message["status"] == _TOO_LARGE_STATUS:
             self._is_replaced = True
             await _build_too_large_response()(self._scope, self._receive, self._send)
         elif not self._is_replaced:
@@ -93,7 +93,7 @@ def _build_too_large_response() -> Response:
         "data": {"code": "MESSAGE_TOO_LARGE", "limit": MAX_BODY_BYTES},
     }
     body = json.dumps({"jsonrpc": "2.0", "id": None, "error": error})
-    return Response(body, _TOO_LARGE, media_type="application/json")
+    return Response(body, _TOO_LARGE_STATUS, media_type="application/json")
 
 
 @asynccontextmanager
@@ -108,15 +108,15 @@ async def serve_http(
 
     `load` and then `warm` run in a thread immediately: an HTTP server starts before its first request.
     """
-    warmed = anyio.Event()
+    warm_event = anyio.Event()
 
     async def warm_up() -> None:
         await calls.run_background(lambda _: load())
         await calls.run_background(warm)
-        warmed.set()
+        warm_event.set()
         announcer.schedule()
 
-    async with Workers(_WORKERS) as workers:
+    async with Workers(_WORKER_COUNT) as workers:
         calls = ToolCalls(toolbox, workers)
         bus = InMemorySubscriptionBus()
         announcer = ToolListAnnouncer(toolbox.definitions, workers, bus, is_shared=True)
@@ -128,12 +128,12 @@ async def serve_http(
             announcer,
             subscriptions,
             version=version,
-            listed=anyio.Event(),
-            indexed=warmed.wait,
+            list_event=anyio.Event(),
+            wait_for_index=warm_event.wait,
             is_shared=True,
         )
         # One manager of the SDK either returns JSON only, or refuses clients that accept no events.
-        events, plain = (
+        event_manager, json_manager = (
             StreamableHTTPSessionManager(
                 server, json_response=is_plain, stateless=True, max_request_body_size=MAX_BODY_BYTES
             )
@@ -144,10 +144,10 @@ async def serve_http(
             tasks.start_soon(warm_up)
             tasks.start_soon(announcer.run)
             tasks.start_soon(subscriptions.run)
-            for manager in (events, plain):
+            for manager in (event_manager, json_manager):
                 await stack.enter_async_context(manager.run())
             try:
-                yield Endpoint(events.handle_request, plain.handle_request, subscriptions)
+                yield Endpoint(event_manager.handle_request, json_manager.handle_request, subscriptions)
             finally:
                 calls.close()
                 tasks.cancel_scope.cancel()

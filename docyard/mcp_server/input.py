@@ -15,7 +15,7 @@ from dataclasses import dataclass
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600
 
-LINE_LIMIT = 32 * 1024 * 1024
+MAX_LINE_BYTES = 32 * 1024 * 1024
 """The longest line that is read, in bytes without its line break."""
 
 _ID_SCAN_BYTES = 64 * 1024
@@ -25,7 +25,7 @@ RequestId = int | str
 
 
 @dataclass(frozen=True, slots=True)
-class Oversized:
+class OversizedLine:
     """A line over the limit: its first bytes, and its length in bytes."""
 
     head: bytes
@@ -44,45 +44,45 @@ class Refusal:
 class LineAssembler:
     """A splitter of chunks into lines, which buffers at most `limit` bytes of an incomplete line."""
 
-    def __init__(self, limit: int = LINE_LIMIT) -> None:
+    def __init__(self, limit: int = MAX_LINE_BYTES) -> None:
         self._limit = limit
-        self._pending: list[bytes] = []
+        self._chunks: list[bytes] = []
         self._size = 0
         self._head: bytes | None = None  # set while the rest of an oversized line is being dropped
 
-    def feed(self, chunk: bytes) -> Iterator[bytes | Oversized]:
+    def feed(self, chunk: bytes) -> Iterator[bytes | OversizedLine]:
         """Yield every line that a chunk completes, without its line break."""
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
-            self._add(chunk[start:end])
-            yield self._take()
+            self._add_part(chunk[start:end])
+            yield self._take_line()
             start = end + 1
-        self._add(chunk[start:])
+        self._add_part(chunk[start:])
 
-    def finish(self) -> Iterator[bytes | Oversized]:
+    def finish(self) -> Iterator[bytes | OversizedLine]:
         """Yield the last line if the stream ended without a line break."""
         if self._size:
-            yield self._take()
+            yield self._take_line()
 
-    def _add(self, part: bytes) -> None:
+    def _add_part(self, part: bytes) -> None:
         self._size += len(part)
         if self._head is not None:
             return
-        self._pending.append(part)
+        self._chunks.append(part)
         if self._size > self._limit:
-            self._head = b"".join(self._pending)[:_ID_SCAN_BYTES]
-            self._pending = []
+            self._head = b"".join(self._chunks)[:_ID_SCAN_BYTES]
+            self._chunks = []
 
-    def _take(self) -> bytes | Oversized:
-        line: bytes | Oversized
-        line = b"".join(self._pending) if self._head is None else Oversized(self._head, self._size)
-        self._pending, self._size, self._head = [], 0, None
+    def _take_line(self) -> bytes | OversizedLine:
+        line: bytes | OversizedLine
+        line = b"".join(self._chunks) if self._head is None else OversizedLine(self._head, self._size)
+        self._chunks, self._size, self._head = [], 0, None
         return line
 
 
-def build_refusal(line: bytes | Oversized, limit: int = LINE_LIMIT) -> Refusal | None:
+def build_refusal(line: bytes | OversizedLine, limit: int = MAX_LINE_BYTES) -> Refusal | None:
     """Return the error for a line that is not a JSON-RPC message; None if no response is expected."""
-    if isinstance(line, Oversized):
+    if isinstance(line, OversizedLine):
         message = f"The message has {line.size:,} bytes; the limit is {limit:,}. Split it into several calls."
         return Refusal(_scan_for_id(line.head), INVALID_REQUEST, message)
     try:
@@ -91,16 +91,16 @@ def build_refusal(line: bytes | Oversized, limit: int = LINE_LIMIT) -> Refusal |
         return Refusal(_scan_for_id(line[:_ID_SCAN_BYTES]), PARSE_ERROR, "The line must be JSON in UTF-8.")
     if not _expects_response(value):
         return None
-    identity = _parse_id(value.get("id")) if isinstance(value, dict) else None
+    request_id = _parse_id(value.get("id")) if isinstance(value, dict) else None
     if _contains_surrogate(value):
         message = "A string contains a lone surrogate (such as \\ud800), which is not a character. Remove it."
-        return Refusal(identity, PARSE_ERROR, message)
+        return Refusal(request_id, PARSE_ERROR, message)
     if isinstance(value, list):
         return Refusal(
             None, INVALID_REQUEST, "Batches of messages are not supported. Send one message on each line."
         )
     return Refusal(
-        identity, INVALID_REQUEST, "The line must be a JSON-RPC 2.0 request that is not nested too deeply."
+        request_id, INVALID_REQUEST, "The line must be a JSON-RPC 2.0 request that is not nested too deeply."
     )
 
 

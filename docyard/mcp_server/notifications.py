@@ -1,7 +1,7 @@
 """Notifications about changed tools and resources, in both protocol versions.
 
-The values of the taxonomy are part of a tool schema, and a commit may add new ones. A client with a handshake
-receives a notification; a stateless client receives it on its stream (`subscriptions/listen`).
+The values of the taxonomy are part of a tool schema, and a commit may add new values. A client with a
+handshake receives a notification; a stateless client receives it on its stream (`subscriptions/listen`).
 
 A client with a handshake subscribes to one resource at a time, a stateless client to several on its stream.
 The branch is checked after each call. While there is a subscription, it is also checked every second, because
@@ -63,17 +63,17 @@ class ToolListAnnouncer:
         self._is_shared = is_shared
         self._workers = workers
         self._bus = bus
-        self._announced: object = None
+        self._announced_list: object = None
         self._session: ServerSession | None = None
         self._check_requested = anyio.Event()
 
     def record_list(self, definitions: object, session: ServerSession) -> None:
         """Record the list that a client received. Notifications start with the first list."""
         if not self._is_shared:
-            self._announced = definitions
+            self._announced_list = definitions
             self._session = session
-        elif self._announced is None:
-            self._announced = definitions
+        elif self._announced_list is None:
+            self._announced_list = definitions
         self.schedule()  # the list may have changed since it was read
 
     def schedule(self) -> None:
@@ -92,13 +92,13 @@ class ToolListAnnouncer:
                 log.debug("a changed list of tools was not announced", exc_info=True)
 
     async def _compare(self) -> None:
-        if self._announced is None:
+        if self._announced_list is None:
             return
-        current = await self._workers.run(self._definitions)
-        if current == self._announced:
+        current_list = await self._workers.run(self._definitions)
+        if current_list == self._announced_list:
             return
-        self._announced = current
-        # The SDK sends this one only to clients with a handshake; the other clients listen on streams.
+        self._announced_list = current_list
+        # The SDK sends this notification only to clients with a handshake. Other clients listen on streams.
         if self._session is not None:
             await self._session.send_tool_list_changed()
         await self._bus.publish(ToolsListChanged())
@@ -121,8 +121,8 @@ class ResourceSubscriptions:
         self._bus = bus
         self._stream = ListenHandler(bus)
         self._session: ServerSession | None = None
-        self._subscribed: set[str] = set()
-        self._listening = 0
+        self._subscribed_uris: set[str] = set()
+        self._stream_count = 0
         self._has_watch = False
         self._has_client_list = False
         self._check_requested = anyio.Event()
@@ -149,21 +149,21 @@ class ResourceSubscriptions:
     async def subscribe(self, request: Request, params: SubscribeRequestParams) -> EmptyResult:
         """Answer `resources/subscribe`; a second subscription has no effect."""
         self._session = request.session
-        if params.uri not in self._subscribed:
-            self._subscribed.add(params.uri)
+        if params.uri not in self._subscribed_uris:
+            self._subscribed_uris.add(params.uri)
             watch = self._watch
             try:
                 await self._requests.run(lambda: watch.add(params.uri))
             except MCPError:
-                self._subscribed.discard(params.uri)
+                self._subscribed_uris.discard(params.uri)
                 raise
             self.schedule()
         return EmptyResult()
 
     async def unsubscribe(self, request: Request, params: UnsubscribeRequestParams) -> EmptyResult:
         """Answer `resources/unsubscribe`, also for a URI without a subscription."""
-        if params.uri in self._subscribed:
-            self._subscribed.discard(params.uri)
+        if params.uri in self._subscribed_uris:
+            self._subscribed_uris.discard(params.uri)
             self._watch.discard([params.uri])
         return EmptyResult()
 
@@ -171,23 +171,29 @@ class ResourceSubscriptions:
         self, request: Request, params: SubscriptionsListenRequestParams
     ) -> SubscriptionsListenResult:
         """Serve a `subscriptions/listen` stream. The acknowledgement omits URIs without a resource."""
-        requested = params.notifications
-        uris = requested.resource_subscriptions
-        if not uris and not requested.resources_list_changed:
+        requested_notifications = params.notifications
+        uris = requested_notifications.resource_subscriptions
+        if not uris and not requested_notifications.resources_list_changed:
             return await self._stream(request, params)
         watch = self._watch
-        added = await self._requests.run(lambda: watch.add_all(uris)) if uris else []
-        self._listening += 1
+        watched_uris = await self._requests.run(lambda: watch.add_all(uris)) if uris else []
+        self._stream_count += 1
         try:
-            if requested.resources_list_changed and not (self._is_shared and self._has_client_list):
+            if requested_notifications.resources_list_changed and not (
+                self._is_shared and self._has_client_list
+            ):
                 self._has_client_list = True
                 watch.record_list(await self._requests.run_with_context(_read_tip))
             self.schedule()
-            accepted = requested.model_copy(update={"resource_subscriptions": added or None})
-            return await self._stream(request, params.model_copy(update={"notifications": accepted}))
+            accepted_notifications = requested_notifications.model_copy(
+                update={"resource_subscriptions": watched_uris or None}
+            )
+            return await self._stream(
+                request, params.model_copy(update={"notifications": accepted_notifications})
+            )
         finally:
-            self._listening -= 1
-            watch.discard(added)
+            self._stream_count -= 1
+            watch.discard(watched_uris)
 
     def close(self) -> None:
         """End all streams."""
@@ -196,7 +202,9 @@ class ResourceSubscriptions:
     async def run(self) -> None:
         """Announce changes while the server runs."""
         while True:
-            with anyio.move_on_after(_POLL_INTERVAL_S if self._subscribed or self._listening else None):
+            with anyio.move_on_after(
+                _POLL_INTERVAL_S if self._subscribed_uris or self._stream_count else None
+            ):
                 await self._check_requested.wait()
                 await anyio.sleep(_DEBOUNCE_S)
             self._check_requested = anyio.Event()
@@ -208,12 +216,12 @@ class ResourceSubscriptions:
 
     async def _announce_changes(self) -> None:
         changes = await self._requests.run(self._watch.find_changes)
-        # The SDK sends this one only to clients with a handshake; the other clients listen on streams.
-        for uri in changes.updated:
-            if self._session is not None and uri in self._subscribed:
+        # The SDK sends this notification only to clients with a handshake. Other clients listen on streams.
+        for uri in changes.uris:
+            if self._session is not None and uri in self._subscribed_uris:
                 await self._session.send_resource_updated(uri)
             await self._bus.publish(ResourceUpdated(uri))
-        if changes.listed:
+        if changes.is_list_changed:
             if self._session is not None:
                 await self._session.send_resource_list_changed()
             await self._bus.publish(ResourcesListChanged())

@@ -51,8 +51,8 @@ _LIST_TTL_MS = 30_000  # the taxonomy values in a schema may be this old
 _FIXED_TTL_MS = 3_600_000  # prompts and templates do not change while a server runs
 _WARM_UP_DELAY_S = 1.0  # delay of background work if no client lists the tools before
 _TAXONOMY_TIMEOUT_S = 2.0  # the first list of tools waits this long for the values of a declared taxonomy
-_WORKERS = 8
-_MAX_CLIENT_NAME = 100
+_WORKER_COUNT = 8
+_MAX_CLIENT_NAME_CHARACTERS = 100
 _PRODUCT = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
@@ -64,41 +64,41 @@ def build_server(
     subscriptions: ResourceSubscriptions,
     *,
     version: str,
-    listed: anyio.Event,
-    indexed: Callable[[], Awaitable[object]],
+    list_event: anyio.Event,
+    wait_for_index: Callable[[], Awaitable[object]],
     is_shared: bool = False,
 ) -> Server[Any]:
     """Return a server of the toolbox's tools.
 
-    `listed` is set when a client has listed the tools. `indexed` returns when there is an index. The first
-    list waits briefly for the index if a declared taxonomy has no known values yet, because many hosts list
-    the tools only once. `is_shared` is true if requests come from several clients; the server then sends
-    only responses.
+    `list_event` is set when a client has listed the tools. `wait_for_index` returns when there is an index.
+    The first list waits briefly for the index if a declared taxonomy has no known values yet, because many
+    hosts list the tools only once. `is_shared` is true if requests come from several clients; the
+    server then sends only responses.
     """
     schemas: dict[str, Mapping[str, Any]] = {}
 
-    def definitions() -> list[dict[str, Any]]:
+    def list_definitions() -> list[dict[str, Any]]:
         tool_definitions = toolbox.definitions()
         schemas.update((tool["name"], tool["inputSchema"]) for tool in tool_definitions)
         return tool_definitions
 
-    def schema(name: str) -> Mapping[str, Any] | None:
+    def get_schema(name: str) -> Mapping[str, Any] | None:
         if not schemas:
-            definitions()
+            list_definitions()
         return schemas.get(name)
 
     async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        if not listed.is_set() and await workers.run(toolbox.awaits_taxonomy):
+        if not list_event.is_set() and await workers.run(toolbox.awaits_taxonomy):
             with anyio.move_on_after(_TAXONOMY_TIMEOUT_S):
-                await indexed()
-        tool_definitions = await workers.run(definitions)
+                await wait_for_index()
+        tool_definitions = await workers.run(list_definitions)
         announcer.record_list(tool_definitions, context.session)
-        listed.set()
+        list_event.set()
         return ListToolsResult(tools=[Tool.model_validate(tool) for tool in tool_definitions])
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
-        wants_progress = context.meta is not None and "progress_token" in context.meta
-        reporter = context.session if wants_progress else None
+        has_progress_token = context.meta is not None and "progress_token" in context.meta
+        reporter = context.session if has_progress_token else None
         arguments = unwrap_array(params.arguments or {})
         try:
             result = await calls.call(
@@ -122,7 +122,7 @@ def build_server(
             "prompts/list": CacheHint(ttl_ms=_FIXED_TTL_MS, scope="private"),
             "resources/templates/list": CacheHint(ttl_ms=_FIXED_TTL_MS, scope="private"),
         },
-        get_tool_input_schema=schema,
+        get_tool_input_schema=get_schema,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=resources.list,
@@ -148,7 +148,7 @@ def _notify(*schedulers: Callable[[], None]) -> None:
 
 def unknown_tool_error(error: UnknownTool) -> MCPError:
     """Return the protocol's error for an unknown tool, with the most similar names."""
-    name = escape_surrogates(error.name[:_MAX_CLIENT_NAME])
+    name = escape_surrogates(error.name[:_MAX_CLIENT_NAME_CHARACTERS])
     hint = f"Did you mean {' or '.join(error.nearest)}?" if error.nearest else "tools/list lists the tools."
     message = f"Unknown tool: {name!r}. {hint}"
     return MCPError(code=INVALID_PARAMS, message=message, data={"tool": name, "nearest": error.nearest})
@@ -163,15 +163,17 @@ def read_client_name(context: Context) -> str:
     parameters = context.session.client_params
     name = parameters.client_info.name if parameters else ""
     # Control, format and surrogate characters and line separators could forge a trailer, or hide one.
-    printable = "".join(" " if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else c for c in name)
-    shortened = " ".join(printable.split())[:_MAX_CLIENT_NAME].strip()
-    return shortened or _read_user_agent_product(context) or "unknown"
+    printable_name = "".join(
+        " " if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else c for c in name
+    )
+    client_name = " ".join(printable_name.split())[:_MAX_CLIENT_NAME_CHARACTERS].strip()
+    return client_name or _read_user_agent_product(context) or "unknown"
 
 
 def _read_user_agent_product(context: Context) -> str:
     headers: Mapping[str, str] = getattr(context.request, "headers", {})
     product = _PRODUCT.match(headers.get("user-agent", ""))
-    return product[0][:_MAX_CLIENT_NAME] if product else ""
+    return product[0][:_MAX_CLIENT_NAME_CHARACTERS] if product else ""
 
 
 def get_person(context: Context) -> Person | None:
@@ -192,22 +194,22 @@ async def serve_stdio(
     `warm` runs in a thread after the first list of tools, or after a second. It starts when no request is
     open; a list of tools that waits for it is an exception.
     """
-    listed, started, warmed = anyio.Event(), anyio.Event(), anyio.Event()
+    list_event, start_event, warm_event = anyio.Event(), anyio.Event(), anyio.Event()
 
     async def warm_once() -> None:
-        if not started.is_set():
-            started.set()
+        if not start_event.is_set():
+            start_event.set()
             await calls.run_background(warm)
-            warmed.set()
+            warm_event.set()
             _notify(announcer.schedule)
 
-    async def indexed() -> None:
+    async def wait_for_index() -> None:
         tasks.start_soon(warm_once)
-        await warmed.wait()
+        await warm_event.wait()
 
     async def warm_up(requests: OpenRequests) -> None:
         with anyio.move_on_after(_WARM_UP_DELAY_S):
-            await listed.wait()
+            await list_event.wait()
         await requests.wait_all_answered()
         await warm_once()
 
@@ -221,7 +223,7 @@ async def serve_stdio(
                 workers.close()
                 connection.stop()
 
-    async with Workers(_WORKERS) as workers:
+    async with Workers(_WORKER_COUNT) as workers:
         calls = ToolCalls(toolbox, workers, SeenTexts())
         bus = InMemorySubscriptionBus()
         announcer = ToolListAnnouncer(toolbox.definitions, workers, bus)
@@ -233,8 +235,8 @@ async def serve_stdio(
             announcer,
             subscriptions,
             version=version,
-            listed=listed,
-            indexed=indexed,
+            list_event=list_event,
+            wait_for_index=wait_for_index,
         )
         notification_options = NotificationOptions(tools_changed=True, resources_changed=True)
         options = server.create_initialization_options(notification_options)

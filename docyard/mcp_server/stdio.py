@@ -50,16 +50,16 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from docyard.mcp_server.arrays import wrap_array
-from docyard.mcp_server.input import LINE_LIMIT, LineAssembler, Oversized, build_refusal
+from docyard.mcp_server.input import MAX_LINE_BYTES, LineAssembler, OversizedLine, build_refusal
 
-REQUEST_LIMIT = 32
+MAX_OPEN_REQUESTS = 32
 """The largest number of unanswered requests; further requests wait."""
 
 _READ_BYTES = 256 * 1024
-_WRITE_BYTES = 16 * 1024  # small, so that a slow client makes progress within _STALL_S
-_STALL_S = 3.0
-_POLL_S = 0.5  # interval of the checks for a stalled output and for a closed input
-_FLUSH_S = 1.0  # time for the last line when the server stops
+_WRITE_BYTES = 16 * 1024  # small, so that a slow client makes progress within _STALL_TIMEOUT_S
+_STALL_TIMEOUT_S = 3.0
+_POLL_INTERVAL_S = 0.5  # interval of the checks for a stalled output and for a closed input
+_FLUSH_TIMEOUT_S = 1.0  # time for the last line when the server stops
 
 
 class OpenRequests:
@@ -70,30 +70,31 @@ class OpenRequests:
     """
 
     def __init__(self) -> None:
-        self._open: list[tuple[RequestId, int]] = []
-        self._changed = anyio.Event()
+        self._entries: list[tuple[RequestId, int]] = []
+        self._change_event = anyio.Event()
 
     async def add(self, request: RequestId, size: int) -> None:
         """Add a request; wait until the limits permit it."""
-        while self._open and (
-            len(self._open) >= REQUEST_LIMIT or size + sum(other for _, other in self._open) > LINE_LIMIT
+        while self._entries and (
+            len(self._entries) >= MAX_OPEN_REQUESTS
+            or size + sum(other_size for _, other_size in self._entries) > MAX_LINE_BYTES
         ):
-            await self._changed.wait()
-        self._open.append((request, size))
+            await self._change_event.wait()
+        self._entries.append((request, size))
 
     async def remove(self, request: object) -> None:
         """Remove a request that was answered or cancelled; ignore one that is not open."""
         if (
-            entry := next((candidate for candidate in self._open if candidate[0] == request), None)
+            entry := next((candidate for candidate in self._entries if candidate[0] == request), None)
         ) is not None:
-            self._open.remove(entry)
-            self._changed.set()
-            self._changed = anyio.Event()
+            self._entries.remove(entry)
+            self._change_event.set()
+            self._change_event = anyio.Event()
 
     async def wait_all_answered(self) -> None:
         """Wait until every request is answered."""
-        while self._open:
-            await self._changed.wait()
+        while self._entries:
+            await self._change_event.wait()
 
 
 class _MessagesIn(ObjectReceiveStream[SessionMessage | Exception]):
@@ -151,12 +152,12 @@ class InputFile(anyio.AsyncFile[str]):
         super().__init__(sys.stdin)
         self._output = output
         self._requests = requests
-        self._offered, self._lines = anyio.create_memory_object_stream[bytes | Oversized](1)
+        self._line_sender, self._lines = anyio.create_memory_object_stream[bytes | OversizedLine](1)
         self._slot = threading.Semaphore()
         self._is_first = True
         self._is_stopped = False
-        self._reading = anyio.CancelScope()
-        self.closed = anyio.Event()
+        self._read_scope = anyio.CancelScope()
+        self.close_event = anyio.Event()
         """Set when the client has closed its end, or after `stop`; unread lines may remain."""
         # The copy stays open as long as the thread may read from it.
         arguments = (os.dup(descriptor), current_token())
@@ -165,13 +166,13 @@ class InputFile(anyio.AsyncFile[str]):
     def stop(self) -> None:
         """End the input: read no further line, and drop a request that waits for the limits."""
         self._is_stopped = True
-        self.closed.set()
-        self._reading.cancel()
+        self.close_event.set()
+        self._read_scope.cancel()
 
     async def readline(self) -> str:
         """Return the next message; an empty string at the end, or after `stop`."""
         if not self._is_stopped:
-            with anyio.CancelScope() as self._reading:
+            with anyio.CancelScope() as self._read_scope:
                 return await self._read_message()
         return ""
 
@@ -197,11 +198,11 @@ class InputFile(anyio.AsyncFile[str]):
     def _run(self, descriptor: int, token: EventLoopToken) -> None:
         assembler, is_closed = LineAssembler(), _build_hang_up_check(descriptor)
 
-        def offer(line: bytes | Oversized) -> None:
-            while not self._slot.acquire(timeout=_POLL_S):
+        def offer(line: bytes | OversizedLine) -> None:
+            while not self._slot.acquire(timeout=_POLL_INTERVAL_S):
                 if is_closed():
-                    from_thread.run_sync(self.closed.set, token=token)
-            from_thread.run_sync(self._offered.send_nowait, line, token=token)
+                    from_thread.run_sync(self.close_event.set, token=token)
+            from_thread.run_sync(self._line_sender.send_nowait, line, token=token)
 
         with suppress(RuntimeError, CancelledError):  # the event loop has ended
             with suppress(OSError):
@@ -210,8 +211,8 @@ class InputFile(anyio.AsyncFile[str]):
                         offer(line)
             for line in assembler.finish():
                 offer(line)
-            from_thread.run_sync(self._offered.close, token=token)
-            from_thread.run_sync(self.closed.set, token=token)
+            from_thread.run_sync(self._line_sender.close, token=token)
+            from_thread.run_sync(self.close_event.set, token=token)
         os.close(descriptor)
 
 
@@ -224,7 +225,7 @@ class OutputFile(anyio.AsyncFile[str]):
     def __init__(self, descriptor: int, on_broken: Callable[[], None]) -> None:
         super().__init__(sys.stdout)
         self._queue: SimpleQueue[tuple[bytes, anyio.Event] | None] = SimpleQueue()
-        self._unwritten = 0
+        self._unwritten_count = 0
         self._progress_time = 0.0
         # The copy stays open as long as the thread may write to it.
         arguments = (os.dup(descriptor), on_broken, current_token())
@@ -233,8 +234,8 @@ class OutputFile(anyio.AsyncFile[str]):
 
     async def write(self, text: Any) -> int:
         """Write a text, wait until it is written or dropped, and return its length."""
-        self._progress_time = self._progress_time if self._unwritten else time.monotonic()
-        self._unwritten += 1
+        self._progress_time = self._progress_time if self._unwritten_count else time.monotonic()
+        self._unwritten_count += 1
         self._queue.put((text.encode(), written_event := anyio.Event()))
         await written_event.wait()
         return len(text)
@@ -244,17 +245,17 @@ class OutputFile(anyio.AsyncFile[str]):
 
     async def wait_stalled(self) -> None:
         """Wait until the client has read nothing for three seconds while a text was pending."""
-        while not self._unwritten or time.monotonic() - self._progress_time < _STALL_S:
-            await anyio.sleep(_POLL_S)
+        while not self._unwritten_count or time.monotonic() - self._progress_time < _STALL_TIMEOUT_S:
+            await anyio.sleep(_POLL_INTERVAL_S)
 
     def close(self) -> None:
-        """End the thread after the queued texts; wait at most `_FLUSH_S` for it."""
+        """End the thread after the queued texts; wait at most `_FLUSH_TIMEOUT_S` for it."""
         self._queue.put(None)
-        self._thread.join(_FLUSH_S)
+        self._thread.join(_FLUSH_TIMEOUT_S)
 
     def _run(self, descriptor: int, on_broken: Callable[[], None], token: EventLoopToken) -> None:
         def finish_write(written_event: anyio.Event, is_broken: bool) -> None:
-            self._unwritten -= 1
+            self._unwritten_count -= 1
             written_event.set()
             if is_broken:
                 on_broken()
@@ -289,17 +290,17 @@ async def stdio() -> AsyncIterator[StdioConnection]:
     with _redirect_output() as descriptor:
         async with anyio.create_task_group() as tasks:
             with closing(OutputFile(descriptor, tasks.cancel_scope.cancel)) as output:
-                source = InputFile(0, output, requests)
+                input_file = InputFile(0, output, requests)
 
                 async def cancel_stalled() -> None:
-                    await source.closed.wait()
+                    await input_file.close_event.wait()
                     await output.wait_stalled()
                     tasks.cancel_scope.cancel()
 
                 tasks.start_soon(cancel_stalled)
-                async with stdio_server(source, output) as (read, write):
-                    messages = _MessagesIn(read, requests), _MessagesOut(write, requests)
-                    yield StdioConnection(*messages, requests, source.stop)
+                async with stdio_server(input_file, output) as (read_stream, write_stream):
+                    streams = _MessagesIn(read_stream, requests), _MessagesOut(write_stream, requests)
+                    yield StdioConnection(*streams, requests, input_file.stop)
             tasks.cancel_scope.cancel()
 
 
@@ -307,14 +308,14 @@ async def stdio() -> AsyncIterator[StdioConnection]:
 def _redirect_output() -> Iterator[int]:
     """Yield a copy of standard output while descriptor 1 is standard error."""
     sys.stdout.flush()
-    private = os.dup(1)
+    output_copy = os.dup(1)
     os.dup2(2, 1)
     try:
-        yield private
+        yield output_copy
     finally:
         sys.stdout.flush()
-        os.dup2(private, 1)
-        os.close(private)
+        os.dup2(output_copy, 1)
+        os.close(output_copy)
 
 
 def _parse(line: bytes) -> JSONRPCMessage | None:

@@ -42,13 +42,14 @@ def find_conflicts(workspace: Workspace, proposal: Proposal) -> ConflictSet:
 
 def format_version(unit: UnitId, version: bytes | None) -> str:
     """Return a version as text; for the position of a unit, its parent and the unit before it."""
-    text = decode(version) or ""
+    text = decode_version(version) or ""
     if unit.kind is not UnitKind.POSITION or not unit.where:
         return text
-    below, _, behind = text.partition("\n")
-    lead = f"below {below}" if below else "at the top level"
-    return f"{lead}, behind {behind}" if behind else f"{lead}, first"
+    parent, _, previous = text.partition("\n")
+    lead = f"below {parent}" if parent else "at the top level"
+    return f"{lead}, after {previous}" if previous else f"{lead}, first"
 
 
-def decode(version: bytes | None) -> str | None:
+def decode_version(version: bytes | None) -> str | None:
+    """Return a version as text, with U+FFFD in place of invalid bytes; None for a missing version."""
     return None if version is None else version.decode("utf-8", "replace")

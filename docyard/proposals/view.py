@@ -24,7 +24,7 @@ VOID_REASONS = {
     VoidReason.COPIED: "a copy of another approval, so it does not count",
     VoidReason.REPLACED: "replaced by a later review",
     VoidReason.OUTDATED: "void, since the proposal was edited after it",
-    VoidReason.UNSEEN: "void, since the merge would bring changes that it does not cover",
+    VoidReason.UNSEEN: "void, since the merge would add changes that it does not cover",
     VoidReason.OWN: "on their own work, so it does not count",
     VoidReason.REWRITTEN: "void, since the branch was rewritten after it",
     VoidReason.GONE: "void, since the branch was deleted",
@@ -36,8 +36,8 @@ VOID_REASONS = {
 class ProposalView(NamedTuple):
     """A proposal, compared at its tip with its target's tip.
 
-    `merge_requirements` contains the blockers of a merge. `commits` are those that a merge would add, newest
-    first. `threads` are the comments at the requested place.
+    `merge_requirements` contains the blockers of a merge. `commits` are the commits that a merge would add,
+    newest first. `threads` are the comments at the requested address.
     """
 
     proposal: Proposal
@@ -50,21 +50,21 @@ class ProposalView(NamedTuple):
 
 
 def describe_needed_token(view: ProposalView) -> str | None:
-    """Return the token that a merge needs: of some people, or of any person; None if it needs no token."""
-    demands = view.merge_requirements.requirements
-    if not demands:
+    """Return a description of the token that a merge needs; None if a merge needs no token."""
+    requirements = view.merge_requirements.requirements
+    if not requirements:
         return None
-    named = [demand.may_merge for demand in demands if demand.may_merge]
-    if not named:
+    name_lists = [requirement.may_merge for requirement in requirements if requirement.may_merge]
+    if not name_lists:
         return "a person's token"
-    allowed = [name for name in named[0] if all(name in others for others in named)]
+    allowed_names = [name for name in name_lists[0] if all(name in names for names in name_lists)]
     return (
-        f"the token of {join_words(allowed, 'or')}"
-        if allowed
+        f"the token of {join_words(allowed_names, 'or')}"
+        if allowed_names
         else "a token that every rule allows, and no person has one"
     )
 
 
-def count_comments(one: Proposal) -> int:
+def count_comments(proposal: Proposal) -> int:
     """Return the number of comments, with their replies."""
-    return sum(1 + len(thread.replies) for thread in one.content.threads)
+    return sum(1 + len(thread.replies) for thread in proposal.content.threads)

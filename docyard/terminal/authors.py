@@ -1,4 +1,4 @@
-"""The person at the command line: the owner of the token in a file, in the environment, or typed.
+"""The person at the command line: the owner of the token in a file, the environment or the prompt.
 
 A secret is never an argument of a command, and no message contains it.
 """
@@ -26,10 +26,10 @@ _FIX = "Name a file of mode 600 that belongs to you and contains only the token.
 
 
 def identify_person(workspace: Workspace, token_file: Path | None, *, prompt: bool) -> Person | None:
-    """Return the owner of the caller's token; None without a token.
+    """Return the owner of the user's token; None without a token.
 
-    The token is read from `token_file`, then from DOCYARD_TOKEN; with `prompt`, a user at a terminal types
-    it. Raises InvalidToken, UnsafeTokens, DamagedTokens, and CannotError for an unusable file.
+    The token is read from `token_file`, else from DOCYARD_TOKEN, else with `prompt` from the terminal. Raises
+    InvalidToken, UnsafeTokens, DamagedTokens, and CannotError for an unusable file.
     """
     from workspace.policy.tokens import Tokens
 
@@ -38,7 +38,7 @@ def identify_person(workspace: Workspace, token_file: Path | None, *, prompt: bo
 
 
 def read_secret(token_file: Path | None, *, prompt: bool) -> str | None:
-    """Return the caller's token; None if there is none. Raises CannotError."""
+    """Return the user's token; None without a token. Raises CannotError for an unusable file."""
     if token_file is not None:
         return _read_secret_file(token_file)
     secret = environment.read_token()
@@ -49,15 +49,15 @@ def read_secret(token_file: Path | None, *, prompt: bool) -> str | None:
 
 def _read_secret_file(file: Path) -> str:
     try:
-        handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
         raise CannotError(f"the token file cannot be read ({error.strerror})", fix=_FIX) from None
     try:
-        _check_mode(os.fstat(handle).st_mode)
-        with open(handle, "rb", closefd=False) as stream:
+        _check_mode(os.fstat(descriptor).st_mode)
+        with open(descriptor, "rb", closefd=False) as stream:
             data = stream.read(_MAX_FILE_BYTES + 1)
     finally:
-        os.close(handle)
+        os.close(descriptor)
     secret = data.decode("utf-8", "replace").strip() if len(data) <= _MAX_FILE_BYTES else ""
     if not secret:
         raise CannotError("the token file is empty or contains more than a token", fix=_FIX)
@@ -71,5 +71,5 @@ def _check_mode(mode: int) -> None:
     if stat.S_ISREG(mode) and mode & 0o077:
         raise CannotError(
             "the token file is readable or writable by other users",
-            fix="Run chmod 600 on it; if another user could have read it, revoke the token.",
+            fix="Run chmod 600 on the file; if another user may have read the token, revoke it.",
         )

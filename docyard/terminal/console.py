@@ -1,7 +1,7 @@
 """Terminal output: tables, rendered Markdown, and progress bars for work longer than a second.
 
-The only module that imports `rich`, and only when output is printed. Progress goes to standard error, so that
-output can be piped, and only to a terminal.
+`rich` is imported only when output is printed. Progress is printed to standard error, so that output can be
+piped, and only if standard error is a terminal.
 
 Control characters, and characters that hide or reorder text, are escaped, so that a document cannot send
 commands to the terminal.
@@ -36,7 +36,7 @@ _BAR_DELAY_S = 1.0
 
 
 def print_json(value: Any) -> None:
-    """Print data as JSON for programs; characters beyond ASCII are escaped, so that any pipe can carry it."""
+    """Print data as JSON for programs. Characters beyond ASCII are escaped, for pipes of any encoding."""
     print(json.dumps(value, indent=2))
 
 
@@ -52,14 +52,14 @@ def ignore_broken_pipe() -> Iterator[None]:
 
 
 def discard_stdout() -> None:
-    """Discard unprinted output: otherwise Python retries at exit and prints an error."""
+    """Discard the buffered output: otherwise Python writes it again at exit and prints an error."""
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
 def create_console() -> Console:
     """Return a console on standard output.
 
-    Text from documents must be given as `rich.text.Text`, not as markup.
+    Pass the text of documents as `rich.text.Text`, never as a string that rich may interpret as markup.
     """
     from rich.console import Console
 
@@ -68,7 +68,7 @@ def create_console() -> Console:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print rows under a heading; outside a terminal, lines with tabs between the cells."""
+    """Print rows below a heading; outside a terminal, only lines of tab-separated cells."""
     if not is_terminal(sys.stdout):
         for row in rows:
             print("\t".join(" ".join(cell.split()) for cell in row))
@@ -90,7 +90,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 @contextmanager
 def show_progress(title: str) -> Iterator[Progress | None]:
-    """Return a progress function for long work. A bar appears after one second."""
+    """Yield a progress function for long work; None outside a terminal. A bar appears after one second."""
     if not is_terminal(sys.stderr):
         yield None
         return
@@ -159,9 +159,9 @@ def _print(renderable: RenderableType, *, pager: bool) -> None:
         return
     import click
 
-    with screen.capture() as captured:
+    with screen.capture() as capture_result:
         screen.print(renderable)
-    click.echo_via_pager(captured.get(), color=not screen.no_color)
+    click.echo_via_pager(capture_result.get(), color=not screen.no_color)
 
 
 def _normalize_text(text: str) -> str:
@@ -170,7 +170,7 @@ def _normalize_text(text: str) -> str:
 
 
 def strip_anchors(document: Document, start: int, end: int) -> str:
-    """Return the Markdown between two bytes, without front matter and without heading anchors."""
+    """Return the Markdown of the bytes [start, end), without front matter and without heading anchors."""
     sections = [item for item in document.sections if start <= item.start and item.end <= end]
     if not sections:
         return document.text(max(start, min(document.front_matter_end, end)), end)
@@ -184,13 +184,13 @@ def _strip_anchor(document: Document, section: Section) -> str:
         return document.text(section.start, section.end)
     heading_text = document.text(section.heading_start, heading.below_start)
     if heading.text.suffix:
-        before, _, after = heading_text.rpartition(heading.text.suffix)
-        heading_text = before + after
+        prefix, _, after = heading_text.rpartition(heading.text.suffix)
+        heading_text = prefix + after
     return heading_text.replace(heading.text.prefix, "", 1) + document.text(section.body, section.end)
 
 
 def _render_markdown(source: str) -> Markdown:
-    """Return rendered Markdown. HTML blocks appear as code; HTML comments are left out."""
+    """Return rendered Markdown. HTML blocks appear as code; HTML comments are omitted."""
     from rich.markdown import Markdown
 
     rendered = Markdown(source, code_theme=_THEME, hyperlinks=False)

@@ -1,4 +1,4 @@
-"""The exit codes of commands, and one format for errors and their fixes."""
+"""The exit codes of commands, and the format of errors and their fixes."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ class CannotError(WorkspaceError):
 
 
 def suggest_fix(error: WorkspaceError) -> str:
-    """Return the next step at a shell: the error's own fix, and the command that lists valid names."""
+    """Return the fix of an error for the user of a shell, with the command that lists valid names."""
     if error.code == "PROPOSAL_ENDED" and error.details["state"] == "closed":
         return f"Reopen it with `docyard proposals reopen {error.details['proposal']}`."
     if error.code == "PROPOSAL_MOVED":
         return f"{error.fix} `docyard proposals show {error.details['proposal']}` shows it."
-    listing = "" if error.among is None else _find_list_command(error.among)
-    return f"{error.fix} {listing}".strip()
+    listing_hint = "" if error.among is None else _find_list_command(error.among)
+    return f"{error.fix} {listing_hint}".strip()
 
 
-def _find_list_command(among: SuggestionSource) -> str:
+def _find_list_command(source: SuggestionSource) -> str:
     import shlex
 
-    address = shlex.quote(f"{among.path}#{among.slug}" if among.slug else among.path)
-    match among.listed:
+    address = shlex.quote(f"{source.path}#{source.slug}" if source.slug else source.path)
+    match source.listed:
         case HintKind.DOCUMENTS:
             return "`docyard search WORDS` finds documents."
         case HintKind.SECTIONS:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
     Step = Callable[[], bool]
 
-_MAX_QUEUED = 64  # the oldest is dropped; a later request for the same page submits it again
-_PAUSE_S = 0.005  # between two steps, so that requests run first
+_MAX_QUEUED_STEPS = 64  # the oldest is dropped; a later request for the same page submits it again
+_STEP_DELAY_S = 0.005  # between two steps, so that requests run first
 
 
 class BackgroundQueue:
@@ -24,7 +24,7 @@ class BackgroundQueue:
         self._queue: OrderedDict[Hashable, Step] = OrderedDict()
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._closed = threading.Event()
+        self._close_event = threading.Event()
 
     @property
     def is_busy(self) -> bool:
@@ -32,19 +32,22 @@ class BackgroundQueue:
         return self._thread is not None
 
     def submit(self, key: Hashable, step: Step) -> None:
-        """Run steps until one returns True or fails; a later call for the key raises the error."""
+        """Run `step` again and again in the background, until it returns True or raises WorkspaceError.
+
+        The error is not reported: a page that needs the result calls the failing function itself.
+        """
         with self._lock:
             self._queue[key] = step
             self._queue.move_to_end(key)
-            while len(self._queue) > _MAX_QUEUED:
+            while len(self._queue) > _MAX_QUEUED_STEPS:
                 self._queue.popitem(last=False)
-            if self._thread is None and not self._closed.is_set():
+            if self._thread is None and not self._close_event.is_set():
                 self._thread = threading.Thread(target=self._run, name="docyard reading", daemon=True)
                 self._thread.start()
 
     def close(self) -> None:
         """Stop after the current step, and wait for it."""
-        self._closed.set()
+        self._close_event.set()
         thread = self._thread
         if thread is not None:
             thread.join()
@@ -52,7 +55,7 @@ class BackgroundQueue:
     def _run(self) -> None:
         while True:
             with self._lock:
-                if not self._queue or self._closed.is_set():
+                if not self._queue or self._close_event.is_set():
                     self._thread = None
                     return
                 key, step = next(reversed(self._queue.items()))
@@ -63,4 +66,4 @@ class BackgroundQueue:
             if is_done:
                 with self._lock:
                     self._queue.pop(key, None)
-            self._closed.wait(_PAUSE_S)
+            self._close_event.wait(_STEP_DELAY_S)

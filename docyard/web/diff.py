@@ -1,6 +1,6 @@
 """Changes as a page shows them: documents, their sections, and rows of text for one or two columns.
 
-Everything is limited: a page has at most 120 sections and about 400,000 characters, one change 40,000.
+The size is limited: a page has at most 120 sections and about 400,000 characters, one change 40,000.
 Omitted text is counted, and the next page begins where this one ends.
 """
 
@@ -36,7 +36,7 @@ class TextRun(NamedTuple):
 
 
 class DiffRow(NamedTuple):
-    """Lines side by side. If they are one paragraph with changed words, `both` has them in one column.
+    """Lines side by side. If they are one paragraph with changed words, `inline` has them in one column.
 
     A `kind` is `same`, `folded` (unchanged, and not near a change), `words`, or `lines` for removed lines,
     added lines, or both.
@@ -45,7 +45,7 @@ class DiffRow(NamedTuple):
     kind: Literal["same", "folded", "words", "lines"]
     old: tuple[TextRun, ...] = ()
     new: tuple[TextRun, ...] = ()
-    both: tuple[TextRun, ...] = ()
+    inline: tuple[TextRun, ...] = ()
 
     @property
     def lines(self) -> int:
@@ -68,36 +68,38 @@ class DiffRows(NamedTuple):
 def build_rows(old_text: str, new_text: str, max_chars: int = MAX_CHANGE_CHARS) -> DiffRows:
     """Return the rows of two texts, in order, with about `max_chars` characters at most."""
     rows: list[DiffRow] = []
-    remaining, position = max_chars, 0
+    remaining_chars, position = max_chars, 0
     for step in diff_units(old_text, new_text):
         rows += _format_unchanged(old_text[position : step.start], is_first=position == 0)
-        size = step.end - step.start + step.new_end - step.new_start
-        if size > remaining:
-            rows += _format_truncated(old_text, new_text, step, remaining)
+        step_chars = step.end - step.start + step.new_end - step.new_start
+        if step_chars > remaining_chars:
+            rows += _format_truncated(old_text, new_text, step, remaining_chars)
             lengths = step.end - step.start, step.new_end - step.new_start
-            shown = sum(min(length, remaining // 2) for length in lengths)
-            unread = len(old_text) - step.end + len(new_text) - step.new_end
-            return _limit_unchanged(rows, max_chars, size - shown + unread)
+            shown_chars = sum(min(length, remaining_chars // 2) for length in lengths)
+            unread_chars = len(old_text) - step.end + len(new_text) - step.new_end
+            return _limit_unchanged(rows, max_chars, step_chars - shown_chars + unread_chars)
         rows += _format_step(old_text, new_text, step)
-        remaining, position = remaining - size, step.end
+        remaining_chars, position = remaining_chars - step_chars, step.end
     rows += _format_unchanged(old_text[position:], is_last=True)
     return _limit_unchanged(rows, max_chars)
 
 
 def _limit_unchanged(rows: Sequence[DiffRow], max_chars: int, omitted_chars: int = 0) -> DiffRows:
-    """Return rows with at most `max_chars` characters of unchanged text; add the omitted ones to `more`."""
-    limited: list[DiffRow] = []
+    """Return rows with at most `max_chars` unchanged characters; `more` counts the omitted characters."""
+    limited_rows: list[DiffRow] = []
     for row in rows:
         if row.kind not in ("same", "folded"):
-            limited.append(row)
+            limited_rows.append(row)
             continue
         text = row.new[0].text
-        shown = text if len(text) <= max_chars else text[:max_chars].rpartition("\n")[0] or text[:max_chars]
-        omitted_chars, max_chars = omitted_chars + len(text) - len(shown), max_chars - len(shown)
-        if shown:
-            runs = (TextRun(shown),)
-            limited.append(row._replace(old=runs, new=runs, both=runs))
-    return DiffRows(tuple(limited), omitted_chars)
+        shown_text = (
+            text if len(text) <= max_chars else text[:max_chars].rpartition("\n")[0] or text[:max_chars]
+        )
+        omitted_chars, max_chars = omitted_chars + len(text) - len(shown_text), max_chars - len(shown_text)
+        if shown_text:
+            runs = (TextRun(shown_text),)
+            limited_rows.append(row._replace(old=runs, new=runs, inline=runs))
+    return DiffRows(tuple(limited_rows), omitted_chars)
 
 
 def _format_step(old_text: str, new_text: str, step: DiffStep) -> Iterator[DiffRow]:
@@ -109,7 +111,7 @@ def _format_step(old_text: str, new_text: str, step: DiffStep) -> Iterator[DiffR
         return
     old_runs: list[TextRun] = []
     new_runs: list[TextRun] = []
-    both_runs: list[TextRun] = []
+    inline_runs: list[TextRun] = []
     position = step.start
     for edit in step.words:
         unchanged = TextRun(replace_invisible(old_text[position : edit.start]))
@@ -117,10 +119,12 @@ def _format_step(old_text: str, new_text: str, step: DiffStep) -> Iterator[DiffR
         added = TextRun(replace_invisible(new_text[edit.new_start : edit.new_end]), "added")
         old_runs += [unchanged, removed]
         new_runs += [unchanged, added]
-        both_runs += [unchanged, removed, added]
+        inline_runs += [unchanged, removed, added]
         position = edit.end
-    last = TextRun(replace_invisible(old_text[position : step.end].rstrip("\n")))
-    texts = (tuple(run for run in [*runs, last] if run.text) for runs in (old_runs, new_runs, both_runs))
+    last_run = TextRun(replace_invisible(old_text[position : step.end].rstrip("\n")))
+    texts = (
+        tuple(run for run in [*runs, last_run] if run.text) for runs in (old_runs, new_runs, inline_runs)
+    )
     yield DiffRow("words", *texts)
 
 
@@ -139,17 +143,21 @@ def _format_lines(text: str, style: Literal["removed", "added"]) -> tuple[TextRu
 
 
 def _format_unchanged(text: str, *, is_first: bool = False, is_last: bool = False) -> Iterator[DiffRow]:
-    """Yield unchanged lines: those near a change, and between them the others, folded."""
+    """Yield unchanged lines; those that are not near a change are folded."""
     lines = text.strip("\n").split("\n")
     if not any(map(str.strip, lines)):
         return
-    first = 0 if is_first else _CONTEXT_LINES
-    last = len(lines) if is_last else len(lines) - _CONTEXT_LINES
-    if last - first < _MIN_FOLDED_LINES:
-        first = last = len(lines)
-    for kind, part in (("same", lines[:first]), ("folded", lines[first:last]), ("same", lines[last:])):
-        if any(map(str.strip, part)):
-            runs = (TextRun(replace_invisible("\n".join(part).strip("\n"))),)
+    folded_start = 0 if is_first else _CONTEXT_LINES
+    folded_end = len(lines) if is_last else len(lines) - _CONTEXT_LINES
+    if folded_end - folded_start < _MIN_FOLDED_LINES:
+        folded_start = folded_end = len(lines)
+    for kind, part_lines in (
+        ("same", lines[:folded_start]),
+        ("folded", lines[folded_start:folded_end]),
+        ("same", lines[folded_end:]),
+    ):
+        if any(map(str.strip, part_lines)):
+            runs = (TextRun(replace_invisible("\n".join(part_lines).strip("\n"))),)
             yield DiffRow("folded" if kind == "folded" else "same", runs, runs, runs)
 
 
@@ -185,21 +193,21 @@ class ChangeView(NamedTuple):
 class SectionView(NamedTuple):
     """The changes of a section of a document; the address is empty for front matter.
 
-    `id` is the id of its element. `above` has the titles of the parent sections. `is_there` is true if the
-    new version has the section.
+    `id` is the id of its element. `parent_titles` are the titles of the parent sections. `is_in_new` is true
+    if the new version has the section.
     """
 
     id: str
     address: str
     heading: str
-    above: tuple[str, ...]
+    parent_titles: tuple[str, ...]
     kinds: tuple[str, ...]
     changes: tuple[ChangeView, ...]
-    is_there: bool
+    is_in_new: bool
 
 
 class DocumentView(NamedTuple):
-    """The changes of a document, or those of them on this page."""
+    """The changes of a document, or only those on this page."""
 
     id: str
     kind: str
@@ -253,34 +261,34 @@ def build_diff(
     ]
     files = [file for file in changes.files if path in (None, file)]
     views: list[DocumentView] = []
-    number = used = size = 0
+    section_index = section_count = page_chars = 0
     next_offset: int | None = None
     for document in documents:
         groups = _group_by_section(document)
-        count = max(1, len(groups))
-        if next_offset is not None or number + count <= offset:
-            number += count
+        group_count = max(1, len(groups))
+        if next_offset is not None or section_index + group_count <= offset:
+            section_index += group_count
             continue
-        first = max(0, offset - number)
+        first_group = max(0, offset - section_index)
         sections: list[SectionView] = []
-        for index, group in enumerate(groups[first:], number + first):
-            if used >= max_sections or size >= _MAX_PAGE_CHARS:
+        for index, group in enumerate(groups[first_group:], section_index + first_group):
+            if section_count >= max_sections or page_chars >= _MAX_PAGE_CHARS:
                 next_offset = index
                 break
             view = _build_section_view(document, group, max_change_chars)
             sections.append(view)
-            used, size = used + 1, size + _count_chars(view)
+            section_count, page_chars = section_count + 1, page_chars + _count_chars(view)
         if sections or not groups:
-            used += not groups
+            section_count += not groups
             views.append(_prefix_ids(id_prefix, _build_document_view(document, tuple(sections))))
-        number += count
-        if next_offset is None and used >= max_sections:
-            next_offset = number
-    if next_offset is not None and next_offset >= number:
+        section_index += group_count
+        if next_offset is None and section_count >= max_sections:
+            next_offset = section_index
+    if next_offset is not None and next_offset >= section_index:
         next_offset = None
     names = tuple(format_one_line(file, 1000) for file in files[:MAX_FILES])
-    more = max(0, len(files) - MAX_FILES)
-    return DiffPage(tuple(views), number, offset, next_offset, names, more, changes.reason)
+    omitted_files = max(0, len(files) - MAX_FILES)
+    return DiffPage(tuple(views), section_index, offset, next_offset, names, omitted_files, changes.reason)
 
 
 def _group_by_section(document: DocumentChange) -> list[list[SectionChange]]:
@@ -311,14 +319,14 @@ def _prefix_ids(prefix: str, document: DocumentView) -> DocumentView:
 def _build_section_view(
     document: DocumentChange, group: Sequence[SectionChange], max_change_chars: int
 ) -> SectionView:
-    first = group[0]
-    is_task = first.kind.startswith("task_")
-    above = first.place.below[:-1] if is_task else first.place.below
+    first_change = group[0]
+    is_task = first_change.kind.startswith("task_")
+    parent_titles = first_change.place.below[:-1] if is_task else first_change.place.below
     return SectionView(
-        format_element_id(document.path, first.section),
-        first.section,
-        format_one_line(first.heading) if first.section else "Front matter",
-        tuple(format_one_line(title) for title in above),
+        format_element_id(document.path, first_change.section),
+        first_change.section,
+        format_one_line(first_change.heading) if first_change.section else "Front matter",
+        tuple(format_one_line(title) for title in parent_titles),
         tuple(dict.fromkeys(_format_kind(change.kind) for change in group)),
         tuple(_build_change_view(change, document.path, max_change_chars) for change in group),
         any(change.after is not None and change.after.path == document.path for change in group) or is_task,

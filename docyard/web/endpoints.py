@@ -30,8 +30,8 @@ log = logging.getLogger("docyard")
 
 # More threads would slow down each other and tool calls. Writers, which may wait, have their own threads.
 _MAX_THREADS = 8
-_READERS: RunVar[anyio.CapacityLimiter] = RunVar("readers of pages")
-_WRITERS: RunVar[anyio.CapacityLimiter] = RunVar("writers of pages")
+_READER_THREADS: RunVar[anyio.CapacityLimiter] = RunVar("readers of pages")
+_WRITER_THREADS: RunVar[anyio.CapacityLimiter] = RunVar("writers of pages")
 Handler = Callable[[PageRequest], Response]
 
 
@@ -62,14 +62,14 @@ def answer_post(site: Site, handle: Handler) -> Callable[[Request], Any]:
             return await run_in_thread(partial(render_error_page, page_request, error))
         with anyio.CancelScope(shield=True):
             render_page = partial(_render, page_request, handle, has_written=True)
-            response = await run_in_thread(render_page, _WRITERS)
+            response = await run_in_thread(render_page, _WRITER_THREADS)
         return response
 
     return endpoint
 
 
 async def run_in_thread(
-    render: Callable[[], Response], threads: RunVar[anyio.CapacityLimiter] = _READERS
+    render: Callable[[], Response], threads: RunVar[anyio.CapacityLimiter] = _READER_THREADS
 ) -> Response:
     """Return a response that is rendered in one of a limited number of threads."""
     limiter = threads.get(None)
@@ -105,9 +105,9 @@ def _render_once(page_request: PageRequest, handle: Handler, record: CommitRecor
             return _answer_after_commit(page_request, record, describe_failure(error))
         if isinstance(error, WorkspaceError):
             return render_error_page(page_request, error)
-        missing = _find_missing_reason(page_request)
-        if missing is not None:
-            return render_error_page(page_request, missing)
+        repository_error = _find_repository_error(page_request)
+        if repository_error is not None:
+            return render_error_page(page_request, repository_error)
         reference = secrets.token_hex(4)
         log.exception("a page failed, reference %s", reference)
         return page_request.page("error.html", status=500, error=None, reference=reference, nearest=())
@@ -122,7 +122,7 @@ def _answer_after_commit(page_request: PageRequest, record: CommitRecord, reason
         return PlainTextResponse(f"Your change is committed as {record.commit}. Do not send it again.\n")
 
 
-def _find_missing_reason(page_request: PageRequest) -> RepositoryMissing | None:
+def _find_repository_error(page_request: PageRequest) -> RepositoryMissing | None:
     """Return the error of a deleted repository, which causes other errors during a request; else None."""
     try:
         page_request.workspace.tip()

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _MAX_SECTIONS = 20
 
-_STATUS = {
+_STATUS_BY_CODE = {
     "READ_ONLY": 403,
     "PROTECTED": 403,
     "NEEDS_PERSON": 403,
@@ -79,4 +79,4 @@ def _suggest_sections(request: PageRequest, error: WorkspaceError) -> Iterator[M
 
 def get_status(error: WorkspaceError) -> int:
     """Return the HTTP status of an error."""
-    return _STATUS.get(error.code) or (404 if error.code.endswith("NOT_FOUND") else 400)
+    return _STATUS_BY_CODE.get(error.code) or (404 if error.code.endswith("NOT_FOUND") else 400)

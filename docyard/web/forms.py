@@ -58,10 +58,10 @@ async def read_fields(request: Request) -> Mapping[str, str]:
     fields = {name: value.replace("\r\n", "\n").replace("\r", "\n") for name, value in pairs}
     token = fields.pop("csrf", "").encode("utf-8", "surrogatepass")
     if not hmac.compare_digest(token, request.state.caller.csrf.encode()):
-        refused = FormRefused(
+        refusal = FormRefused(
             "the form belongs to another session, which may have ended",
             fix="Copy your text, open the page again, and send the form there.",
         )
-        refused.fields = fields
-        raise refused
+        refusal.fields = fields
+        raise refusal
     return fields

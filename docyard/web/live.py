@@ -23,18 +23,18 @@ MAX_LISTENERS = 100
 """The maximum number of listening pages; further pages get a response to retry later."""
 
 _CHECK_INTERVAL_S = 1.0
-_TICK_S = 0.25  # between two checks of a listener for a new version, or for the shutdown
-_PING_S = 15.0  # an idle connection may be closed by a proxy or a browser
-_RETRY_MS = 3_000  # before a browser reconnects
-_UNFINISHED = "~"
+_TICK_INTERVAL_S = 0.25  # between two checks of a listener for a new version, or for the shutdown
+_PING_INTERVAL_S = 15.0  # an idle connection may be closed by a proxy or a browser
+_RECONNECT_DELAY_MS = 3_000  # before a browser reconnects
+_UNFINISHED_SUFFIX = "~"
 
 
 def format_unfinished_version(version: str) -> str:
     """Return the version of a page without its slow parts. The page is notified when they are ready."""
-    return version and version + _UNFINISHED
+    return version and version + _UNFINISHED_SUFFIX
 
 
-class Watched(Protocol):
+class LiveState(Protocol):
     """The state that open pages show, and its listeners."""
 
     @property
@@ -64,8 +64,8 @@ class LiveUpdates:
         """End all streams on shutdown. May be called from any thread."""
         self._is_closed = True
 
-    async def events(self, site: Watched, known: str) -> AsyncIterator[str]:
-        """Yield the events for a page with the version `known`, until the server stops.
+    async def events(self, site: LiveState, known_version: str) -> AsyncIterator[str]:
+        """Yield the events for a page with the version `known_version`, until the server stops.
 
         Raises nothing: if the repository cannot be read, there is no event.
         """
@@ -73,22 +73,26 @@ class LiveUpdates:
             return
         self.listeners += 1
         try:
-            yield f"retry: {_RETRY_MS}\n\n"
-            sent = time.monotonic()
+            yield f"retry: {_RECONNECT_DELAY_MS}\n\n"
+            sent_at = time.monotonic()
             while not self._is_closed:
                 await self._check_version(site)
-                if self._version and self._version != known and not _is_awaited(site, self._version, known):
-                    known = self._version
-                    yield _format_event(known, self._commit)
-                    sent = time.monotonic()
-                elif time.monotonic() - sent >= _PING_S:
+                if (
+                    self._version
+                    and self._version != known_version
+                    and not _is_awaited(site, self._version, known_version)
+                ):
+                    known_version = self._version
+                    yield _format_event(known_version, self._commit)
+                    sent_at = time.monotonic()
+                elif time.monotonic() - sent_at >= _PING_INTERVAL_S:
                     yield ": still here\n\n"
-                    sent = time.monotonic()
-                await anyio.sleep(_TICK_S)
+                    sent_at = time.monotonic()
+                await anyio.sleep(_TICK_INTERVAL_S)
         finally:
             self.listeners -= 1
 
-    async def _check_version(self, site: Watched) -> None:
+    async def _check_version(self, site: LiveState) -> None:
         """Read the version, unless another listener did so recently or is doing it."""
         if self._is_checking or time.monotonic() - self._last_check < _CHECK_INTERVAL_S:
             return
@@ -102,12 +106,12 @@ class LiveUpdates:
             self._is_checking = False
 
 
-def _is_awaited(site: Watched, version: str, known: str) -> bool:
+def _is_awaited(site: LiveState, version: str, known_version: str) -> bool:
     """Return True if a page lacks only parts that are still being read."""
-    return known == format_unfinished_version(version) and site.is_reading
+    return known_version == format_unfinished_version(version) and site.is_reading
 
 
-def _read_state(site: Watched) -> tuple[str, str | None] | None:
+def _read_state(site: LiveState) -> tuple[str, str | None] | None:
     from workspace.errors import WorkspaceError
 
     try:
@@ -121,7 +125,7 @@ def _format_event(version: str, commit: str | None) -> str:
     return f"id: {version}\nevent: moved\ndata: {data}\n\n"
 
 
-def build_events_endpoint(site: Watched) -> Callable[[Request], Any]:
+def build_events_endpoint(site: LiveState) -> Callable[[Request], Any]:
     """Return the endpoint of events. `since` is the page's version, unless the browser reconnects."""
 
     async def endpoint(request: Request) -> Response:

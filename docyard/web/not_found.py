@@ -1,4 +1,4 @@
-"""The page for an unknown URL: similar documents, or the new location of a moved one."""
+"""The page for an unknown URL: similar documents, or the new location of a moved document."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def _render(page_request: PageRequest, status: int) -> Response:
     except WorkspaceError as error:
         return render_error_page(page_request, error)
     fix = "Similar pages:" if similar_pages else "The library lists all documents."
-    missing = PageNotFound("the page does not exist", fix=fix)
-    return page_request.page("error.html", status=404, error=missing, reference=None, nearest=similar_pages)
+    not_found = PageNotFound("the page does not exist", fix=fix)
+    return page_request.page("error.html", status=404, error=not_found, reference=None, nearest=similar_pages)
 
 
 def _find_similar(page_request: PageRequest, snapshot: Snapshot, path: str) -> Sequence[SimilarPage]:
@@ -71,6 +71,6 @@ def _find_similar(page_request: PageRequest, snapshot: Snapshot, path: str) -> S
     if move is not None:
         return (SimilarPage(f"{move.path} (moved there)", page_request.urls.document(move.path)),)
     return [
-        SimilarPage(similar, page_request.urls.document(similar))
-        for similar in find_nearest(path, snapshot.documents)
+        SimilarPage(similar_path, page_request.urls.document(similar_path))
+        for similar_path in find_nearest(path, snapshot.documents)
     ]

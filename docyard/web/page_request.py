@@ -61,7 +61,7 @@ class PageRequest:
     @cached_property
     def version(self) -> str:
         """Return the version of the state that the page shows; empty for a past state, which is constant."""
-        return self.site.versions.now(self.workspace) if self.ref is None else ""
+        return self.site.versions.get_current(self.workspace) if self.ref is None else ""
 
     @property
     def proposals(self) -> tuple[Proposal, ...]:

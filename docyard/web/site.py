@@ -55,34 +55,34 @@ class Versions:
     """The current version of the served state. Safe in several threads."""
 
     def __init__(self) -> None:
-        self._cached: _CachedVersion | None = None
+        self._cached_version: _CachedVersion | None = None
         self._lock = threading.Lock()
 
-    def now(self, workspace: Workspace) -> str:
+    def get_current(self, workspace: Workspace) -> str:
         """Return the current version; an empty text if it cannot be read."""
         folder_times, is_settled = _read_folder_times(workspace.git)
         max_age = _MAX_AGE_S if is_settled else _MAX_RECENT_AGE_S
-        cached = self._cached
+        cached_version = self._cached_version
         if (
-            cached is not None
+            cached_version is not None
             and folder_times
-            and (cached.workspace, cached.folder_times) == (workspace, folder_times)
-            and time.monotonic() - cached.read_at < max_age
+            and (cached_version.workspace, cached_version.folder_times) == (workspace, folder_times)
+            and time.monotonic() - cached_version.read_at < max_age
         ):
-            return cached.version
+            return cached_version.version
         with self._lock:
             read_at = time.monotonic()
             try:
                 version = _read_version(workspace)
             except WorkspaceError:  # the page itself shows the error
                 return ""
-            self._cached = _CachedVersion(workspace, folder_times, version, read_at)
+            self._cached_version = _CachedVersion(workspace, folder_times, version, read_at)
         return version
 
     def forget(self) -> None:
         """Discard the cached version, so that a writer sees its change regardless of the folders' clock."""
         with self._lock:  # another thread may be reading an older version
-            self._cached = None
+            self._cached_version = None
 
 
 def _read_folder_times(git: GitReader) -> tuple[FolderTimes, bool]:
@@ -94,8 +94,8 @@ def _read_folder_times(git: GitReader) -> tuple[FolderTimes, bool]:
     try:
         for file in (git.git_dir / "HEAD", git.common_dir / "packed-refs"):
             if file.exists():
-                status = file.stat()
-                times.append((str(file), status.st_mtime_ns, status.st_size))
+                file_status = file.stat()
+                times.append((str(file), file_status.st_mtime_ns, file_status.st_size))
         folders: list[Path | str] = [git.common_dir / "refs"]
         while folders:
             folder = folders.pop()
@@ -104,8 +104,8 @@ def _read_folder_times(git: GitReader) -> tuple[FolderTimes, bool]:
                 folders += sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
     except OSError:
         return (), False
-    newest = max(modified for _, modified, _ in times)
-    return tuple(times), time.time_ns() - newest >= _CLOCK_TICK_NS
+    newest_time = max(modified for _, modified, _ in times)
+    return tuple(times), time.time_ns() - newest_time >= _CLOCK_TICK_NS
 
 
 def _read_version(workspace: Workspace) -> str:
@@ -133,7 +133,7 @@ def _is_proposal_branch(branch: str) -> bool:
 TOOL, CLIENT = "page", "page"
 """The tool and client of commits and events that are made on pages."""
 
-_CACHED_VERSIONS = 2  # pages that are rendered at the same time may show two
+_MAX_CACHED_VERSIONS = 2  # pages that are rendered at the same time may show two
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ class Site:
     live: LiveUpdates = field(default_factory=LiveUpdates)
     background: BackgroundQueue = field(default_factory=BackgroundQueue)
     _proposals: LRUCache[str, tuple[Proposal, ...]] = field(
-        init=False, default_factory=lambda: LRUCache(_CACHED_VERSIONS)
+        init=False, default_factory=lambda: LRUCache(_MAX_CACHED_VERSIONS)
     )
 
     @property
@@ -167,7 +167,7 @@ class Site:
     def state(self) -> tuple[str, str | None]:
         """Return the version of the served state, and the commit of its tip. Raises WorkspaceError."""
         workspace = self.index().workspace
-        return self.versions.now(workspace), workspace.tip()
+        return self.versions.get_current(workspace), workspace.tip()
 
     def close(self) -> None:
         """End the background work: streams of events, and reading ahead."""
@@ -176,7 +176,7 @@ class Site:
         self.background.close()
 
     def proposals_at(self, workspace: Workspace, version: str) -> tuple[Proposal, ...]:
-        """Return every proposal, the newest first, at a version; the current ones if it is empty.
+        """Return every proposal, the newest first, at a version; the current proposals without a version.
 
         Reading thousands of refs takes longer than the rest of a page, so the proposals are cached by
         version.

@@ -21,9 +21,9 @@ from workspace.snapshot.snapshot import check_pointer
 if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
-_CACHE_SIZE = 200_000  # summaries of some hundred bytes each
-_MAX_READ_AHEAD = 20_000  # documents
-_QUIET_S = 0.3  # without a request, before reading ahead continues
+_MAX_CACHED_SUMMARIES = 200_000  # of some hundred bytes each
+_MAX_DOCUMENTS_READ_AHEAD = 20_000
+_QUIET_TIME_S = 0.3  # without a request, before reading ahead continues
 _OPEN_BOX = re.compile(rb"\[[ \t]")
 _BOX = re.compile(rb"\[[ xX]\]")
 
@@ -35,61 +35,61 @@ _TASK_LINE = re.compile(rb"^[ \t]*%b[ \t]+\[([ xX])\][ \t]" % LIST_MARKER_BYTES,
 class DocumentSummary(NamedTuple):
     """A document in a list. `facets` has the type and tags of its front matter.
 
-    `tasks` counts all tasks, `done` the completed ones. `reason` explains why the document cannot be read;
-    the other fields are then empty.
+    `tasks` counts all tasks, `completed` the completed ones. `reason` explains why the document cannot be
+    read; the other fields are then empty.
     """
 
     title: str
     tasks: int = 0
-    done: int = 0
+    completed: int = 0
     facets: Mapping[str, object] = {}
     reason: str | None = None
 
     @property
     def open(self) -> int:
         """Return the number of open tasks."""
-        return self.tasks - self.done
+        return self.tasks - self.completed
 
 
 class Summaries:
     """The summaries of documents, created on demand. Safe in several threads."""
 
     def __init__(self) -> None:
-        self._cached: LRUCache[tuple[str, str], DocumentSummary] = LRUCache(_CACHE_SIZE)
+        self._cached_summaries: LRUCache[tuple[str, str], DocumentSummary] = LRUCache(_MAX_CACHED_SUMMARIES)
         # Blobs without any text that looks like an open task.
-        self._boxless: LRUCache[str, bool] = LRUCache(_CACHE_SIZE)
+        self._blobs_without_boxes: LRUCache[str, bool] = LRUCache(_MAX_CACHED_SUMMARIES)
         self._thread: threading.Thread | None = None
-        self._closed = threading.Event()
+        self._close_event = threading.Event()
         self._last_request = 0.0
 
-    def of(self, snapshot: Snapshot, path: str) -> DocumentSummary:
+    def get(self, snapshot: Snapshot, path: str) -> DocumentSummary:
         """Return the summary of a document of a snapshot; `reason` is set if it cannot be read."""
         blob = snapshot.documents[path]
-        summary = self._cached.find((path, blob))
+        summary = self._cached_summaries.find((path, blob))
         if summary is None:
             summary = _read_summary(snapshot, path, blob)
             if summary.reason is None:  # a failure may depend on limits or damage, which may change
-                self._cached.put((path, blob), summary)
+                self._cached_summaries.put((path, blob), summary)
         return summary
 
-    def has_open(self, snapshot: Snapshot, path: str) -> bool:
+    def has_open_tasks(self, snapshot: Snapshot, path: str) -> bool:
         """Return True if a document has open tasks. Most documents have no box, and are not parsed."""
         blob = snapshot.documents[path]
-        if blob in self._boxless:
+        if blob in self._blobs_without_boxes:
             return False
-        if (path, blob) not in self._cached:
+        if (path, blob) not in self._cached_summaries:
             try:
-                is_boxless = _OPEN_BOX.search(snapshot.git.blob(blob)) is None
+                has_no_box = _OPEN_BOX.search(snapshot.git.blob(blob)) is None
             except DamagedRepository:  # the row of the document shows the error
                 return False
-            if is_boxless:
-                self._boxless.put(blob, True)
+            if has_no_box:
+                self._blobs_without_boxes.put(blob, True)
                 return False
-        return self.of(snapshot, path).open > 0
+        return self.get(snapshot, path).open > 0
 
     def read_ahead(self, snapshot: Snapshot) -> None:
         """Start to read the documents of a snapshot in the background, once, so that lists are fast."""
-        if self._thread is None and not self._closed.is_set():
+        if self._thread is None and not self._close_event.is_set():
             self._thread = threading.Thread(
                 target=self._run, args=(snapshot,), name="docyard library", daemon=True
             )
@@ -97,7 +97,7 @@ class Summaries:
 
     def close(self) -> None:
         """Stop reading ahead, and wait for the end of its thread."""
-        self._closed.set()
+        self._close_event.set()
         if self._thread is not None:
             self._thread.join()
 
@@ -106,12 +106,12 @@ class Summaries:
         self._last_request = time.monotonic()
 
     def _run(self, snapshot: Snapshot) -> None:
-        for path in list(snapshot.documents)[:_MAX_READ_AHEAD]:
-            while not self._closed.is_set() and time.monotonic() - self._last_request < _QUIET_S:
-                self._closed.wait(_QUIET_S)
-            if self._closed.is_set():
+        for path in list(snapshot.documents)[:_MAX_DOCUMENTS_READ_AHEAD]:
+            while not self._close_event.is_set() and time.monotonic() - self._last_request < _QUIET_TIME_S:
+                self._close_event.wait(_QUIET_TIME_S)
+            if self._close_event.is_set():
                 return
-            self.of(snapshot, path)
+            self.get(snapshot, path)
 
 
 def _read_summary(snapshot: Snapshot, path: str, blob: str) -> DocumentSummary:
@@ -142,41 +142,42 @@ MAX_COMMITS = 300
 class LastChanges:
     """The last change of each path, for the last requested commit. Safe in several threads.
 
-    The changes of a new commit are added to the cached ones, so each commit is compared once with its parent.
+    The changes of a new commit are added to the cached changes, so each commit is compared with its parent
+    once.
     """
 
     def __init__(self) -> None:
         self._commit: str | None = None
-        self._last: Mapping[str, str] = {}
+        self._commit_by_path: Mapping[str, str] = {}
         self._lock = threading.Lock()
 
-    def of(self, snapshot: Snapshot) -> Mapping[str, str]:
+    def get(self, snapshot: Snapshot) -> Mapping[str, str]:
         """Return the last commit that changed each path; a path without a recent change is missing."""
         if snapshot.commit is None:
             return {}
         with self._lock:
             if self._commit == snapshot.commit:
-                return self._last
-            last = self._walk(snapshot, snapshot.commit)
-            self._commit, self._last = snapshot.commit, last
-            return last
+                return self._commit_by_path
+            commit_by_path = self._walk_history(snapshot, snapshot.commit)
+            self._commit, self._commit_by_path = snapshot.commit, commit_by_path
+            return commit_by_path
 
-    def _walk(self, snapshot: Snapshot, commit: str) -> dict[str, str]:
+    def _walk_history(self, snapshot: Snapshot, commit: str) -> dict[str, str]:
         git = snapshot.git
-        states = Graph(git).first_parents(commit, most=MAX_COMMITS + 1)
+        commits = Graph(git).first_parents(commit, most=MAX_COMMITS + 1)
         changes: dict[str, str] = {}
-        for index, state in enumerate(states[:MAX_COMMITS]):
-            if state.id == self._commit:
-                return {**self._last, **changes}
+        for index, commit_info in enumerate(commits[:MAX_COMMITS]):
+            if commit_info.id == self._commit:
+                return {**self._commit_by_path, **changes}
             try:
-                if index + 1 < len(states):
-                    old_tree: str | None = states[index + 1].tree
-                elif state.parents:
+                if index + 1 < len(commits):
+                    old_tree: str | None = commits[index + 1].tree
+                elif commit_info.parents:
                     break  # the end of a shallow clone
                 else:
                     old_tree = None
-                for change in trees.diff_trees(git, old_tree, state.tree):
-                    changes.setdefault(change.path, state.id)
+                for change in trees.diff_trees(git, old_tree, commit_info.tree):
+                    changes.setdefault(change.path, commit_info.id)
             except DamagedRepository:
                 break
         return changes

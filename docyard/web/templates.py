@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 STATIC = _HERE / "static"
-_MAX_TIME = 253_402_300_799  # the last second of the year 9999
+_MAX_TIME_S = 253_402_300_799  # the last second of the year 9999
 
 
 def mark_trusted(html: str) -> Markup:
@@ -86,15 +86,15 @@ def format_moment(seconds: float) -> Markup:
 
 def _to_datetime(seconds: float) -> datetime:
     """Return a commit's time as a date; a time outside the valid range becomes the nearest valid one."""
-    return datetime.fromtimestamp(min(max(seconds, 0), _MAX_TIME), UTC)
+    return datetime.fromtimestamp(min(max(seconds, 0), _MAX_TIME_S), UTC)
 
 
-def format_count(number: int, one: str, many: str = "") -> str:
+def format_count(number: int, singular: str, plural: str = "") -> str:
     """Return a number with its noun: "1 task", "3 tasks"."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {singular if number == 1 else plural or singular + 's'}"
 
 
-_KINDS = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
 
 
 @cache
@@ -107,10 +107,10 @@ async def serve_static_file(request: Request) -> Response:
     """Return a file of `static/`."""
     name = request.path_params["name"]
     path = STATIC / name
-    if name not in _list_static_files() or path.suffix not in _KINDS:
+    if name not in _list_static_files() or path.suffix not in _MEDIA_TYPES:
         return PlainTextResponse("not found\n", 404)
     headers = {"Cache-Control": "public, max-age=31536000, immutable"}
-    return FileResponse(path, media_type=_KINDS[path.suffix], headers=headers)
+    return FileResponse(path, media_type=_MEDIA_TYPES[path.suffix], headers=headers)
 
 
 _WARMED_MODULES = (

@@ -7,7 +7,7 @@ caches the result. The functions here do the same in plain steps: they define th
 parse queries.
 
 expansion.py  the index terms of a token
-words.py      tokens: which characters make words, and which join words into one name
+words.py      tokens: the characters of words, and the characters that join words into one name
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from index.analysis.expansion import MAX_TOKEN, expand_raw, expand_token, is_name
+from index.analysis.expansion import MAX_TOKEN_LENGTH, expand_raw, expand_token, is_name
 from index.analysis.words import BREAK, STOP_WORDS, TOKEN, normalize, split_raw_tokens, strip_markup
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BREAK",
-    "HEADING_ABOVE",
     "HEADING_WEIGHT",
-    "MAX_TOKEN",
+    "MAX_HEADING_ABOVE_LENGTH",
+    "MAX_TOKEN_LENGTH",
     "MAX_WEIGHT",
     "STOP_WORDS",
     "TOKEN",
@@ -37,18 +37,18 @@ __all__ = [
     "count_text_terms",
     "expand",
     "expand_raw",
+    "extract_title_terms",
     "split_raw_tokens",
     "strip_markup",
-    "title_terms",
-    "weigh",
+    "weigh_query_terms",
     "weigh_section_terms",
 ]
 
 HEADING_WEIGHT = 2
-"""A word of the own heading counts as this many in the text. A word of a heading above counts once."""
+"""The weight of a word of the section's own heading. A word of a heading above has the weight 1."""
 
-HEADING_ABOVE = 100
-"""Characters of a heading that are indexed for the sections below it, so that no long title is repeated."""
+MAX_HEADING_ABOVE_LENGTH = 100
+"""The largest indexed length of a heading for the sections below, so that no long title is repeated."""
 
 MAX_WEIGHT = 255
 """The largest weight of a term in a section."""
@@ -56,28 +56,28 @@ MAX_WEIGHT = 255
 
 def weigh_section_terms(page: IndexedDocument, section: Section) -> dict[str, int]:
     """Return the terms of a section with their weights, as the index stores them."""
-    weights: Counter[str] = Counter(_without_stop_words(strip_markup(page.text(section))))
+    weights: Counter[str] = Counter(_extract_content_terms(strip_markup(page.text(section))))
     for term, count in count_heading_terms(section.title).items():
         weights[term] += HEADING_WEIGHT * count
     for heading in page.headings_above(section):
-        weights.update(count_heading_terms(heading[:HEADING_ABOVE]))
+        weights.update(count_heading_terms(heading[:MAX_HEADING_ABOVE_LENGTH]))
     return {term: min(weight, MAX_WEIGHT) for term, weight in weights.items()}
 
 
 def count_text_terms(text: str) -> dict[str, int]:
     """Count the index terms of some Markdown, without stop words."""
-    return dict(Counter(_without_stop_words(strip_markup(_bytes(text)))))
+    return dict(Counter(_extract_content_terms(strip_markup(_encode(text)))))
 
 
 def count_heading_terms(text: str) -> dict[str, int]:
     """Count the index terms of a heading, stop words included: "Why not?" can be found by its name."""
-    return dict(Counter(_count_terms(_bytes(text))))
+    return dict(Counter(_extract_terms(_encode(text))))
 
 
 @lru_cache(maxsize=8_192)
-def title_terms(title: str) -> tuple[str, ...]:
+def extract_title_terms(title: str) -> tuple[str, ...]:
     """Return the distinct terms of a document's title, without stop words if there are other words."""
-    tokens = TOKEN.findall(normalize(title[:HEADING_ABOVE]))
+    tokens = TOKEN.findall(normalize(title[:MAX_HEADING_ABOVE_LENGTH]))
     terms = tuple(dict.fromkeys([term for token in tokens for term in expand(token)]))
     return tuple([term for term in terms if term not in STOP_WORDS]) or terms
 
@@ -85,7 +85,7 @@ def title_terms(title: str) -> tuple[str, ...]:
 _HYPHENATED = re.compile(r"[A-Z]?[a-z]+(?:-[A-Z]?[a-z]+)+")
 
 
-def weigh(tokens: Iterable[str]) -> dict[str, int]:
+def weigh_query_terms(tokens: Iterable[str]) -> dict[str, int]:
     """Return the terms of a query's tokens with their weights, without stop words if there are other words.
 
     A full name weighs more than the sum of its parts. Otherwise the one section that explains `--api-group`
@@ -105,7 +105,7 @@ def weigh(tokens: Iterable[str]) -> dict[str, int]:
 
 def expand(token: str) -> tuple[str, ...]:
     """Return the distinct index terms of one token, the full token first; a stop word is its own term."""
-    return _cached_expand(token) if len(token) <= MAX_TOKEN else _expand_token(token)
+    return _cached_expand(token) if len(token) <= MAX_TOKEN_LENGTH else _expand_token(token)
 
 
 def _expand_token(token: str) -> tuple[str, ...]:
@@ -118,13 +118,13 @@ def _expand_token(token: str) -> tuple[str, ...]:
 _cached_expand = lru_cache(maxsize=50_000)(_expand_token)
 
 
-def _bytes(text: str) -> bytes:
+def _encode(text: str) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _count_terms(text: bytes) -> Iterable[str]:
+def _extract_terms(text: bytes) -> Iterable[str]:
     return (term for raw in split_raw_tokens([text]) for term in expand_raw(raw))
 
 
-def _without_stop_words(text: bytes) -> Iterable[str]:
-    return (term for term in _count_terms(text) if term not in STOP_WORDS)
+def _extract_content_terms(text: bytes) -> Iterable[str]:
+    return (term for term in _extract_terms(text) if term not in STOP_WORDS)

@@ -31,11 +31,11 @@ from index.analysis.words import (
     stem_all,
 )
 
-MAX_TOKEN = 64
-"""Longer terms (hashes, encoded data) are cut to their first 64 characters."""
+MAX_TOKEN_LENGTH = 64
+"""The largest length of a term. Longer terms (hashes, encoded data) are cut."""
 
-MAX_NAME = 4096
-"""Characters of a name that are split into parts. No person writes a longer name."""
+MAX_NAME_LENGTH = 4096
+"""The largest length of a name that is split into parts. No person writes a longer name."""
 
 JOINT = re.compile(
     r"[_.'\u2019+\#-]+ | (?<=[a-z])(?=[A-Z]) | (?<=[A-Z0-9])(?=[A-Z](?!s(?![a-z]))[a-z])", re.VERBOSE
@@ -43,7 +43,7 @@ JOINT = re.compile(
 """Positions between the parts of a word: at joining characters, between a lower-case and an upper-case
 letter, and before the last of several capitals, except in plurals such as `APIs`."""
 
-_MARKED = re.compile(r"[_.'+#-]")
+_JOINING_CHARACTER = re.compile(r"[_.'+#-]")
 _WORD_JOINER = re.compile("[/@:]")  # joins the words of a name, as in `TOKEN`
 
 
@@ -63,13 +63,13 @@ def expand_token(token: str) -> tuple[str, ...]:
     The only term of a stop word is the word itself. Stop words are dropped from the parts of a name.
     """
     if not is_name(token):
-        terms = [term for run in script_runs_pattern().findall(token) for term in _expand_run(*run)]
+        terms = [term for run in script_runs_pattern().findall(token) for term in _expand_script_run(*run)]
     elif token.startswith("--"):
-        terms = [fold(token[:MAX_NAME])[:MAX_TOKEN], *_expand_name(token[2:MAX_NAME])]
+        terms = [fold(token[:MAX_NAME_LENGTH])[:MAX_TOKEN_LENGTH], *_expand_name(token[2:MAX_NAME_LENGTH])]
     elif token.isalnum():
         terms = _expand_word(token)
     else:
-        terms = _expand_name(token[:MAX_NAME])
+        terms = _expand_name(token[:MAX_NAME_LENGTH])
     return tuple(dict.fromkeys(terms))
 
 
@@ -78,7 +78,7 @@ def is_name(token: str) -> bool:
     return token.isascii() or spaceless_pattern().search(token) is None
 
 
-def _expand_run(spaceless: str, other: str) -> Iterator[str]:
+def _expand_script_run(spaceless: str, other: str) -> Iterator[str]:
     for part in TOKEN.findall(other):
         yield from expand_token(part)
     if len(spaceless) == 1:
@@ -91,7 +91,7 @@ def _expand_name(name: str) -> list[str]:
     words = WORD.findall(name) if _WORD_JOINER.search(name) else []
     if len(words) <= 1:
         return _expand_word(name)
-    terms = [fold(name)[:MAX_TOKEN]]
+    terms = [fold(name)[:MAX_TOKEN_LENGTH]]
     for word in words:
         if fold(word) not in STOP_WORDS:
             terms += _expand_word(word)
@@ -103,24 +103,24 @@ def _expand_word(word: str) -> list[str]:
     if full_word in STOP_WORDS:
         return [full_word]
     if word.isalnum() and word.isascii() and word[1:].islower():  # most words: there is no joint
-        return [stem(full_word[:MAX_TOKEN])]
+        return [stem(full_word[:MAX_TOKEN_LENGTH])]
     if full_word.endswith("'s"):
         word, full_word = word[:-2], full_word[:-2]
-    is_plain = _MARKED.search(full_word) is None
-    term = stem(full_word[:MAX_TOKEN]) if is_plain else full_word[:MAX_TOKEN]
+    is_plain = _JOINING_CHARACTER.search(full_word) is None
+    term = stem(full_word[:MAX_TOKEN_LENGTH]) if is_plain else full_word[:MAX_TOKEN_LENGTH]
     parts = [part for part in map(fold, JOINT.split(word)) if part]
     if not parts or (is_plain and len(parts) == 1):
         return [term][: len(parts)]
-    return [term, *stem_all([part[:MAX_TOKEN] for part in parts if part not in STOP_WORDS])]
+    return [term, *stem_all([part[:MAX_TOKEN_LENGTH] for part in parts if part not in STOP_WORDS])]
 
 
 # Matches a line that is one token, as the group, or any other line, without a group.
-_TOKEN = re.compile(
+_SINGLE_TOKEN_LINE = re.compile(
     r"^[./:@']*+ -?(\w++(?:(?:[/.@-]|::)\w++)*) [./:@'-]*+$ | ^.*$", re.ASCII | re.MULTILINE | re.VERBOSE
 )
 
 # The joining characters of ASCII words, which have no other characters between their parts.
-_JOINTS = str.maketrans("_.-", "   ")
+_JOINT_TABLE = str.maketrans("_.-", "   ")
 
 _IS_LOWER, _IS_UPPER, _IS_DIGIT = (
     np.array([is_kind(chr(code)) for code in range(128)])
@@ -132,8 +132,8 @@ def expand_raws(raws: Sequence[bytes]) -> list[list[str]]:
     """Return the terms of each raw token, each as often as it occurs."""
     if not raws:
         return []
-    tokens = _TOKEN.findall(b"\n".join(raws).decode("utf-8", "replace"))
-    tokens = [token if len(token) <= MAX_TOKEN else "" for token in tokens]
+    tokens = _SINGLE_TOKEN_LINE.findall(b"\n".join(raws).decode("utf-8", "replace"))
+    tokens = [token if len(token) <= MAX_TOKEN_LENGTH else "" for token in tokens]
     names = [name.split("/") for name in _join_lines(tokens).replace("::", "/").replace("@", "/").split("\n")]
     words = list(set(chain.from_iterable(names)))
     terms = dict(zip(words, _expand_words(words), strict=True))
@@ -158,16 +158,19 @@ def _expand_words(words: Iterable[str]) -> list[list[str]]:
     full_words = text.lower().split("\n")
     split_words = _split_joints(text).lower()
     distinct = list({*full_words, *split_words.split()})
-    stem = dict(zip(distinct, stem_all(distinct), strict=True))
+    stem_of_word = dict(zip(distinct, stem_all(distinct), strict=True))
     # Stop words are not among the parts of a name.
-    part = {**stem, **dict.fromkeys(STOP_WORDS & stem.keys(), "")}
+    part_of_word = {**stem_of_word, **dict.fromkeys(STOP_WORDS & stem_of_word.keys(), "")}
     expanded: list[list[str]] = []
     for full_word, line in zip(full_words, split_words.split("\n"), strict=True):
         if full_word == line or full_word in STOP_WORDS:
-            expanded.append([part[full_word] or full_word])
+            expanded.append([part_of_word[full_word] or full_word])
         elif parts := line.split():
             terms = dict.fromkeys(
-                [stem[full_word] if full_word.isalnum() else full_word, *map(part.__getitem__, parts)]
+                [
+                    stem_of_word[full_word] if full_word.isalnum() else full_word,
+                    *map(part_of_word.__getitem__, parts),
+                ]
             )
             terms.pop("", None)
             expanded.append(list(terms))
@@ -182,11 +185,11 @@ def _split_joints(text: str) -> str:
     This is eight times as fast as the regular expression.
     """
     codes = np.frombuffer(text.encode("ascii") + b"\n\n", np.uint8)
-    lower, upper = _IS_LOWER[codes], _IS_UPPER[codes]
-    after = lower[2:] & ((codes[2:] != ord("s")) | np.append(lower[3:], False))
-    begins = upper[1:-1] & (lower[:-2] | ((upper | _IS_DIGIT[codes])[:-2] & after))
-    spaced = np.insert(codes[:-2], np.flatnonzero(begins) + 1, ord(" "))
-    return spaced.tobytes().decode("ascii").translate(_JOINTS)
+    is_lower, is_upper = _IS_LOWER[codes], _IS_UPPER[codes]
+    is_lower_after = is_lower[2:] & ((codes[2:] != ord("s")) | np.append(is_lower[3:], False))
+    is_part_start = is_upper[1:-1] & (is_lower[:-2] | ((is_upper | _IS_DIGIT[codes])[:-2] & is_lower_after))
+    codes_with_spaces = np.insert(codes[:-2], np.flatnonzero(is_part_start) + 1, ord(" "))
+    return codes_with_spaces.tobytes().decode("ascii").translate(_JOINT_TABLE)
 
 
 def _join_lines(words: Iterable[str]) -> str:

@@ -1,11 +1,11 @@
-"""Tokens: which characters make words, and which join words into one name.
+"""Tokens: the characters of words, and the characters that join words into one name.
 
 A *token* is a word, or words that are joined into a name: `don't`, `node.js`, `kebab-case`, `std::vector`,
-`/v1/search`, `user@example.org`, `--dry-run`. All other characters only separate.
+`/v1/search`, `user@example.org`, `--dry-run`. All other characters separate tokens.
 
 `split_raw_tokens` splits bytes at spaces after it has removed ASCII punctuation. It decodes nothing, which
 makes it fast. Bytes that join words into names are preserved, and so are all bytes of other scripts. A raw
-token therefore holds any number of tokens (`index.analysis.expansion` finds them), and a text has the same
+token therefore contains any number of tokens (`index.analysis.expansion` finds them), and a text has the same
 tokens with and without this step.
 
 `strip_markup` removes the Markdown that is not displayed. `stem` reduces "retries", "retrying" and "retry"
@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from Stemmer import Stemmer
 
-# Python's `\w` leaves out the marks that many scripts write vowels with: pointed Hebrew and Arabic,
+# Python's `\w` excludes the marks with which many scripts write vowels: pointed Hebrew and Arabic,
 # the scripts of India, Tibetan.
 _POINTS = "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u064b-\u065f\u0670\u06d6-\u06ed"
 _ACCENTS = "\u0300-\u036f"
@@ -42,7 +42,7 @@ _EAST = (
 
 _SPACELESS = _SOUTHEAST + _EAST
 
-# A large class takes milliseconds to compile, each time it occurs. So it has only what `\w` lacks.
+# A large class takes milliseconds to compile at each occurrence. So it has only characters outside `\w`.
 _VOICED = "\u3099\u309a"
 _LETTERS = rf"[\w{_ACCENTS}{_POINTS}{_VOWELS}{_SOUTHEAST}{_VOICED}\U00020000-\U0003ffff]++"
 
@@ -88,11 +88,11 @@ def normalize(text: str) -> str:
 
 def fold(word: str) -> str:
     """Return a word without case and without marks on its letters: "cafe" finds "Café"."""
-    plain = word.casefold()
-    if plain.isascii():
-        return plain
-    bare = MARKS.sub("", unicodedata.normalize("NFD", plain.replace("\u2019", "'")))
-    return unicodedata.normalize("NFC", bare)
+    casefolded = word.casefold()
+    if casefolded.isascii():
+        return casefolded
+    unmarked = MARKS.sub("", unicodedata.normalize("NFD", casefolded.replace("\u2019", "'")))
+    return unicodedata.normalize("NFC", unmarked)
 
 
 BREAK = b"\0"
@@ -109,16 +109,16 @@ def make_separator_table(preserved: bytes = b"") -> bytes:
     )
 
 
-_SPACED = make_separator_table(BREAK)
+_SEPARATOR_TABLE = make_separator_table(BREAK)
 
 
 def split_raw_tokens(texts: Sequence[bytes]) -> list[bytes]:
     """Split texts into raw tokens, in order, with BREAK between each text and the next."""
-    joined = b" \0 ".join(texts)
-    if joined.count(BREAK) >= len(texts):
-        joined = b" \0 ".join(text.replace(BREAK, b" ") for text in texts)
+    joined_texts = b" \0 ".join(texts)
+    if joined_texts.count(BREAK) >= len(texts):
+        joined_texts = b" \0 ".join(text.replace(BREAK, b" ") for text in texts)
     # Most words with a full stop end a sentence. Without the stop they are the same raw token as elsewhere.
-    return joined.translate(_SPACED).replace(b". ", b"  ").split()
+    return joined_texts.translate(_SEPARATOR_TABLE).replace(b". ", b"  ").split()
 
 
 # An unclosed comment runs to the end. Repeats are possessive (`++`) or stop where the next match may begin,
@@ -126,11 +126,11 @@ def split_raw_tokens(texts: Sequence[bytes]) -> list[bytes]:
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAG = re.compile(rb"</?(?:a|img)\b[^<>]*>|<#[^\s<>]+>")
 
-_TARGET = re.compile(
+_LINK_TARGET = re.compile(
     rb"""\]\((?:<[^<>\n]*>|[^\s()]*(?:\([^\s()]*\)[^\s()]*)*)(?:\s+(?:"[^"]*"|'[^']*'))?\s*\)"""
 )
 
-_DEFINITION = re.compile(rb"^[ ]{0,3}\[[^\]\n]+\]:[ \t]*\S+", re.MULTILINE)
+_LINK_DEFINITION = re.compile(rb"^[ ]{0,3}\[[^\]\n]+\]:[ \t]*\S+", re.MULTILINE)
 _ANCHOR = re.compile(rb"\{:?[ \t]*+#[^\s{}]++[^{}\n]*+\}")
 _ENTITY = re.compile(rb"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-f]{1,6});")
 
@@ -147,9 +147,9 @@ def strip_markup(text: bytes) -> bytes:
         text = _TAG.sub(b" ", text)
     if b"]" in text:
         if b"](" in text:
-            text = _TARGET.sub(b" ", text)
+            text = _LINK_TARGET.sub(b" ", text)
         if b"]:" in text:
-            text = _DEFINITION.sub(b" ", text)
+            text = _LINK_DEFINITION.sub(b" ", text)
     if b"{" in text and b"#" in text:
         text = _ANCHOR.sub(b" ", text)
     if b"&" in text:
@@ -181,7 +181,7 @@ def _stemmer() -> Stemmer:
     return Stemmer("english", 0)
 
 
-_STOP_WORDS = """
+_STOP_WORD_TEXT = """
     a about above after again against all also am an and any are aren't as at be because been before being
     below between both but by can can't cannot could couldn't did didn't do does doesn't doing don't down
     during each either else etc ever every few for from further get gets getting got had hadn't has hasn't
@@ -195,4 +195,4 @@ _STOP_WORDS = """
     within without won't would wouldn't yet you you'd you'll you're you've your yours yourself yourselves
 """
 
-STOP_WORDS = frozenset(_STOP_WORDS.split())
+STOP_WORDS = frozenset(_STOP_WORD_TEXT.split())

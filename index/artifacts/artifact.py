@@ -16,20 +16,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from index.artifacts.manifest import (
-    INDEX,
+    INDEX_FOLDER,
     ArtifactDamaged,
     ArtifactManifest,
     NotAnArtifact,
     check_files,
     is_sealed,
     missing_metadata_error,
-    read,
-    read_all,
+    read_all_manifests,
+    read_manifest,
     read_metadata_bytes,
 )
-from index.storage.location import METADATA, SCHEMA
+from index.storage.location import METADATA_FILE, SCHEMA_VERSION
 from index.storage.manifest import FileStamp, IndexDamaged
-from index.storage.metadata import Metadata, Problem, Stats, parse_metadata, parse_provided
+from index.storage.metadata import Metadata, Problem, Stats, parse_metadata, parse_served_metadata
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -45,9 +45,9 @@ class Artifact:
     """An artifact whose files were all verified.
 
     `folder` has no symbolic links. `metadata_stamp` is the stamp of the requested `metadata.json`, and
-    `stamps` has those of the other files. `trusted` is True if the artifact has the seal of the reader's key
-    and an index of our version, so that its segments can be used. `moves` has the new paths of documents by
-    their old ones. `problem` is a violation of the contract that does not prevent serving the artifact.
+    `stamps` has those of the other files. `is_trusted` is True if the artifact has the seal of the reader's
+    key and an index of our version, so that its segments can be used. `moves` has the new paths of documents
+    by their old ones. `problem` is a violation of the contract that does not prevent serving the artifact.
     """
 
     folder: Path
@@ -55,14 +55,14 @@ class Artifact:
     manifest: ArtifactManifest
     metadata_stamp: FileStamp
     stamps: tuple[FileStamp, ...]
-    trusted: bool
+    is_trusted: bool
     moves: Mapping[str, str]
     problem: Problem | None = None
 
     def is_untouched(self) -> bool:
         """Return True if no file has changed since its checksum was verified.
 
-        A deleted file remains readable for a process that has it open.
+        A deleted file remains readable for a process that has opened it.
         """
         return all(stamp.is_unchanged() for stamp in self.stamps)
 
@@ -90,7 +90,9 @@ def open_artifact(folder: Path, key: bytes | None = None) -> Artifact:
 def swap_timeout_error() -> NotAnArtifact:
     """Return the error for an artifact that is replaced faster than it can be read."""
     return NotAnArtifact(
-        "the artifact is replaced faster than it can be read", fix="Try again in a moment.", file=METADATA
+        "the artifact is replaced faster than it can be read",
+        fix="Try again in a moment.",
+        file=METADATA_FILE,
     )
 
 
@@ -101,22 +103,22 @@ def map_parts(folder: Path, manifest: ArtifactManifest) -> tuple[State, tuple[Se
     """
     from index.segments.generation import SegmentReader
     from index.segments.segment import Segment, file_name
-    from index.segments.store import read_pages, read_state
+    from index.segments.store import decode_pages, make_state
 
-    name = INDEX
+    name = INDEX_FOLDER
     parts: list[SegmentReader] = []
     try:
         for id, dead in manifest.parts:
-            name = f"{INDEX}/{file_name(id)}"
+            name = f"{INDEX_FOLDER}/{file_name(id)}"
             if name not in manifest.files:
                 raise ArtifactDamaged.at(name, "the manifest does not list it")
-            segment = Segment.load(folder / INDEX, id, FileStamp.of(folder / name))
-            parts.append(SegmentReader.of(segment, read_pages(dead)))
-        state = read_state(manifest.state)
+            segment = Segment.load(folder / INDEX_FOLDER, id, FileStamp.of(folder / name))
+            parts.append(SegmentReader.of(segment, decode_pages(dead)))
+        state = make_state(manifest.state)
     except (IndexDamaged, OSError) as error:
         raise ArtifactDamaged.at(name, "its content is malformed") from error
     if sum(part.size for part in parts) != state.chunks or state.commit != manifest.tree:
-        raise ArtifactDamaged.at(INDEX, "its segments differ from its manifest")
+        raise ArtifactDamaged.at(INDEX_FOLDER, "its segments differ from its manifest")
     return state, tuple(parts)
 
 
@@ -140,7 +142,7 @@ def find_problems(folder: Path, key: bytes | None = None) -> list[str]:
     """
     data = read_metadata_bytes(folder)
     try:
-        manifest = read(folder, data)
+        manifest = read_manifest(folder, data)
     except WorkspaceError as error:
         return [error.message]
     problems: list[str] = []
@@ -150,22 +152,24 @@ def find_problems(folder: Path, key: bytes | None = None) -> list[str]:
         except ArtifactDamaged as damage:
             problems.append(damage.message)
     if key is not None and not is_sealed(data, manifest, key):
-        problems.append("the artifact does not carry the seal of this key")
+        problems.append("the artifact does not have the seal of this key")
     return problems or _find_unreadable_documents(folder, data, manifest)
 
 
 def _stamp_metadata(folder: Path) -> FileStamp:
     try:
-        return FileStamp.of(folder / METADATA)
+        return FileStamp.of(folder / METADATA_FILE)
     except OSError as error:
         raise missing_metadata_error(error) from None
 
 
 def _open(folder: Path, metadata_stamp: FileStamp, data: bytes, key: bytes | None) -> Artifact:
-    metadata, problem = parse_provided(data)
-    manifest = read(folder, data) if problem is None else _find_manifest(folder, data, metadata.stats)
+    metadata, problem = parse_served_metadata(data)
+    manifest = (
+        read_manifest(folder, data) if problem is None else _find_manifest(folder, data, metadata.stats)
+    )
     stamps = check_files(folder, manifest)
-    trusted = key is not None and manifest.schema == SCHEMA and is_sealed(data, manifest, key)
+    trusted = key is not None and manifest.schema == SCHEMA_VERSION and is_sealed(data, manifest, key)
     return Artifact(
         folder, metadata, manifest, metadata_stamp, stamps, trusted, read_moves(folder, manifest), problem
     )
@@ -176,15 +180,15 @@ def _find_manifest(folder: Path, data: bytes, stats: Stats) -> ArtifactManifest:
 
     A person may have edited it. The name of a manifest is the digest of its `metadata.json`. Without a
     manifest of this name, the one with the same figures is returned. Its checksum and those of its files are
-    verified, and the artifact is not trusted. Raises the errors of `read`.
+    verified, and the artifact is not trusted. Raises the errors of `read_manifest`.
     """
     try:
-        return read(folder, data)
+        return read_manifest(folder, data)
     except NotAnArtifact:
         figures = (stats.indexed_at, stats.total_chunks)
         matches = [
             manifest
-            for manifest in read_all(folder)
+            for manifest in read_all_manifests(folder)
             if (manifest.state.get("indexed_at"), manifest.state.get("chunks")) == figures
         ]
         if len(matches) != 1:

@@ -2,7 +2,7 @@
 
     objects/, index/, moves-….json     new files next to the old ones, with unique names
     <digest>.manifest                  the list of the new artifact's files
-    metadata.json                      renamed into place: from now on readers find the new artifact
+    metadata.json                      renamed into place: readers now find the new artifact
 
 A failed build removes the files that it wrote. The next build removes those of a killed one. The files of the
 previous artifact stay until then, for readers that are opening it.
@@ -27,27 +27,27 @@ from index.artifacts import manifest as manifests
 from index.artifacts.artifact import map_parts
 from index.artifacts.contents import Contents, build_tree
 from index.artifacts.manifest import (
-    INDEX,
+    INDEX_FOLDER,
     ArtifactDamaged,
     ArtifactManifest,
     FileSum,
     NotAnArtifact,
     UnsupportedArtifact,
-    manifest_name,
+    make_manifest_name,
     read_file,
 )
-from index.artifacts.objects import PACKS, store
+from index.artifacts.objects import PACKS_FOLDER, store_objects
 from index.building.build import apply_change, build_index
 from index.port import Progress, State
 from index.segments.generation import IndexSnapshot, SegmentReader, count_values
 from index.segments.segment import file_name
-from index.segments.store import write_pages
+from index.segments.store import encode_pages
 from index.source import GitSource, diff_snapshots, read_pages
 from index.storage.files import IndexUnwritable, remove_entries, write_atomically
-from index.storage.location import METADATA, SCHEMA
+from index.storage.location import METADATA_FILE, SCHEMA_VERSION
 from index.storage.locking import IndexBusy, hold_lock
 from index.storage.manifest import IndexDamaged
-from index.storage.metadata import MAX_VALUES, Metadata, corpus_description, describe_index
+from index.storage.metadata import MAX_VALUES, Metadata, describe_index, format_corpus_description
 from workspace.config.config import Limits, WorkspaceConfig
 from workspace.config.taxonomy import read_manifest
 from workspace.config.toml import CONFIG_PATH
@@ -56,10 +56,10 @@ from workspace.git.objects import hash_blob
 from workspace.git.pack_reader import PackedReader
 from workspace.snapshot.snapshot import Snapshot
 
-LOCK = "lock"
-_FOLDERS = ("", INDEX, "objects", PACKS)
+LOCK_FILE = "lock"
+_FOLDERS = ("", INDEX_FOLDER, "objects", PACKS_FOLDER)
 
-_FILES = re.compile(
+_FILE_NAME = re.compile(
     r"(?:metadata\.json|[0-9a-f]{16}\.manifest|moves-[0-9a-f]{16}\.json)(?:-[0-9a-f]{8}\.draft)?"
     r"|index/MAIN_[0-9a-f]{16}\.flat"
     r"|objects/pack/(?:pack-[0-9a-f]{40}\.(?:pack|idx)|[0-9a-f]{16}(?:\.idx)?\.draft)"
@@ -89,17 +89,17 @@ def lock_folder(out: Path) -> Iterator[None]:
     """Create a folder and lock it for one build. Raises BuildBusy, OutOccupied, ArtifactUnwritable."""
     with ExitStack() as stack:
         with translate_write_errors():
-            check_free(out)
+            check_folder_free(out)
             out.mkdir(parents=True, exist_ok=True)
             try:
-                stack.enter_context(hold_lock(out / LOCK, timeout_s=0))
+                stack.enter_context(hold_lock(out / LOCK_FILE, timeout_s=0))
             except IndexBusy:
                 raise BuildBusy(
                     "another process is building into this folder",
                     fix="Wait until that build has finished, or build into another folder.",
                 ) from None
         # The file is removed while it is locked. A process that has opened it notices that.
-        stack.callback(_unlock, out / LOCK)
+        stack.callback(_unlock, out / LOCK_FILE)
         yield
 
 
@@ -107,15 +107,17 @@ def lock_folder(out: Path) -> Iterator[None]:
 def remove_on_failure(out: Path) -> Iterator[None]:
     """Remove the new files if the build fails before the new artifact replaces the old one.
 
-    After a build that failed on a full disk, the space must be free again.
+    After a build that fails on a full disk, the space must be free again.
     """
-    names_before, artifact_before = {*_names(out)}, _current_artifact(out)
+    names_before, artifact_before = {*_list_names(out)}, _current_artifact(out)
     try:
         yield
     except BaseException:
         if _current_artifact(out) == artifact_before:
             remove_entries(
-                out / name for name in _names(out) if _FILES.fullmatch(name) and name not in names_before
+                out / name
+                for name in _list_names(out)
+                if _FILE_NAME.fullmatch(name) and name not in names_before
             )
         raise
 
@@ -134,7 +136,7 @@ def translate_write_errors() -> Iterator[None]:
         ) from error
 
 
-def check_free(out: Path) -> None:
+def check_folder_free(out: Path) -> None:
     """Raise OutOccupied if the folder contains anything except an artifact or leftovers of a build."""
     fix = "Name an empty folder, a new one, or that of an earlier build with --out."
     if os.path.lexists(out) and not out.is_dir():
@@ -144,22 +146,28 @@ def check_free(out: Path) -> None:
             raise OutOccupied("the folder must not be inside a Git directory", fix=fix)
     if not out.is_dir() or _current_artifact(out) is not None:
         return
-    others = [name for name in _names(out) if name not in (*_FOLDERS, LOCK) and not _FILES.fullmatch(name)]
+    others = [
+        name
+        for name in _list_names(out)
+        if name not in (*_FOLDERS, LOCK_FILE) and not _FILE_NAME.fullmatch(name)
+    ]
     if others:
         raise OutOccupied("the folder contains files of no artifact", fix=fix, entries=others[:5])
 
 
-def sweep(out: Path, current: Sequence[tuple[str, ArtifactManifest]]) -> None:
+def remove_unlisted_files(out: Path, current: Sequence[tuple[str, ArtifactManifest]]) -> None:
     """Remove the files that belong to none of these manifests. Each manifest comes with its file name."""
     files = {
-        METADATA,
+        METADATA_FILE,
         *(name for name, _ in current),
         *(name for _, manifest in current for name in manifest.files),
     }
-    remove_entries(out / name for name in _names(out) if _FILES.fullmatch(name) and name not in files)
+    remove_entries(
+        out / name for name in _list_names(out) if _FILE_NAME.fullmatch(name) and name not in files
+    )
 
 
-def _names(out: Path) -> list[str]:
+def _list_names(out: Path) -> list[str]:
     """Return the names in the folder and in the folders that builds create there, sorted."""
     folders = [(folder, out / folder) for folder in _FOLDERS if (out / folder).is_dir()]
     return sorted(
@@ -170,8 +178,8 @@ def _names(out: Path) -> list[str]:
 def _current_artifact(out: Path) -> tuple[bytes, bytes] | None:
     """Return the metadata and the manifest of the folder's current artifact; None without one."""
     with suppress(OSError):
-        metadata = read_file(out / METADATA)
-        return metadata, read_file(out / manifest_name(metadata))
+        metadata = read_file(out / METADATA_FILE)
+        return metadata, read_file(out / make_manifest_name(metadata))
     return None
 
 
@@ -180,7 +188,7 @@ def _unlock(lock: Path) -> None:
         lock.unlink()
 
 
-def effective_settings(
+def make_settings(
     config: WorkspaceConfig, name: str, description: str | None, taxonomy: Mapping[str, str | None]
 ) -> tuple[WorkspaceConfig, bytes]:
     """Return the settings of an artifact, and the bytes of their file.
@@ -192,36 +200,38 @@ def effective_settings(
     keys = {key: declared.description for key, declared in config.taxonomy.items()}
     keys |= {key: text for key, text in taxonomy.items() if text is not None or key not in keys}
     values: dict[str, Mapping[str, object]] = {
-        "corpus": {"description": description or config.corpus.description or corpus_description(None, name)},
-        "limits": _limits(config),
-        **{f"taxonomy.{_quote(key)}": {"description": text} for key, text in keys.items()},
+        "corpus": {
+            "description": description or config.corpus.description or format_corpus_description(None, name)
+        },
+        "limits": _make_limits(config),
+        **{f"taxonomy.{_quote_toml(key)}": {"description": text} for key, text in keys.items()},
     }
-    data = "".join(_toml_lines({"root": config.root}, values)).encode("utf-8", "replace")
+    data = "".join(_format_toml({"root": config.root}, values)).encode("utf-8", "replace")
     return WorkspaceConfig.read(data), data
 
 
-def _limits(config: WorkspaceConfig) -> Mapping[str, object]:
+def _make_limits(config: WorkspaceConfig) -> Mapping[str, object]:
     """Return the limits without `text_tokens`, which earlier versions of docyard refuse."""
     own = config.limits.model_dump()
     return own if config.limits.text_tokens != Limits().text_tokens else {**own, "text_tokens": None}
 
 
-def _toml_lines(top: Mapping[str, object], tables: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
+def _format_toml(top: Mapping[str, object], tables: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
     yield f"# {CONFIG_PATH} of the source, combined with the options of `docyard build`\n"
     for name, value in top.items():
-        yield f"{name} = {_toml_value(value)}\n"
+        yield f"{name} = {_format_toml_value(value)}\n"
     for table, values in tables.items():
         yield f"\n[{table}]\n"
         for name, value in values.items():
             if value is not None:
-                yield f"{name} = {_toml_value(value)}\n"
+                yield f"{name} = {_format_toml_value(value)}\n"
 
 
-def _toml_value(value: object) -> str:
-    return _quote(value) if isinstance(value, str) else str(value)
+def _format_toml_value(value: object) -> str:
+    return _quote_toml(value) if isinstance(value, str) else str(value)
 
 
-def _quote(text: str) -> str:
+def _quote_toml(text: str) -> str:
     """Return a TOML basic string: a JSON string except for one character (TOML 1.0, "String")."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
@@ -229,14 +239,14 @@ def _quote(text: str) -> str:
 class ArtifactBuild(NamedTuple):
     """The result of a build: `indexed` counts the documents that were read; the others were reused.
 
-    `silent` counts the documents without a section, such as empty ones or pointers. `unlisted` names the
-    taxonomy keys with too many values to be listed.
+    `without_sections` counts the documents without a section, such as empty ones or pointers. `unlisted`
+    names the taxonomy keys with too many values to be listed.
     """
 
     metadata: Metadata
     tree: str
     indexed: int
-    silent: int
+    without_sections: int
     unlisted: tuple[str, ...]
 
 
@@ -260,7 +270,7 @@ class _BuiltIndex(NamedTuple):
     documents: int
 
 
-def build(
+def build_artifact(
     contents: Contents,
     out: Path,
     *,
@@ -277,38 +287,38 @@ def build(
     ArtifactUnwritable, and the errors of `contents`. After an error or a crash the previous artifact is
     intact.
     """
-    config, settings = effective_settings(contents.config, contents.name, description, taxonomy)
+    config, settings = make_settings(contents.config, contents.name, description, taxonomy)
     _check_manifests(contents, config)
     tree = build_tree({**contents.documents, **contents.manifests, CONFIG_PATH: hash_blob(settings)})
     with lock_folder(out), translate_write_errors(), remove_on_failure(out):
         previous = _read_previous(out, key)
         packs = previous.packs if previous else ()
-        files = store(out, contents, settings, tree, packs, progress, durable)
+        files = store_objects(out, contents, settings, tree, packs, progress, durable)
         snapshot = Snapshot(PackedReader(out, tree.id), tree.id)
         indexed = _build_index(out, previous, snapshot, progress, durable)
-        parts = [_save_part(part, out / INDEX, durable) for part in indexed.parts]
-        files += [f"{INDEX}/{file_name(part.segment.id)}" for part in parts]
+        parts = [_save_part(part, out / INDEX_FOLDER, durable) for part in indexed.parts]
+        files += [f"{INDEX_FOLDER}/{file_name(part.segment.id)}" for part in parts]
         files += _write_moves(out, contents.moves, durable)
         values = {name: count_values(parts, name) for name in config.taxonomy_keys}
         metadata = describe_index(
             replace(indexed.state, commit=contents.commit),
             values,
-            corpus_description(config.corpus.description, contents.name),
+            format_corpus_description(config.corpus.description, contents.name),
             config.taxonomy_keys,
         )
         manifest = ArtifactManifest(
-            schema=SCHEMA,
+            schema=SCHEMA_VERSION,
             tree=tree.id,
             state=asdict(indexed.state),
-            parts=[(part.segment.id, write_pages(part.dead_pages)) for part in parts],
-            files={name: _checksum(out, name, previous) for name in files},
+            parts=[(part.segment.id, encode_pages(part.dead_pages)) for part in parts],
+            files={name: _find_checksum(out, name, previous) for name in files},
         )
-        _replace(out, previous, metadata, manifest, key, durable)
+        _publish_artifact(out, previous, metadata, manifest, key, durable)
     return ArtifactBuild(
         metadata=metadata,
         tree=tree.id,
         indexed=indexed.documents,
-        silent=sum(map(_count_silent, parts)),
+        without_sections=sum(map(_count_without_sections, parts)),
         unlisted=tuple(
             name for name, counts in values.items() if len(counts) > MAX_VALUES and name in metadata.taxonomy
         ),
@@ -327,16 +337,16 @@ def _read_previous(out: Path, key: bytes | None) -> _PreviousArtifact | None:
     """
     try:
         metadata = manifests.read_metadata_bytes(out)
-        manifest = manifests.read(out, metadata)
+        manifest = manifests.read_manifest(out, metadata)
         manifests.check_files(out, manifest)
     except UnsupportedArtifact:
         return None
     except (NotAnArtifact, ArtifactDamaged):
-        sweep(out, [])
+        remove_unlisted_files(out, [])
         return None
     packs = [Path(name).stem for name in manifest.files if name.endswith(".pack")]
-    previous = _PreviousArtifact(manifests.manifest_name(metadata), manifest, packs, None, None)
-    if manifest.schema != SCHEMA or (key and not manifests.is_sealed(metadata, manifest, key)):
+    previous = _PreviousArtifact(manifests.make_manifest_name(metadata), manifest, packs, None, None)
+    if manifest.schema != SCHEMA_VERSION or (key and not manifests.is_sealed(metadata, manifest, key)):
         return previous
     try:
         state, parts = map_parts(out, manifest)
@@ -353,19 +363,19 @@ def _build_index(
     progress: Progress | None,
     durable: bool,
 ) -> _BuiltIndex:
-    """Reuse the unchanged part of the last artifact's index and read the rest, or read all documents."""
+    """Reuse the unchanged parts of the previous index and read the rest, or read all documents."""
     if previous and previous.snapshot and previous.generation:
         difference = diff_snapshots(previous.snapshot, snapshot)
         if difference is not None:
             upserts = read_pages(snapshot, difference.upserts, progress, "Indexing changed documents")
             parts, state = apply_change(previous.generation, snapshot.commit, upserts, difference.deletes)
             return _BuiltIndex(parts, state, len(difference.upserts))
-    (out / INDEX).mkdir(exist_ok=True)
-    parts, state = build_index(GitSource(snapshot), out / INDEX, progress=progress, durable=durable)
+    (out / INDEX_FOLDER).mkdir(exist_ok=True)
+    parts, state = build_index(GitSource(snapshot), out / INDEX_FOLDER, progress=progress, durable=durable)
     return _BuiltIndex(parts, state, len(snapshot.documents))
 
 
-def _replace(
+def _publish_artifact(
     out: Path,
     previous: _PreviousArtifact | None,
     metadata: Metadata,
@@ -373,13 +383,13 @@ def _replace(
     key: bytes | None,
     durable: bool,
 ) -> None:
-    """Make the new files the artifact, and remove files that belong neither to it nor to the previous one."""
+    """Make the new files the artifact, and remove files of neither the new nor the previous artifact."""
     data = metadata.as_bytes()
-    name = manifests.write(out, data, manifest, key, durable=durable)
-    write_atomically(out / METADATA, data, durable)
+    name = manifests.write_manifest(out, data, manifest, key, durable=durable)
+    write_atomically(out / METADATA_FILE, data, durable)
     # Two builds within one second may have the same metadata.json, and so the same manifest name.
     previous_manifests = [(previous.name, previous.manifest)] if previous else []
-    sweep(out, [*previous_manifests, (name, manifest)])
+    remove_unlisted_files(out, [*previous_manifests, (name, manifest)])
 
 
 def _save_part(part: SegmentReader, folder: Path, durable: bool) -> SegmentReader:
@@ -398,13 +408,13 @@ def _write_moves(out: Path, moves: Mapping[str, str], durable: bool) -> list[str
     return [name]
 
 
-def _checksum(out: Path, name: str, previous: _PreviousArtifact | None) -> FileSum:
+def _find_checksum(out: Path, name: str, previous: _PreviousArtifact | None) -> FileSum:
     """Return the checksum of a file, from the verified previous artifact if it has the file."""
     verified = previous.manifest.files.get(name) if previous else None
     return verified or FileSum.of(out / name)
 
 
-def _count_silent(part: SegmentReader) -> int:
+def _count_without_sections(part: SegmentReader) -> int:
     """Count the live documents of a part that have no section."""
     firsts = part.segment.arrays["firsts"]
     return len({*(firsts[1:] == firsts[:-1]).nonzero()[0].tolist()} - part.dead_pages)

@@ -24,7 +24,7 @@ from workspace.snapshot.snapshot import Snapshot
 MAX_FILE_BYTES = 100_000_000
 """The largest size, in bytes, of a file that is read from a folder. Larger files are left out."""
 
-_MAX_SHOWN = 200
+_MAX_SHOWN_LENGTH = 200
 
 
 class EmptyCorpus(WorkspaceError):
@@ -56,8 +56,8 @@ class ContentFilter(NamedTuple):
         if not self.include and not self.exclude:
             return True
         names = {path, path.removeprefix(f"{root}/"), path.removeprefix(f"{self.below}/")}
-        included = not self.include or _matches(self.include, names)
-        return included and not _matches(self.exclude, names)
+        is_included = not self.include or _matches_any(self.include, names)
+        return is_included and not _matches_any(self.exclude, names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Tree(NamedTuple):
     trees: Mapping[str, bytes]
 
 
-def contents_of_commit(git: GitReader, commit: str, name: str, selection: ContentFilter) -> Contents:
+def read_commit_contents(git: GitReader, commit: str, name: str, selection: ContentFilter) -> Contents:
     """Return the selected documents of a commit. Raises EmptyCorpus, InvalidConfig, DamagedRepository."""
     snapshot = Snapshot(git, commit)
     root = snapshot.config.root
@@ -114,7 +114,7 @@ def contents_of_commit(git: GitReader, commit: str, name: str, selection: Conten
     return _check_contents(contents)
 
 
-def contents_of_folder(folder: Path, selection: ContentFilter) -> Contents:
+def read_folder_contents(folder: Path, selection: ContentFilter) -> Contents:
     """Return the selected files of a folder: regular files, in folders whose names do not begin with a dot.
 
     Raises EmptyCorpus, InvalidConfig, UnreadableFolder.
@@ -126,7 +126,7 @@ def contents_of_folder(folder: Path, selection: ContentFilter) -> Contents:
             with open(f"{folder}/{path}", "rb", buffering=0) as stream:
                 return stream.readall()
         except OSError as error:
-            raise _unreadable(path, error) from error
+            raise _unreadable_error(path, error) from error
 
     settings = folder / CONFIG_PATH
     has_settings = settings.is_file() and not settings.is_symlink()
@@ -138,7 +138,7 @@ def contents_of_folder(folder: Path, selection: ContentFilter) -> Contents:
     def includes(path: str) -> bool:
         return config.is_document(path) and selection.includes(path, config.root)
 
-    for path, size in _files(folder, config.root, lambda prefix: includes(prefix + ANY_NAME)):
+    for path, size in _list_files(folder, config.root, lambda prefix: includes(prefix + ANY_NAME)):
         is_document = includes(escape_path(path))
         if not is_document and not config.is_manifest(path):
             continue
@@ -152,20 +152,20 @@ def contents_of_folder(folder: Path, selection: ContentFilter) -> Contents:
 
 
 def build_tree(files: Mapping[str, str]) -> Tree:
-    """Return the tree of these blobs at these paths. No path may be a folder of another."""
+    """Return the tree of blobs, given by path. No path may be a folder of another."""
     entries: dict[str, list[TreeEntry]] = {folder: [] for path in files for folder in _parent_folders(path)}
     for path, id in files.items():
         folder, _, name = path.rpartition("/")
         entries[folder].append(TreeEntry(name, id, FILE_MODE))
     trees: dict[str, bytes] = {}
     id = ""
-    for folder in sorted(entries, key=_depth, reverse=True):
+    for folder in sorted(entries, key=_count_levels, reverse=True):
         data = encode_tree(entries[folder])
         id = hash_object("tree", data)
         trees[id] = data
         if folder:
-            above, _, name = folder.rpartition("/")
-            entries[above].append(TreeEntry(name, id, TREE_MODE))
+            parent, _, name = folder.rpartition("/")
+            entries[parent].append(TreeEntry(name, id, TREE_MODE))
     return Tree(id, trees)
 
 
@@ -176,7 +176,7 @@ def _parent_folders(path: str) -> Iterator[str]:
         yield path
 
 
-def _depth(folder: str) -> int:
+def _count_levels(folder: str) -> int:
     return folder.count("/") + 1 if folder else 0
 
 
@@ -195,10 +195,12 @@ def _check_contents(contents: Contents) -> Contents:
     return replace(contents, manifests=manifests)
 
 
-def _files(folder: Path, root: str, may_matter: Callable[[str], bool]) -> Iterator[tuple[str, int]]:
+def _list_files(
+    folder: Path, root: str, may_contain_documents: Callable[[str], bool]
+) -> Iterator[tuple[str, int]]:
     """Yield the regular files of a folder, each with its size; skip links and folders with a leading dot.
 
-    `may_matter` returns True if an unreadable folder, such as "guides/", might contain a document.
+    `may_contain_documents` returns True if an unreadable folder, such as "guides/", might contain a document.
     """
     pending = [""]
     while pending:
@@ -207,9 +209,9 @@ def _files(folder: Path, root: str, may_matter: Callable[[str], bool]) -> Iterat
             with os.scandir(folder / prefix) as entries:
                 children = [(entry, entry.stat(follow_symlinks=False)) for entry in entries]
         except OSError as error:
-            if prefix and not may_matter(prefix):
+            if prefix and not may_contain_documents(prefix):
                 continue
-            raise _unreadable(prefix or ".", error) from error
+            raise _unreadable_error(prefix or ".", error) from error
         for entry, status in children:
             path = prefix + entry.name
             if entry.is_dir(follow_symlinks=False):
@@ -226,8 +228,8 @@ def _is_storable(path: str) -> bool:
         return False
 
 
-def _unreadable(path: str, error: OSError) -> UnreadableFolder:
-    escaped = escape_path(path if len(path) <= _MAX_SHOWN else path[:_MAX_SHOWN] + "…")
+def _unreadable_error(path: str, error: OSError) -> UnreadableFolder:
+    escaped = escape_path(path if len(path) <= _MAX_SHOWN_LENGTH else path[:_MAX_SHOWN_LENGTH] + "…")
     return UnreadableFolder(
         f"{escaped} cannot be read: {error.strerror or type(error).__name__}",
         fix="Fix its permissions, or leave it out with --exclude.",
@@ -235,5 +237,5 @@ def _unreadable(path: str, error: OSError) -> UnreadableFolder:
     )
 
 
-def _matches(globs: Iterable[Glob], names: Iterable[str]) -> bool:
+def _matches_any(globs: Iterable[Glob], names: Iterable[str]) -> bool:
     return any(glob.matches(name) for glob in globs for name in names)

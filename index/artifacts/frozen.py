@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from index.artifacts.artifact import Artifact, map_parts
-from index.artifacts.manifest import INDEX, ArtifactDamaged
+from index.artifacts.manifest import INDEX_FOLDER, ArtifactDamaged
 from index.cursors import StaleCursor
 from index.live import LiveIndex
 from index.service import SearchIndex, SearchPage
@@ -34,9 +34,9 @@ _MAX_CACHED = 2
 class FrozenIndex(SearchIndex):
     """The index of one artifact. Safe to use from threads.
 
-    `superseded` is True while the folder has a newer artifact that is not served yet. `has_open_files` is
-    True if every file is open, so that they can be removed. `watch` receives the progress of every build of
-    the index, in addition to the `progress` of a waiting call.
+    `is_superseded` is True while the folder has a newer artifact that is not served yet. `has_open_files` is
+    True if every file is open, so that the files can be removed. `watch` receives the progress of every build
+    of the index, in addition to the `progress` of a waiting call.
     """
 
     def __init__(self, artifact: Artifact, watch: Progress | None = None) -> None:
@@ -45,16 +45,16 @@ class FrozenIndex(SearchIndex):
         super().__init__(self._archive)
         self.artifact = artifact
         self._watch = watch
-        self.superseded = self.has_open_files = False
+        self.is_superseded = self.has_open_files = False
 
     @cached_property
     def _live(self) -> LiveIndex:
         live = _ArtifactIndex(self._archive, self.artifact)
-        if self.artifact.trusted:
+        if self.artifact.is_trusted:
             state, parts = map_parts(self.artifact.folder, self.artifact.manifest)
             live.engine.adopt(parts, state)
             if not self.artifact.is_untouched():
-                raise ArtifactDamaged.at(INDEX, "a file was changed after its checksum was verified")
+                raise ArtifactDamaged.at(INDEX_FOLDER, "a file was changed after its checksum was verified")
         return live
 
     def warm(self) -> None:
@@ -89,13 +89,13 @@ class FrozenIndex(SearchIndex):
             # The cursor of an artifact has the id of its tree, which is not a commit.
             stale.details |= {"cursor_commit": None, "commit": self._archive.commit}
             raise
-        return replace(page, commit=self._archive.commit, stale=page.stale or self.superseded)
+        return replace(page, commit=self._archive.commit, is_stale=page.is_stale or self.is_superseded)
 
     def follow(self, progress: Progress | None = None) -> str | None:
         """Build the index if needed, and return the commit of the documents."""
         super().follow(self._report_to(progress))
-        if not self.artifact.trusted:
-            _sweep(_cache_location(self.artifact))
+        if not self.artifact.is_trusted:
+            _remove_old_caches(_find_cache_folder(self.artifact))
         return self._archive.commit
 
     def close(self) -> None:
@@ -122,7 +122,7 @@ class FrozenIndex(SearchIndex):
     def _safe_metadata(self) -> Metadata:
         metadata, keys = self.artifact.metadata, self.keys()
         taxonomy = {key: facet for key, facet in metadata.taxonomy.items() if key in keys}
-        if not self.artifact.trusted:
+        if not self.artifact.is_trusted:
             taxonomy = {
                 key: make_facet(facet.values, sanitize_line(facet.description or "") or None)
                 for key, facet in taxonomy.items()
@@ -137,13 +137,13 @@ class _ArtifactIndex(LiveIndex):
         super().__init__(archive.content())
         self._artifact = artifact
 
-    def _folders(self, name: str) -> Iterator[Path]:
-        if self._artifact.trusted:
+    def _list_folders(self, name: str) -> Iterator[Path]:
+        if self._artifact.is_trusted:
             return
-        yield _cache_location(self._artifact) / name
+        yield _find_cache_folder(self._artifact) / name
 
 
-def _cache_location(artifact: Artifact) -> Path:
+def _find_cache_folder(artifact: Artifact) -> Path:
     """Return the cache folder of an artifact's index, named by the artifact's folder and tree."""
     from platformdirs import user_cache_path
 
@@ -152,9 +152,9 @@ def _cache_location(artifact: Artifact) -> Path:
     return cache / f"artifact-{folder_digest}" / artifact.manifest.tree
 
 
-def _sweep(current: Path) -> None:
+def _remove_old_caches(current: Path) -> None:
     """Remove the indexes of a folder's earlier artifacts, except the last, which others may still serve."""
     with suppress(OSError):
         os.utime(current)
-        others = sorted(current.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
-        remove_entries(others[_MAX_CACHED:])
+        folders = sorted(current.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
+        remove_entries(folders[_MAX_CACHED:])

@@ -27,20 +27,22 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 from index.storage.files import write_atomically
-from index.storage.location import METADATA
+from index.storage.location import METADATA_FILE
 from index.storage.manifest import FileStamp
 from workspace.errors import WorkspaceError
 
-FORMAT = 1
-INDEX = "index"
+FORMAT_VERSION = 1
+INDEX_FOLDER = "index"
 
-_MOVES = re.compile(r"moves-[0-9a-f]{16}\.json")
-_NAME = re.compile(
-    rf"index/MAIN_[0-9a-f]{{16}}\.flat|objects/pack/pack-[0-9a-f]{{40}}\.(?:pack|idx)|{_MOVES.pattern}"
+_MOVES_FILE = re.compile(r"moves-[0-9a-f]{16}\.json")
+_FILE_NAME = re.compile(
+    rf"index/MAIN_[0-9a-f]{{16}}\.flat|objects/pack/pack-[0-9a-f]{{40}}\.(?:pack|idx)|{_MOVES_FILE.pattern}"
 )
-_ID = re.compile(r"[0-9a-f]{40}")
-_BUFFER = 1 << 20
-_MAX_BYTES = 64_000_000  # bytes of a manifest, which lists a few dozen files and the unreadable documents
+_TREE_ID = re.compile(r"[0-9a-f]{40}")
+_BUFFER_BYTES = 1 << 20
+_MAX_MANIFEST_BYTES = (
+    64_000_000  # bytes of a manifest, which lists a few dozen files and the unreadable documents
+)
 
 
 class NotAnArtifact(WorkspaceError):
@@ -79,7 +81,7 @@ class FileSum(NamedTuple):
     def of(cls, file: Path) -> FileSum:
         """Return the checksum of a regular file, in about a millisecond for each megabyte. Raises OSError."""
         digest, size = hashlib.sha256(), 0
-        buffer = memoryview(bytearray(_BUFFER))
+        buffer = memoryview(bytearray(_BUFFER_BYTES))
         with _open_regular(file) as stream:
             while count := stream.readinto(buffer):
                 digest.update(buffer[:count])
@@ -91,9 +93,10 @@ class FileSum(NamedTuple):
 class ArtifactManifest:
     """The files of an artifact, by name, and the state of its index.
 
-    `schema` is the version of the index (`index.storage.location.SCHEMA`), and `tree` the id of the root tree
-    of the documents. `state` is the index's state as a JSON value whose commit is that tree. `parts` has the
-    ids of the segments in order, each with its encoded dead pages. `seal` is the seal in the file.
+    `schema` is the version of the index (`index.storage.location.SCHEMA_VERSION`), and `tree` the id of the
+    root tree of the documents. `state` is the index's state as a JSON value whose commit is that tree.
+    `parts` has the ids of the segments in order, each with its encoded dead pages. `seal` is the seal in the
+    file.
     """
 
     schema: int
@@ -106,17 +109,17 @@ class ArtifactManifest:
     @property
     def moves(self) -> str | None:
         """The name of the file that lists moved documents; None if there is none."""
-        return next(filter(_MOVES.fullmatch, self.files), None)
+        return next(filter(_MOVES_FILE.fullmatch, self.files), None)
 
 
-def manifest_name(metadata: bytes) -> str:
+def make_manifest_name(metadata: bytes) -> str:
     """Return the manifest's name for the bytes of a `metadata.json`."""
     return f"{hashlib.sha256(metadata).hexdigest()[:16]}.manifest"
 
 
-def read(folder: Path, metadata: bytes) -> ArtifactManifest:
+def read_manifest(folder: Path, metadata: bytes) -> ArtifactManifest:
     """Return a `metadata.json`'s manifest. Raises NotAnArtifact, ArtifactDamaged, UnsupportedArtifact."""
-    name = manifest_name(metadata)
+    name = make_manifest_name(metadata)
     try:
         data = read_file(folder / name)
     except FileNotFoundError:
@@ -127,30 +130,30 @@ def read(folder: Path, metadata: bytes) -> ArtifactManifest:
         ) from None
     except OSError as error:
         raise ArtifactDamaged.at(name, error.strerror or type(error).__name__) from error
-    return _parse(name, data, hashlib.sha256(metadata).hexdigest())
+    return _parse_manifest(name, data, hashlib.sha256(metadata).hexdigest())
 
 
-def read_all(folder: Path) -> list[ArtifactManifest]:
+def read_all_manifests(folder: Path) -> list[ArtifactManifest]:
     """Return every valid manifest in a folder, for any `metadata.json`."""
     valid: list[ArtifactManifest] = []
     for file in sorted(folder.glob("*.manifest")):
         with suppress(OSError, ArtifactDamaged, UnsupportedArtifact):
-            valid.append(_parse(file.name, read_file(file), None))
+            valid.append(_parse_manifest(file.name, read_file(file), None))
     return valid
 
 
-def _parse(name: str, data: bytes, metadata: str | None) -> ArtifactManifest:
+def _parse_manifest(name: str, data: bytes, metadata: str | None) -> ArtifactManifest:
     """Return a verified manifest; `metadata` is the digest that it must contain, None for any."""
     try:
         values = json.loads(data)
         version = values["format"]
-        if type(version) is int and version > FORMAT:
+        if type(version) is int and version > FORMAT_VERSION:
             raise UnsupportedArtifact(
-                f"the artifact has format {version}; this version supports formats up to {FORMAT}",
+                f"the artifact has format {version}; this version supports formats up to {FORMAT_VERSION}",
                 fix="Upgrade docyard, or build the artifact again with this version.",
                 version=version,
             )
-        if version != FORMAT:
+        if version != FORMAT_VERSION:
             raise ValueError(f"unknown format {version!r}")
         check, seal = values.pop("check"), values.pop("seal")
         digest = hashlib.sha256(_encode_canonical(values)).hexdigest()
@@ -161,7 +164,7 @@ def _parse(name: str, data: bytes, metadata: str | None) -> ArtifactManifest:
         raise ArtifactDamaged.at(name, "its content is malformed") from error
 
 
-def write(
+def write_manifest(
     folder: Path,
     metadata: bytes,
     manifest: ArtifactManifest,
@@ -173,21 +176,23 @@ def write(
 
     With a key the manifest is sealed. Raises OSError.
     """
-    values = _values(metadata, manifest)
+    values = _to_values(metadata, manifest)
     sealed_values = {
         **values,
         "check": hashlib.sha256(_encode_canonical(values)).hexdigest(),
-        "seal": _seal(metadata, manifest, key) if key else None,
+        "seal": _compute_seal(metadata, manifest, key) if key else None,
     }
-    name = manifest_name(metadata)
+    name = make_manifest_name(metadata)
     write_atomically(folder / name, json.dumps(sealed_values, indent=1).encode(), durable)
     return name
 
 
 def is_sealed(metadata: bytes, manifest: ArtifactManifest, key: bytes) -> bool:
-    """Return True if a manifest carries the seal of this key."""
+    """Return True if a manifest has the seal of this key."""
     seal = manifest.seal
-    return seal is not None and hmac.compare_digest(seal.encode(), _seal(metadata, manifest, key).encode())
+    return seal is not None and hmac.compare_digest(
+        seal.encode(), _compute_seal(metadata, manifest, key).encode()
+    )
 
 
 def check_files(
@@ -195,7 +200,7 @@ def check_files(
 ) -> tuple[FileStamp, ...]:
     """Verify the checksum of every file, or of those in `names`; return the stamp of each.
 
-    Raises ArtifactDamaged for the first one that differs from its manifest.
+    Raises ArtifactDamaged for the first file that differs from the manifest.
     """
     return tuple(_check_file(folder, name, manifest.files[name]) for name in sorted(names or manifest.files))
 
@@ -203,7 +208,7 @@ def check_files(
 def read_metadata_bytes(folder: Path) -> bytes:
     """Return the bytes of an artifact's `metadata.json`. Raises NotAnArtifact."""
     try:
-        return read_file(folder / METADATA)
+        return read_file(folder / METADATA_FILE)
     except OSError as error:
         raise missing_metadata_error(error) from None
 
@@ -211,7 +216,7 @@ def read_metadata_bytes(folder: Path) -> bytes:
 def read_file(file: Path) -> bytes:
     """Return the bytes of a small regular file. Raises OSError, also for anything else, such as a pipe."""
     with _open_regular(file) as stream:
-        return stream.read(_MAX_BYTES)
+        return stream.read(_MAX_MANIFEST_BYTES)
 
 
 def missing_metadata_error(error: OSError) -> NotAnArtifact:
@@ -222,7 +227,7 @@ def missing_metadata_error(error: OSError) -> NotAnArtifact:
     return NotAnArtifact(
         f"the folder is not an artifact: {reason}",
         fix="Name the folder that `docyard build --out` wrote.",
-        file=METADATA,
+        file=METADATA_FILE,
     )
 
 
@@ -254,15 +259,15 @@ def _open_nonblocking(file: str, flags: int) -> int:
     return os.open(file, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def _values(metadata: bytes, manifest: ArtifactManifest) -> dict[str, object]:
+def _to_values(metadata: bytes, manifest: ArtifactManifest) -> dict[str, object]:
     return {
-        "format": FORMAT,
+        "format": FORMAT_VERSION,
         "metadata": hashlib.sha256(metadata).hexdigest(),
         "schema": manifest.schema,
         "tree": manifest.tree,
         "state": dict(manifest.state),
         "parts": [list(part) for part in manifest.parts],
-        "files": {name: list(sum) for name, sum in sorted(manifest.files.items())},
+        "files": {name: list(checksum) for name, checksum in sorted(manifest.files.items())},
     }
 
 
@@ -273,7 +278,7 @@ def _make_manifest(values: Mapping[str, Any], seal: object) -> ArtifactManifest:
     """
     files = {str(name): FileSum(int(size), str(sha256)) for name, (size, sha256) in values["files"].items()}
     # A name must not be a path to another file, because it would be read.
-    if not all(map(_NAME.fullmatch, files)) or not _ID.fullmatch(values["tree"]):
+    if not all(map(_FILE_NAME.fullmatch, files)) or not _TREE_ID.fullmatch(values["tree"]):
         raise ValueError("a file name or the tree id is invalid")
     parts = tuple((str(id), str(dead)) for id, dead in values["parts"])
     schema = int(values["schema"])
@@ -282,9 +287,9 @@ def _make_manifest(values: Mapping[str, Any], seal: object) -> ArtifactManifest:
     )
 
 
-def _seal(metadata: bytes, manifest: ArtifactManifest, key: bytes) -> str:
+def _compute_seal(metadata: bytes, manifest: ArtifactManifest, key: bytes) -> str:
     return hmac.digest(
-        key, b"docyard artifact\0" + _encode_canonical(_values(metadata, manifest)), "sha256"
+        key, b"docyard artifact\0" + _encode_canonical(_to_values(metadata, manifest)), "sha256"
     ).hex()
 
 

@@ -11,15 +11,15 @@ from workspace.config.toml import CONFIG_PATH
 from workspace.git.objects import hash_blob
 from workspace.git.packs import ObjectChanged, PackedObject, read_packed_ids, write_pack
 
-PACKS = "objects/pack"
+PACKS_FOLDER = "objects/pack"
 
 MAX_PACKS = 8
 """With more packs than this, all except the largest are replaced by one."""
 
-_REPORT_INTERVAL = 100  # objects from one report of progress to the next
+_REPORT_INTERVAL_OBJECTS = 100  # objects from one report of progress to the next
 
 
-def store(
+def store_objects(
     out: Path,
     contents: Contents,
     settings: bytes,
@@ -32,7 +32,7 @@ def store(
 
     `packs` are the names of intact packs, without a suffix. Raises OSError, and the errors of `contents`.
     """
-    folder = out / PACKS
+    folder = out / PACKS_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     paths = {id: path for path, id in [*contents.manifests.items(), *contents.documents.items()]}
     required = {*paths, *tree.trees, hash_blob(settings)}
@@ -41,7 +41,7 @@ def store(
     missing = required.difference(*(pack_ids[name] for name in reused))
     if missing:
         try:
-            objects = _objects(contents, settings, tree, paths, missing)
+            objects = _make_objects(contents, settings, tree, paths, missing)
             reported_objects = _report_progress(objects, len(missing), progress)
             reused.append(write_pack(folder, reported_objects, len(missing), durable))
         except ObjectChanged as error:
@@ -50,14 +50,14 @@ def store(
                 fix="Run the command again.",
                 path=paths.get(error.id, CONFIG_PATH),
             ) from error
-    return [f"{PACKS}/{name}.{suffix}" for name in reused for suffix in ("pack", "idx")]
+    return [f"{PACKS_FOLDER}/{name}.{suffix}" for name in reused for suffix in ("pack", "idx")]
 
 
 def _report_progress(
     objects: Iterable[PackedObject], total: int, progress: Progress | None
 ) -> Iterator[PackedObject]:
     for number, packed in enumerate(objects):
-        if progress and number % _REPORT_INTERVAL == 0:
+        if progress and number % _REPORT_INTERVAL_OBJECTS == 0:
             progress(number, total, "Storing documents")
         yield packed
 
@@ -68,12 +68,14 @@ def choose_packs(packs: Mapping[str, Set[str]], required: Set[str]) -> list[str]
     A pack is dropped if more than half of its objects are not required. Packs therefore have at most twice
     the required objects.
     """
-    live = {name: len(ids & required) for name, ids in packs.items()}
-    reused = sorted(name for name, ids in packs.items() if live[name] and 2 * live[name] >= len(ids))
-    return reused if len(reused) <= MAX_PACKS else [max(reused, key=lambda name: live[name])]
+    required_counts = {name: len(ids & required) for name, ids in packs.items()}
+    reused = sorted(
+        name for name, ids in packs.items() if required_counts[name] and 2 * required_counts[name] >= len(ids)
+    )
+    return reused if len(reused) <= MAX_PACKS else [max(reused, key=lambda name: required_counts[name])]
 
 
-def _objects(
+def _make_objects(
     contents: Contents, settings: bytes, tree: Tree, paths: Mapping[str, str], missing: Set[str]
 ) -> Iterator[PackedObject]:
     for id, path in paths.items():

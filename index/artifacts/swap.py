@@ -17,7 +17,7 @@ from index.port import Progress
 from index.storage.metadata import Problem
 from workspace.errors import WorkspaceError
 
-_TIMEOUT_S = 1.0  # seconds that the first call after a replacement waits for the new artifact
+_SWAP_TIMEOUT_S = 1.0  # seconds that the first call after a replacement waits for the new artifact
 _ATTEMPTS = 20  # attempts to open an artifact while builders replace it
 _RETRY_AFTER_S = 2.0  # seconds before an invalid artifact is tried again: its copy may have been incomplete
 
@@ -74,9 +74,9 @@ class Artifacts:
         if not index.artifact.metadata_stamp.is_unchanged():
             opening = self._start_opening(index)
             if index.has_open_files:
-                _wait(opening, _TIMEOUT_S)
+                _wait_for_thread(opening, _SWAP_TIMEOUT_S)
             else:  # the old files may have been removed, and then there is no index to search yet
-                _wait(opening or self._opening, None)
+                _wait_for_thread(opening or self._opening, None)
         return self._index
 
     def close(self) -> None:
@@ -91,7 +91,7 @@ class Artifacts:
         with self._lock:
             if self._opening is not None or index is not self._index or time.monotonic() < self._retry_time:
                 return None
-            index.superseded = True
+            index.is_superseded = True
             # A daemon thread does not delay the end of the process, and it leaves no files.
             self._opening = threading.Thread(target=self._open, name="docyard artifact", daemon=True)
             self._opening.start()
@@ -141,6 +141,6 @@ class Artifacts:
             self._on_refused(error)
 
 
-def _wait(opening: threading.Thread | None, seconds: float | None) -> None:
+def _wait_for_thread(opening: threading.Thread | None, seconds: float | None) -> None:
     if opening is not None:
         opening.join(seconds)

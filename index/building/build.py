@@ -16,19 +16,19 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from index.building.builder import POSTINGS, BuiltSegments, build_segments
+from index.building.builder import MAX_POSTINGS, BuiltSegments, build_segments
 from index.building.worker import Block, BuildProcess, Task
 from index.page import IndexedDocument, UnreadableDocument
 from index.port import Progress, Source, State
 from index.segments.generation import IndexSnapshot, SegmentReader
-from index.segments.merge import compact
+from index.segments.merge import compact_parts
 
 MIN_DOCUMENTS_FOR_CHILDREN = 2_000
-"""The number of documents from which another process saves more time than its start takes."""
+"""The number of documents from which a child process saves more time than its start takes."""
 
 _MAX_PROCESSES = 2
-_BLOCK_SIZE = 64
-_REFILL_INTERVAL = 8
+_BLOCK_DOCUMENTS = 64
+_REFILL_INTERVAL_DOCUMENTS = 8
 
 
 def build_in_processes(
@@ -45,18 +45,18 @@ def build_in_processes(
     memory. Raises IndexUnwritable, and the errors of `source`.
     """
     paths = sorted(source.paths())
-    firsts = range(0, len(paths), _BLOCK_SIZE)
-    blocks = (tuple(paths[first : first + _BLOCK_SIZE]) for first in firsts)
-    count = max(1, min(processes or _process_count(len(paths)), len(firsts)))
+    firsts = range(0, len(paths), _BLOCK_DOCUMENTS)
+    blocks = (tuple(paths[first : first + _BLOCK_DOCUMENTS]) for first in firsts)
+    count = max(1, min(processes or _choose_process_count(len(paths)), len(firsts)))
     with ExitStack() as stack:
         children: list[BuildProcess] = []
         if folder is not None:
-            task = Task(source, folder, durable, POSTINGS // count)
+            task = Task(source, folder, durable, MAX_POSTINGS // count)
             children += [stack.enter_context(BuildProcess(task, blocks)) for _ in range(1, count)]
-        work = _Work(source, children, len(paths), progress)
+        work = _ParentWork(source, children, len(paths), progress)
 
         def build_blocks(blocks: Iterable[Block]) -> BuiltSegments:
-            return build_segments(work.pages(blocks), folder, durable=durable, limit=POSTINGS // count)
+            return build_segments(work.pages(blocks), folder, durable=durable, limit=MAX_POSTINGS // count)
 
         work.report()
         results = [build_blocks(blocks)]
@@ -66,8 +66,8 @@ def build_in_processes(
     return BuiltSegments(segments, {path: blob for part in results for path, blob in part.unreadable.items()})
 
 
-class _Work:
-    """The work of this process: reads documents, and sends blocks to the children meanwhile."""
+class _ParentWork:
+    """The work of this process, which reads documents and sends blocks to the children meanwhile."""
 
     def __init__(
         self, source: Source, children: list[BuildProcess], total: int, progress: Progress | None
@@ -83,7 +83,7 @@ class _Work:
             for page in self._source.pages(block):
                 yield page
                 self._done += 1
-                if self._done % _REFILL_INTERVAL == 0:
+                if self._done % _REFILL_INTERVAL_DOCUMENTS == 0:
                     for child in self._children:
                         child.refill()
             self.report()
@@ -95,7 +95,7 @@ class _Work:
             self._progress(min(done, self._total), self._total, "Indexing documents")
 
 
-def _process_count(documents: int) -> int:
+def _choose_process_count(documents: int) -> int:
     # A child process starts no processes of its own.
     if documents < MIN_DOCUMENTS_FOR_CHILDREN or multiprocessing.parent_process() is not None:
         return 1
@@ -147,11 +147,11 @@ def _make_change(
     commit: str | None,
     unreadable: Mapping[str, str] = {},
 ) -> Change:
-    parts = compact([*old, *map(SegmentReader.of, built.segments)])
-    return parts, state_of(parts, commit, {**unreadable, **built.unreadable})
+    parts = compact_parts([*old, *map(SegmentReader.of, built.segments)])
+    return parts, compute_state(parts, commit, {**unreadable, **built.unreadable})
 
 
-def state_of(parts: Sequence[SegmentReader], commit: str | None, unreadable: Mapping[str, str]) -> State:
+def compute_state(parts: Sequence[SegmentReader], commit: str | None, unreadable: Mapping[str, str]) -> State:
     """Return the state of some parts as the index of a commit, with its unreadable documents."""
     return State(
         commit=commit,

@@ -12,8 +12,8 @@ from index.building.inversion import Inversion
 from index.page import IndexedDocument, UnreadableDocument
 from index.segments.segment import Segment, Tables
 
-POSTINGS = 6_000_000
-"""The number of postings in memory at which a segment is finished."""
+MAX_POSTINGS = 6_000_000
+"""The number of postings in memory from which a segment is finished and a new one begun."""
 
 
 class BuiltSegments(NamedTuple):
@@ -26,7 +26,7 @@ class BuiltSegments(NamedTuple):
 class Builder:
     """A builder of segments from pages in ascending order of path. Without a folder they stay in memory."""
 
-    def __init__(self, folder: Path | None, durable: bool = False, limit: int = POSTINGS) -> None:
+    def __init__(self, folder: Path | None, durable: bool = False, limit: int = MAX_POSTINGS) -> None:
         self._folder = folder
         self._durable = durable
         self._limit = limit
@@ -67,7 +67,7 @@ def build_segments(
     folder: Path | None = None,
     *,
     durable: bool = False,
-    limit: int = POSTINGS,
+    limit: int = MAX_POSTINGS,
 ) -> BuiltSegments:
     """Build segments of documents in ascending order of path. Raises IndexUnwritable."""
     builder = Builder(folder, durable, limit)
@@ -83,7 +83,7 @@ def build_segments(
 
 @contextmanager
 def _pause_garbage_collection() -> Iterator[None]:
-    """Pause the garbage collector, because the growing structures hold no reference cycles."""
+    """Pause the garbage collector, because the growing structures have no reference cycles."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

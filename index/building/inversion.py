@@ -17,81 +17,89 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from index.analysis import HEADING_ABOVE, HEADING_WEIGHT, MAX_WEIGHT, split_raw_tokens, strip_markup
-from index.building.vocabulary import LIMIT, Numbers, Vocabulary, shared_vocabulary
+from index.analysis import (
+    HEADING_WEIGHT,
+    MAX_HEADING_ABOVE_LENGTH,
+    MAX_WEIGHT,
+    split_raw_tokens,
+    strip_markup,
+)
+from index.building.vocabulary import MAX_BYTES, Numbers, Vocabulary, get_shared_vocabulary
 from index.page import IndexedDocument
-from index.segments.arrays import encode, ranges
+from index.segments.arrays import encode, expand_ranges
 from index.segments.segment import DATE, HEADING, TITLE, PostingLists
 
 Packed = NDArray[np.uint64]
-CAPACITY = 1 << 28
+PACKED_CAPACITY = 1 << 28
 """The largest number of terms, and of sections, in packed postings."""
 
-_SECTION = np.uint64(8)
-_TERM = np.uint64(36)
-_WEIGHTS = np.uint64(0xFF)
-_SECTIONS = np.uint64(CAPACITY - 1)
+_SECTION_SHIFT = np.uint64(8)
+_TERM_SHIFT = np.uint64(36)
+_WEIGHT_MASK = np.uint64(0xFF)
+_SECTION_MASK = np.uint64(PACKED_CAPACITY - 1)
 
 
 def pack(terms: NDArray[np.uint32], sections: NDArray[np.uint32], weights: NDArray[np.uint8] | int) -> Packed:
     """Pack postings; a single weight applies to all of them."""
     packed: Packed = terms.astype(np.uint64)
-    packed <<= _TERM - _SECTION
+    packed <<= _TERM_SHIFT - _SECTION_SHIFT
     packed |= sections
-    packed <<= _SECTION
+    packed <<= _SECTION_SHIFT
     packed |= np.asarray(weights, np.uint64)
     return packed
 
 
-def terms_of(packed: Packed) -> NDArray[np.uint32]:
+def unpack_terms(packed: Packed) -> NDArray[np.uint32]:
     """Return the terms of postings."""
-    return (packed >> _TERM).astype(np.uint32)
+    return (packed >> _TERM_SHIFT).astype(np.uint32)
 
 
-def sections_of(packed: Packed) -> NDArray[np.uint32]:
+def unpack_sections(packed: Packed) -> NDArray[np.uint32]:
     """Return the sections of postings."""
-    found = (packed >> _SECTION).astype(np.uint32)
-    found &= np.uint32(CAPACITY - 1)
-    return found
+    sections = (packed >> _SECTION_SHIFT).astype(np.uint32)
+    sections &= np.uint32(PACKED_CAPACITY - 1)
+    return sections
 
 
-def weights_of(packed: Packed) -> NDArray[np.uint8]:
+def unpack_weights(packed: Packed) -> NDArray[np.uint8]:
     """Return the weights of postings."""
     return packed.astype(np.uint8)
 
 
-def add_up(packed: Packed) -> Packed:
+def sum_weights(packed: Packed) -> Packed:
     """Sort postings in place, and return one for each term and section with the sum of their weights."""
     packed.sort()
-    pairs = packed >> _SECTION
+    pairs = packed >> _SECTION_SHIFT
     is_first = np.ones(len(pairs), np.bool_)
     np.not_equal(pairs[1:], pairs[:-1], out=is_first[1:])
     firsts = np.flatnonzero(is_first)
-    sums = np.add.reduceat(packed & _WEIGHTS, firsts) if len(firsts) else packed
-    return (pairs[firsts] << _SECTION) | np.minimum(sums, np.uint64(MAX_WEIGHT))
+    sums = np.add.reduceat(packed & _WEIGHT_MASK, firsts) if len(firsts) else packed
+    return (pairs[firsts] << _SECTION_SHIFT) | np.minimum(sums, np.uint64(MAX_WEIGHT))
 
 
-def move_sections(packed: Packed, by: int) -> None:
+def move_sections(packed: Packed, shift: int) -> None:
     """Add a number to the sections of postings, in place."""
-    packed += np.uint64(by) << _SECTION
+    packed += np.uint64(shift) << _SECTION_SHIFT
 
 
 def move_terms(packed: Packed, new_terms: NDArray[np.uint64]) -> None:
     """Renumber the terms of postings, in place: term t becomes `new_terms[t]`."""
-    moved = new_terms[terms_of(packed)]
-    moved <<= _TERM
-    packed &= (_SECTIONS << _SECTION) | _WEIGHTS
-    packed |= moved
+    renumbered = new_terms[unpack_terms(packed)]
+    renumbered <<= _TERM_SHIFT
+    packed &= (_SECTION_MASK << _SECTION_SHIFT) | _WEIGHT_MASK
+    packed |= renumbered
 
 
-def list_starts(packed: Packed, terms: int) -> NDArray[np.int64]:
+def find_list_starts(packed: Packed, terms: int) -> NDArray[np.int64]:
     """Return the start of each of `terms` terms in sorted postings, and the end of the last one."""
-    return np.searchsorted(packed, np.arange(terms + 1, dtype=np.uint64) << _TERM).astype(np.int64)
+    return np.searchsorted(packed, np.arange(terms + 1, dtype=np.uint64) << _TERM_SHIFT).astype(np.int64)
 
 
-MAX_PORTION = 4_000_000
-"""Bytes of text, and words of headings, whose postings are built at once. With more, a page with many nested
-headings would take a gigabyte."""
+MAX_PORTION_SIZE = 4_000_000
+"""The largest number of bytes of text and words of headings whose postings are built at once.
+
+With more, a page with many nested headings would take a gigabyte.
+"""
 
 
 class Headings(NamedTuple):
@@ -118,7 +126,7 @@ class Batch:
         self._vocabulary = vocabulary
         self._texts: list[bytes] = []
         self._headings: Numbers[str] = Numbers()
-        # Each section's own heading, the headings above all sections, and how many of those each section has.
+        # Each section's own heading, the headings above all sections, and their number for each section.
         self._own = array("I")
         self._titles = array("I")
         self._above = array("I")
@@ -135,8 +143,8 @@ class Batch:
 
     def add(self, page: IndexedDocument) -> None:
         self._add_facets(page)
-        headings, above = self._headings, self._headings_above(page)
-        title = headings[page.title[:HEADING_ABOVE]]
+        headings, above = self._headings, self._number_headings_above(page)
+        title = headings[page.title[:MAX_HEADING_ABOVE_LENGTH]]
         for section in page.by_key:
             self._texts.append(strip_markup(page.text(section)))
             self._own.append(headings[section.title])
@@ -145,82 +153,96 @@ class Batch:
             self._depths.append(len(above[section.position]))
         self.size += len(page.data)
 
-    def text_postings(self, headings: Headings) -> Iterator[Packed]:
+    def make_text_postings(self, headings: Headings) -> Iterator[Packed]:
         """Yield the sorted postings of texts and headings; many sections come in several portions."""
-        for first, last in self._portions(headings):
-            yield add_up(
+        for first, last in self._split_into_portions(headings):
+            yield sum_weights(
                 np.concatenate(
-                    (self._text_postings(first, last), self._heading_postings(headings, first, last))
+                    (
+                        self._pack_text_postings(first, last),
+                        self._pack_heading_postings(headings, first, last),
+                    )
                 )
             )
 
-    def title_postings(self, headings: Headings) -> Iterator[Packed]:
+    def make_title_postings(self, headings: Headings) -> Iterator[Packed]:
         """Yield the postings of the fields of titles and of headings, in several portions."""
-        for field, own in ((TITLE, _numbers(self._titles)), (HEADING, headings.own)):
+        for field, own in ((TITLE, _to_uint32(self._titles)), (HEADING, headings.own)):
             terms = self._move_to_field(field, headings, own)
-            for first, last in self._portions(headings):
+            for first, last in self._split_into_portions(headings):
                 counts = headings.sizes[own[first:last]]
                 sections = np.repeat(np.arange(first, last, dtype=np.uint32), counts)
-                yield add_up(pack(terms[ranges(headings.starts[own[first:last]], counts)], sections, 1))
+                yield sum_weights(
+                    pack(terms[expand_ranges(headings.starts[own[first:last]], counts)], sections, 1)
+                )
 
     def _move_to_field(self, field: str, headings: Headings, used: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return the terms of all headings as terms of a field; only those of the used headings are valid."""
         used = np.unique(used)
-        positions = ranges(headings.starts[used], headings.sizes[used])
+        positions = expand_ranges(headings.starts[used], headings.sizes[used])
         distinct, numbers = np.unique(headings.terms[positions], return_inverse=True)
         terms = np.zeros(len(headings.terms), np.uint32)
         terms[positions] = self._vocabulary.move_to_field(field, distinct)[numbers]
         return terms
 
-    def facet_postings(self) -> Packed:
+    def make_facet_postings(self) -> Packed:
         """Return the postings of facets and dates."""
-        counts = _count(self._counts)
-        sections = ranges(_count(self._firsts), counts)
-        return pack(np.repeat(_numbers(self._values), counts), sections.astype(np.uint32), 1)
+        counts = _to_int64(self._counts)
+        sections = expand_ranges(_to_int64(self._firsts), counts)
+        return pack(np.repeat(_to_uint32(self._values), counts), sections.astype(np.uint32), 1)
 
-    def _headings_above(self, page: IndexedDocument) -> list[tuple[int, ...]]:
+    def _number_headings_above(self, page: IndexedDocument) -> list[tuple[int, ...]]:
         """Return the numbers of the headings above each section, by position."""
         headings, sections = self._headings, page.sections
-        found: list[tuple[int, ...]] = []
+        numbers_by_position: list[tuple[int, ...]] = []
         # By parent: siblings have the same headings above them, and a section follows its parent.
-        below: dict[int | None, tuple[int, ...]] = {None: (headings[page.title[:HEADING_ABOVE]],)}
+        numbers_by_parent: dict[int | None, tuple[int, ...]] = {
+            None: (headings[page.title[:MAX_HEADING_ABOVE_LENGTH]],)
+        }
         for section in sections:
             parent = section.parent
-            if parent is not None and parent not in below:
-                below[parent] = (*found[parent], headings[sections[parent].title[:HEADING_ABOVE]])
-            found.append(() if section.is_preamble else below[parent])
-        return found
+            if parent is not None and parent not in numbers_by_parent:
+                numbers_by_parent[parent] = (
+                    *numbers_by_position[parent],
+                    headings[sections[parent].title[:MAX_HEADING_ABOVE_LENGTH]],
+                )
+            numbers_by_position.append(() if section.is_preamble else numbers_by_parent[parent])
+        return numbers_by_position
 
     def _add_facets(self, page: IndexedDocument) -> None:
-        values = [(field, value) for field, found in page.facets.items() for value in dict.fromkeys(found)]
+        values = [
+            (field, value)
+            for field, field_values in page.facets.items()
+            for value in dict.fromkeys(field_values)
+        ]
         values += [(DATE + key, day) for key, day in page.dates.items()]
         for field, value in values:
             self._values.append(self._vocabulary.term(field, value))
             self._firsts.append(self.sections)
             self._counts.append(len(page.sections))
 
-    def headings(self) -> Headings:
+    def analyse_headings(self) -> Headings:
         """Analyse the headings, and return their terms."""
         terms, owners = self._analyse([encode(heading) for heading in self._headings], stop_words=True)
         sizes = np.bincount(owners, minlength=len(self._headings))
-        ends = np.concatenate(([0], np.cumsum(_count(self._depths))))
+        ends = np.concatenate(([0], np.cumsum(_to_int64(self._depths))))
         starts = np.cumsum(sizes) - sizes
-        return Headings(terms, sizes, starts, _numbers(self._own), _numbers(self._above), ends)
+        return Headings(terms, sizes, starts, _to_uint32(self._own), _to_uint32(self._above), ends)
 
-    def _portions(self, headings: Headings) -> Iterator[tuple[int, int]]:
-        """Yield ranges of sections of about AT_ONCE postings each, including those of the headings above."""
+    def _split_into_portions(self, headings: Headings) -> Iterator[tuple[int, int]]:
+        """Yield ranges of sections of about MAX_PORTION_SIZE postings, with those of the headings above."""
         above = np.concatenate(([0], np.cumsum(headings.sizes[headings.above])))[headings.ends]
-        found = np.fromiter(map(len, self._texts), np.int64, self.sections)
-        found += headings.sizes[headings.own] + np.diff(above)
-        cuts = np.flatnonzero(np.diff(np.cumsum(found) // MAX_PORTION)) + 1
+        posting_counts = np.fromiter(map(len, self._texts), np.int64, self.sections)
+        posting_counts += headings.sizes[headings.own] + np.diff(above)
+        cuts = np.flatnonzero(np.diff(np.cumsum(posting_counts) // MAX_PORTION_SIZE)) + 1
         return pairwise((0, *cuts.tolist(), self.sections))
 
-    def _text_postings(self, first: int, last: int) -> Packed:
+    def _pack_text_postings(self, first: int, last: int) -> Packed:
         terms, sections = self._analyse(self._texts[first:last], stop_words=False)
         sections += np.uint32(first)
         return pack(terms, sections, 1)
 
-    def _heading_postings(self, headings: Headings, first: int, last: int) -> Packed:
+    def _pack_heading_postings(self, headings: Headings, first: int, last: int) -> Packed:
         all_sections = np.arange(first, last, dtype=np.uint32)
         ends = headings.ends[first : last + 1]
         numbers = np.concatenate((headings.own[first:last], headings.above[ends[0] : ends[-1]]))
@@ -228,8 +250,8 @@ class Batch:
         weights = np.ones(len(numbers), np.uint8)
         weights[: len(all_sections)] = HEADING_WEIGHT
         counts = headings.sizes[numbers]
-        found = headings.terms[ranges(headings.starts[numbers], counts)]
-        return pack(found, np.repeat(sections, counts), np.repeat(weights, counts))
+        terms = headings.terms[expand_ranges(headings.starts[numbers], counts)]
+        return pack(terms, np.repeat(sections, counts), np.repeat(weights, counts))
 
     def _analyse(
         self, texts: Sequence[bytes], *, stop_words: bool
@@ -240,17 +262,17 @@ class Batch:
         return terms, np.repeat(np.cumsum(numbers == 0, dtype=np.uint32), counts)
 
 
-def _numbers(numbers: array[int]) -> NDArray[np.uint32]:
+def _to_uint32(numbers: array[int]) -> NDArray[np.uint32]:
     return np.array(numbers, np.uint32)
 
 
-def _count(numbers: array[int]) -> NDArray[np.int64]:
+def _to_int64(numbers: array[int]) -> NDArray[np.int64]:
     return np.array(numbers, np.int64)
 
 
 _Number = TypeVar("_Number", np.uint32, np.uint64)
-BATCH = 1_000_000
-"""Bytes of pages that are analysed at once."""
+BATCH_BYTES = 1_000_000
+"""The number of bytes of pages that are analysed at once."""
 
 
 class Inversion:
@@ -260,7 +282,7 @@ class Inversion:
     Further batches have a vocabulary of their own, which is dropped at the end.
     """
 
-    def __init__(self, batch: int = BATCH, limit: int = LIMIT) -> None:
+    def __init__(self, batch: int = BATCH_BYTES, limit: int = MAX_BYTES) -> None:
         self._batch_size = batch
         self._limit = limit
         # The postings by vocabulary.
@@ -269,7 +291,7 @@ class Inversion:
         self._sections = 0
         self.postings = 0
         """The number of postings, without those of the current batch."""
-        self._begin_batch(shared_vocabulary())
+        self._begin_batch(get_shared_vocabulary())
 
     def add(self, page: IndexedDocument) -> None:
         """Add a page; its sections are numbered in order of their keys, after all earlier ones."""
@@ -287,10 +309,10 @@ class Inversion:
         keys = self._number_terms()
         all_postings = [postings for _, run in self._runs for postings in run]
         self._runs.clear()
-        packed = _join(all_postings, np.uint64)
+        packed = _join_and_release(all_postings, np.uint64)
         packed.sort()
-        starts, lengths = list_starts(packed, len(keys)), _join(self._lengths, np.uint32)
-        return PostingLists(keys, starts, sections_of(packed), weights_of(packed), lengths)
+        starts, lengths = find_list_starts(packed, len(keys)), _join_and_release(self._lengths, np.uint32)
+        return PostingLists(keys, starts, unpack_sections(packed), unpack_weights(packed), lengths)
 
     def _begin_batch(self, vocabulary: Vocabulary) -> None:
         """Begin a batch with a vocabulary."""
@@ -302,14 +324,14 @@ class Inversion:
         """Store the postings of the batch."""
         batch, first = self._batch, self._sections
         self._sections += batch.sections
-        if self._sections > CAPACITY:
-            raise OverflowError(f"an inversion has {self._sections:,} sections (limit {CAPACITY:,})")
+        if self._sections > PACKED_CAPACITY:
+            raise OverflowError(f"an inversion has {self._sections:,} sections (limit {PACKED_CAPACITY:,})")
         lengths = np.zeros(batch.sections)
-        headings = batch.headings()
-        for words in batch.text_postings(headings):
-            lengths += np.bincount(sections_of(words), weights_of(words), batch.sections)
+        headings = batch.analyse_headings()
+        for words in batch.make_text_postings(headings):
+            lengths += np.bincount(unpack_sections(words), unpack_weights(words), batch.sections)
             self._store(words, first)
-        for postings in (*batch.title_postings(headings), batch.facet_postings()):
+        for postings in (*batch.make_title_postings(headings), batch.make_facet_postings()):
             self._store(postings, first)
         self._lengths.append(lengths.astype(np.uint32))
 
@@ -320,27 +342,29 @@ class Inversion:
 
     def _number_terms(self) -> list[bytes]:
         """Assign numbers to the terms in the order of their keys, and return the keys."""
-        used = [_used_terms(vocabulary, run) for vocabulary, run in self._runs]
-        named = [vocabulary.keys(terms) for (vocabulary, _), terms in zip(self._runs, used, strict=True)]
-        keys = sorted(set().union(*named))
+        used_terms = [_find_used_terms(vocabulary, run) for vocabulary, run in self._runs]
+        key_lists = [
+            vocabulary.keys(terms) for (vocabulary, _), terms in zip(self._runs, used_terms, strict=True)
+        ]
+        keys = sorted(set().union(*key_lists))
         new_terms = {key: index for index, key in enumerate(keys)}
-        for (vocabulary, run), terms, names in zip(self._runs, used, named, strict=True):
-            moved = np.zeros(vocabulary.size, np.uint64)
-            moved[terms] = [new_terms[name] for name in names]
+        for (vocabulary, run), terms, term_keys in zip(self._runs, used_terms, key_lists, strict=True):
+            new_numbers = np.zeros(vocabulary.size, np.uint64)
+            new_numbers[terms] = [new_terms[name] for name in term_keys]
             for postings in run:
-                move_terms(postings, moved)
+                move_terms(postings, new_numbers)
         return keys
 
 
-def _used_terms(vocabulary: Vocabulary, run: list[Packed]) -> NDArray[np.int64]:
-    """List the terms that some postings have, ascending."""
+def _find_used_terms(vocabulary: Vocabulary, run: list[Packed]) -> NDArray[np.int64]:
+    """List the terms of some postings, ascending."""
     flags = np.zeros(vocabulary.size, np.bool_)
     for postings in run:
-        flags[terms_of(postings)] = True
+        flags[unpack_terms(postings)] = True
     return np.flatnonzero(flags)
 
 
-def _join(arrays: list[NDArray[_Number]], kind: type[_Number]) -> NDArray[_Number]:
+def _join_and_release(arrays: list[NDArray[_Number]], kind: type[_Number]) -> NDArray[_Number]:
     """Join arrays into one, and release each as soon as it is copied."""
     joined = np.empty(sum(map(len, arrays)), kind)
     end = len(joined)

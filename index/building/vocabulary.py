@@ -17,17 +17,17 @@ from numpy.typing import NDArray
 
 from index.analysis import BREAK, STOP_WORDS
 from index.analysis.expansion import expand_raws
-from index.segments.arrays import decode, encode, ranges
-from index.segments.segment import TEXT, split_key, term_name
+from index.segments.arrays import decode, encode, expand_ranges
+from index.segments.segment import TEXT, make_term_name, split_key
 
-LIMIT = 64_000_000
-"""Estimated bytes at which a vocabulary is full."""
+MAX_BYTES = 64_000_000
+"""The estimated size from which a vocabulary is full."""
 
-SHARED_LIMIT = 16_000_000
-"""Estimated bytes at which the vocabulary that the process shares is full."""
+MAX_SHARED_BYTES = 16_000_000
+"""The estimated size from which the vocabulary that the process shares is full."""
 
 # The estimated bytes of a key without its content: the object, the dictionary entry and the array entries.
-_ENTRY = 180
+_ENTRY_BYTES = 180
 
 _Key = TypeVar("_Key", str, bytes)
 
@@ -47,7 +47,7 @@ class Numbers(dict[_Key, int]):
 class Vocabulary:
     """Raw tokens and terms by number, and the terms of each raw token. Safe to use from threads."""
 
-    def __init__(self, limit: int = LIMIT) -> None:
+    def __init__(self, limit: int = MAX_BYTES) -> None:
         self._limit = limit
         self._lock = threading.Lock()
         self._raws: Numbers[bytes] = Numbers()
@@ -66,7 +66,7 @@ class Vocabulary:
     def is_full(self) -> bool:
         """Return True if the vocabulary should be replaced by a new one."""
         entries = len(self._raws) + len(self._terms)
-        return entries * _ENTRY + len(self._token_terms) * 4 + self._bytes >= self._limit
+        return entries * _ENTRY_BYTES + len(self._token_terms) * 4 + self._bytes >= self._limit
 
     @property
     def size(self) -> int:
@@ -86,20 +86,24 @@ class Vocabulary:
     ) -> tuple[NDArray[np.uint32], NDArray[np.uint32]]:
         """Return the terms of numbered raw tokens, one token after another, and the count of each token."""
         with self._lock:
-            counts = _view(self._all_counts if stop_words else self._content_counts)[numbers]
-            positions = ranges(_view(self._starts)[numbers].astype(np.int64), counts.astype(np.int64))
-            return _view(self._token_terms)[positions], counts
+            counts = _view_array(self._all_counts if stop_words else self._content_counts)[numbers]
+            positions = expand_ranges(
+                _view_array(self._starts)[numbers].astype(np.int64), counts.astype(np.int64)
+            )
+            return _view_array(self._token_terms)[positions], counts
 
     def term(self, field: str, value: str) -> int:
         """Return the number of a field's term, which is added if it is new."""
         with self._lock:
-            return self._terms[term_name(field, value)]
+            return self._terms[make_term_name(field, value)]
 
     def move_to_field(self, field: str, terms: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return the numbers of the same words as terms of another field, which are added if they are new."""
         words = [decode(split_key(key)[1]) for key in self.keys(terms)]
         with self._lock:
-            return np.fromiter((self._terms[term_name(field, word)] for word in words), np.uint32, len(words))
+            return np.fromiter(
+                (self._terms[make_term_name(field, word)] for word in words), np.uint32, len(words)
+            )
 
     def keys(self, terms: NDArray[np.integer]) -> list[bytes]:
         """Return the keys of numbered terms."""
@@ -118,23 +122,23 @@ class Vocabulary:
             self._content_counts.append(content_count)
         start = len(self._token_terms)
         self._starts.extend(islice(accumulate(map(len, token_terms), initial=start), len(token_terms)))
-        prefix = term_name(TEXT, "")
+        prefix = make_term_name(TEXT, "")
         self._token_terms.extend([self._terms[prefix + term] for terms in token_terms for term in terms])
         self._bytes += sum(map(len, raws))
 
 
 _shared_lock = threading.Lock()
-_shared = Vocabulary(SHARED_LIMIT)
+_shared = Vocabulary(MAX_SHARED_BYTES)
 
 
-def shared_vocabulary() -> Vocabulary:
+def get_shared_vocabulary() -> Vocabulary:
     """Return the vocabulary shared by this process; a full one is replaced."""
     global _shared
     with _shared_lock:
         if _shared.is_full:
-            _shared = Vocabulary(SHARED_LIMIT)
+            _shared = Vocabulary(MAX_SHARED_BYTES)
         return _shared
 
 
-def _view(numbers: array[int]) -> NDArray[np.uint32]:
+def _view_array(numbers: array[int]) -> NDArray[np.uint32]:
     return np.frombuffer(numbers, np.uint32) if numbers else np.zeros(0, np.uint32)

@@ -25,8 +25,8 @@ from workspace.child_processes import Workers
 Block = tuple[str, ...]
 """The paths of neighbouring documents."""
 
-_MAX_PENDING = 2
-_TIMEOUT_S = 60.0
+_MAX_PENDING_BLOCKS = 2
+_RESULT_TIMEOUT_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,16 +85,16 @@ class BuildProcess:
         if self._has_failed:
             return None
         try:
-            child_result = self._workers.submit(_finish_child).result(_TIMEOUT_S)
+            child_result = self._workers.submit(_finish_child).result(_RESULT_TIMEOUT_S)
         except Exception:  # as in _receive
             return None
-        segments = (Segment.load(self._task.folder, *one) for one in child_result.segments)
+        segments = (Segment.load(self._task.folder, *segment_file) for segment_file in child_result.segments)
         return BuiltSegments(tuple(segments), child_result.unreadable)
 
     def _receive(self) -> None:
         try:
             # A process that is stopped, or waits for a missing disk, never returns a result.
-            self.done += self._pending.popleft().result(_TIMEOUT_S)
+            self.done += self._pending.popleft().result(_RESULT_TIMEOUT_S)
         except Exception:
             # The failure is not reported: the parent repeats the work, and raises any lasting error itself.
             self._has_failed = True
@@ -102,7 +102,7 @@ class BuildProcess:
         self._send_blocks()
 
     def _send_blocks(self) -> None:
-        while not self._has_failed and len(self._pending) < _MAX_PENDING:
+        while not self._has_failed and len(self._pending) < _MAX_PENDING_BLOCKS:
             block = next(self._blocks, None)
             if block is None:
                 return

@@ -49,53 +49,61 @@ class DocumentLink(NamedTuple):
         return self.status in (LinkStatus.MISSING_FILE, LinkStatus.MISSING_FRAGMENT)
 
 
-def resolve_outgoing(world: FileTree, document: Document) -> list[DocumentLink]:
+def resolve_outgoing(file_tree: FileTree, document: Document) -> list[DocumentLink]:
     """Return the links of a document in document order; a definition counts where it is used."""
-    links = read_cached_links(document, wiki=world.rules.wiki).links
-    return list(_resolve_links(world, document.path, (make_reference(document, link) for link in links)))
+    links = read_cached_links(document, wiki=file_tree.rules.wiki).links
+    return list(_resolve_links(file_tree, document.path, (make_reference(document, link) for link in links)))
 
 
 def resolve_backlinks(
-    world: FileTree, document: Document, records: Iterable[tuple[str, LinkRecord]], *, own: bool = True
+    file_tree: FileTree,
+    document: Document,
+    records: Iterable[tuple[str, LinkRecord]],
+    *,
+    include_own: bool = True,
 ) -> list[DocumentLink]:
     """Return the links to a document or its sections from the documents of some records.
 
-    Results are in order of paths and positions. With `own`, the document's own links come first.
+    Results are in order of paths and positions. With `include_own`, the document's own links come first.
     """
     path = document.path
 
     def targets_document(link: DocumentLink) -> bool:
         return link.path == path and link.status is LinkStatus.OK
 
-    backlinks = list(filter(targets_document, resolve_outgoing(world, document))) if own else []
+    backlinks = list(filter(targets_document, resolve_outgoing(file_tree, document))) if include_own else []
     may_name = make_name_test(path)
     for source, record in records:
         if source != path:
             candidates = (item for item in record.references if may_name(item.destination))
-            backlinks.extend(filter(targets_document, _resolve_links(world, source, candidates)))
+            backlinks.extend(filter(targets_document, _resolve_links(file_tree, source, candidates)))
     return backlinks
 
 
-def _resolve_links(world: FileTree, source: str, references: Iterable[Reference]) -> Iterator[DocumentLink]:
+def _resolve_links(
+    file_tree: FileTree, source: str, references: Iterable[Reference]
+) -> Iterator[DocumentLink]:
     resolved_links: dict[tuple[LinkKind, str], ResolvedLink] = {}
     for item in references:
         if item.kind is LinkKind.DEFINITION:
             continue
         target = (item.kind, item.destination)
         if target not in resolved_links:
-            resolved_links[target] = resolve(world, source, _as_link(item))
+            resolved_links[target] = resolve(file_tree, source, _make_link(item))
         resolved = resolved_links[target]
-        yield DocumentLink(source, *item[:5], resolved.status, resolved.path, _section(world, resolved))
+        yield DocumentLink(
+            source, *item[:5], resolved.status, resolved.path, _find_section_key(file_tree, resolved)
+        )
 
 
-def _section(world: FileTree, resolved: ResolvedLink) -> str | None:
+def _find_section_key(file_tree: FileTree, resolved: ResolvedLink) -> str | None:
     """Return the key of the section that a link targets."""
     if resolved.place is None or resolved.place.section is None or resolved.path is None:
         return None
-    document = world.document(resolved.path)
+    document = file_tree.document(resolved.path)
     return document.sections[resolved.place.section].key if document else None
 
 
-def _as_link(item: Reference) -> Link:
+def _make_link(item: Reference) -> Link:
     """Return a link with only the fields that decide its target."""
     return Link(item.kind, item.is_image, 0, 0, 0, 0, Enclosure.BARE, item.destination, None, item.line)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from index.link_graph.records import OPEN, LinkRecord, make_record
+from index.link_graph.records import OPEN_RECORD, LinkRecord, make_record
 from index.link_graph.store import DocumentRow
 from index.pool import process_map
 from index.port import Progress
@@ -52,22 +52,22 @@ class LinkReader(NamedTuple):
         try:
             data = self.git.blob_within(blob, self.max_bytes)
             if data is None:
-                return OPEN
+                return OPEN_RECORD
             check_pointer(path, data)
             return make_record(Document.parse(data, path), self.rules)
         except NotADocument:
             return LinkRecord()
         except (LimitExceeded, DamagedRepository):
-            return OPEN
+            return OPEN_RECORD
 
-    def row(self, path: str, blob: str) -> DocumentRow:
+    def read_row(self, path: str, blob: str) -> DocumentRow:
         """Return the row of one document for the store."""
         record = self.record(path, blob)
         return DocumentRow(path, blob, record.to_bytes(), record.keys(path, self.rules))
 
     def rows(self, documents: _Block) -> list[DocumentRow]:
         """Return the rows of some documents."""
-        return [self.row(path, blob) for path, blob in documents]
+        return [self.read_row(path, blob) for path, blob in documents]
 
 
 def read_rows(
@@ -77,20 +77,20 @@ def read_rows(
 
     If no caller waits for the rows, one process of low priority reads the documents.
     """
-    total, done = len(documents), 0
+    document_count, finished_count = len(documents), 0
     processes = (
         0
-        if total < MIN_DOCUMENTS_FOR_CHILDREN
+        if document_count < MIN_DOCUMENTS_FOR_CHILDREN
         else min(_MAX_PROCESSES, os.cpu_count() or 1)
         if is_waited_for
         else 1
     )
-    blocks = (documents[first : first + _BLOCK_SIZE] for first in range(0, total, _BLOCK_SIZE))
+    blocks = (documents[first : first + _BLOCK_SIZE] for first in range(0, document_count, _BLOCK_SIZE))
     for _, rows in process_map(reader.rows, blocks, processes, None if is_waited_for else _lower_priority):
         yield from rows
-        done += len(rows)
+        finished_count += len(rows)
         if progress:
-            progress(done, total, "Reading links")
+            progress(finished_count, document_count, "Reading links")
 
 
 def _lower_priority() -> None:

@@ -90,7 +90,7 @@ class LinkGraph:
                     raise BaseMoved(
                         "another process has changed the link graph", fix="Read its state again.", commit=None
                     )
-                rows = self._rows(snapshot, progress, is_waited_for)
+                rows = self._read_rows(snapshot, progress, is_waited_for)
                 graph.store.replace(target_state, rows, graph_state)
 
         with self._update_lock:
@@ -116,7 +116,7 @@ class LinkGraph:
         Works in any state of the graph, and never waits until all documents are read.
         """
         try:
-            results = self._query(snapshot, paths)
+            results = self._query_graph(snapshot, paths)
         except (IndexBusy, IndexDamaged, IndexUnwritable):
             results = None
         if results is None:
@@ -134,18 +134,18 @@ class LinkGraph:
         documents have to be read first; `follow` reads them. Raises IndexBusy.
         """
         from index.link_graph.build import LinkReader
-        from index.link_graph.records import path_keys
+        from index.link_graph.records import make_path_keys
 
         rules = GraphState.of(snapshot).rules
-        results = self._query(
+        results = self._query_graph(
             snapshot, (path,), lambda source, blob: (rules, source, blob) in self._long_records
         )
         if results is None or len(results[1]) > _MAX_READ_WAITING:
             return None
         reader = LinkReader.of(snapshot)
-        select_likely = partial(self._long_records.likely, rules, path, reader.record)
+        select_likely = partial(self._long_records.select_likely, rules, path, reader.record)
         records = [(item.path, select_likely(item)) for item in results[0]]
-        keys = set(path_keys(path))
+        keys = set(make_path_keys(path))
         for source, blob in results[1].items():
             record = reader.record(source, blob)
             if keys & record.keys(source, reader.rules):
@@ -185,23 +185,23 @@ class LinkGraph:
             self._graph = self._last_snapshot = None
             self._index_location.reset()
 
-    def _query(
+    def _query_graph(
         self, snapshot: Snapshot, paths: Collection[str], has: Callable[[str, str], bool] | None = None
     ) -> tuple[list[LinkingDocument], Mapping[str, str]] | None:
         """Return the graph's links to some paths, and the documents whose versions it does not have.
 
         Returns None if the graph is empty or cannot be compared with the snapshot.
         """
-        from index.link_graph.records import path_keys
+        from index.link_graph.records import make_path_keys
 
-        keys = {key for path in paths for key in path_keys(path)}
+        keys = {key for path in paths for key in make_path_keys(path)}
 
         def query(graph: OpenGraph) -> tuple[list[LinkingDocument], Mapping[str, str]] | None:
             self._catch_up(graph.store, snapshot)
-            graph_state, linking = graph.store.linking(keys, has)
+            graph_state, linking = graph.store.find_linking(keys, has)
             if GraphState.of(snapshot).is_same(graph_state):
                 return linking, {}
-            changes = self._changes(graph_state, snapshot)
+            changes = self._find_changes(graph_state, snapshot)
             if changes is None:
                 return None
             unknown = {path: blob for path, blob in changes.items() if blob is not None}
@@ -224,20 +224,22 @@ class LinkGraph:
         """Add the changed documents; return False if there is no base, or if too many changed."""
         from index.link_graph.build import LinkReader
 
-        changes = self._changes(graph_state, snapshot)
+        changes = self._find_changes(graph_state, snapshot)
         if graph_state is None or changes is None:
             return False
         # Listing the documents of a new commit is the slowest step, and it is not needed for few changes.
         if len(changes) > _MAX_READ_WAITING and len(changes) > len(snapshot.documents) / 3:
             return False
         reader = LinkReader.of(snapshot)
-        rows = [reader.row(path, blob) for path, blob in changes.items() if blob is not None]
+        rows = [reader.read_row(path, blob) for path, blob in changes.items() if blob is not None]
         deleted = [path for path, blob in changes.items() if blob is None]
         store.apply(graph_state, GraphState.of(snapshot), rows, deleted)
         self._last_snapshot = snapshot
         return True
 
-    def _changes(self, graph_state: GraphState | None, snapshot: Snapshot) -> dict[str, str | None] | None:
+    def _find_changes(
+        self, graph_state: GraphState | None, snapshot: Snapshot
+    ) -> dict[str, str | None] | None:
         """Return the blobs of the documents that differ from the graph's; None if that is unknown."""
         if (
             graph_state is None
@@ -255,7 +257,7 @@ class LinkGraph:
         except DamagedRepository:  # the commit was removed from the branch and is partly pruned
             return None
 
-    def _rows(
+    def _read_rows(
         self, snapshot: Snapshot, progress: Progress | None, is_waited_for: bool
     ) -> Iterator[DocumentRow]:
         from index.link_graph.build import LinkReader, read_rows
@@ -299,13 +301,13 @@ class LinkGraph:
 
     def _discard_damaged(self, graph: OpenGraph) -> None:
         """Remove a damaged graph, unless another thread has done so."""
-        from index.link_graph.location import discard
+        from index.link_graph.location import discard_graphs
 
         with self._open_lock:
             if self._graph is graph:
                 self._graph = None
                 if graph.location is not None:
-                    discard(graph.location)
+                    discard_graphs(graph.location)
 
 
 def _is_document(snapshot: Snapshot, path: str) -> bool:

@@ -24,10 +24,10 @@ from index.storage.location import Location
 from index.storage.locking import hold_lock
 from index.storage.manifest import IndexDamaged
 
-SCHEMA = 1
+SCHEMA_VERSION = 1
 """The version of the tables and records; a graph of another version is not opened."""
 
-_TIMEOUT_S = 300.0
+_READ_TIMEOUT_S = 300.0
 """Seconds to wait for another process that reads all documents."""
 
 
@@ -43,11 +43,11 @@ class OpenGraph(NamedTuple):
         """Open the graph at a location; remove a damaged one. Raises IndexUnwritable, IndexBusy."""
         if location is None:
             return cls(LinkStore(None), None, None)
-        file = _file(location)
+        file = _graph_file(location)
         try:
             store = LinkStore(file)
         except IndexDamaged:
-            discard(location)
+            discard_graphs(location)
             store = LinkStore(file)
         with suppress(OSError):
             return cls(store, location, file.stat().st_ino)
@@ -58,7 +58,7 @@ class OpenGraph(NamedTuple):
         if location is None or location != self.location:
             return location == self.location
         try:
-            return _file(location).stat().st_ino == self.inode
+            return _graph_file(location).stat().st_ino == self.inode
         except OSError:
             return False
 
@@ -73,11 +73,11 @@ class OpenGraph(NamedTuple):
             if progress:
                 progress(0, 0, "Waiting for another process to read links")
 
-        with hold_lock(self.location.folder / "links.lock", _TIMEOUT_S, report_waiting):
+        with hold_lock(self.location.folder / "links.lock", _READ_TIMEOUT_S, report_waiting):
             yield
 
 
-def discard(location: Location) -> None:
+def discard_graphs(location: Location) -> None:
     """Remove the graphs in a folder, including those of other versions.
 
     A process that has a graph open can still use it.
@@ -86,9 +86,12 @@ def discard(location: Location) -> None:
         remove_entries(entry for entry in location.folder.iterdir() if entry.name.startswith("links-"))
 
 
-def _file(location: Location) -> Path:
+def _graph_file(location: Location) -> Path:
     folder = location.folder
     with suppress(OSError):
         text = b"docyard links\0%s\0%d" % (os.fsencode(folder.name), folder.lstat().st_ino)
-        return folder / f"links-{SCHEMA}-{hmac.digest(load_user_key(), text, 'sha256').hex()[:32]}.sqlite"
+        return (
+            folder
+            / f"links-{SCHEMA_VERSION}-{hmac.digest(load_user_key(), text, 'sha256').hex()[:32]}.sqlite"
+        )
     return folder / "links-gone.sqlite"

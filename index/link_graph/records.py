@@ -26,62 +26,66 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.links.link import Link
 
-_MAX_ENDING = max(map(len, ENDINGS))
-_WIKI = "\0"  # occurs in no path
-ANYTHING = 0
+_MAX_ENDING_LENGTH = max(map(len, ENDINGS))
+_WIKI_PREFIX = "\0"  # occurs in no path
+ANY_FILE_KEY = 0
 """The key of a link that may mean any file."""
 
 
-def path_keys(path: str) -> tuple[int, ...]:
+def make_path_keys(path: str) -> tuple[int, ...]:
     """Return the keys of links to a file or folder: as a path, and as a wiki link's page."""
-    return ANYTHING, _digest(_normalize_path(path)), _digest(_WIKI + _page_name(path))
+    return (
+        ANY_FILE_KEY,
+        _digest_key(_normalize_path(path)),
+        _digest_key(_WIKI_PREFIX + _extract_page_name(path)),
+    )
 
 
-def link_keys(kind: LinkKind, destination: str, source: str, rules: LinkRules) -> Iterator[int]:
+def make_link_keys(kind: LinkKind, destination: str, source: str, rules: LinkRules) -> Iterator[int]:
     """Yield the keys of a link in the document `source`; nothing for targets outside the repository."""
     if kind is LinkKind.WIKI:
-        yield _digest(_WIKI + _page_name(destination.partition("#")[0].strip()))
+        yield _digest_key(_WIKI_PREFIX + _extract_page_name(destination.partition("#")[0].strip()))
         return
     target = None if kind is LinkKind.AUTOLINK else read_target(destination, source, rules)
     if target is None or target.outside:
         return
-    yield _digest(_normalize_path(target.path))
+    yield _digest_key(_normalize_path(target.path))
     if target.literal is not None:
-        yield _digest(_normalize_path(target.literal))
+        yield _digest_key(_normalize_path(target.literal))
 
 
 def make_name_test(path: str) -> Callable[[str], bool]:
     """Return a fast predicate that is True if a destination may name a document and must be resolved."""
-    names = matching_names(path)
+    names = find_matching_names(path)
     # A name begins with its stem, and comparing beginnings is faster than removing endings.
     stems = tuple(names - {""})
 
     def may_name(destination: str) -> bool:
-        last_part, is_unusual = _last_part(destination)
+        last_part, is_unusual = _extract_last_part(destination)
         if not is_unusual and last_part and not last_part.startswith(stems):
             return False
-        return is_unusual or _without_endings(last_part) in names
+        return is_unusual or _remove_endings(last_part) in names
 
     return may_name
 
 
-def matching_names(path: str) -> frozenset[str]:
-    """Return the results of `destination_name` for destinations that may name a document."""
+def find_matching_names(path: str) -> frozenset[str]:
+    """Return the results of `extract_destination_name` for destinations that may name a document."""
     *folders, name = path.lower().split("/")
-    stem = _without_endings(name)
+    stem = _remove_endings(name)
     return frozenset({"", ".", "..", stem, *(folders[-1:] if stem in INDEX_STEMS else ())})
 
 
-def destination_name(destination: str) -> str | None:
+def extract_destination_name(destination: str) -> str | None:
     """Return the last name of a destination, in lower case and without extensions.
 
     Returns None if its spelling is unusual, so that it may be any name.
     """
-    last_part, is_unusual = _last_part(destination)
-    return None if is_unusual else _without_endings(last_part)
+    last_part, is_unusual = _extract_last_part(destination)
+    return None if is_unusual else _remove_endings(last_part)
 
 
-def _last_part(destination: str) -> tuple[str, bool]:
+def _extract_last_part(destination: str) -> tuple[str, bool]:
     """Return the last part of a destination's path in lower case, and True if its spelling is unusual."""
     path = destination.partition("#")[0].partition("?")[0]
     last_part = path.rstrip("/").rpartition("/")[2].lower()
@@ -91,7 +95,7 @@ def _last_part(destination: str) -> tuple[str, bool]:
 def _normalize_path(path: str) -> str:
     """Return a path without extensions, and without the names of files that represent their folder."""
     while True:
-        shorter = _without_endings(path)
+        shorter = _remove_endings(path)
         folder, _, name = shorter.rpartition("/")
         if name.lower() in INDEX_STEMS:
             shorter = folder
@@ -100,31 +104,31 @@ def _normalize_path(path: str) -> str:
         path = shorter
 
 
-def _without_endings(path: str) -> str:
+def _remove_endings(path: str) -> str:
     end = len(path)
     while True:
-        tail = path[max(0, end - _MAX_ENDING) : end].lower()
+        tail = path[max(0, end - _MAX_ENDING_LENGTH) : end].lower()
         ending = next((ending for ending in ENDINGS if tail.endswith(ending)), None)
         if ending is None:
             return path[:end]
         end -= len(ending)
 
 
-def _page_name(path: str) -> str:
+def _extract_page_name(path: str) -> str:
     """Return the last part of a path in lower case, without an extension."""
-    return _without_endings(path.rstrip("/").rpartition("/")[2]).lower()
+    return _remove_endings(path.rstrip("/").rpartition("/")[2]).lower()
 
 
-def _digest(key: str) -> int:
+def _digest_key(key: str) -> int:
     """Return a key as a number of 63 bits, which fits SQLite's integers."""
     data = key.encode("utf-8", "surrogatepass")
     return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest()) >> 1
 
 
-MAX_DESTINATION = 4_096
+MAX_DESTINATION_LENGTH = 4_096
 """The largest length of a stored destination. A document with a longer one may link to any file."""
 
-_KINDS = {kind.value: kind for kind in LinkKind}
+_KIND_BY_VALUE = {kind.value: kind for kind in LinkKind}
 
 
 class Reference(NamedTuple):
@@ -149,9 +153,9 @@ class LinkRecord(NamedTuple):
 
     def keys(self, source: str, rules: LinkRules) -> frozenset[int]:
         """Return the keys of all links of the document `source`."""
-        keys = {ANYTHING} if self.is_open else set()
+        keys = {ANY_FILE_KEY} if self.is_open else set()
         for destination, kind in {(item.destination, item.kind) for item in self.references}:
-            keys.update(link_keys(kind, destination, source, rules))
+            keys.update(make_link_keys(kind, destination, source, rules))
         return frozenset(keys)
 
     def to_bytes(self) -> bytes:
@@ -169,7 +173,7 @@ class LinkRecord(NamedTuple):
         try:
             return cls(
                 tuple(
-                    Reference(section, line, _KINDS[kind], is_image, destination)
+                    Reference(section, line, _KIND_BY_VALUE[kind], is_image, destination)
                     for section, line, kind, is_image, destination in rows
                 ),
                 is_open,
@@ -178,7 +182,7 @@ class LinkRecord(NamedTuple):
             raise ValueError(f"unknown kind of link {error}") from error
 
 
-OPEN = LinkRecord(is_open=True)
+OPEN_RECORD = LinkRecord(is_open=True)
 """The record of a document that could not be read."""
 
 
@@ -196,53 +200,55 @@ def make_record(document: Document, rules: LinkRules) -> LinkRecord:
     references: list[Reference] = []
     is_open = False
     for link in read_cached_links(document, wiki=rules.wiki).links:
-        if not _may_leave(link.destination, link.kind):
+        if not _may_target_other_file(link.destination, link.kind):
             continue
-        if len(link.destination) > MAX_DESTINATION:
+        if len(link.destination) > MAX_DESTINATION_LENGTH:
             is_open = True
             continue
         references.append(make_reference(document, link))
-    return LinkRecord(_local_references(references, document.path, rules), is_open)
+    return LinkRecord(_select_repository_references(references, document.path, rules), is_open)
 
 
-def _may_leave(destination: str, kind: LinkKind) -> bool:
+def _may_target_other_file(destination: str, kind: LinkKind) -> bool:
     """Return True if a link may target another file; links within a document need no record."""
     return kind is not LinkKind.AUTOLINK and not destination.startswith(("#", "https://", "http://"))
 
 
-def _local_references(
+def _select_repository_references(
     references: Iterable[Reference], source: str, rules: LinkRules
 ) -> tuple[Reference, ...]:
-    is_local: dict[tuple[LinkKind, str], bool] = {}
-    local: list[Reference] = []
+    is_in_repository: dict[tuple[LinkKind, str], bool] = {}
+    selected: list[Reference] = []
     for item in references:
         target = (item.kind, item.destination)
-        if target not in is_local:
-            is_local[target] = any(True for _ in link_keys(item.kind, item.destination, source, rules))
-        if is_local[target]:
-            local.append(item)
-    return tuple(local)
+        if target not in is_in_repository:
+            is_in_repository[target] = any(
+                True for _ in make_link_keys(item.kind, item.destination, source, rules)
+            )
+        if is_in_repository[target]:
+            selected.append(item)
+    return tuple(selected)
 
 
-LONG_RECORD = 200
+MIN_LONG_RECORD = 200
 """The number of references from which a record is cached; shorter ones are parsed fast enough."""
 
 MAX_CACHED_REFERENCES = 60_000
 """The largest number of cached references in all, of about 400 bytes each."""
 
-Key = tuple[str, str, str]
+RecordKey = tuple[str, str, str]
 
 
 class LongRecords:
     """A cache of long records by rules, path and blob. Safe to use from threads."""
 
     def __init__(self, max_references: int = MAX_CACHED_REFERENCES) -> None:
-        self._cache: LRUCache[Key, _ReferencesByName] = LRUCache(max_references, lambda item: item.size)
+        self._cache: LRUCache[RecordKey, _ReferencesByName] = LRUCache(max_references, lambda item: item.size)
 
     def __contains__(self, key: object) -> bool:
         return key in self._cache
 
-    def likely(
+    def select_likely(
         self, rules: str, path: str, read: Callable[[str, str], LinkRecord], document: LinkingDocument
     ) -> LinkRecord:
         """Return a document's links; of a long document only those that may target a path.
@@ -257,11 +263,11 @@ class LongRecords:
                 if document.record
                 else read(document.path, document.blob)
             )
-            if len(record.references) < LONG_RECORD:
+            if len(record.references) < MIN_LONG_RECORD:
                 return record
             references = _ReferencesByName(record)
             self._cache.put(key, references)
-        return references.likely(path)
+        return references.select_likely(path)
 
 
 class _ReferencesByName:
@@ -272,11 +278,11 @@ class _ReferencesByName:
         self.size = len(record.references)
         self._by_name: dict[str | None, list[tuple[int, Reference]]] = {}
         for position, item in enumerate(record.references):
-            self._by_name.setdefault(destination_name(item.destination), []).append((position, item))
+            self._by_name.setdefault(extract_destination_name(item.destination), []).append((position, item))
 
-    def likely(self, path: str) -> LinkRecord:
+    def select_likely(self, path: str) -> LinkRecord:
         references: list[tuple[int, Reference]] = []
-        for name in (None, *matching_names(path)):
+        for name in (None, *find_matching_names(path)):
             references += self._by_name.get(name, ())
         return LinkRecord(
             tuple(item for _, item in sorted(references, key=lambda item: item[0])), self._is_open

@@ -32,12 +32,12 @@ from index.storage.manifest import IndexDamaged
 if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
-_TIMEOUT_S = 5.0
+_TRANSACTION_TIMEOUT_S = 5.0
 """Seconds to wait for another process's transaction."""
 
-_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_BUSY_CODES = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
 
-_UNWRITABLE = frozenset(
+_UNWRITABLE_CODES = frozenset(
     {sqlite3.SQLITE_READONLY, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
     | {sqlite3.SQLITE_PERM, sqlite3.SQLITE_NOMEM}
 )
@@ -51,7 +51,7 @@ def connect(file: Path | None) -> sqlite3.Connection:
     with translate_sqlite_errors():
         connection = sqlite3.connect(
             ":memory:" if file is None else file,
-            timeout=_TIMEOUT_S,
+            timeout=_TRANSACTION_TIMEOUT_S,
             isolation_level=None,
             check_same_thread=False,
         )
@@ -71,15 +71,15 @@ def translate_sqlite_errors() -> Iterator[None]:
         yield
     except sqlite3.DatabaseError as error:
         code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-        if code in _BUSY:
+        if code in _BUSY_CODES:
             raise IndexBusy(
                 "the link graph is being updated by another process", fix="Try again in a moment."
             ) from error
-        if code in _UNWRITABLE:
-            raise IndexUnwritable.because(OSError(0, error.sqlite_errorname)) from error
+        if code in _UNWRITABLE_CODES:
+            raise IndexUnwritable.with_reason(OSError(0, error.sqlite_errorname)) from error
         if isinstance(error, sqlite3.ProgrammingError):
             raise
-        raise IndexDamaged.because(type(error).__name__) from error
+        raise IndexDamaged.with_reason(type(error).__name__) from error
 
 
 class GraphState(NamedTuple):
@@ -101,7 +101,7 @@ class GraphState(NamedTuple):
         return other is not None and self[1:] == other[1:]
 
 
-_TABLES = """
+_CREATE_TABLES = """
     BEGIN IMMEDIATE;
     CREATE TABLE IF NOT EXISTS state (only INTEGER PRIMARY KEY CHECK (only = 1), value BLOB, crc INTEGER);
     CREATE TABLE IF NOT EXISTS documents
@@ -113,7 +113,7 @@ _TABLES = """
     CREATE TEMP TABLE pairs AS SELECT * FROM inbound WHERE 0;
 """
 
-_PAIRS = """
+_SUM_PAIRS = """
     SELECT count(*), ifnull(sum(key >> 31), 0), ifnull(sum(key & 2147483647), 0),
         ifnull(sum((key & 65535) * document), 0)
     FROM inbound
@@ -161,10 +161,10 @@ class LinkStore:
                 if file is not None and self._connection.execute("PRAGMA integrity_check(1)").fetchone() != (
                     "ok",
                 ):
-                    raise IndexDamaged.because("SQLite's integrity check failed")
-                self._connection.executescript(_TABLES)
+                    raise IndexDamaged.with_reason("SQLite's integrity check failed")
+                self._connection.executescript(_CREATE_TABLES)
                 if file is not None:
-                    self._check()
+                    self._verify_rows()
         except BaseException:
             self._connection.close()
             raise
@@ -177,7 +177,7 @@ class LinkStore:
     def read_state(self) -> GraphState | None:
         """Return the state of the graph; None if it is empty."""
         with self._lock, translate_sqlite_errors():
-            state = self._state()
+            state = self._read_state()
         return state.graph_state if state else None
 
     def replace(self, graph_state: GraphState, rows: Iterable[DocumentRow], base: GraphState | None) -> None:
@@ -187,17 +187,17 @@ class LinkStore:
         """
         documents = total = 0
         with translate_sqlite_errors():
-            self._empty()
+            self._delete_collected()
             for documents, row in enumerate(rows, start=1):
                 with self._lock:
                     total += self._insert(documents, row, "temp.coming", "temp.pairs")
-            with self._transaction(base):
+            with self._write_transaction(base):
                 self._execute("DELETE FROM documents")
                 self._execute("DELETE FROM inbound")
                 self._execute(f"INSERT INTO documents ({_COLUMNS}) SELECT {_COLUMNS} FROM temp.coming")
                 self._execute("INSERT INTO inbound SELECT key, document FROM temp.pairs ORDER BY 1, 2")
-                self._write(_State(graph_state, documents, total))
-            self._empty()
+                self._write_state(_State(graph_state, documents, total))
+            self._delete_collected()
             # Without a checkpoint the log would stay as large as this change.
             self._execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -205,19 +205,19 @@ class LinkStore:
         self, base: GraphState, graph_state: GraphState, rows: Iterable[DocumentRow], deleted: Iterable[str]
     ) -> None:
         """Add some documents and remove others. Raises BaseMoved."""
-        with translate_sqlite_errors(), self._transaction(base) as state:
+        with translate_sqlite_errors(), self._write_transaction(base) as state:
             if state is None:
-                raise IndexDamaged.because("the graph is empty")
+                raise IndexDamaged.with_reason("the graph is empty")
             documents, total = state.documents, state.total
             rows = list(rows)
             for path in (*deleted, *(row.path for row in rows)):
-                checksum = self._drop(path)
+                checksum = self._delete(path)
                 documents, total = documents - (checksum is not None), total - (checksum or 0)
             for row in rows:
                 documents, total = documents + 1, total + self._insert(None, row, "documents", "inbound")
-            self._write(_State(graph_state, documents, total))
+            self._write_state(_State(graph_state, documents, total))
 
-    def linking(
+    def find_linking(
         self, keys: Collection[int], has_record: Callable[[str, str], bool] | None = None
     ) -> tuple[GraphState | None, list[LinkingDocument]]:
         """Return the state of the graph, and each document with a link of one of these keys, by paths.
@@ -226,12 +226,12 @@ class LinkStore:
         """
         marks = ",".join("?" * len(keys))
         matching = f"SELECT document FROM inbound WHERE key IN ({marks})"
-        with self._lock, translate_sqlite_errors(), self._reading():
-            state = self._state()
+        with self._lock, translate_sqlite_errors(), self._read_transaction():
+            state = self._read_state()
             if has_record is None:
                 rows = self._execute(f"SELECT {_COLUMNS} FROM documents WHERE id IN ({matching})", keys)
                 documents = [
-                    LinkingDocument(_text(path), blob, record)
+                    LinkingDocument(_decode_path(path), blob, record)
                     for _, path, blob, record, *_ in _check_rows(rows)
                 ]
             else:
@@ -244,14 +244,14 @@ class LinkStore:
     def _fetch_document(
         self, id: object, path: object, blob: object, has_record: Callable[[str, str], bool]
     ) -> LinkingDocument:
-        if isinstance(path, bytes) and isinstance(blob, str) and has_record(_text(path), blob):
-            return LinkingDocument(_text(path), blob, None)
+        if isinstance(path, bytes) and isinstance(blob, str) and has_record(_decode_path(path), blob):
+            return LinkingDocument(_decode_path(path), blob, None)
         rows = self._execute(f"SELECT {_COLUMNS} FROM documents WHERE id = ?", [id])
         _, data, stored_blob, record, *_ = next(_check_rows(rows))
-        return LinkingDocument(_text(data), stored_blob, record)
+        return LinkingDocument(_decode_path(data), stored_blob, record)
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _read_transaction(self) -> Iterator[None]:
         """Read all tables in one transaction, which ends with the block."""
         self._execute("BEGIN")
         try:
@@ -260,11 +260,11 @@ class LinkStore:
             self._execute("ROLLBACK")
 
     @contextmanager
-    def _transaction(self, base: GraphState | None) -> Iterator[_State | None]:
+    def _write_transaction(self, base: GraphState | None) -> Iterator[_State | None]:
         with self._lock:
             self._execute("BEGIN IMMEDIATE")
             try:
-                state = self._state()
+                state = self._read_state()
                 if (state.graph_state if state else None) != base:
                     raise BaseMoved(
                         "another process has updated the link graph to another commit",
@@ -281,7 +281,7 @@ class LinkStore:
     def _execute(self, statement: str, values: Collection[object] = ()) -> Iterator[tuple[object, ...]]:
         return self._connection.execute(statement, tuple(values))
 
-    def _empty(self) -> None:
+    def _delete_collected(self) -> None:
         """Delete the rows that were collected for a replacement."""
         with self._lock:
             self._execute("DELETE FROM temp.coming")
@@ -290,7 +290,7 @@ class LinkStore:
     def _insert(self, id: int | None, row: DocumentRow, documents: str, pairs: str) -> int:
         """Add a document; return its checksum."""
         path, keys = row.path.encode("utf-8", "surrogatepass"), array("q", sorted(row.keys)).tobytes()
-        crc = _checksum(path, row.blob, row.record, keys)
+        crc = _compute_checksum(path, row.blob, row.record, keys)
         values = (id, path, row.blob, row.record, keys, crc)
         cursor = self._connection.execute(
             f"INSERT INTO {documents} ({_COLUMNS}) VALUES (?,?,?,?,?,?)", values
@@ -301,48 +301,49 @@ class LinkStore:
         )
         return crc
 
-    def _drop(self, path: str) -> int | None:
+    def _delete(self, path: str) -> int | None:
         """Remove a document; return its checksum, or None if there was none."""
         documents = self._execute(
             f"SELECT {_COLUMNS} FROM documents WHERE path = ?", [path.encode("utf-8", "surrogatepass")]
         )
         for id, _, _, _, keys, crc in list(_check_rows(documents)):
             self._connection.executemany(
-                "DELETE FROM inbound WHERE key = ? AND document = ?", ((key, id) for key in _keys(keys))
+                "DELETE FROM inbound WHERE key = ? AND document = ?",
+                ((key, id) for key in _decode_keys(keys)),
             )
             self._execute("DELETE FROM documents WHERE id = ?", [id])
             return crc
         return None
 
-    def _state(self) -> _State | None:
+    def _read_state(self) -> _State | None:
         for value, crc in self._execute("SELECT value, crc FROM state"):
             if not isinstance(value, bytes) or crc32(value) != crc:
-                raise IndexDamaged.because("the state of the link graph has a wrong checksum")
+                raise IndexDamaged.with_reason("the state of the link graph has a wrong checksum")
             graph_state, documents, total = json.loads(value)
             return _State(GraphState(*graph_state), documents, total)
         return None
 
-    def _write(self, state: _State) -> None:
+    def _write_state(self, state: _State) -> None:
         value = json.dumps(state).encode()
         self._execute("INSERT OR REPLACE INTO state VALUES (1, ?, ?)", [value, crc32(value)])
 
-    def _check(self) -> None:
+    def _verify_rows(self) -> None:
         """Verify the checksum of every row, and their totals in the state. Raises IndexDamaged."""
-        with self._lock, self._reading():
-            state = self._state()
+        with self._lock, self._read_transaction():
+            state = self._read_state()
             documents = total = 0
             pairs = [0, 0, 0, 0]
             for id, *_, keys, crc in _check_rows(self._execute(f"SELECT {_COLUMNS} FROM documents")):
-                documents, total, row_keys = documents + 1, total + crc, _keys(keys)
+                documents, total, row_keys = documents + 1, total + crc, _decode_keys(keys)
                 pairs[0] += len(row_keys)
                 pairs[1] += sum(key >> 31 for key in row_keys)
                 pairs[2] += sum(key & 0x7FFFFFFF for key in row_keys)
                 pairs[3] += id * sum(key & 0xFFFF for key in row_keys)
-            (stored_pairs,) = self._execute(_PAIRS)
+            (stored_pairs,) = self._execute(_SUM_PAIRS)
             if (documents, total) != ((state.documents, state.total) if state else (0, 0)):
-                raise IndexDamaged.because("a document is missing or duplicated")
+                raise IndexDamaged.with_reason("a document is missing or duplicated")
             if tuple(pairs) != stored_pairs:
-                raise IndexDamaged.because("a key is missing or duplicated")
+                raise IndexDamaged.with_reason("a key is missing or duplicated")
 
 
 _CheckedRow = tuple[int, bytes, str, bytes, bytes, int]
@@ -358,23 +359,23 @@ def _check_rows(rows: Iterable[tuple[object, ...]]) -> Iterator[_CheckedRow]:
             and isinstance(record, bytes)
             and isinstance(keys, bytes)
             and isinstance(crc, int)
-            and _checksum(path, blob, record, keys) == crc
+            and _compute_checksum(path, blob, record, keys) == crc
         ):
-            raise IndexDamaged.because("a document of the link graph has a wrong checksum")
+            raise IndexDamaged.with_reason("a document of the link graph has a wrong checksum")
         yield id, path, blob, record, keys, crc
 
 
-def _checksum(path: bytes, blob: str, record: bytes, keys: bytes) -> int:
+def _compute_checksum(path: bytes, blob: str, record: bytes, keys: bytes) -> int:
     return crc32(b"%s\0%s\0" % (blob.encode(), path), crc32(keys, crc32(record)))
 
 
-def _keys(data: bytes) -> array[int]:
+def _decode_keys(data: bytes) -> array[int]:
     if len(data) % 8:
-        raise IndexDamaged.because("the keys of a document are truncated")
+        raise IndexDamaged.with_reason("the keys of a document are truncated")
     keys = array("q")
     keys.frombytes(data)
     return keys
 
 
-def _text(path: bytes) -> str:
+def _decode_path(path: bytes) -> str:
     return path.decode("utf-8", "surrogatepass")

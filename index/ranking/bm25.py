@@ -37,57 +37,57 @@ if TYPE_CHECKING:
 K1 = 1.6
 B = 0.5
 
-ONE = 1 << 16
-"""The number 1 in the fixed-point unit of impacts and weights."""
+FIXED_POINT_ONE = 1 << 16
+"""The number 1 in fixed-point impacts and weights."""
 
-SCALE = float(ONE * ONE)
+SCORE_SCALE = float(FIXED_POINT_ONE * FIXED_POINT_ONE)
 """The divisor that turns a sum of impacts times weights into a score."""
 
 BONUS_DEPTH = 50
-"""Pages with several good sections are preferred among this many sections at the top of the results."""
+"""The number of best sections among which pages with several good sections are preferred."""
 
 BONUS_SHARE = 4
-"""Each of these sections gains its page's second and third best scores, divided by this number."""
+"""The divisor of the second and third best scores of a page, which each of its sections gains."""
 
-_TITLE_NUMERATOR, _TITLE_DENOMINATOR = 3, 20  # a title that the query holds in full adds 15 %
-
-
-def average(length: int, number: int) -> float:
-    """Return the average length of `number` sections, rounded to quarters so that few commits change it."""
-    return max(round(4 * length / number) / 4, 0.25) if number else 0.25
+_TITLE_NUMERATOR, _TITLE_DENOMINATOR = 3, 20  # a title that the query contains in full adds 15 %
 
 
-def impact(w: int, length: int, average: float) -> int:
+def average_length(total_length: int, count: int) -> float:
+    """Return the average length of `count` sections, rounded to quarters so that few commits change it."""
+    return max(round(4 * total_length / count) / 4, 0.25) if count else 0.25
+
+
+def compute_impact(w: int, length: int, average: float) -> int:
     """Return the impact of a term of weight `w` in a section of this length, from 1 to 65331."""
-    return max(round(ONE * w / (w + K1 * (1 - B + B * length / average))), 1)
+    return max(round(FIXED_POINT_ONE * w / (w + K1 * (1 - B + B * length / average))), 1)
 
 
-def impacts(w: NDArray[np.uint8], lengths: NDArray[np.uint32], average: float) -> NDArray[np.uint16]:
-    """Return the impacts of weights in sections of these lengths, bit-identical to `impact`."""
+def compute_impacts(w: NDArray[np.uint8], lengths: NDArray[np.uint32], average: float) -> NDArray[np.uint16]:
+    """Return the impacts of weights in sections of these lengths, bit-identical to `compute_impact`."""
     import numpy as np
 
     weights = w.astype(np.float64)
     norms = K1 * (1 - B + B * lengths / average)
-    return np.maximum(np.rint(ONE * weights / (weights + norms)), 1).astype(np.uint16)
+    return np.maximum(np.rint(FIXED_POINT_ONE * weights / (weights + norms)), 1).astype(np.uint16)
 
 
-def title_gain(score: int, held: int, total: int) -> int:
-    """Return what a section of this score gains from the title of its page.
+def compute_title_gain(score: int, matched_weight: int, total_weight: int) -> int:
+    """Return the gain of a section of this score from the title of its page.
 
-    The query has terms with the weight `held` of the `total` weight of the title's terms.
+    The title's terms have the weight `total_weight`; those that the query contains have `matched_weight`.
     """
-    return score * _TITLE_NUMERATOR * held // (_TITLE_DENOMINATOR * total)
+    return score * _TITLE_NUMERATOR * matched_weight // (_TITLE_DENOMINATOR * total_weight)
 
 
-def min_before_title(score: int) -> int:
-    """Return the lowest score that reaches this one with what it may gain from a title."""
+def min_score_before_title(score: int) -> int:
+    """Return the lowest score that can reach this one with the gain from a title."""
     return -(-score * _TITLE_DENOMINATOR // (_TITLE_DENOMINATOR + _TITLE_NUMERATOR))
 
 
 @lru_cache(maxsize=20_000)
-def weight(qtf: int, df: int, number: int) -> int:
+def compute_weight(qtf: int, df: int, number: int) -> int:
     """Return the weight of a term, at least 1.
 
     The query has the term `qtf` times, and `df` of `number` sections contain it.
     """
-    return max(round(ONE * qtf * math.log(1 + (number - df + 0.5) / (df + 0.5)) * (K1 + 1)), 1)
+    return max(round(FIXED_POINT_ONE * qtf * math.log(1 + (number - df + 0.5) / (df + 0.5)) * (K1 + 1)), 1)

@@ -4,7 +4,7 @@ A small group is scored completely: all its lists are added up at once. The same
 query of very many terms. In a large group most postings are never read (MaxScore pruning). Terms are
 processed in descending order of their maximal contribution. The initial threshold is a term's own k-th best
 score. A section becomes a candidate only at a term with which, together with the remaining terms, it can
-still reach the threshold. Later lists are looked up for the candidates only. The threshold rises to the k-th
+still reach the threshold. Later lists are searched for the candidates only. The threshold rises to the k-th
 best score of the candidates.
 
 `Postings` are posting lists with impacts instead of weights, and with their best sections precomputed.
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from index.ranking.bm25 import impacts
+from index.ranking.bm25 import compute_impacts
 
 if TYPE_CHECKING:
     from index.segments.segment import PostingArrays
@@ -32,38 +32,38 @@ PEAK_COUNT = 64
 class Postings(NamedTuple):
     """The sections of a segment that contain a term, ascending, with the term's impact in each.
 
-    `peaks` are the 64 highest impacts (or all), highest first, `best` the numbers of their sections; `top` is
-    the highest.
+    `peaks` are the 64 highest impacts (or all), highest first, and `peak_ids` the numbers of their sections.
+    `max_impact` is the highest impact.
     """
 
     ids: NDArray[np.uint32]
     impacts: NDArray[np.uint16]
-    top: int
-    best: NDArray[np.uint32]
+    max_impact: int
+    peak_ids: NDArray[np.uint32]
     peaks: NDArray[np.uint16]
 
     @property
     def nbytes(self) -> int:
         """The bytes of memory, without ids that are a view of the segment's own array."""
         own = self.ids.nbytes if self.ids.flags.owndata else 0
-        return own + self.impacts.nbytes + self.best.nbytes + self.peaks.nbytes
+        return own + self.impacts.nbytes + self.peak_ids.nbytes + self.peaks.nbytes
 
 
-def score_postings(found: PostingArrays, lengths: NDArray[np.uint32], average: float) -> Postings | None:
+def score_postings(arrays: PostingArrays, lengths: NDArray[np.uint32], average: float) -> Postings | None:
     """Return the postings of a term for an average length of sections; None if there are none.
 
     `lengths` has the length of every section of the segment.
     """
-    ids, term_impacts = score_arrays(found, lengths, average)
+    ids, term_impacts = score_arrays(arrays, lengths, average)
     return make_postings(ids, term_impacts) if len(ids) else None
 
 
 def score_arrays(
-    found: PostingArrays, lengths: NDArray[np.uint32], average: float
+    arrays: PostingArrays, lengths: NDArray[np.uint32], average: float
 ) -> tuple[NDArray[np.uint32], NDArray[np.uint16]]:
     """Return the sections that contain a term, and its impacts for an average length of sections."""
-    ids, weights = found
-    return ids, impacts(weights, lengths[ids], average)
+    ids, weights = arrays
+    return ids, compute_impacts(weights, lengths[ids], average)
 
 
 def make_postings(ids: NDArray[np.uint32], impacts: NDArray[np.uint16]) -> Postings:
@@ -135,21 +135,21 @@ def score(terms: Sequence[WeightedTerm], numbers: Numbers) -> ScoredNumbers:
     for weight, postings, _ in terms:
         positions = postings.ids.searchsorted(numbers)
         shared = (postings.ids.take(positions, mode="clip") == numbers).nonzero()[0]
-        scores[shared] += _gains(weight, postings.impacts[positions[shared]])
+        scores[shared] += _compute_gains(weight, postings.impacts[positions[shared]])
     return ScoredNumbers(numbers, scores)
 
 
 def intersect(lists: Sequence[Numbers]) -> Numbers:
-    """Return the sections that are in every list, ascending. There must be at least one list."""
+    """Return the sections that are in every list, ascending; at least one list is required."""
     numbers, *others = sorted(lists, key=len)
-    for ids in others:
-        if not len(ids):
-            return ids
-        numbers = numbers[ids.take(ids.searchsorted(numbers), mode="clip") == numbers]
+    for other_numbers in others:
+        if not len(other_numbers):
+            return other_numbers
+        numbers = numbers[other_numbers.take(other_numbers.searchsorted(numbers), mode="clip") == numbers]
     return numbers
 
 
-def kth(scores: Scores, k: int) -> int:
+def kth_highest(scores: Scores, k: int) -> int:
     """Return the k-th highest of at least k scores."""
     scores = scores.copy()
     scores.partition(len(scores) - k)
@@ -164,7 +164,7 @@ def top_k(candidates: ScoredNumbers, k: int, starts: Starts = (0,)) -> ScoredNum
     """
     numbers, scores = candidates
     if len(scores) > k:
-        kth_score = kth(scores, k)
+        kth_score = kth_highest(scores, k)
         selected = (scores >= kth_score).nonzero()[0]
         numbers, scores = numbers[selected], scores[selected]
         if len(selected) > k:
@@ -182,7 +182,7 @@ def _score_all(terms: Sequence[WeightedTerm], size: int) -> NDArray[np.float64]:
     """Return the score of every section, from all lists at once."""
     ids = np.concatenate([postings.ids for _, postings, _ in terms])
     gains = np.concatenate([postings.impacts * float(weight) for weight, postings, _ in terms])
-    # The sums are whole numbers below 2**53, so doubles hold them exactly.
+    # The sums are whole numbers below 2**53, so doubles are exact.
     return np.bincount(ids, gains, size).astype(np.float64, copy=False)
 
 
@@ -217,17 +217,17 @@ def _evaluate_pruned(
             positions = _find_positions(postings.ids, numbers, size)
             shared = (postings.ids.take(positions, mode="clip") == numbers).nonzero()[0]
             known_positions = positions[shared]
-            new_scores = scores[shared] + _gains(weight, postings.impacts[known_positions])
+            new_scores = scores[shared] + _compute_gains(weight, postings.impacts[known_positions])
             scores[shared] = new_scores
             if len(new_scores) >= k:
-                threshold = max(threshold, kth(new_scores, k))
+                threshold = max(threshold, kth_highest(new_scores, k))
             selected = (scores >= threshold - remaining_gain).nonzero()[0]
             numbers, scores = numbers[selected], scores[selected]
         if max_gain + remaining_gain >= threshold:
             positions = _find_entering(
                 postings.impacts, -((remaining_gain - threshold) // weight), known_positions
             )
-            new_numbers, gains = postings.ids[positions], _gains(weight, postings.impacts[positions])
+            new_numbers, gains = postings.ids[positions], _compute_gains(weight, postings.impacts[positions])
             if mask is not None:
                 selected = mask.take(new_numbers).nonzero()[0]
                 new_numbers, gains = new_numbers[selected], gains[selected]
@@ -273,11 +273,11 @@ def _find_positions(ids: Numbers, numbers: Numbers, size: int) -> NDArray[np.int
 def _single_term_threshold(term: WeightedTerm, k: int, mask: Mask | None) -> int:
     """Return the k-th best score of allowed sections by this term alone; 0 if unknown."""
     postings = term.postings
-    peaks = postings.peaks if mask is None else postings.peaks[mask.take(postings.best)]
+    peaks = postings.peaks if mask is None else postings.peaks[mask.take(postings.peak_ids)]
     return term.weight * int(peaks[k - 1]) if k <= len(peaks) else 0
 
 
-def _gains(weight: int, impacts: NDArray[np.uint16]) -> Scores:
+def _compute_gains(weight: int, impacts: NDArray[np.uint16]) -> Scores:
     gains = impacts.astype(np.int64)
     gains *= weight
     return gains

@@ -19,7 +19,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from index.port import ScoredSection
-from index.ranking.bm25 import BONUS_DEPTH, BONUS_SHARE, SCALE, min_before_title, title_gain, weight
+from index.ranking.bm25 import (
+    BONUS_DEPTH,
+    BONUS_SHARE,
+    SCORE_SCALE,
+    compute_title_gain,
+    compute_weight,
+    min_score_before_title,
+)
 from index.ranking.evaluation import (
     NO_SECTIONS,
     Mask,
@@ -30,7 +37,7 @@ from index.ranking.evaluation import (
     score,
     top_k,
 )
-from index.ranking.segment_groups import RankedSections, Statistics, allowed_flags
+from index.ranking.segment_groups import RankedSection, Statistics, flag_allowed_sections
 
 if TYPE_CHECKING:
     from index.page import SectionRecord
@@ -39,7 +46,7 @@ if TYPE_CHECKING:
 MAX_VERIFIED = 500
 """The largest number of candidates that are checked for phrases, and as many for scored phrases."""
 
-UNIT = SCALE * BONUS_SHARE
+SCORE_UNIT = SCORE_SCALE * BONUS_SHARE
 
 WeightedTerms = dict[int, list[WeightedTerm]]
 """The terms of a query by the index of each group that has them."""
@@ -55,15 +62,15 @@ class ScoredPhrase(NamedTuple):
 
 
 class ResultRange(NamedTuple):
-    """A range of results; `more` and `partial` have the meaning of `index.port.Results`."""
+    """A range of results; `has_more` and `is_partial` have the meaning of `index.port.Results`."""
 
     hits: tuple[ScoredSection, ...]
-    more: bool
-    partial: bool = False
+    has_more: bool
+    is_partial: bool = False
 
 
 class Selection(NamedTuple):
-    """The condition and the further terms that the operators of a query add to its words.
+    """A condition and further terms, which the operators of a query add to its words.
 
     `flags` has a flag for each section of each group that the query's condition allows; None without a
     condition. `unions` are further terms, each given as the terms of the index that it matches.
@@ -76,7 +83,7 @@ class Selection(NamedTuple):
 NO_SELECTION = Selection()
 
 
-def top_results(
+def find_top_results(
     statistics: Statistics,
     query: Query,
     *,
@@ -98,17 +105,19 @@ def top_results(
     is_partial = False
     terms = _weigh_terms(statistics, query, selection)
     if scored_phrases:
-        terms, is_partial = _add_phrases(statistics, query, terms, scored_phrases, selection)
+        terms, is_partial = _add_scored_phrases(statistics, query, terms, scored_phrases, selection)
     if verify is None:
-        ordered = _order_results(statistics, query, _score(statistics, query, terms, depth, selection), end)
+        ordered = _order_results(
+            statistics, query, _find_best(statistics, query, terms, depth, selection), end
+        )
     else:
         candidate_limit = MAX_VERIFIED + 1
         candidates = (
-            _with_required(statistics, query, terms, required, candidate_limit, selection)
+            _find_best_with_required(statistics, query, terms, required, candidate_limit, selection)
             if required
-            else _score(statistics, query, terms, candidate_limit, selection)
+            else _find_best(statistics, query, terms, candidate_limit, selection)
         )
-        passed, is_cut = _verify(statistics, candidates, verify, depth)
+        passed, is_cut = _verify_candidates(statistics, candidates, verify, depth)
         is_partial |= is_cut
         ordered = _order_results(statistics, query, passed, end)
         if query.phrases_first:
@@ -116,57 +125,57 @@ def top_results(
     record = statistics.record
     hits = tuple(
         [
-            ScoredSection(record(index, number), -negated_score / UNIT)
+            ScoredSection(record(index, number), -negated_score / SCORE_UNIT)
             for negated_score, index, number, _ in ordered[offset:end]
         ]
     )
     return ResultRange(hits, len(ordered) > end, is_partial)
 
 
-def _score(
+def _find_best(
     statistics: Statistics, query: Query, terms: WeightedTerms, k: int, selection: Selection
-) -> list[RankedSections]:
+) -> list[RankedSection]:
     """Return the k best sections by the terms, joined by OR; the largest group sets the threshold."""
-    ranked: list[RankedSections] = []
+    ranked: list[RankedSection] = []
     min_score = 1
     for index, group in enumerate(statistics.groups):
         group_terms = terms.get(index, ())
         if query.selects_all:
-            mask = _allowed(statistics, index, query, selection)
+            mask = _flag_allowed(statistics, index, query, selection)
             numbers = np.arange(group.size) if mask is None else mask.nonzero()[0]
-            found = top_k(score(group_terms, numbers.astype(np.uint32)), k, group.starts)
+            best_numbers = top_k(score(group_terms, numbers.astype(np.uint32)), k, group.starts)
         elif group_terms:
-            mask = _allowed(statistics, index, query, selection)
-            found = evaluate(group_terms, group.size, k, mask, min_score, group.starts)
+            mask = _flag_allowed(statistics, index, query, selection)
+            best_numbers = evaluate(group_terms, group.size, k, mask, min_score, group.starts)
         else:
             continue
-        ranked += group.ranked(found)
+        ranked += group.rank(best_numbers)
         ranked.sort()
         if len(ranked) >= k:
             min_score = max(-ranked[k - 1][0] // BONUS_SHARE, 1)
     return _sort(statistics, ranked)[:k]
 
 
-def _with_required(
+def _find_best_with_required(
     statistics: Statistics,
     query: Query,
     terms: WeightedTerms,
     required: Sequence[str],
     k: int,
     selection: Selection,
-) -> list[RankedSections]:
+) -> list[RankedSection]:
     """Return the k best of the sections that contain every required term."""
-    ranked: list[RankedSections] = []
+    ranked: list[RankedSection] = []
     for index, group in enumerate(statistics.groups):
-        mask = _allowed(statistics, index, query, selection)
+        mask = _flag_allowed(statistics, index, query, selection)
         numbers = _find_required(statistics, index, required, mask)
-        ranked += group.ranked(top_k(score(terms.get(index, ()), numbers), k, group.starts))
+        ranked += group.rank(top_k(score(terms.get(index, ()), numbers), k, group.starts))
     return _sort(statistics, ranked)[:k]
 
 
-def _allowed(statistics: Statistics, index: int, query: Query, selection: Selection) -> Mask | None:
+def _flag_allowed(statistics: Statistics, index: int, query: Query, selection: Selection) -> Mask | None:
     """Return a flag for each section of a group that may be found; None if all of them may."""
-    mask = allowed_flags(statistics, statistics.groups[index], query)
+    mask = flag_allowed_sections(statistics, statistics.groups[index], query)
     if selection.flags is None:
         return mask
     return selection.flags[index] if mask is None else mask & selection.flags[index]
@@ -183,23 +192,27 @@ def _find_required(statistics: Statistics, index: int, required: Sequence[str], 
 
 def _weigh_terms(statistics: Statistics, query: Query, selection: Selection) -> WeightedTerms:
     """Return the query's terms with their weights and postings, by the index of each group that has them."""
-    found: WeightedTerms = {}
+    weighted: WeightedTerms = {}
     for term, count in query.terms.items():
         df, indexes = statistics.term(term)
         if df:
-            value = weight(count, df, statistics.number)
+            term_weight = compute_weight(count, df, statistics.number)
             for index in indexes:
                 if (postings := statistics.postings(index, term)) is not None:
-                    found.setdefault(index, []).append(WeightedTerm(value, postings, value * postings.top))
+                    weighted.setdefault(index, []).append(
+                        WeightedTerm(term_weight, postings, term_weight * postings.max_impact)
+                    )
     for terms in selection.unions:
         df, by_index = statistics.union(terms)
-        value = weight(1, df, statistics.number)
+        term_weight = compute_weight(1, df, statistics.number)
         for index, postings in by_index.items() if df else ():
-            found.setdefault(index, []).append(WeightedTerm(value, postings, value * postings.top))
-    return found
+            weighted.setdefault(index, []).append(
+                WeightedTerm(term_weight, postings, term_weight * postings.max_impact)
+            )
+    return weighted
 
 
-def _add_phrases(
+def _add_scored_phrases(
     statistics: Statistics,
     query: Query,
     terms: WeightedTerms,
@@ -213,39 +226,43 @@ def _add_phrases(
     the phrase's document frequency, but gains nothing from it.
     """
     share = MAX_VERIFIED // len(phrases)
-    every_live = replace(query, excluded=(), filters={}, path=None), NO_SELECTION
-    added = {index: list(group_terms) for index, group_terms in terms.items()}
+    live_selection = replace(query, excluded=(), filters={}, path=None), NO_SELECTION
+    all_terms = {index: list(group_terms) for index, group_terms in terms.items()}
     is_partial = False
     for phrase in phrases:
-        number = sum(
+        candidate_count = sum(
             len(_find_required(statistics, index, phrase.required, group.alive))
             for index, group in enumerate(statistics.groups)
         )
-        readable, selected = every_live if number <= share else (query, selection)
-        candidates = _with_required(statistics, readable, terms, phrase.required, share + 1, selected)
+        readable, selected = live_selection if candidate_count <= share else (query, selection)
+        candidates = _find_best_with_required(
+            statistics, readable, terms, phrase.required, share + 1, selected
+        )
         is_partial |= len(candidates) > share
-        df = number
+        df = candidate_count
         weights: dict[int, dict[int, int]] = {}
         for _, index, section, _ in candidates[:share]:
             if phrase_weight := phrase.weigh(statistics.record(index, section)):
                 weights.setdefault(index, {})[section] = phrase_weight
             else:
                 df -= 1
-        value = weight(1, df, statistics.number)
+        term_weight = compute_weight(1, df, statistics.number)
         for index, group in enumerate(statistics.groups):
             if (postings := group.make_postings(weights, statistics.average)) is not None:
-                added.setdefault(index, []).append(WeightedTerm(value, postings, value * postings.top))
-    return added, is_partial
+                all_terms.setdefault(index, []).append(
+                    WeightedTerm(term_weight, postings, term_weight * postings.max_impact)
+                )
+    return all_terms, is_partial
 
 
-def _verify(
+def _verify_candidates(
     statistics: Statistics,
-    candidates: Sequence[RankedSections],
+    candidates: Sequence[RankedSection],
     verify: Callable[[SectionRecord], bool],
     depth: int,
-) -> tuple[list[RankedSections], bool]:
-    """Return the sections that pass, up to `depth`, and True if some were left unchecked."""
-    passed: list[RankedSections] = []
+) -> tuple[list[RankedSection], bool]:
+    """Return the sections that pass, up to `depth`, and True if some were not checked."""
+    passed: list[RankedSection] = []
     for rank, section in enumerate(candidates):
         if len(passed) == depth:
             break
@@ -261,35 +278,37 @@ def _append_others(
     statistics: Statistics,
     query: Query,
     terms: WeightedTerms,
-    first: Sequence[RankedSections],
+    preferred: Sequence[RankedSection],
     depth: int,
     selection: Selection,
-) -> list[RankedSections]:
-    """Return some sections ranked above all others that match the query, followed by those."""
-    end = depth + len(first)
-    others = _order_results(statistics, query, _score(statistics, query, terms, end, selection), end)
+) -> list[RankedSection]:
+    """Return the preferred sections, ranked above all others that match the query, followed by those."""
+    end = depth + len(preferred)
+    others = _order_results(statistics, query, _find_best(statistics, query, terms, end, selection), end)
     boost = others[0][0] if others else 0
-    boosted = [(negated_score + boost, index, number, page) for negated_score, index, number, page in first]
-    first_ids = {(index, number) for _, index, number, _ in first}
-    return boosted + [section for section in others if section[1:3] not in first_ids]
+    boosted = [
+        (negated_score + boost, index, number, page) for negated_score, index, number, page in preferred
+    ]
+    preferred_ids = {(index, number) for _, index, number, _ in preferred}
+    return boosted + [section for section in others if section[1:3] not in preferred_ids]
 
 
 def _order_results(
-    statistics: Statistics, query: Query, ranked: Sequence[RankedSections], end: int
-) -> list[RankedSections]:
+    statistics: Statistics, query: Query, ranked: Sequence[RankedSection], end: int
+) -> list[RankedSection]:
     """Return sections with the first `end` in the order of results.
 
-    Among the best 50, pages with several good sections are preferred, and pages whose title the query holds.
+    Among the best 50, pages with several good sections, or with words of the query in the title, gain.
     """
     top, others = ranked[:BONUS_DEPTH], ranked[BONUS_DEPTH:]
-    pages: dict[int, list[RankedSections]] = {}
+    pages: dict[int, list[RankedSection]] = {}
     for section in top:
         page = section[3]
         if page in pages:
             pages[page].append(section)
         else:
             pages[page] = [section]
-    ordered: list[RankedSections] = []
+    ordered: list[RankedSection] = []
     for sections in pages.values():
         if len(sections) > 1:
             gain = sum(map(_negated_score, sections[1:3])) // BONUS_SHARE
@@ -297,21 +316,21 @@ def _order_results(
                 (negated_score + gain, index, number, page) for negated_score, index, number, page in sections
             ]
         ordered += sections
-    return [*_add_titles(statistics, query, _sort(statistics, ordered), end), *others]
+    return [*_add_title_gains(statistics, query, _sort(statistics, ordered), end), *others]
 
 
-def _add_titles(
-    statistics: Statistics, query: Query, ordered: list[RankedSections], end: int
-) -> list[RankedSections]:
-    """Return sorted sections with what they gain from their titles, the first `end` in order.
+def _add_title_gains(
+    statistics: Statistics, query: Query, ordered: list[RankedSection], end: int
+) -> list[RankedSection]:
+    """Return sorted sections with their gains from titles, the first `end` in order.
 
-    Titles are read only of sections that can be among the first `end`.
+    Only the titles of sections that can be among the first `end` are read.
     """
-    others: list[RankedSections] = []
+    unchanged: list[RankedSection] = []
     if end < len(ordered):
-        lowest = min_before_title(-ordered[end - 1][0])
+        lowest = min_score_before_title(-ordered[end - 1][0])
         count = bisect_right(ordered, -lowest, end, key=_negated_score)
-        ordered, others = ordered[:count], ordered[count:]
+        ordered, unchanged = ordered[:count], ordered[count:]
     shares: dict[int, tuple[int, int]] = {}
     terms = query.terms
     for rank, (negated_score, index, number, page) in enumerate(ordered):
@@ -319,11 +338,11 @@ def _add_titles(
         if share is None:
             share = shares[page] = statistics.title_share(index, number, terms)
         if share[0]:
-            ordered[rank] = negated_score - title_gain(-negated_score, *share), index, number, page
-    return [*_sort(statistics, ordered), *others]
+            ordered[rank] = negated_score - compute_title_gain(-negated_score, *share), index, number, page
+    return [*_sort(statistics, ordered), *unchanged]
 
 
-def _sort(statistics: Statistics, ranked: list[RankedSections]) -> list[RankedSections]:
+def _sort(statistics: Statistics, ranked: list[RankedSection]) -> list[RankedSection]:
     """Sort by score, then by address. Within a part, section numbers are in the order of addresses."""
     # Negated scores sort first, then parts and numbers; only equal scores of different parts need addresses.
     ranked.sort()

@@ -3,8 +3,8 @@
 Each process that builds an index writes a large segment, and small commits add some small ones. Scoring each
 segment separately would be slower than scoring a group of them.
 
-`Statistics` has the figures of all live sections: how many there are, their lengths, and how many hold a
-term. `allowed_flags` selects the sections that the query's filters allow.
+`Statistics` has the figures of all live sections: their number, their lengths, and the number with a
+term. `flag_allowed_sections` selects the sections that the query's filters allow.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from index.analysis import MAX_WEIGHT, title_terms
-from index.ranking.bm25 import BONUS_SHARE, average, weight
+from index.analysis import MAX_WEIGHT, extract_title_terms
+from index.ranking.bm25 import BONUS_SHARE, average_length, compute_weight
 from index.ranking.cache import ArrayCache
 from index.ranking.evaluation import (
     MAX_FULL_SCORING,
@@ -71,7 +71,7 @@ class SectionReader(Protocol):
 
 Impacts = NDArray[np.uint16]
 
-RankedSections = tuple[int, int, int, int]
+RankedSection = tuple[int, int, int, int]
 """A ranked section: its negated score, the index of its part, its number there, the number of its page.
 
 When sorted, the best section comes first, and equal ones of the same part are in order of address.
@@ -99,14 +99,14 @@ class SegmentGroup:
         self.segments = tuple(segment.id for segment in segments)
         self.name = "+".join(self.segments)
         self.size = sum(segment.size for segment in segments)
-        self.starts = _starts(segment.size for segment in segments)
-        self.alive = _join_masks([(live_flags(part), part.segment.size) for part in parts])
+        self.starts = _compute_starts(segment.size for segment in segments)
+        self.alive = _join_masks([(flag_live_sections(part), part.segment.size) for part in parts])
         self._reader = reader
         self._cache = cache
         self._first_part = first_part
         self._pages = segments[0].page_of
         if first_page or len(segments) > 1:
-            self._pages = cache.get((self.name, "pages", first_page), _pages, segments, first_page)
+            self._pages = cache.get((self.name, "pages", first_page), _number_pages, segments, first_page)
 
     def postings(self, term: str, average: float) -> Postings | None:
         """Return the postings of a term, dead sections included; None if no section contains the term."""
@@ -114,10 +114,10 @@ class SegmentGroup:
         scored: Postings | None = self._cache.get((self.name, term, average), make, term, average)
         return scored
 
-    def ranked(self, scored: ScoredNumbers) -> list[RankedSections]:
+    def rank(self, scored: ScoredNumbers) -> list[RankedSection]:
         """Return scored sections as ranked sections.
 
-        Parts are numbered through all groups, and so are pages.
+        Parts and pages are numbered through all groups.
         """
         numbers, scores = scored
         pages = self._pages[numbers].tolist()
@@ -138,9 +138,9 @@ class SegmentGroup:
             lists = [self._reader.postings(part.segment, TEXT, term) for term in terms]
             numbers = np.concatenate([numbers for numbers, _ in lists])
             sums = np.bincount(numbers, np.concatenate([weights for _, weights in lists]), part.segment.size)
-            found = sums.nonzero()[0]
-            ids.append(found.astype(np.uint32) + np.uint32(start))
-            weights.append(np.minimum(sums[found], MAX_WEIGHT).astype(np.uint8))
+            matching_numbers = sums.nonzero()[0]
+            ids.append(matching_numbers.astype(np.uint32) + np.uint32(start))
+            weights.append(np.minimum(sums[matching_numbers], MAX_WEIGHT).astype(np.uint8))
         lengths = np.concatenate([part.segment.lengths for part in self.parts])
         return score_postings((np.concatenate(ids), np.concatenate(weights)), lengths, average)
 
@@ -155,7 +155,7 @@ class SegmentGroup:
                 ids, own_weights = np.array(sorted(weights[index].items()), np.uint32).T
                 scored = score_arrays((ids, own_weights.astype(np.uint8)), part.segment.lengths, average)
                 joined.append((start, *scored))
-        return _join(joined)
+        return _concatenate_postings(joined)
 
     def _score_postings(self, term: str, average: float, index: int = 0) -> Postings | None:
         segment = self.parts[index].segment
@@ -167,8 +167,8 @@ class SegmentGroup:
             segment = part.segment
             if self.size > MAX_FULL_SCORING:
                 # Most commits do not change a large group, so only its own list is cached.
-                found = self._reader.postings(segment, TEXT, term)
-                part_ids, part_impacts = score_arrays(found, segment.lengths, average)
+                arrays = self._reader.postings(segment, TEXT, term)
+                part_ids, part_impacts = score_arrays(arrays, segment.lengths, average)
             elif scored := self._cache.get(
                 (segment.id, term, average), self._score_postings, term, average, index
             ):
@@ -177,10 +177,10 @@ class SegmentGroup:
                 continue
             if len(part_ids):
                 joined.append((start, part_ids, part_impacts))
-        return _join(joined)
+        return _concatenate_postings(joined)
 
 
-def _join(lists: Sequence[tuple[int, Numbers, Impacts]]) -> Postings | None:
+def _concatenate_postings(lists: Sequence[tuple[int, Numbers, Impacts]]) -> Postings | None:
     """Join the sections and impacts of parts, each with the first number of its part; None without parts."""
     if not lists:
         return None
@@ -199,13 +199,13 @@ def group_parts(reader: SectionReader, cache: ArrayCache) -> tuple[SegmentGroup,
         groups = [ordered] if ordered else []
     else:
         large = [part for part in ordered if part.segment.size > LARGE_SEGMENT]
-        groups = [*_gather(large, MAX_GROUP), *_gather(ordered[len(large) :], MAX_FULL_SCORING)]
-    first_parts = _starts(map(len, groups)).tolist()
-    first_pages = _starts(sum(part.segment.pages for part in group) for group in groups).tolist()
+        groups = [*_gather_parts(large, MAX_GROUP), *_gather_parts(ordered[len(large) :], MAX_FULL_SCORING)]
+    first_parts = _compute_starts(map(len, groups)).tolist()
+    first_pages = _compute_starts(sum(part.segment.pages for part in group) for group in groups).tolist()
     return tuple(map(SegmentGroup, repeat(reader), repeat(cache), groups, first_parts, first_pages))
 
 
-def _gather(parts: Iterable[SegmentReader], max_sections: int) -> list[list[SegmentReader]]:
+def _gather_parts(parts: Iterable[SegmentReader], max_sections: int) -> list[list[SegmentReader]]:
     """Gather parts, the largest first, into groups of at most `max_sections` sections, or of one part."""
     groups: list[list[SegmentReader]] = []
     size = 0
@@ -218,7 +218,7 @@ def _gather(parts: Iterable[SegmentReader], max_sections: int) -> list[list[Segm
     return groups
 
 
-def live_flags(part: SegmentReader) -> Mask | None:
+def flag_live_sections(part: SegmentReader) -> Mask | None:
     """Return a flag for each section of a part; None if no section is dead."""
     if not len(part.dead):
         return None
@@ -233,14 +233,14 @@ def _join_masks(masks: Sequence[tuple[Mask | None, int]]) -> Mask | None:
     return np.concatenate([np.ones(size, np.bool_) if mask is None else mask for mask, size in masks])
 
 
-def _pages(segments: Sequence[Segment], first_page: int) -> NDArray[np.uint32]:
+def _number_pages(segments: Sequence[Segment], first_page: int) -> NDArray[np.uint32]:
     """Return the numbers of the pages of all sections, from the first on."""
-    firsts = _starts(segment.pages for segment in segments) + first_page
+    firsts = _compute_starts(segment.pages for segment in segments) + first_page
     sections = zip(segments, firsts, strict=True)
     return np.concatenate([segment.page_of + np.uint32(first) for segment, first in sections])
 
 
-def _starts(sizes: Iterable[int]) -> NDArray[np.int64]:
+def _compute_starts(sizes: Iterable[int]) -> NDArray[np.int64]:
     return np.array(list(accumulate(sizes, initial=0))[:-1], np.int64)
 
 
@@ -272,7 +272,7 @@ class Statistics:
         # Arrays are views of mapped files, and a file stays open as long as an array exists.
         self.cache.retain(lambda name: cast("tuple[str, ...]", name)[0] in owners)
         self.number = reader.count
-        self.average = average(reader.length, self.number)
+        self.average = average_length(reader.length, self.number)
         # Functions without a reference to this object, which would otherwise be in a cycle with its files.
         self._count = lru_cache(_MAX_TERMS_CACHED)(partial(_count_term, self.groups, self.average))
         self._count_sections = lru_cache(_MAX_TERMS_CACHED)(partial(_count_sections, reader, self.groups))
@@ -281,7 +281,7 @@ class Statistics:
     @cached_property
     def alive(self) -> tuple[Mask | None, ...]:
         """A flag for each section of each part; None for a part without dead sections."""
-        return tuple(map(live_flags, self.parts))
+        return tuple(map(flag_live_sections, self.parts))
 
     def term(self, term: str) -> TermStatistics:
         """Return the number of live sections that contain a term, and the groups with its postings."""
@@ -296,13 +296,13 @@ class Statistics:
 
         Its weight in a section is the sum of the weights of the terms.
         """
-        df, found = 0, dict[int, Postings]()
+        df, by_group = 0, dict[int, Postings]()
         for index, group in enumerate(self.groups):
             if (postings := group.union_postings(terms, self.average)) is not None:
-                found[index] = postings
+                by_group[index] = postings
                 mask = group.alive
                 df += len(postings.ids) if mask is None else int(np.count_nonzero(mask[postings.ids]))
-        return df, found
+        return df, by_group
 
     def address(self, index: int, number: int) -> tuple[str, str]:
         """Return the path and the key of a section by the index of its part and its number there."""
@@ -317,14 +317,18 @@ class Statistics:
 
         Only their ratio counts. If it is 0 or 1, no weights are needed.
         """
-        title = title_terms(self.parts[index].segment.title(number))
-        held = [term for term in title if term in terms]
-        if not held or len(held) == len(title):
-            return len(held), len(title)
-        total = self.number
-        held_weight = sum([weight(1, self.term(term).df, total) for term in held])
-        missing = [weight(1, self._count_sections(term), total) for term in title if term not in terms]
-        return held_weight, held_weight + sum(missing)
+        title = extract_title_terms(self.parts[index].segment.title(number))
+        matched_terms = [term for term in title if term in terms]
+        if not matched_terms or len(matched_terms) == len(title):
+            return len(matched_terms), len(title)
+        section_count = self.number
+        matched_weight = sum([compute_weight(1, self.term(term).df, section_count) for term in matched_terms])
+        missing_weights = [
+            compute_weight(1, self._count_sections(term), section_count)
+            for term in title
+            if term not in terms
+        ]
+        return matched_weight, matched_weight + sum(missing_weights)
 
 
 def _count_term(groups: Sequence[SegmentGroup], average: float, term: str) -> TermStatistics:
@@ -355,10 +359,10 @@ def _read_record(
     return reader.record(parts[index].segment, number)
 
 
-_GLOB = frozenset("*?[")
+_GLOB_CHARACTERS = frozenset("*?[")
 
 
-def allowed_flags(statistics: Statistics, group: SegmentGroup, query: Query) -> Mask | None:
+def flag_allowed_sections(statistics: Statistics, group: SegmentGroup, query: Query) -> Mask | None:
     """Return a flag for each section of a group that may be found; None if all of them may."""
     path = query.path.strip("/") if query.path else ""
     if not (query.excluded or query.filters or path):
@@ -373,13 +377,13 @@ def _filter_sections(statistics: Statistics, segment: Segment, query: Query, pat
     postings = statistics.reader.postings
     mask = flag_sections_under(segment, path, statistics.cache) if path else np.ones(segment.size, np.bool_)
     for field, value in query.filters.items():
-        mask &= _flags(segment.size, postings(segment, field, value)[0])
+        mask &= _flag_ids(segment.size, postings(segment, field, value)[0])
     for term in query.excluded:
         mask[postings(segment, TEXT, term)[0]] = False
     return mask
 
 
-def _flags(size: int, ids: NDArray[np.uint32]) -> Mask:
+def _flag_ids(size: int, ids: NDArray[np.uint32]) -> Mask:
     flags = np.zeros(size, np.bool_)
     flags[ids] = True
     return flags
@@ -399,7 +403,7 @@ def flag_sections_under(segment: Segment, path: str, cache: ArrayCache | None = 
     if (page := segment.find(path)) is not None:
         sections = segment.sections_of(page)
         flags[sections.start : sections.stop] = True
-    if not _GLOB.isdisjoint(path):
+    if not _GLOB_CHARACTERS.isdisjoint(path):
         key = segment.id, "glob", path
         pages_matched = cache.get(key, _match_glob, segment, path) if cache else _match_glob(segment, path)
         flags |= pages_matched[segment.page_of]

@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from index.storage.manifest import FileChecksum, IndexDamaged
 
 _MAGIC = b"docyard\x01"
-_ALIGNMENT = 8
+_ALIGNMENT_BYTES = 8
 _TYPES = frozenset({"|u1", "<u4", "<i4", "<u8", "<i8"})
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -64,7 +64,7 @@ def map_flat(file: Path) -> FlatArrays:
         with file.open("rb") as stream:
             return unpack(mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ))
     except (OSError, ValueError) as error:
-        raise IndexDamaged.because(type(error).__name__) from error
+        raise IndexDamaged.with_reason(type(error).__name__) from error
 
 
 def pack(arrays: Arrays, value: object = None) -> Iterator[bytes | memoryview]:
@@ -73,14 +73,14 @@ def pack(arrays: Arrays, value: object = None) -> Iterator[bytes | memoryview]:
     offset = 0
     for name, values in arrays.items():
         descriptions[name] = (values.dtype.str, values.shape, offset)
-        offset += _pad(values.nbytes)
+        offset += _pad_size(values.nbytes)
     head = json.dumps({"arrays": descriptions, "value": value}, separators=(",", ":")).encode()
-    head += b" " * (_pad(len(head)) - len(head))
+    head += b" " * (_pad_size(len(head)) - len(head))
     yield _MAGIC + len(head).to_bytes(8, "little") + head
     for values in arrays.values():
         if values.nbytes:
             yield np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
-            yield bytes(_pad(values.nbytes) - values.nbytes)
+            yield bytes(_pad_size(values.nbytes) - values.nbytes)
 
 
 def unpack(buffer: bytes | mmap.mmap) -> FlatArrays:
@@ -89,39 +89,43 @@ def unpack(buffer: bytes | mmap.mmap) -> FlatArrays:
         if buffer[:8] != _MAGIC:
             raise ValueError("the file has a wrong magic number")
         begin = 16 + int.from_bytes(buffer[8:16], "little")
-        if begin % _ALIGNMENT or begin > len(buffer):
+        if begin % _ALIGNMENT_BYTES or begin > len(buffer):
             raise ValueError("the head exceeds the file")
         head = json.loads(buffer[16:begin])
-        arrays = {name: _view(buffer, begin, *description) for name, description in head["arrays"].items()}
+        arrays = {
+            name: _view_array(buffer, begin, *description) for name, description in head["arrays"].items()
+        }
         return FlatArrays(arrays, head["value"])
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise IndexDamaged.because(type(error).__name__) from error
+        raise IndexDamaged.with_reason(type(error).__name__) from error
 
 
-def _view(buffer: bytes | mmap.mmap, begin: int, kind: str, shape: list[int], offset: int) -> NDArray[Any]:
+def _view_array(
+    buffer: bytes | mmap.mmap, begin: int, kind: str, shape: list[int], offset: int
+) -> NDArray[Any]:
     if kind not in _TYPES or any(type(number) is not int or number < 0 for number in (offset, *shape)):
         raise ValueError("an array has an invalid type, shape or offset")
     count = math.prod(shape)
     dtype = np.dtype(kind)
     # NumPy rejects an offset at the end of the buffer, even for an empty array.
-    if offset % _ALIGNMENT or begin + offset + count * dtype.itemsize > len(buffer):
+    if offset % _ALIGNMENT_BYTES or begin + offset + count * dtype.itemsize > len(buffer):
         raise ValueError("an array exceeds the file")
     if not count:
         return np.empty(shape, dtype)
     return np.frombuffer(buffer, dtype, count, begin + offset).reshape(shape)
 
 
-def _pad(size: int) -> int:
-    return size + -size % _ALIGNMENT
+def _pad_size(size: int) -> int:
+    return size + -size % _ALIGNMENT_BYTES
 
 
-_ERRORS = "surrogatepass"
-_MAX_BYTES = 0xFFFF_FFFF
-_ABOVE = b"\xff"  # sorts after every byte of UTF-8
+_ENCODING_ERRORS = "surrogatepass"
+_MAX_POOL_BYTES = 0xFFFF_FFFF
+_AFTER_UTF8 = b"\xff"  # sorts after every byte of UTF-8
 
 
-_SAMPLES = 256
-"""Strings of an ascending pool that are in a list, so that each search reads half as many of the others."""
+_SAMPLE_COUNT = 256
+"""The number of sampled strings of an ascending pool, which narrow each search to a part of the pool."""
 
 
 class StringPool:
@@ -143,10 +147,10 @@ class StringPool:
 
     def text(self, number: int) -> str:
         """Return a string as text; lone surrogates pass."""
-        return str(self._data[self._offsets[number] : self._offsets[number + 1]], "utf-8", _ERRORS)
+        return str(self._data[self._offsets[number] : self._offsets[number + 1]], "utf-8", _ENCODING_ERRORS)
 
     def count_before(self, string: bytes) -> int:
-        """Return the number of strings before the given one. The pool must be ascending."""
+        """Return the number of strings that sort before a string. The pool must be ascending."""
         data, offsets = self._data, self._offsets
         step, samples = self._samples
         block = bisect_left(samples, string)
@@ -163,7 +167,7 @@ class StringPool:
     @cached_property
     def _samples(self) -> tuple[int, list[bytes]]:
         """A step, and the strings at its multiples: a search in a list is faster than one in the arrays."""
-        step = max(len(self) // _SAMPLES, 1)
+        step = max(len(self) // _SAMPLE_COUNT, 1)
         return step, [self.raw(number) for number in range(0, len(self), step)]
 
     def find(self, string: bytes) -> int | None:
@@ -185,7 +189,7 @@ class StringPool:
         return None
 
     def find_prefix(self, prefix: bytes) -> list[bytes]:
-        """Return the strings of an ascending pool that begin with a prefix, as UTF-8 bytes."""
+        """Return the strings, as UTF-8 bytes, of an ascending pool that begin with a prefix."""
         first, last = self.prefix_range(prefix)
         start, *ends = self._offsets[first : last + 1].tolist()
         data = bytes(self._data[start : ends[-1] if ends else start])
@@ -195,8 +199,8 @@ class StringPool:
         ]
 
     def prefix_range(self, prefix: bytes) -> tuple[int, int]:
-        """Return the range of the strings of an ascending pool that begin with a prefix, as UTF-8 bytes."""
-        return self.count_before(prefix), self.count_before(prefix + _ABOVE)
+        """Return the range [first, end) of the strings of an ascending pool that begin with a prefix."""
+        return self.count_before(prefix), self.count_before(prefix + _AFTER_UTF8)
 
     def all(self) -> list[bytes]:
         """Return the bytes of every string."""
@@ -218,47 +222,47 @@ class StringPoolBuilder:
 
     def arrays(self) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
         """Return the bytes and the offsets."""
-        return np.frombuffer(self._data, np.uint8), offsets(np.frombuffer(self._sizes, np.uint32))
+        return np.frombuffer(self._data, np.uint8), compute_offsets(np.frombuffer(self._sizes, np.uint32))
 
 
 def encode(text: str) -> bytes:
     """Return the stored bytes of a string; their order is the order of the strings."""
-    return text.encode("utf-8", _ERRORS)
+    return text.encode("utf-8", _ENCODING_ERRORS)
 
 
 def decode(data: bytes) -> str:
     """Return the string of stored bytes."""
-    return data.decode("utf-8", _ERRORS)
+    return data.decode("utf-8", _ENCODING_ERRORS)
 
 
-def offsets(sizes: NDArray[np.integer]) -> NDArray[np.uint32]:
+def compute_offsets(sizes: NDArray[np.integer]) -> NDArray[np.uint32]:
     """Return the n + 1 offsets of n strings from their sizes."""
     ends = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=ends[1:])
-    if ends[-1] > _MAX_BYTES:
-        raise OverflowError(f"a pool of strings has {ends[-1]:,} bytes (limit {_MAX_BYTES:,})")
+    if ends[-1] > _MAX_POOL_BYTES:
+        raise OverflowError(f"a pool of strings has {ends[-1]:,} bytes (limit {_MAX_POOL_BYTES:,})")
     return ends.astype(np.uint32)
 
 
-def join(
+def join_pools(
     pools: Iterable[tuple[NDArray[np.uint8], NDArray[np.uint32]]],
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
     """Return the arrays of a pool with the strings of several pools, one pool after another."""
     all_pools = list(pools)
-    sizes = np.concatenate([offsets_[1:] - offsets_[:-1] for _, offsets_ in all_pools])
-    return np.concatenate([data for data, _ in all_pools]), offsets(sizes)
+    sizes = np.concatenate([offsets[1:] - offsets[:-1] for _, offsets in all_pools])
+    return np.concatenate([data for data, _ in all_pools]), compute_offsets(sizes)
 
 
-def gather(
-    data: NDArray[np.uint8], offsets_: NDArray[np.uint32], order: NDArray[np.int64]
+def gather_strings(
+    data: NDArray[np.uint8], offsets: NDArray[np.uint32], order: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint32]]:
     """Return the arrays of a pool with some strings of another pool, in the given order."""
-    starts = offsets_[order].astype(np.int64)
-    sizes = offsets_[order + 1] - starts
-    return data[ranges(starts, sizes)], offsets(sizes)
+    starts = offsets[order].astype(np.int64)
+    sizes = offsets[order + 1] - starts
+    return data[expand_ranges(starts, sizes)], compute_offsets(sizes)
 
 
-def ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
+def expand_ranges(starts: NDArray[np.int64], sizes: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the numbers of several ranges, one range after another."""
     ends = np.cumsum(sizes)
     return np.repeat(starts - (ends - sizes), sizes) + np.arange(int(sizes.sum()))

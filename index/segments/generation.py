@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.port import State
-from index.segments.arrays import ranges
+from index.segments.arrays import expand_ranges
 from index.segments.segment import Segment
 
 
@@ -40,7 +40,7 @@ class SegmentReader:
         numbers = np.fromiter(pages, np.int64, len(pages))
         firsts = self.segment.arrays["firsts"]
         starts = firsts[numbers].astype(np.int64)
-        dead = ranges(starts, firsts[numbers + 1] - starts).astype(np.uint32)
+        dead = expand_ranges(starts, firsts[numbers + 1] - starts).astype(np.uint32)
         # A stable sort is fast, because most numbers are in order already.
         dead = np.sort(np.concatenate((self.dead, dead)), kind="stable")
         return SegmentReader(self.segment, dead, self.dead_pages | pages)
@@ -53,7 +53,7 @@ class SegmentReader:
     def values(self, field: str) -> Mapping[str, int]:
         """Return the number of live sections for each value of a facet; cached, because parts are reused."""
         if field not in self._values:
-            self._values[field] = self._count(field)
+            self._values[field] = self._count_values(field)
         return self._values[field]
 
     @property
@@ -66,7 +66,7 @@ class SegmentReader:
         """The number of live sections."""
         return self.segment.size - len(self.dead)
 
-    def _count(self, field: str) -> Mapping[str, int]:
+    def _count_values(self, field: str) -> Mapping[str, int]:
         values, counts = self.segment.terms_from(field, ""), self.live_counts(field).tolist()
         return {value: count for value, count in zip(values, counts, strict=True) if count}
 

@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from index.segments.arrays import gather, join, offsets, ranges
+from index.segments.arrays import compute_offsets, expand_ranges, gather_strings, join_pools
 from index.segments.generation import SegmentReader
 from index.segments.segment import PostingLists, Segment
 
-LARGE = 20_000
-"""A segment with more live sections is merged only if most of its sections are dead."""
+MAX_SMALL_SECTIONS = 20_000
+"""The largest number of live sections of a small segment. A larger one is merged only if mostly dead."""
 
 MAX_SMALL_SEGMENTS = 5
-"""Up to this number of small segments, nothing is merged, and a commit writes only its changes."""
+"""The number of small segments up to which nothing is merged, and a commit writes only its changes."""
 
-_MIN_COLLECTED = 16
+_MIN_COLLECTED_SECTIONS = 16
 _SECTION_POOLS = (("keys", "key_offsets"), ("titles", "title_offsets"))
 _PAGE_POOLS = (("paths", "path_offsets"), ("facets", "facet_offsets"))
 
@@ -35,7 +35,7 @@ class Size(NamedTuple):
     dead: int
 
 
-def compact(parts: Iterable[SegmentReader]) -> tuple[SegmentReader, ...]:
+def compact_parts(parts: Iterable[SegmentReader]) -> tuple[SegmentReader, ...]:
     """Merge the parts that `choose_segments` selects, in memory, and drop those without live pages."""
     parts = [part for part in parts if part.pages]
     chosen = choose_segments([Size(part.size, len(part.dead)) for part in parts])
@@ -48,7 +48,7 @@ def compact(parts: Iterable[SegmentReader]) -> tuple[SegmentReader, ...]:
 def choose_segments(sizes: Sequence[Size]) -> frozenset[int]:
     """Return the indexes of the segments to merge: several, one that is mostly dead, or none."""
     small = sorted(
-        (number for number, size in enumerate(sizes) if size.live <= LARGE),
+        (number for number, size in enumerate(sizes) if size.live <= MAX_SMALL_SECTIONS),
         key=lambda number: sizes[number].live,
     )
     chosen = {number for number, size in enumerate(sizes) if size.dead > size.live}
@@ -56,7 +56,7 @@ def choose_segments(sizes: Sequence[Size]) -> frozenset[int]:
         collected = 0
         for index, number in enumerate(small):
             must_merge = len(small) - index >= MAX_SMALL_SEGMENTS
-            if not must_merge and sizes[number].live > 2 * max(collected, _MIN_COLLECTED):
+            if not must_merge and sizes[number].live > 2 * max(collected, _MIN_COLLECTED_SECTIONS):
                 break
             collected += sizes[number].live
             chosen.add(number)
@@ -65,33 +65,37 @@ def choose_segments(sizes: Sequence[Size]) -> frozenset[int]:
 
 def merge(parts: Sequence[SegmentReader]) -> Segment:
     """Return one segment, in memory, with the live pages of several parts."""
-    pages = _live_pages(parts)
+    pages = _find_live_pages(parts)
     firsts = [part.segment.arrays["firsts"].astype(np.int64) for part in parts]
-    bases = _first_numbers(part.segment.size for part in parts)
-    sizes = np.concatenate([found[1:] - found[:-1] for found in firsts])[pages]
-    starts = np.concatenate([found[:-1] + base for found, base in zip(firsts, bases, strict=True)])[pages]
-    sections = ranges(starts, sizes)
+    bases = _compute_first_numbers(part.segment.size for part in parts)
+    sizes = np.concatenate([firsts_of_part[1:] - firsts_of_part[:-1] for firsts_of_part in firsts])[pages]
+    starts = np.concatenate(
+        [firsts_of_part[:-1] + base for firsts_of_part, base in zip(firsts, bases, strict=True)]
+    )[pages]
+    sections = expand_ranges(starts, sizes)
     tables: dict[str, NDArray[Any]] = {
-        "firsts": offsets(sizes),
+        "firsts": compute_offsets(sizes),
         "page_of": np.repeat(np.arange(len(pages), dtype=np.uint32), sizes),
-        "numbers": _join(parts, "numbers")[sections],
-        "blobs": _join(parts, "blobs")[pages],
+        "numbers": _join_arrays(parts, "numbers")[sections],
+        "blobs": _join_arrays(parts, "blobs")[pages],
     }
     for names, order in ((_PAGE_POOLS, pages), (_SECTION_POOLS, sections)):
         for name, name_of_offsets in names:
-            pool = join((part.segment.arrays[name], part.segment.arrays[name_of_offsets]) for part in parts)
-            tables[name], tables[name_of_offsets] = gather(*pool, order)
+            pool = join_pools(
+                (part.segment.arrays[name], part.segment.arrays[name_of_offsets]) for part in parts
+            )
+            tables[name], tables[name_of_offsets] = gather_strings(*pool, order)
     return Segment.of(tables, _merge_postings(parts, sections, bases))
 
 
-def _live_pages(parts: Sequence[SegmentReader]) -> NDArray[np.int64]:
+def _find_live_pages(parts: Sequence[SegmentReader]) -> NDArray[np.int64]:
     """Return the live pages in order of path; pages are numbered through all parts."""
-    found: list[tuple[bytes, int]] = []
-    for part, base in zip(parts, _first_numbers(part.segment.pages for part in parts), strict=True):
+    live_pages: list[tuple[bytes, int]] = []
+    for part, base in zip(parts, _compute_first_numbers(part.segment.pages for part in parts), strict=True):
         paths = enumerate(part.segment.paths())
-        found.extend((path, base + page) for page, path in paths if page not in part.dead_pages)
-    found.sort()
-    return np.array([page for _, page in found], np.int64)
+        live_pages.extend((path, base + page) for page, path in paths if page not in part.dead_pages)
+    live_pages.sort()
+    return np.array([page for _, page in live_pages], np.int64)
 
 
 def _merge_postings(
@@ -110,9 +114,9 @@ def _merge_postings(
     new_numbers = np.full(sum(part.segment.size for part in parts), -1, np.int64)
     new_numbers[sections] = np.arange(len(sections))
     packed: list[NDArray[np.uint64]] = []
-    for part, base, found in zip(parts, bases, keys, strict=True):
+    for part, base, part_keys in zip(parts, bases, keys, strict=True):
         arrays = part.segment.arrays
-        term_ranks = np.fromiter(map(ranks.__getitem__, found), np.uint64, len(found))
+        term_ranks = np.fromiter(map(ranks.__getitem__, part_keys), np.uint64, len(part_keys))
         starts = arrays["starts"].astype(np.int64)
         rank = np.repeat(term_ranks, starts[1:] - starts[:-1])
         section = new_numbers[base : base + part.segment.size][arrays["ids"]]
@@ -127,14 +131,14 @@ def _merge_postings(
         starts=np.concatenate((np.zeros(1, np.int64), np.cumsum(counts[counts > 0]))),
         ids=(postings >> np.uint64(8) & np.uint64((1 << bits) - 1)).astype(np.uint32),
         weights=postings.astype(np.uint8),
-        lengths=_join(parts, "lengths")[sections],
+        lengths=_join_arrays(parts, "lengths")[sections],
     )
 
 
-def _join(parts: Sequence[SegmentReader], name: str) -> NDArray[Any]:
+def _join_arrays(parts: Sequence[SegmentReader], name: str) -> NDArray[Any]:
     return np.concatenate([part.segment.arrays[name] for part in parts])
 
 
-def _first_numbers(sizes: Iterable[int]) -> list[int]:
+def _compute_first_numbers(sizes: Iterable[int]) -> list[int]:
     """Return the first number of each part, for numbers that count through all parts."""
     return list(accumulate(sizes, initial=0))[:-1]

@@ -39,10 +39,10 @@ from index.segments.arrays import (
     FlatArrays,
     StringPool,
     StringPoolBuilder,
+    compute_offsets,
     decode,
     encode,
     map_flat,
-    offsets,
     write_flat,
 )
 from index.storage.files import translate_write_errors
@@ -53,14 +53,14 @@ from workspace.markdown.slugs import PREAMBLE
 if TYPE_CHECKING:
     from index.page import IndexedDocument
 
-COLUMNS = 8
+SECTION_COLUMNS = 8
 """The numbers of a section: position, parent, start, heading_start, body, end, line, end_line.
 
 The parent is its index among the sections of its page, in order of keys; -1 without a parent.
 """
 
-SHORTENED = b"\xff"
-"""The first byte of a key that is stored without its parent's key and a slash; it never occurs in UTF-8."""
+SHORTENED_KEY = b"\xff"
+"""The first byte of a key that is stored without its parent's key and a slash; it is never in UTF-8."""
 
 _PREAMBLE_KEY = encode(PREAMBLE)
 _SECTION_NUMBERS = attrgetter("position", "start", "heading_start", "body", "end", "line", "end_line")
@@ -100,14 +100,14 @@ class Tables:
         self._keys.extend(keys)
         self._titles.extend([encode(section.title) for section in sections])
         self._paths.extend([encode(page.path)])
-        self._facets.extend([_facet_arrays(page.facets)])
+        self._facets.extend([_encode_facets(page.facets)])
         self._blobs += bytes.fromhex(page.blob)
         self._firsts.append(self._firsts[-1] + len(sections))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return a segment's arrays of pages and sections."""
         firsts = np.frombuffer(self._firsts, np.uint32)
-        numbers = np.frombuffer(self._numbers, np.int32).reshape(-1, COLUMNS - 1)
+        numbers = np.frombuffer(self._numbers, np.int32).reshape(-1, SECTION_COLUMNS - 1)
         keys, key_offsets = self._keys.arrays()
         titles, title_offsets = self._titles.arrays()
         paths, path_offsets = self._paths.arrays()
@@ -129,10 +129,10 @@ class Tables:
 
 
 def _shorten_key(key: str, parent: str) -> bytes:
-    return SHORTENED + encode(key[len(parent) + 1 :]) if key.startswith(parent + "/") else encode(key)
+    return SHORTENED_KEY + encode(key[len(parent) + 1 :]) if key.startswith(parent + "/") else encode(key)
 
 
-def _facet_arrays(facets: Mapping[str, tuple[str, ...]]) -> bytes:
+def _encode_facets(facets: Mapping[str, tuple[str, ...]]) -> bytes:
     return json.dumps(dict(facets), separators=(",", ":")).encode() if facets else b""
 
 
@@ -146,14 +146,14 @@ DATE = "#date:"
 """The prefix of the fields of dates in the front matter; the key follows."""
 
 
-def term_name(field: str, term: str) -> str:
+def make_term_name(field: str, term: str) -> str:
     """Return the name of a term of a field; with an empty term, the common prefix of the field's terms."""
     return f"{field}\0{term}"
 
 
-def term_key(field: str, term: str) -> bytes:
+def make_term_key(field: str, term: str) -> bytes:
     """Return the stored name of a term; the order of these keys is the order of the names."""
-    return encode(term_name(field, term))
+    return encode(make_term_name(field, term))
 
 
 def split_key(key: bytes) -> tuple[str, bytes]:
@@ -203,9 +203,9 @@ class Segment:
             self.size = len(self.lengths)
             self.pages = len(self._paths)
             self._page_titles: dict[int, str] = {}  # cached titles of documents
-            self._check()
+            self._check_sizes()
         except (ValueError, LookupError, TypeError) as error:
-            raise IndexDamaged.because(type(error).__name__) from error
+            raise IndexDamaged.with_reason(type(error).__name__) from error
 
     @classmethod
     def of(cls, tables: Arrays, inverted: PostingLists) -> Segment:
@@ -215,7 +215,7 @@ class Segment:
         is_small = len(inverted.ids) < 1 << 32
         arrays: dict[str, NDArray[Any]] = {
             "term_keys": keys,
-            "term_offsets": offsets(sizes),
+            "term_offsets": compute_offsets(sizes),
             "starts": inverted.starts.astype(np.uint32 if is_small else np.uint64),
             "ids": inverted.ids,
             "weights": inverted.weights,
@@ -252,7 +252,7 @@ class Segment:
 
     def terms(self, field: str) -> Iterator[tuple[str, int, int]]:
         """Yield each term of a field in order, with the range of its list in `ids` and `weights`."""
-        prefix = term_key(field, "")
+        prefix = make_term_key(field, "")
         for number in range(self._terms.count_before(prefix), len(self._terms)):
             key = self._terms.raw(number)
             if not key.startswith(prefix):
@@ -261,15 +261,15 @@ class Segment:
 
     def terms_from(self, field: str, prefix: str) -> list[str]:
         """Return the terms of a field that begin with a prefix, in order."""
-        start = len(term_key(field, ""))
-        return [decode(key[start:]) for key in self._terms.find_prefix(term_key(field, prefix))]
+        start = len(make_term_key(field, ""))
+        return [decode(key[start:]) for key in self._terms.find_prefix(make_term_key(field, prefix))]
 
     def lists_of(self, field: str, prefix: str = "") -> NDArray[np.integer]:
         """Return the starts in `ids` of the lists of a field's terms with a prefix, and the end of the last.
 
         The lists of neighbouring terms are contiguous.
         """
-        first, last = self._terms.prefix_range(term_key(field, prefix))
+        first, last = self._terms.prefix_range(make_term_key(field, prefix))
         starts: NDArray[np.integer] = self.arrays["starts"][first : last + 1]
         return starts
 
@@ -293,7 +293,7 @@ class Segment:
     def address(self, section: int) -> tuple[str, str]:
         """Return the path and the key of a section."""
         page = self._page_of[section]
-        return self._paths.text(page), self._key(section, self._firsts[page])
+        return self._paths.text(page), self._read_key(section, self._firsts[page])
 
     def record(self, section: int) -> SectionRecord:
         """Return the record of a section."""
@@ -301,12 +301,12 @@ class Segment:
         first = self._firsts[page]
         position, parent, start, heading_start, body, end, line, end_line = self._numbers[section].tolist()
         heading = self._titles.text(section)
-        key = self._key(section, first)
+        key = self._read_key(section, first)
         breadcrumb = [heading] if key != PREAMBLE else []
         while parent >= 0:
             breadcrumb.append(self._titles.text(first + parent))
-            parent = self._parent(first + parent)
-        breadcrumb.append(self._title(page))
+            parent = self._read_parent(first + parent)
+        breadcrumb.append(self._read_title(page))
         return SectionRecord(
             self._paths.text(page),
             key,
@@ -319,7 +319,7 @@ class Segment:
             end_line,
             heading,
             tuple(breadcrumb[::-1]),
-            _facets(self._facets.raw(page)),
+            _decode_facets(self._facets.raw(page)),
             position + 1,
             self._firsts[page + 1] - first,
         )
@@ -342,39 +342,39 @@ class Segment:
         """Return the numbers of a page's sections."""
         return range(self._firsts[page], self._firsts[page + 1])
 
-    def _key(self, section: int, first: int) -> str:
+    def _read_key(self, section: int, first: int) -> str:
         """Return the full key of a section, with the keys of the sections above it."""
         tail = b""
-        while (key := self._keys.raw(section)).startswith(SHORTENED):
+        while (key := self._keys.raw(section)).startswith(SHORTENED_KEY):
             tail = b"/" + key[1:] + tail
-            section = first + self._parent(section)
+            section = first + self._read_parent(section)
         return decode(key + tail)
 
     def title(self, section: int) -> str:
         """Return the title of a section's document."""
-        return self._title(self._page_of[section])
+        return self._read_title(self._page_of[section])
 
-    def _title(self, page: int) -> str:
+    def _read_title(self, page: int) -> str:
         """Return `Document.title`: the title of the preamble, else the name of the file."""
         if (title := self._page_titles.get(page)) is None:
-            title = self._titles.text(preamble) if (preamble := self._preamble(page)) is not None else ""
+            title = self._titles.text(preamble) if (preamble := self._find_preamble(page)) is not None else ""
             title = self._page_titles[page] = title or derive_title(self._paths.text(page))
         return title
 
-    def _preamble(self, page: int) -> int | None:
+    def _find_preamble(self, page: int) -> int | None:
         """Return the preamble section of a page; None without one. Its key is stored in full."""
         sections = self.sections_of(page)
         return self._keys.find_among(sections.start, sections.stop, _PREAMBLE_KEY)
 
-    def _parent(self, section: int) -> int:
+    def _read_parent(self, section: int) -> int:
         return int(self._numbers[section, 1])
 
-    def _check(self) -> None:
+    def _check_sizes(self) -> None:
         """Compare the sizes of the arrays. Checksums verify their content."""
         sizes_match = (
             len(self._starts) == len(self._terms) + 1
             and self._starts[len(self._terms)] == len(self.ids) == len(self.weights)
-            and self._numbers.shape == (self.size, COLUMNS)
+            and self._numbers.shape == (self.size, SECTION_COLUMNS)
             and len(self.page_of) == len(self._keys) == len(self._titles) == self.size
             and len(self._firsts) == self.pages + 1
             and self._firsts[self.pages] == self.size
@@ -390,7 +390,7 @@ def file_name(id: str) -> str:
 
 
 @lru_cache(maxsize=1 << 10)
-def _facets(text: bytes) -> Mapping[str, tuple[str, ...]]:
+def _decode_facets(text: bytes) -> Mapping[str, tuple[str, ...]]:
     values: dict[str, Any] = json.loads(text) if text else {}
     return MappingProxyType({key: tuple(texts) for key, texts in values.items()})
 

@@ -3,7 +3,7 @@
     <number>.manifest        the names of the index's files, and its state (`index.storage.manifest`)
     MAIN_<random>.flat       a segment (`index.segments.segment`)
 
-A commit writes new files, and a new manifest last. Files that the manifest does not name are removed. A
+A commit writes new files, and a new manifest last. Files that the manifest does not list are removed. A
 process that has a removed file open can still read it.
 """
 
@@ -24,7 +24,7 @@ from index.storage.manifest import (
     FileChecksum,
     IndexDamaged,
     Manifest,
-    newest_manifest,
+    find_newest_manifest,
     read_manifest,
     write_manifest,
 )
@@ -46,7 +46,7 @@ class Store:
         """
         if self.folder is None:
             if self._in_memory is None:
-                raise IndexDamaged.because("nothing was committed")
+                raise IndexDamaged.with_reason("nothing was committed")
             return self._in_memory
         if previous and _is_newest(previous, self.folder) and previous.is_untouched():
             return previous
@@ -79,7 +79,7 @@ class Store:
         for segment in (part.segment for part in parts):
             if segment.checksum is not None:
                 files[file_name(segment.id)] = segment.checksum
-        dead_pages = [(part.segment.id, write_pages(part.dead_pages)) for part in parts]
+        dead_pages = [(part.segment.id, encode_pages(part.dead_pages)) for part in parts]
         manifest = Manifest(number, files, asdict(state), dead_pages)
         with translate_write_errors():
             write_manifest(self.folder, manifest, self._durable)
@@ -88,10 +88,10 @@ class Store:
 
     def _read(self, folder: Path, manifest: Manifest, previous: IndexSnapshot | None) -> IndexSnapshot:
         number = manifest.generation
-        opened = {part.segment.id: part for part in previous.parts} if previous else {}
+        previous_parts = {part.segment.id: part for part in previous.parts} if previous else {}
         parts: list[SegmentReader] = []
         for id, encoded in manifest.parts:
-            part, dead_pages = opened.get(id), read_pages(encoded)
+            part, dead_pages = previous_parts.get(id), decode_pages(encoded)
             if part is not None and part.dead_pages == dead_pages and part.segment.is_untouched():
                 parts.append(part)
                 continue
@@ -101,9 +101,9 @@ class Store:
                 stamp = manifest.check(folder, name)
                 segment = Segment.load(folder, id, stamp, manifest.files[name])
             parts.append(SegmentReader.of(segment, dead_pages))
-        state = read_state(manifest.state)
+        state = make_state(manifest.state)
         if sum(part.size for part in parts) != state.chunks:
-            raise IndexDamaged.because("the state does not match the segments")
+            raise IndexDamaged.with_reason("the state does not match the segments")
         return IndexSnapshot(number, state, tuple(parts))
 
 
@@ -113,30 +113,30 @@ def _is_newest(generation: IndexSnapshot, folder: Path) -> bool:
     Each number is used once in a folder, so that the manifest need not be read.
     """
     try:
-        return generation.number == newest_manifest(folder)
+        return generation.number == find_newest_manifest(folder)
     except (OSError, ValueError):
         return False
 
 
-def write_pages(pages: Iterable[int]) -> str:
+def encode_pages(pages: Iterable[int]) -> str:
     """Encode the numbers of pages in ASCII."""
     return b64encode(np.array(sorted(pages), "<u4").tobytes()).decode()
 
 
-def read_pages(encoded: str) -> frozenset[int]:
-    """Decode the numbers of pages that `write_pages` encoded. Raises IndexDamaged."""
+def decode_pages(encoded: str) -> frozenset[int]:
+    """Decode the numbers of pages that `encode_pages` encoded. Raises IndexDamaged."""
     try:
         return frozenset(np.frombuffer(b64decode(encoded), "<u4").tolist())
     except ValueError as error:
-        raise IndexDamaged.because("a list of pages is malformed") from error
+        raise IndexDamaged.with_reason("a list of pages is malformed") from error
 
 
-def read_state(values: Mapping[str, object]) -> State:
+def make_state(values: Mapping[str, object]) -> State:
     """Return the state from the values of `asdict`. Raises IndexDamaged."""
     try:
         return State(**values)  # type: ignore[arg-type]
     except TypeError as error:
-        raise IndexDamaged.because("the state has unknown or missing fields") from error
+        raise IndexDamaged.with_reason("the state has unknown or missing fields") from error
 
 
 def _save_part(part: SegmentReader, folder: Path, durable: bool) -> SegmentReader:

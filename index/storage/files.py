@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from workspace.errors import WorkspaceError
 
-DRAFT = ".draft"
+DRAFT_SUFFIX = ".draft"
 
 
 class IndexUnwritable(WorkspaceError):
@@ -22,8 +22,8 @@ class IndexUnwritable(WorkspaceError):
     code: ClassVar[str] = "INDEX_UNWRITABLE"
 
     @classmethod
-    def because(cls, error: OSError) -> IndexUnwritable:
-        """Return the error with the system's reason, but without the path in it."""
+    def with_reason(cls, error: OSError) -> IndexUnwritable:
+        """Return the error with the system's reason, without the path."""
         return cls(
             f"the search index cannot be written: {error.strerror or type(error).__name__}",
             fix="Free disk space, or fix the permissions of the index's folder; `docyard doctor` checks it.",
@@ -36,16 +36,16 @@ def translate_write_errors() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise IndexUnwritable.because(error) from error
+        raise IndexUnwritable.with_reason(error) from error
 
 
 def write_atomically(file: Path, data: bytes, durable: bool = False) -> None:
     """Replace a file's content in one step: a reader sees the old bytes or the new ones.
 
     `durable` forces the content and the folder's entries to the disk. Without it, a file that a power loss
-    tears is detected by its checksum and built again.
+    truncates is detected by its checksum and built again.
     """
-    draft = file.with_name(f"{file.name}-{secrets.token_hex(4)}{DRAFT}")
+    draft = file.with_name(f"{file.name}-{secrets.token_hex(4)}{DRAFT_SUFFIX}")
     try:
         write_file(draft, data, durable)
         os.replace(draft, file)

@@ -1,6 +1,6 @@
 """Keys: the user's own key, and the key of an artifact.
 
-Cursors and indexes are sealed with the user's key: 32 random bytes outside every repository. The builder and
+The user's key signs cursors and seals indexes: 32 random bytes outside every repository. The builder and
 the readers of an artifact share its key: 32 bytes in a file that only the owner can read.
 """
 
@@ -35,7 +35,7 @@ def load_or_create_key(file: Path) -> bytes | None:
             key = read_private_key(file)
         except FileNotFoundError:
             try:
-                _create(file)
+                _create_key_file(file)
             except OSError:
                 return None
         except OSError:
@@ -60,7 +60,7 @@ def read_private_key(file: Path) -> bytes | None:
     return key if len(key) == KEY_BYTES else None
 
 
-def _create(file: Path) -> None:
+def _create_key_file(file: Path) -> None:
     """Link a finished file into place, so that two processes which start together agree on one key."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = file.with_name(f".{file.name}-{secrets.token_hex(8)}")
@@ -97,7 +97,7 @@ def read_key(file: Path) -> bytes:
         ) from error
     if key is None:
         raise InvalidKeyFile(
-            f"the key file must hold exactly {KEY_BYTES} bytes, and only its owner may be able to read it",
+            f"the key file must contain exactly {KEY_BYTES} bytes, and only its owner may be able to read it",
             fix="Run `chmod 600` on it, or make a new one with `head -c 32 /dev/urandom > FILE`.",
         )
     return key

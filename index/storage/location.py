@@ -31,41 +31,41 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from index.storage.files import DRAFT, remove_entries, translate_write_errors, write_atomically
+from index.storage.files import DRAFT_SUFFIX, remove_entries, translate_write_errors, write_atomically
 from index.storage.keys import load_user_key
 from index.storage.locking import is_locked
 from workspace.git.private_folder import make_subfolder
 
-_CURRENT = "current"
-_LOCK = "lock"
-METADATA = "metadata.json"
-_METADATA_LOCK = "metadata-lock"
-_METADATA_DRAFTS = ("metadata.json-", "metadata.sum-")
-SCHEMA = 7
+_CURRENT_FILE = "current"
+_LOCK_FILE = "lock"
+METADATA_FILE = "metadata.json"
+_METADATA_LOCK_FILE = "metadata-lock"
+_METADATA_DRAFT_PREFIXES = ("metadata.json-", "metadata.sum-")
+SCHEMA_VERSION = 7
 """The version of format and analysis; an index of another version has another folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """A private folder that holds the index of one schema, branch and user."""
+    """A private folder for the index of one schema, branch and user."""
 
     folder: Path
 
     @property
     def lock(self) -> Path:
-        return self.folder / _LOCK
+        return self.folder / _LOCK_FILE
 
     @property
     def metadata(self) -> Path:
-        return self.folder / METADATA
+        return self.folder / METADATA_FILE
 
     @property
     def metadata_lock(self) -> Path:
-        return self.folder / _METADATA_LOCK
+        return self.folder / _METADATA_LOCK_FILE
 
     def current(self) -> Path | None:
         """Return the folder of the current index; None if there is none with a valid seal."""
-        file, last_data = self.folder / _CURRENT, None
+        file, last_data = self.folder / _CURRENT_FILE, None
         try:
             # A writer may remove the folder after the pointer was read. The pointer then has a new value.
             while (data := file.read_bytes()) != last_data:
@@ -82,7 +82,7 @@ class Location:
             name, seal = str(values["index"]), str(values["seal"])
             folder = self.folder / name
             if re.fullmatch(r"[0-9a-f]{16}", name) and _is_private(self.folder) and _is_private(folder):
-                return folder if hmac.compare_digest(seal.encode(), _seal(folder).encode()) else None
+                return folder if hmac.compare_digest(seal.encode(), _compute_seal(folder).encode()) else None
         except (OSError, ValueError, LookupError, TypeError):
             return None
         return None
@@ -91,7 +91,7 @@ class Location:
         """Return the names of the files that cannot be used: links, folders, or files without permission."""
         return tuple(
             file.name
-            for file in (self.lock, self.metadata_lock, self.folder / _CURRENT)
+            for file in (self.lock, self.metadata_lock, self.folder / _CURRENT_FILE)
             if file.is_symlink()
             or file.is_dir()
             or (file.exists() and not os.access(file, os.R_OK | os.W_OK))
@@ -111,8 +111,8 @@ class Location:
     def swap(self, folder: Path) -> None:
         """Make a finished index the current one, and remove all others."""
         with translate_write_errors():
-            pointer = {"index": folder.name, "seal": _seal(folder)}
-            write_atomically(self.folder / _CURRENT, json.dumps(pointer).encode())
+            pointer = {"index": folder.name, "seal": _compute_seal(folder)}
+            write_atomically(self.folder / _CURRENT_FILE, json.dumps(pointer).encode())
         with suppress(OSError):
             self.sweep(keep=folder)
 
@@ -124,9 +124,9 @@ class Location:
         leftovers = [
             entry
             for entry in self.folder.iterdir()
-            if entry != keep and (re.fullmatch(r"[0-9a-f]{16}", entry.name) or entry.suffix == DRAFT)
+            if entry != keep and (re.fullmatch(r"[0-9a-f]{16}", entry.name) or entry.suffix == DRAFT_SUFFIX)
         ]
-        drafts = {entry for entry in leftovers if entry.name.startswith(_METADATA_DRAFTS)}
+        drafts = {entry for entry in leftovers if entry.name.startswith(_METADATA_DRAFT_PREFIXES)}
         # Each name is used once. If a draft was listed, the lock is then free, and the draft still exists,
         # its writer has died.
         if drafts and is_locked(self.metadata_lock):
@@ -146,7 +146,7 @@ def find_location(candidates: Iterable[Path], excluded: Container[Path] = ()) ->
     return None
 
 
-def candidate_folders(common_dir: Path, name: str) -> Iterator[Path]:
+def find_candidate_folders(common_dir: Path, name: str) -> Iterator[Path]:
     """Yield the possible folders of an index, the best first; nothing if the repository is missing.
 
     An unmounted file system leaves an empty folder, and nothing must be created in it.
@@ -161,9 +161,9 @@ def candidate_folders(common_dir: Path, name: str) -> Iterator[Path]:
     yield user_cache_path("docyard", appauthor=False) / "index" / repository / name
 
 
-def index_name(schema: int, branch: str) -> str:
+def make_index_name(schema: int, branch: str) -> str:
     """Return the folder's name for a schema version, a branch and the user of this process."""
-    return f"{schema}-{_safe_name(branch)}-{_safe_name(_user_name())}"
+    return f"{schema}-{_make_safe_name(branch)}-{_make_safe_name(_read_user_name())}"
 
 
 def make_private_folder(folder: Path) -> bool:
@@ -185,12 +185,12 @@ def _is_private(folder: Path) -> bool:
     return not hasattr(os, "geteuid") or (status.st_uid == os.geteuid() and not status.st_mode & 0o077)
 
 
-def _seal(folder: Path) -> str:
+def _compute_seal(folder: Path) -> str:
     text = f"docyard index\0{folder.name}\0{folder.lstat().st_ino}"
     return hmac.new(load_user_key(), text.encode(), "sha256").hexdigest()
 
 
-def _safe_name(name: str) -> str:
+def _make_safe_name(name: str) -> str:
     """Return plain names unchanged; others get a digest, so that `A/b`, `a/b` and `a-b` differ."""
     safe = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")[:40]
     return (
@@ -198,7 +198,7 @@ def _safe_name(name: str) -> str:
     )
 
 
-def _user_name() -> str:
+def _read_user_name() -> str:
     try:
         import pwd
 
@@ -210,15 +210,15 @@ def _user_name() -> str:
 
 
 RETRY_AFTER_S = 300.0
-"""Seconds before a folder that could not be written is tried again."""
+"""Seconds after which a folder that could not be written is tried again."""
 
 
 class IndexLocation:
     """The first writable location of several; without one, the index stays in memory.
 
     `name` returns the name of the index, and `candidates` yields its possible folders, the best first. A
-    location is used until the name changes, its folder is missing, or it is given up. Safe to use from
-    several threads: after a switch of the branch, two threads may have different names.
+    location is used until the name changes, its folder is missing, or `fall_back` excludes it. Safe to use
+    from several threads: after a switch of the branch, two threads may have different names.
     """
 
     def __init__(self, name: Callable[[], str], candidates: Callable[[str], Iterable[Path]]) -> None:
@@ -240,7 +240,7 @@ class IndexLocation:
             return self._location
 
     def peek(self) -> Location | None:
-        """Return the location without replacing one that is given up or missing."""
+        """Return the location without replacing one that is excluded or missing."""
         with self._lock:
             return self._location if self._resolved_name is not None else self._find_location(self._name())
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 from index.storage.files import IndexUnwritable, translate_write_errors
 from workspace.errors import WorkspaceError
 
-_PAUSE_S = 0.02
+_POLL_INTERVAL_S = 0.02
 
 
 class IndexBusy(WorkspaceError):
@@ -40,7 +40,7 @@ def hold_lock(file: Path, timeout_s: float, on_wait: Callable[[], None] = lambda
             if not is_waiting:
                 on_wait()
                 is_waiting = True
-            time.sleep(_PAUSE_S)
+            time.sleep(_POLL_INTERVAL_S)
             os.close(descriptor)
             descriptor = -1
             descriptor = _open(file)
@@ -78,7 +78,7 @@ def _lock_current_file(descriptor: int, file: Path) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:  # such as a file system without locks
-        raise IndexUnwritable.because(error) from error
+        raise IndexUnwritable.with_reason(error) from error
 
 
 def _try_lock(descriptor: int) -> bool:

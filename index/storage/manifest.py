@@ -23,8 +23,8 @@ from index.storage.files import remove_entries, write_atomically
 from index.storage.keys import load_user_key
 from workspace.errors import WorkspaceError
 
-_MANIFEST = ".manifest"
-_BUFFER = 1 << 20
+_MANIFEST_SUFFIX = ".manifest"
+_BUFFER_BYTES = 1 << 20
 
 
 class IndexDamaged(WorkspaceError):
@@ -33,7 +33,7 @@ class IndexDamaged(WorkspaceError):
     code: ClassVar[str] = "INDEX_DAMAGED"
 
     @classmethod
-    def because(cls, reason: str) -> IndexDamaged:
+    def with_reason(cls, reason: str) -> IndexDamaged:
         return cls("the search index is damaged", fix="Run `docyard index rebuild`.", reason=reason)
 
 
@@ -89,20 +89,20 @@ class Manifest:
     def check(self, folder: Path, name: str) -> FileStamp:
         """Verify a file's checksum, in about a millisecond for each megabyte. Raises IndexDamaged."""
         if name not in self.files:
-            raise IndexDamaged.because(f"file {name} is not in the manifest")
+            raise IndexDamaged.with_reason(f"file {name} is not in the manifest")
         file = folder / name
         try:
             stamp = FileStamp.of(file)
             is_valid = stamp.size == self.files[name].size and _compute_checksum(file) == self.files[name]
         except OSError as error:
-            raise IndexDamaged.because(type(error).__name__) from error
+            raise IndexDamaged.with_reason(type(error).__name__) from error
         if not is_valid:
-            raise IndexDamaged.because(f"file {name} has a wrong checksum")
+            raise IndexDamaged.with_reason(f"file {name} has a wrong checksum")
         return stamp
 
     def leftovers(self, folder: Path) -> list[Path]:
         """List the folder's entries that do not belong to this generation, such as those of dead writers."""
-        current_names = {*self.files, _manifest_name(self.generation)}
+        current_names = {*self.files, _make_manifest_name(self.generation)}
         return [entry for entry in folder.iterdir() if entry.name not in current_names]
 
     def sweep(self, folder: Path) -> None:
@@ -110,10 +110,10 @@ class Manifest:
         remove_entries(self.leftovers(folder))
 
 
-def newest_manifest(folder: Path) -> int:
+def find_newest_manifest(folder: Path) -> int:
     """Return the highest number of a manifest, without reading it; -1 without a manifest. Raises OSError."""
-    names = [name for name in os.listdir(folder) if name.endswith(_MANIFEST)]
-    return max((int(name.removesuffix(_MANIFEST)) for name in names), default=-1)
+    names = [name for name in os.listdir(folder) if name.endswith(_MANIFEST_SUFFIX)]
+    return max((int(name.removesuffix(_MANIFEST_SUFFIX)) for name in names), default=-1)
 
 
 def read_manifest(folder: Path) -> Manifest:
@@ -122,10 +122,10 @@ def read_manifest(folder: Path) -> Manifest:
         number, data = _read_newest(folder)
         values = json.loads(data)
         seal = str(values.pop("seal"))
-        if not hmac.compare_digest(seal.encode(), _seal(folder, values).encode()):
-            raise IndexDamaged.because("the manifest's seal is not valid")
+        if not hmac.compare_digest(seal.encode(), _compute_seal(folder, values).encode()):
+            raise IndexDamaged.with_reason("the manifest's seal is not valid")
         if values["generation"] != number:
-            raise IndexDamaged.because("the manifest is of another generation")
+            raise IndexDamaged.with_reason("the manifest is of another generation")
         files = {
             str(name): FileChecksum(int(size), int(crc)) for name, (size, crc) in values["files"].items()
         }
@@ -133,11 +133,11 @@ def read_manifest(folder: Path) -> Manifest:
             number, files, dict(values["state"]), [(str(id), str(dead)) for id, dead in values["parts"]]
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise IndexDamaged.because(type(error).__name__) from error
+        raise IndexDamaged.with_reason(type(error).__name__) from error
 
 
 def write_manifest(folder: Path, manifest: Manifest, durable: bool = False) -> None:
-    """Make the files of a manifest the index, in one step. The files must already be written.
+    """Make the files of a manifest the current index in one step. The files must already be written.
 
     The manifest gets a new name, because replacing a file waits for the disk on some systems.
     """
@@ -147,30 +147,30 @@ def write_manifest(folder: Path, manifest: Manifest, durable: bool = False) -> N
         "parts": manifest.parts,
         "state": manifest.state,
     }
-    sealed_data = _encode_canonical({**values, "seal": _seal(folder, values)})
-    write_atomically(folder / _manifest_name(manifest.generation), sealed_data, durable)
+    sealed_data = _encode_canonical({**values, "seal": _compute_seal(folder, values)})
+    write_atomically(folder / _make_manifest_name(manifest.generation), sealed_data, durable)
 
 
 def _read_newest(folder: Path) -> tuple[int, bytes]:
     """Read the manifest of the highest number; retry if a writer removed it meanwhile. Raises OSError."""
     missing_number = -1
     while True:
-        number = newest_manifest(folder)
+        number = find_newest_manifest(folder)
         try:
-            return number, (folder / _manifest_name(number)).read_bytes()
+            return number, (folder / _make_manifest_name(number)).read_bytes()
         except FileNotFoundError:
             if number == missing_number:
                 raise
             missing_number = number
 
 
-def _manifest_name(number: int) -> str:
-    return f"{number}{_MANIFEST}"
+def _make_manifest_name(number: int) -> str:
+    return f"{number}{_MANIFEST_SUFFIX}"
 
 
 def _compute_checksum(file: Path) -> FileChecksum:
     size = crc = 0
-    buffer = memoryview(bytearray(_BUFFER))
+    buffer = memoryview(bytearray(_BUFFER_BYTES))
     with file.open("rb", buffering=0) as stream:
         while count := stream.readinto(buffer):
             crc = zlib.crc32(buffer[:count], crc)
@@ -178,7 +178,7 @@ def _compute_checksum(file: Path) -> FileChecksum:
     return FileChecksum(size, crc)
 
 
-def _seal(folder: Path, values: Mapping[str, object]) -> str:
+def _compute_seal(folder: Path, values: Mapping[str, object]) -> str:
     text = b"docyard manifest\0" + folder.name.encode() + b"\0" + _encode_canonical(values)
     return hmac.digest(load_user_key(), text, "sha256").hex()
 

@@ -36,23 +36,23 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from index.port import State
 
-VERSION = "1.1.0"
+METADATA_VERSION = "1.1.0"
 MAX_KEYS, MAX_KEY_LENGTH, MAX_VALUES, MAX_VALUE_LENGTH = 64, 64, 512, 128
-MAX_DESCRIPTION = 500
-"""Characters of a corpus's description that a host receives."""
+MAX_DESCRIPTION_LENGTH = 500
+"""The largest length of a corpus's description that a host receives."""
 
 _CHECKSUM_SUFFIX = ".sum"
 _SOURCE_COMMIT = "stats.source_commit"
-_SEMVER = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)", re.ASCII)
-_COMMIT = re.compile(r"[0-9a-f]{40}")
-_SHOWN = 64  # characters of an invalid key that an error repeats
+_SEMVER_PATTERN = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)", re.ASCII)
+_COMMIT_PATTERN = re.compile(r"[0-9a-f]{40}")
+_MAX_SHOWN_LENGTH = 64  # characters of an invalid key that an error repeats
 
 # Letters and marks that are invisible on a screen, although Unicode counts them as printable.
-_INVISIBLE = re.compile(
+_INVISIBLE_CHARACTERS = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 
-_JOINERS = "\u200c\u200d"  # between letters of some scripts, and within emoji
+_JOINER_CHARACTERS = "\u200c\u200d"  # between letters of some scripts, and within emoji
 
 
 class InvalidMetadata(WorkspaceError):
@@ -68,12 +68,12 @@ class Problem(NamedTuple):
     reason: str
 
 
-def _whole_number(value: object) -> object:
+def _parse_whole_number(value: object) -> object:
     """Return an int for a JSON number without a fraction, such as 3.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _key(key: str) -> str:
+def _check_key(key: str) -> str:
     key = key.strip()
     if not key:
         raise ValueError("a key must not be empty")
@@ -84,7 +84,7 @@ def _key(key: str) -> str:
     return key
 
 
-def _utc(value: str) -> str:
+def _check_utc(value: str) -> str:
     try:
         offset = datetime.fromisoformat(value).utcoffset()
     except ValueError:
@@ -94,14 +94,16 @@ def _utc(value: str) -> str:
     return value
 
 
-def _commit(value: str) -> str:
-    if not _COMMIT.fullmatch(value):
+def _check_commit(value: str) -> str:
+    if not _COMMIT_PATTERN.fullmatch(value):
         raise ValueError("must be a commit of 40 lower-case hexadecimal digits")
     return value
 
 
-Whole = Annotated[int, BeforeValidator(_whole_number)]
-Value = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_VALUE_LENGTH)]
+WholeNumber = Annotated[int, BeforeValidator(_parse_whole_number)]
+TaxonomyValue = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_VALUE_LENGTH)
+]
 
 
 class _Model(BaseModel):
@@ -116,7 +118,7 @@ class Facet(_Model):
     """
 
     description: str | None = Field(None, exclude_if=lambda text: text is None)
-    values: tuple[Value, ...] = Field(strict=False)
+    values: tuple[TaxonomyValue, ...] = Field(strict=False)
 
     @field_validator("values")
     @classmethod
@@ -129,8 +131,8 @@ class Facet(_Model):
     @cached_property
     def listed(self) -> tuple[str, ...]:
         """The values that may occur in a schema. A file from elsewhere may have invisible values."""
-        together = "".join(self.values)
-        if together.isascii() and together.isprintable():
+        joined_values = "".join(self.values)
+        if joined_values.isascii() and joined_values.isprintable():
             return self.values
         return tuple(value for value in self.values if is_listable(value))
 
@@ -138,10 +140,10 @@ class Facet(_Model):
 class Stats(_Model):
     """The size of the corpus, the time of indexing, and its commit (None for a corpus outside Git)."""
 
-    total_chunks: Annotated[Whole, Field(ge=0)]
-    total_files: Annotated[Whole, Field(ge=0)]
-    indexed_at: Annotated[str, AfterValidator(_utc)]
-    source_commit: Annotated[str, AfterValidator(_commit)] | None = None
+    total_chunks: Annotated[WholeNumber, Field(ge=0)]
+    total_files: Annotated[WholeNumber, Field(ge=0)]
+    indexed_at: Annotated[str, AfterValidator(_check_utc)]
+    source_commit: Annotated[str, AfterValidator(_check_commit)] | None = None
 
 
 class Embedding(_Model):
@@ -149,7 +151,7 @@ class Embedding(_Model):
 
     provider: str
     model: str
-    dimensions: Annotated[Whole, Field(gt=0)]
+    dimensions: Annotated[WholeNumber, Field(gt=0)]
 
 
 class Metadata(_Model):
@@ -157,7 +159,7 @@ class Metadata(_Model):
 
     metadata_version: str
     corpus_description: str
-    taxonomy: dict[Annotated[str, AfterValidator(_key)], Facet]
+    taxonomy: dict[Annotated[str, AfterValidator(_check_key)], Facet]
     stats: Stats
     embedding: Embedding | None = None
 
@@ -166,30 +168,32 @@ class Metadata(_Model):
         return (self.model_dump_json(indent=2) + "\n").encode()
 
     def describes(self, state: State) -> bool:
-        """Return True if this describes an index in this state."""
+        """Return True if this metadata describes an index in this state."""
         return (self.stats.source_commit, self.stats.total_chunks) == (state.commit, state.chunks)
 
     def equals_except_figures(self, other: Metadata) -> bool:
-        """Return True if this and another are equal except for their figures."""
+        """Return True if the metadata differ at most in their figures."""
         return self == other.model_copy(update={"stats": self.stats})
 
     @field_validator("metadata_version")
     @classmethod
-    def _supported(cls, value: str) -> str:
-        match = _SEMVER.fullmatch(value)
+    def _check_version(cls, value: str) -> str:
+        match = _SEMVER_PATTERN.fullmatch(value)
         if not match:
             raise ValueError("must be MAJOR.MINOR.PATCH")
-        if match[1] != VERSION.split(".")[0]:
-            raise ValueError(f"major version {match[1][:20]} is not supported, only {VERSION.split('.')[0]}")
+        if match[1] != METADATA_VERSION.split(".")[0]:
+            raise ValueError(
+                f"major version {match[1][:20]} is not supported, only {METADATA_VERSION.split('.')[0]}"
+            )
         return value
 
     @field_validator("taxonomy", mode="wrap")
     @classmethod
-    def _distinct(cls, given: object, validate: ValidatorFunctionWrapHandler) -> dict[str, Facet]:
-        taxonomy: dict[str, Facet] = validate(given)
-        assert isinstance(given, dict)
-        if len(given) != len(taxonomy):
-            counts = Counter(key.strip() for key in given)
+    def _check_distinct_keys(cls, value: object, validate: ValidatorFunctionWrapHandler) -> dict[str, Facet]:
+        taxonomy: dict[str, Facet] = validate(value)
+        assert isinstance(value, dict)
+        if len(value) != len(taxonomy):
+            counts = Counter(key.strip() for key in value)
             repeated = ", ".join(repr(key) for key, count in counts.items() if count > 1)
             raise ValueError(f"keys must differ in more than spaces at their ends: {repeated}")
         if len(taxonomy) > MAX_KEYS:
@@ -199,20 +203,25 @@ class Metadata(_Model):
 
 def is_listable(value: str) -> bool:
     """Return True if a value may occur in a schema for models: it is short and fully visible."""
-    return 0 < len(value) <= MAX_VALUE_LENGTH and value.isprintable() and not _INVISIBLE.search(value)
+    return (
+        0 < len(value) <= MAX_VALUE_LENGTH and value.isprintable() and not _INVISIBLE_CHARACTERS.search(value)
+    )
 
 
 def sanitize_line(text: str) -> str:
     """Return a description as one short line without characters that hide or reorder text."""
-    plain = "".join(c if c.isprintable() or c in _JOINERS else " " for c in text[: 2 * MAX_DESCRIPTION])
-    return " ".join(plain.split())[:MAX_DESCRIPTION].strip()
+    visible_text = "".join(
+        character if character.isprintable() or character in _JOINER_CHARACTERS else " "
+        for character in text[: 2 * MAX_DESCRIPTION_LENGTH]
+    )
+    return " ".join(visible_text.split())[:MAX_DESCRIPTION_LENGTH].strip()
 
 
 def write_metadata(file: Path, metadata: Metadata) -> None:
     """Replace `metadata.json`, then its checksum; one without the other is ignored and written again."""
     data = metadata.as_bytes()
     write_atomically(file, data)
-    write_atomically(file.with_suffix(_CHECKSUM_SUFFIX), _checksum_line(data))
+    write_atomically(file.with_suffix(_CHECKSUM_SUFFIX), _format_checksum(data))
 
 
 def read_metadata(file: Path) -> Metadata | None:
@@ -221,14 +230,14 @@ def read_metadata(file: Path) -> Metadata | None:
         data = file.read_bytes()
         return (
             parse_metadata(data)
-            if file.with_suffix(_CHECKSUM_SUFFIX).read_bytes() == _checksum_line(data)
+            if file.with_suffix(_CHECKSUM_SUFFIX).read_bytes() == _format_checksum(data)
             else None
         )
     except (OSError, InvalidMetadata):
         return None
 
 
-def _checksum_line(data: bytes) -> bytes:
+def _format_checksum(data: bytes) -> bytes:
     return b"%08x\n" % zlib.crc32(data)
 
 
@@ -237,7 +246,7 @@ def parse_metadata(data: bytes) -> Metadata:
     try:
         return Metadata.model_validate_json(data)
     except ValidationError as error:
-        first = _problem(error.errors(include_url=False, include_input=False)[0])
+        first = _make_problem(error.errors(include_url=False, include_input=False)[0])
         raise InvalidMetadata(
             f"metadata.json is invalid at {first.field}: {first.reason}",
             fix="`docyard metadata` lists all problems; `docyard build` rewrites an artifact's, and "
@@ -246,7 +255,7 @@ def parse_metadata(data: bytes) -> Metadata:
         ) from None
 
 
-def parse_provided(data: bytes) -> tuple[Metadata, Problem | None]:
+def parse_served_metadata(data: bytes) -> tuple[Metadata, Problem | None]:
     """Parse a `metadata.json` that is served, without its `source_commit` if only that is malformed.
 
     The field is for provenance only, so it must not prevent a server from starting. Raises InvalidMetadata.
@@ -267,15 +276,15 @@ def find_problems(data: bytes) -> list[Problem]:
     try:
         Metadata.model_validate_json(data)
     except ValidationError as error:
-        return [_problem(one) for one in error.errors(include_url=False, include_input=False)]
+        return [_make_problem(details) for details in error.errors(include_url=False, include_input=False)]
     return []
 
 
-def _problem(error: ErrorDetails) -> Problem:
+def _make_problem(error: ErrorDetails) -> Problem:
     parts = [str(part) for part in error["loc"] if part != "[key]"]
     reason = error["msg"].removeprefix("Value error, ").replace("Input should", "must")
     reason = reason.replace("String should", "must").replace("valid dictionary", "object")
-    field = ".".join(sanitize_line(part[:_SHOWN]) for part in parts)
+    field = ".".join(sanitize_line(part[:_MAX_SHOWN_LENGTH]) for part in parts)
     return Problem(field or "metadata.json", reason[0].lower() + reason[1:])
 
 
@@ -293,7 +302,7 @@ def describe_index(
     keys = [key for key, text in descriptions.items() if key not in BUILT_IN or text or values.get(key)]
     taxonomy = {key: make_facet(values.get(key, ()), descriptions[key]) for key in keys[:MAX_KEYS]}
     return Metadata(
-        metadata_version=VERSION,
+        metadata_version=METADATA_VERSION,
         corpus_description=corpus_description,
         taxonomy=taxonomy,
         stats=Stats(
@@ -319,19 +328,19 @@ def make_facet(values: Iterable[str], description: str | None = None) -> Facet:
 
 
 def _make_facet(values: Iterable[str], description: str | None) -> Facet:
-    listed: set[str] = set()
+    listable_values: set[str] = set()
     for value in values:
         if is_listable(trimmed := value.strip()):
-            listed.add(trimmed)
-            if len(listed) > MAX_VALUES:
+            listable_values.add(trimmed)
+            if len(listable_values) > MAX_VALUES:
                 return Facet(description=description, values=())
-    return Facet(description=description, values=tuple(listed))
+    return Facet(description=description, values=tuple(listable_values))
 
 
 # A commit changes the values of few keys. The cache avoids checking tens of thousands of values again.
 _cached_facet = lru_cache(maxsize=2 * MAX_KEYS)(_make_facet)
 
 
-def corpus_description(configured: str | None, name: str) -> str:
+def format_corpus_description(configured: str | None, name: str) -> str:
     """Return one line about the documents: the settings' own, else "documentation of NAME"."""
     return sanitize_line(configured or "") or sanitize_line(f"documentation of {name}")

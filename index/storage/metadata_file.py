@@ -1,6 +1,6 @@
-"""Keep `metadata.json` in sync with the index, with debounced writes.
+"""The publisher of `metadata.json`, which follows the state of the index with debounced writes.
 
-Concurrent threads and processes converge on the newest index state.
+Concurrent threads and processes converge on the newest state.
 """
 
 from __future__ import annotations
@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING
 from index.storage.files import IndexUnwritable
 from index.storage.locking import IndexBusy, hold_lock
 from index.storage.manifest import FileStamp
-from index.storage.metadata import Metadata, corpus_description, describe_index, read_metadata, write_metadata
+from index.storage.metadata import (
+    Metadata,
+    describe_index,
+    format_corpus_description,
+    read_metadata,
+    write_metadata,
+)
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -22,14 +28,14 @@ if TYPE_CHECKING:
     from index.storage.location import IndexLocation
     from workspace.workspace import Workspace
 
-DELAY = 0.5
+DEBOUNCE_DELAY_S = 0.5
 """Seconds from the first call of `schedule` until the work runs."""
 
 
 class Debouncer:
     """Debounced work in a background thread; `flush` and the end of the process run it at once."""
 
-    def __init__(self, work: Callable[[], None], delay: float = DELAY) -> None:
+    def __init__(self, work: Callable[[], None], delay: float = DEBOUNCE_DELAY_S) -> None:
         """Run nothing before `schedule`. `work` must not raise, because its errors are lost."""
         self._work = work
         self._delay = delay
@@ -38,7 +44,7 @@ class Debouncer:
         self._work_lock = threading.Lock()
 
     def schedule(self) -> None:
-        """Ensure that the work runs after this moment."""
+        """Ensure that the work runs after this call."""
         with self._lock:
             if self._timer is None:
                 self._timer = threading.Timer(self._delay, self.flush)
@@ -47,7 +53,7 @@ class Debouncer:
                 atexit.register(self.flush)
 
     def flush(self) -> None:
-        """Run the scheduled work now, unless it has run; when this returns, it is done."""
+        """Run the scheduled work now, unless it has run; return when it is finished."""
         with self._work_lock:
             with self._lock:
                 timer, self._timer = self._timer, None
@@ -132,17 +138,17 @@ class MetadataPublisher:
 
     def _describe(self, state: State) -> Metadata:
         config = self._workspace.snapshot(state.commit).config
-        description = corpus_description(config.corpus.description, self._workspace.name)
+        description = format_corpus_description(config.corpus.description, self._workspace.name)
         return describe_index(state, self._values(state), description, config.taxonomy_keys)
 
     def _is_described(self, last: Metadata, state: State) -> bool:
-        """Return True if the corpus description is current; compared once in a process.
+        """Return True if the corpus description is current; it is compared once in a process.
 
         Another version of Docyard may have written a different description for the same settings.
         """
         if not self._is_checked:
             config = self._workspace.snapshot(state.commit).config
-            current = corpus_description(config.corpus.description, self._workspace.name)
+            current = format_corpus_description(config.corpus.description, self._workspace.name)
             self._is_checked = last.corpus_description == current
         return self._is_checked
 

@@ -24,57 +24,61 @@ from index.segments.generation import SegmentReader
 from index.segments.segment import PostingArrays
 from index.whoosh_engine.analyzer import SectionAnalyzer
 
-TEXT = "text"
+TEXT_FIELD = "text"
 """Whoosh's name of the field of the words of sections."""
 
-RECORD = "record"
+RECORD_FIELD = "record"
 """Whoosh's name of the stored field: the `SectionRecord` of a section."""
 
-_WORD_FIELDS = {segment.TEXT: TEXT, segment.TITLE: "title", segment.HEADING: "heading"}
-_OWN_FIELDS = {name: field for field, name in _WORD_FIELDS.items()}
-_FACET, _DATE = "facet_", "date_"
+_WORD_FIELDS = {segment.TEXT: TEXT_FIELD, segment.TITLE: "title", segment.HEADING: "heading"}
+_FIELD_BY_WHOOSH_NAME = {name: field for field, name in _WORD_FIELDS.items()}
+_FACET_PREFIX, _DATE_PREFIX = "facet_", "date_"
 
 
 @cache
-def schema() -> fields.Schema:
+def make_schema() -> fields.Schema:
     """Return the fields of an index: words, any facets and dates, and the stored record of a section.
 
     The format Existence stores only a posting's weight. The value of a facet is a single term.
     """
     fields_schema = fields.Schema(
         **{
-            TEXT: fields.FieldType(formats.Existence(), SectionAnalyzer(), scorable=True),
-            RECORD: fields.STORED(),
+            TEXT_FIELD: fields.FieldType(formats.Existence(), SectionAnalyzer(), scorable=True),
+            RECORD_FIELD: fields.STORED(),
         }
     )
     for name in ("title", "heading"):
         fields_schema.add(name, fields.FieldType(formats.Existence(), SectionAnalyzer()))
-    for prefix in (_FACET, _DATE):
+    for prefix in (_FACET_PREFIX, _DATE_PREFIX):
         fields_schema.add(f"{prefix}*", fields.FieldType(formats.Existence(), None), glob=True)
     return fields_schema
 
 
-def field_name(field: str) -> str:
+def make_field_name(field: str) -> str:
     """Return Whoosh's name of a field of our segments."""
     if field in _WORD_FIELDS:
         return _WORD_FIELDS[field]
-    return _DATE + field.removeprefix(segment.DATE) if field.startswith(segment.DATE) else _FACET + field
+    return (
+        _DATE_PREFIX + field.removeprefix(segment.DATE)
+        if field.startswith(segment.DATE)
+        else _FACET_PREFIX + field
+    )
 
 
-def key_of(name: str, text: bytes) -> bytes | None:
+def make_key(name: str, text: bytes) -> bytes | None:
     """Return the key of a term by Whoosh's name of its field; None if no field of ours has this name."""
-    field = _OWN_FIELDS.get(name)
-    if field is None and name.startswith(_FACET):
-        field = name.removeprefix(_FACET)
-    elif field is None and name.startswith(_DATE):
-        field = segment.DATE + name.removeprefix(_DATE)
-    return None if field is None else segment.term_key(field, "") + text
+    field = _FIELD_BY_WHOOSH_NAME.get(name)
+    if field is None and name.startswith(_FACET_PREFIX):
+        field = name.removeprefix(_FACET_PREFIX)
+    elif field is None and name.startswith(_DATE_PREFIX):
+        field = segment.DATE + name.removeprefix(_DATE_PREFIX)
+    return None if field is None else segment.make_term_key(field, "") + text
 
 
-def term_of(key: bytes) -> tuple[str, bytes]:
+def split_term(key: bytes) -> tuple[str, bytes]:
     """Return Whoosh's name of a key's field, and the term."""
     field, text = segment.split_key(key)
-    return field_name(field), text
+    return make_field_name(field), text
 
 
 class FlatSegment(base.Segment):  # type: ignore[misc]
@@ -99,11 +103,11 @@ class FlatSegment(base.Segment):  # type: ignore[misc]
 class FlatCodec(base.Codec):  # type: ignore[misc]
     """A codec that reads parts of an index that are open already. It ignores Whoosh's storage."""
 
-    def terms_reader(self, storage: object, segment: FlatSegment) -> Terms:
-        return Terms(segment.part.segment)
+    def terms_reader(self, storage: object, segment: FlatSegment) -> FlatTermsReader:
+        return FlatTermsReader(segment.part.segment)
 
-    def per_document_reader(self, storage: object, segment: FlatSegment) -> Documents:
-        return Documents(segment.part)
+    def per_document_reader(self, storage: object, segment: FlatSegment) -> FlatDocumentReader:
+        return FlatDocumentReader(segment.part)
 
 
 class PostingsMatcher(LeafMatcher):  # type: ignore[misc]
@@ -160,7 +164,7 @@ class PostingsMatcher(LeafMatcher):  # type: ignore[misc]
         return matcher
 
 
-class Terms(base.TermsReader):  # type: ignore[misc]
+class FlatTermsReader(base.TermsReader):  # type: ignore[misc]
     """The terms of a segment, by Whoosh's names of their fields."""
 
     def __init__(self, segment: segment.Segment) -> None:
@@ -175,9 +179,9 @@ class Terms(base.TermsReader):  # type: ignore[misc]
 
     def terms_from(self, name: str, prefix: bytes) -> Iterator[tuple[str, bytes]]:
         # The key of the text field begins with NUL and sorts first, but its Whoosh name does not.
-        for other in self.indexed_field_names():
-            if other >= name:
-                yield from self._field_terms(other, prefix if other == name else b"")
+        for field in self.indexed_field_names():
+            if field >= name:
+                yield from self._field_terms(field, prefix if field == name else b"")
 
     def items(self) -> Iterator[tuple[tuple[str, bytes], TermInfo]]:
         return ((term, self.term_info(*term)) for term in self.terms())
@@ -207,24 +211,24 @@ class Terms(base.TermsReader):  # type: ignore[misc]
         return PostingsMatcher((name, text), ids, weights, format_, scorer)
 
     def indexed_field_names(self) -> list[str]:
-        return sorted(map(field_name, self._segment.fields()))
+        return sorted(map(make_field_name, self._segment.fields()))
 
     def _field_terms(self, name: str, start: bytes) -> Iterator[tuple[str, bytes]]:
         """Yield the terms of a field from a text on."""
-        first = key_of(name, start)
+        first = make_key(name, start)
         if first is not None:
-            for found_name, text in map(term_of, self._segment.keys_from(first)):
-                if found_name != name:
+            for other_name, text in map(split_term, self._segment.keys_from(first)):
+                if other_name != name:
                     return
                 yield name, text
 
     def _postings(self, name: str, text: bytes) -> PostingArrays:
-        key = key_of(name, text)
+        key = make_key(name, text)
         # The empty key is in no segment.
         return self._segment.postings(b"" if key is None else key)
 
 
-class Documents(base.PerDocumentReader):  # type: ignore[misc]
+class FlatDocumentReader(base.PerDocumentReader):  # type: ignore[misc]
     """The sections of a part of an index. Only live sections count."""
 
     def __init__(self, part: SegmentReader) -> None:
@@ -251,17 +255,17 @@ class Documents(base.PerDocumentReader):  # type: ignore[misc]
         return self._dead
 
     def doc_field_length(self, number: int, name: str, default: int = 0) -> int:
-        return int(self._segment.lengths[number]) if name == TEXT else default
+        return int(self._segment.lengths[number]) if name == TEXT_FIELD else default
 
     def field_length(self, name: str) -> int:
-        return self._part.total if name == TEXT else 0
+        return self._part.total if name == TEXT_FIELD else 0
 
     def min_field_length(self, name: str) -> int:
-        return int(self._segment.lengths.min()) if name == TEXT and self._segment.size else 0
+        return int(self._segment.lengths.min()) if name == TEXT_FIELD and self._segment.size else 0
 
     def max_field_length(self, name: str) -> int:
-        return int(self._segment.lengths.max(initial=0)) if name == TEXT else 0
+        return int(self._segment.lengths.max(initial=0)) if name == TEXT_FIELD else 0
 
     def stored_fields(self, number: int) -> dict[str, SectionRecord]:
         """Return the only stored field: the record of a section."""
-        return {RECORD: self._segment.record(number)}
+        return {RECORD_FIELD: self._segment.record(number)}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from whoosh.collectors import Collector
 
-from index.phrases import make_phrase_counter, make_phrase_filter, required_terms
-from index.ranking.results import NO_SELECTION, ResultRange, ScoredPhrase, Selection, top_results
+from index.phrases import find_required_terms, make_phrase_counter, make_phrase_filter
+from index.ranking.results import NO_SELECTION, ResultRange, ScoredPhrase, Selection, find_top_results
 from index.whoosh_engine.condition_nodes import ConditionFlags, ConditionNodes, Deadline
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class SectionCollector(Collector):  # type: ignore[misc]
-    """Collects the range [offset, offset + limit) of the results of a `SectionQuery`, as `found`.
+    """Collects the range [offset, offset + limit) of the results of a `SectionQuery`, as `result_range`.
 
     `expanded` are the terms that the query's expansions match.
 
@@ -33,39 +33,43 @@ class SectionCollector(Collector):  # type: ignore[misc]
         self._statistics = statistics
         self._offset = offset
         self._limit = limit
-        self.found = ResultRange((), False)
+        self.result_range = ResultRange((), False)
         self.expanded: tuple[str, ...] = ()
 
     def run(self) -> None:
         """Evaluate the query that Whoosh's searcher has set by `prepare`."""
-        parsed, read = self.q.parsed, self.q.read
+        parsed_query, read = self.q.parsed_query, self.q.read
         try:
-            selection = self._select() if parsed.condition or parsed.expansions else NO_SELECTION
-            self.found = top_results(
+            selection = (
+                self._evaluate_selection()
+                if parsed_query.condition or parsed_query.expansions
+                else NO_SELECTION
+            )
+            self.result_range = find_top_results(
                 self._statistics,
-                parsed,
+                parsed_query,
                 offset=self._offset,
                 limit=self._limit,
-                required=[term for phrase in parsed.phrases for term in required_terms(phrase)],
-                verify=make_phrase_filter(parsed.phrases, read) if parsed.phrases else None,
+                required=[term for phrase in parsed_query.phrases for term in find_required_terms(phrase)],
+                verify=make_phrase_filter(parsed_query.phrases, read) if parsed_query.phrases else None,
                 scored_phrases=[
-                    ScoredPhrase(required_terms(words), make_phrase_counter(words, read))
-                    for words in parsed.scored_phrases
+                    ScoredPhrase(find_required_terms(words), make_phrase_counter(words, read))
+                    for words in parsed_query.scored_phrases
                 ],
                 selection=selection,
             )
         finally:
             self.finish()
 
-    def _select(self) -> Selection:
+    def _evaluate_selection(self) -> Selection:
         """Evaluate the condition and the expansions of the query. Raises QueryTooBroad."""
-        parsed, deadline = self.q.parsed, Deadline()
+        parsed_query, deadline = self.q.parsed_query, Deadline()
         nodes = ConditionNodes(self._statistics, self.q.read, deadline)
-        node = nodes.make(parsed.condition) if parsed.condition is not None else None
-        unions = [nodes.expand(part) for part in parsed.expansions]
+        node = nodes.make_node(parsed_query.condition) if parsed_query.condition is not None else None
+        unions = [nodes.expand(part) for part in parsed_query.expansions]
         self.expanded = tuple(dict.fromkeys(term for union in unions for term in union))
         if node is None:
             return Selection(None, unions)
-        flags = ConditionFlags(self.top_searcher, self._reader, deadline).by_segment(node)
+        flags = ConditionFlags(self.top_searcher, self._reader, deadline).evaluate_by_segment(node)
         groups = self._statistics.groups
         return Selection([np.concatenate([flags[id] for id in group.segments]) for group in groups], unions)

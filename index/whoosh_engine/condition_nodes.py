@@ -30,14 +30,14 @@ from index.conditions import (
     IsUnder,
     Negation,
 )
-from index.phrases import make_phrase_filter, required_terms
+from index.phrases import find_required_terms, make_phrase_filter
 from index.port import QueryTooBroad
-from index.ranking.segment_groups import flag_sections_under, live_flags
+from index.ranking.segment_groups import flag_live_sections, flag_sections_under
 from index.segments.arrays import encode
-from index.segments.segment import DATE, HEADING, TEXT, TITLE, term_key
+from index.segments.segment import DATE, HEADING, TEXT, TITLE, make_term_key
 from index.spelling import find_terms_within
-from index.whoosh_engine.codec import TEXT as TEXT_FIELD
-from index.whoosh_engine.codec import field_name
+from index.whoosh_engine.codec import TEXT_FIELD as TEXT_FIELD
+from index.whoosh_engine.codec import make_field_name
 from index.whoosh_engine.section_query import PathQuery, PhraseQuery, ReadSection
 
 if TYPE_CHECKING:
@@ -56,19 +56,19 @@ MAX_EXPANSIONS = 1_000
 MAX_PHRASE_CANDIDATES = 2_000
 """The largest number of sections that are read for a phrase in a condition: those with all of its words."""
 
-MAX_SECONDS = 2.0
+MAX_EVALUATION_S = 2.0
 """The longest time for the evaluation of a condition."""
 
-_FIELDS = {"text": TEXT, "title": TITLE, "heading": HEADING}
-_CHECK_INTERVAL = 1_024
-_MAX_SHOWN = 60
+_FIELD_BY_NAME = {"text": TEXT, "title": TITLE, "heading": HEADING}
+_CHECK_INTERVAL_ITEMS = 1_024
+_MAX_SHOWN_LENGTH = 60
 _Item = TypeVar("_Item")
 
 
 class Deadline:
     """The time until which a condition must be evaluated."""
 
-    def __init__(self, seconds: float = MAX_SECONDS) -> None:
+    def __init__(self, seconds: float = MAX_EVALUATION_S) -> None:
         self._seconds = seconds
         self._end = time.monotonic() + seconds
 
@@ -81,12 +81,12 @@ class Deadline:
                 limit=self._seconds,
             )
 
-    def each(self, numbers: Iterator[_Item]) -> Iterator[_Item]:
+    def iterate(self, items: Iterator[_Item]) -> Iterator[_Item]:
         """Yield items, and check the time now and then."""
-        for count, number in enumerate(numbers, 1):
-            if count % _CHECK_INTERVAL == 0:
+        for count, item in enumerate(items, 1):
+            if count % _CHECK_INTERVAL_ITEMS == 0:
                 self.check()
-            yield number
+            yield item
 
 
 class ConditionNodes:
@@ -102,25 +102,25 @@ class ConditionNodes:
         self._deadline = deadline
         self._expanded: dict[HasPrefix | HasSimilarWord, tuple[str, ...]] = {}
 
-    def make(self, condition: Condition) -> query.Query:
+    def make_node(self, condition: Condition) -> query.Query:
         """Return the node of a condition. Raises QueryTooBroad if a part of it matches too much."""
         match condition:
             case AllOf(parts):
-                return query.And([self.make(part) for part in parts])
+                return query.And([self.make_node(part) for part in parts])
             case AnyOf(parts):
-                return query.Or([self.make(part) for part in parts])
+                return query.Or([self.make_node(part) for part in parts])
             case Negation(part):
-                return query.Not(self.make(part))
+                return query.Not(self.make_node(part))
             case HasWord(field, terms):
-                return query.And(_term_nodes(field, terms))
+                return query.And(_make_term_nodes(field, terms))
             case HasPrefix(field) | HasSimilarWord(field):
-                return query.Or(_term_nodes(field, self.expand(condition)))
+                return query.Or(_make_term_nodes(field, self.expand(condition)))
             case HasPhrase(words):
                 return PhraseQuery(words, self._read_in_time)
             case HasValue():
-                return self._any_value(condition)
+                return self._make_value_node(condition)
             case HasDate(key, first, last):
-                return query.TermRange(field_name(DATE + key), first, last)
+                return query.TermRange(make_field_name(DATE + key), first, last)
             case IsUnder(path):
                 path = path.strip("/")
                 return PathQuery(path) if path else query.Every()
@@ -129,65 +129,69 @@ class ConditionNodes:
         """Return the index terms that a prefix or a similar word matches, sorted. Raises QueryTooBroad."""
         if part not in self._expanded:
             self._deadline.check()
-            field = _FIELDS[part.field]
+            field = _FIELD_BY_NAME[part.field]
             if isinstance(part, HasPrefix):
-                terms = self._live_terms(field, part.prefix, part.written) | {stem(part.prefix)}
+                terms = self._find_live_terms(field, part.prefix, part.query_text) | {stem(part.prefix)}
             else:
                 terms = set(find_terms_within(self._statistics, part.word, part.edits, field))
                 if len(terms) > MAX_EXPANSIONS:
-                    _check_count(sum(self._is_live(field, term) for term in terms), part.written)
+                    _check_count(sum(self._is_live(field, term) for term in terms), part.query_text)
             self._expanded[part] = tuple(sorted(terms))
         return self._expanded[part]
 
-    def _live_terms(self, field: str, prefix: str, written: str) -> set[str]:
+    def _find_live_terms(self, field: str, prefix: str, query_text: str) -> set[str]:
         """Return the terms of a field with a prefix that live sections have. Raises QueryTooBroad."""
-        found: set[str] = set()
+        live_terms: set[str] = set()
         for part in self._statistics.parts:
             counts = part.live_counts(field, prefix)
             # Nothing is decoded for a count that is over the limit.
-            _check_count(int(np.count_nonzero(counts)), written)
+            _check_count(int(np.count_nonzero(counts)), query_text)
             if len(counts):
-                found.update(compress(part.segment.terms_from(field, prefix), counts.tolist()))
-        _check_count(len(found), written)
-        return found
+                live_terms.update(compress(part.segment.terms_from(field, prefix), counts.tolist()))
+        _check_count(len(live_terms), query_text)
+        return live_terms
 
     def _is_live(self, field: str, term: str) -> bool:
-        lists = (part.segment.postings(term_key(field, term))[0] for part in self._statistics.parts)
+        lists = (part.segment.postings(make_term_key(field, term))[0] for part in self._statistics.parts)
         masks = self._statistics.alive
         return any(
             len(ids) > 0 if alive is None else bool(alive[ids].any())
             for ids, alive in zip(lists, masks, strict=True)
         )
 
-    def _any_value(self, condition: HasValue) -> query.Query:
-        wanted = condition.value.casefold()
+    def _make_value_node(self, condition: HasValue) -> query.Query:
+        folded_value = condition.value.casefold()
         values = {
             value
             for part in self._statistics.parts
             for value in part.values(condition.key)
-            if (value.casefold().startswith(wanted) if condition.is_prefix else value.casefold() == wanted)
+            if (
+                value.casefold().startswith(folded_value)
+                if condition.is_prefix
+                else value.casefold() == folded_value
+            )
         }
-        _check_count(len(values), condition.written)
-        return query.Or([query.Term(field_name(condition.key), value) for value in sorted(values)])
+        _check_count(len(values), condition.query_text)
+        return query.Or([query.Term(make_field_name(condition.key), value) for value in sorted(values)])
 
     def _read_in_time(self, record: SectionRecord) -> bytes:
         self._deadline.check()
         return self._read(record)
 
 
-def _term_nodes(field: WordField, terms: Sequence[str]) -> list[query.Query]:
-    return [query.Term(field_name(_FIELDS[field]), term) for term in terms]
+def _make_term_nodes(field: WordField, terms: Sequence[str]) -> list[query.Query]:
+    return [query.Term(make_field_name(_FIELD_BY_NAME[field]), term) for term in terms]
 
 
-def _check_count(count: int, written: str) -> None:
+def _check_count(count: int, query_text: str) -> None:
     """Raise QueryTooBroad if a part of a query matches too many words or values."""
     if count > MAX_EXPANSIONS:
-        written = written[:_MAX_SHOWN]
+        query_text = query_text[:_MAX_SHOWN_LENGTH]
         raise QueryTooBroad(
-            f"'{written}' matches more than {MAX_EXPANSIONS:,} words or values",
+            f"'{query_text}' matches more than {MAX_EXPANSIONS:,} words or values",
             fix="Write more letters before the star, such as auth*.",
             limit=MAX_EXPANSIONS,
-            part=written,
+            part=query_text,
         )
 
 
@@ -204,85 +208,85 @@ class ConditionFlags:
         self._deadline = deadline
         self._candidates: Counter[int] = Counter()
 
-    def by_segment(self, node: query.Query) -> dict[str, Mask]:
+    def evaluate_by_segment(self, node: query.Query) -> dict[str, Mask]:
         """Return the flags of the sections that a node allows, by the id of their segment.
 
         The flags of dead sections are undefined.
         """
         leaves = [leaf for leaf, _ in self._searcher.leaf_searchers()] if self._reader.parts else []
-        found: dict[str, Mask] = {}
+        flags_by_segment: dict[str, Mask] = {}
         for leaf in leaves:
-            part = _part_of(leaf)
-            alive = live_flags(part)
-            found[part.segment.id] = self._flags(
+            part = _get_part(leaf)
+            alive = flag_live_sections(part)
+            flags_by_segment[part.segment.id] = self._evaluate_node(
                 node, leaf, np.ones(part.segment.size, np.bool_) if alive is None else alive
             )
-        return found
+        return flags_by_segment
 
-    def _flags(self, node: query.Query, leaf: Searcher, possible: Mask) -> Mask:
+    def _evaluate_node(self, node: query.Query, leaf: Searcher, possible: Mask) -> Mask:
         """Return the flags of a leaf's sections. They are undefined for sections that are not possible."""
         self._deadline.check()
         if isinstance(node, query.Not):
-            return ~self._flags(node.query, leaf, possible)
+            return ~self._evaluate_node(node.query, leaf, possible)
         if isinstance(node, query.Every):
             return possible
         if isinstance(node, query.And):
             flags = possible.copy()
             for part in sorted(node.children(), key=_has_phrase):
-                flags &= self._flags(part, leaf, flags)
+                flags &= self._evaluate_node(part, leaf, flags)
             return flags
         if isinstance(node, PathQuery):
-            return flag_sections_under(_part_of(leaf).segment, node.path)
+            return flag_sections_under(_get_part(leaf).segment, node.path)
         flags = np.zeros(len(possible), np.bool_)
         if isinstance(node, query.Or):
             for part in sorted(node.children(), key=_has_phrase):
                 if isinstance(part, query.Term):
-                    flags[self._ids(leaf, part.fieldname, encode(part.text))] = True
+                    flags[self._read_ids(leaf, part.fieldname, encode(part.text))] = True
                 else:
                     remaining = possible & ~flags
-                    flags |= self._flags(part, leaf, remaining) & remaining
+                    flags |= self._evaluate_node(part, leaf, remaining) & remaining
         elif isinstance(node, query.Term):
-            flags[self._ids(leaf, node.fieldname, encode(node.text))] = True
+            flags[self._read_ids(leaf, node.fieldname, encode(node.text))] = True
         elif isinstance(node, query.TermRange):
-            for name, text in self._deadline.each(node.expanded_terms(leaf.reader())):
-                flags[self._ids(leaf, name, text)] = True
+            for name, text in self._deadline.iterate(node.expanded_terms(leaf.reader())):
+                flags[self._read_ids(leaf, name, text)] = True
         elif isinstance(node, PhraseQuery):
-            flags[self._with_phrase(node, leaf, possible)] = True
+            flags[self._find_sections_with_phrase(node, leaf, possible)] = True
         else:
             raise TypeError(f"conditions have no node {type(node).__name__}")
         return flags
 
-    def _with_phrase(self, node: PhraseQuery, leaf: Searcher, possible: Mask) -> list[int]:
+    def _find_sections_with_phrase(self, node: PhraseQuery, leaf: Searcher, possible: Mask) -> list[int]:
         """Return the possible sections that contain a phrase. Raises QueryTooBroad."""
         candidates = possible.copy()
-        for term in required_terms(node.words):
+        for term in find_required_terms(node.words):
             has_term = np.zeros(len(candidates), np.bool_)
-            has_term[self._ids(leaf, TEXT_FIELD, encode(term))] = True
+            has_term[self._read_ids(leaf, TEXT_FIELD, encode(term))] = True
             candidates &= has_term
         numbers = candidates.nonzero()[0].tolist()
         # Layouts of segments differ, but the sum over all segments is the same.
         self._candidates[id(node)] += len(numbers)
         if self._candidates[id(node)] > MAX_PHRASE_CANDIDATES:
-            written = '"' + " ".join(node.words)[:_MAX_SHOWN] + '"'
+            phrase = '"' + " ".join(node.words)[:_MAX_SHOWN_LENGTH] + '"'
             raise QueryTooBroad(
-                f"the words of {written} are in more than {MAX_PHRASE_CANDIDATES:,} sections that satisfy the"
+                f"the words of {phrase} are in more than {MAX_PHRASE_CANDIDATES:,} sections that satisfy the"
                 " other parts of the query",
                 fix="Add a rarer word with AND, or leave out AND, OR and NOT.",
                 limit=MAX_PHRASE_CANDIDATES,
-                part=written,
+                part=phrase,
             )
         contains = make_phrase_filter([node.words], node.read)
-        segment = _part_of(leaf).segment
+        segment = _get_part(leaf).segment
         return [number for number in numbers if contains(self._reader.record(segment, number))]
 
-    def _ids(self, leaf: Searcher, name: str, text: bytes) -> NDArray[np.uint32]:
-        return self._reader.read(_part_of(leaf).segment, name, text)[0]
+    def _read_ids(self, leaf: Searcher, name: str, text: bytes) -> NDArray[np.uint32]:
+        return self._reader.read(_get_part(leaf).segment, name, text)[0]
 
 
 def _has_phrase(node: query.Query) -> bool:
     return isinstance(node, PhraseQuery) or any(map(_has_phrase, node.children()))
 
 
-def _part_of(leaf: Searcher) -> SegmentReader:
+def _get_part(leaf: Searcher) -> SegmentReader:
     part: SegmentReader = leaf.reader().segment().part
     return part

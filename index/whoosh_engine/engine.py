@@ -35,7 +35,7 @@ from index.segments.segment import DATE
 from index.segments.store import Store
 from index.status import Status, find_leftovers, read_status
 from index.storage.files import remove_entries
-from index.storage.location import SCHEMA, IndexLocation, Location
+from index.storage.location import SCHEMA_VERSION, IndexLocation, Location
 from index.storage.manifest import IndexDamaged
 from index.storage.write_lock import IndexWriteLock
 from index.whoosh_engine.collector import SectionCollector
@@ -72,11 +72,13 @@ class Searcher:
     @cached_property
     def generation_id(self) -> str:
         """An id of everything that decides results: the schema, the commit, and the unreadable documents."""
-        schema_and_commit = f"{SCHEMA}:{self.state.commit or ''}"
-        left_out = self.state.unreadable
-        if not left_out:
+        schema_and_commit = f"{SCHEMA_VERSION}:{self.state.commit or ''}"
+        unreadable = self.state.unreadable
+        if not unreadable:
             return schema_and_commit
-        return f"{schema_and_commit}:{hashlib.sha256(json.dumps(sorted(left_out)).encode()).hexdigest()[:16]}"
+        return (
+            f"{schema_and_commit}:{hashlib.sha256(json.dumps(sorted(unreadable)).encode()).hexdigest()[:16]}"
+        )
 
     @cached_property
     def _whoosh(self) -> WhooshSearcher:
@@ -103,10 +105,10 @@ class Searcher:
 
         Raises GenerationGone if `generation` is another one than this searcher's.
         """
-        self._check(generation)
+        self._check_generation(generation)
         collector = SectionCollector(self._reader, self.statistics, offset, limit)
         self._whoosh.search_with_collector(SectionQuery(query, read), collector)
-        hits, more, partial = collector.found
+        hits, more, partial = collector.result_range
         return Results(hits, more, self.generation_id, self.state, partial, collector.expanded)
 
     def values(self, key: str) -> Mapping[str, int]:
@@ -125,7 +127,7 @@ class Searcher:
 
         return find_similar_terms(self.statistics, word, limit)
 
-    def _check(self, generation: str | None) -> None:
+    def _check_generation(self, generation: str | None) -> None:
         if generation is not None and generation != self.generation_id:
             raise GenerationGone(
                 "the documents have changed since the first page of the results",
@@ -193,9 +195,9 @@ class WhooshEngine:
     ) -> State:
         """Apply a change, as `index.port.Engine` defines. The documents are read under the write lock."""
 
-        def change(location: Location | None) -> State:
+        def apply_under_lock(location: Location | None) -> State:
             searcher = self._read(location)
-            _sweep(location, searcher.folder if searcher else None)
+            _remove_leftovers(location, searcher.folder if searcher else None)
             state = searcher.state if searcher else None
             if state is not None and state.commit == commit != base:
                 return state
@@ -210,7 +212,7 @@ class WhooshEngine:
                 searcher.store, generation, apply_change(generation, commit, upserts, deletes)
             )
 
-        return self._write_lock.run(change, can_move=False)
+        return self._write_lock.run(apply_under_lock, can_move=False)
 
     def rebuild(
         self,
@@ -230,7 +232,7 @@ class WhooshEngine:
             return build_index(source, folder, self._processes, progress, durable=self._durable)
 
         def fill_unless_current(location: Location | None) -> State:
-            _sweep(location, location.current() if location else None)
+            _remove_leftovers(location, location.current() if location else None)
             if unless is not None:
                 with suppress(IndexDamaged):
                     searcher = self._read(location)
@@ -349,7 +351,7 @@ class WhooshEngine:
         return state
 
 
-def _sweep(location: Location | None, keep: Path | None) -> None:
+def _remove_leftovers(location: Location | None, keep: Path | None) -> None:
     """Remove the files of earlier writers except the current index; only the writer may call this."""
     if location is not None:
         with suppress(OSError):

@@ -15,14 +15,14 @@ from whoosh.reading import SegmentReader as WhooshReader
 from index.page import SectionRecord
 from index.segments.arrays import encode
 from index.segments.segment import NO_POSTINGS
-from index.whoosh_engine.codec import RECORD, TEXT, FlatSegment, field_name, schema
+from index.whoosh_engine.codec import RECORD_FIELD, TEXT_FIELD, FlatSegment, make_field_name, make_schema
 
 if TYPE_CHECKING:
     from whoosh.fields import Schema
 
     from index.segments.generation import IndexSnapshot
     from index.segments.segment import PostingArrays, Segment
-    from index.whoosh_engine.codec import Terms
+    from index.whoosh_engine.codec import FlatTermsReader
 
 
 class FlatIndex(Index):  # type: ignore[misc]
@@ -34,7 +34,7 @@ class FlatIndex(Index):  # type: ignore[misc]
     @property
     def schema(self) -> Schema:
         """The fields of the index."""
-        return schema()
+        return make_schema()
 
     def is_empty(self) -> bool:
         return not self._generation.parts
@@ -59,28 +59,28 @@ class CodecReader:
         leaves = [leaf for leaf, _ in reader.leaf_readers()] if reader.doc_count_all() else []
         self.parts = tuple(leaf.segment().part for leaf in leaves)
         self.count = int(reader.doc_count())
-        self.length = int(reader.field_length(TEXT))
+        self.length = int(reader.field_length(TEXT_FIELD))
         self._leaves: dict[str, WhooshReader] = {
             part.segment.id: leaf for part, leaf in zip(self.parts, leaves, strict=True)
         }
         # A leaf's own `postings` steps over each dead section; the ranking masks all of them at once.
-        self._terms: dict[str, Terms] = {
+        self._terms: dict[str, FlatTermsReader] = {
             id: leaf.codec().terms_reader(leaf.storage(), leaf.segment()) for id, leaf in self._leaves.items()
         }
 
     def postings(self, segment: Segment, field: str, term: str) -> PostingArrays:
         """Return the sections of a segment that have a term, dead ones included, and its weight in each."""
-        return self.read(segment, field_name(field), encode(term))
+        return self.read(segment, make_field_name(field), encode(term))
 
     def read(self, segment: Segment, name: str, text: bytes) -> PostingArrays:
         """Return the postings of an encoded term, by Whoosh's name of its field."""
         try:
-            matcher = self._terms[segment.id].matcher(name, text, schema()[name].format)
+            matcher = self._terms[segment.id].matcher(name, text, make_schema()[name].format)
         except TermNotFound:
             return NO_POSTINGS
         return matcher.ids, matcher.weights
 
     def record(self, segment: Segment, number: int) -> SectionRecord:
         """Return the record of a section, which is a stored field."""
-        record: SectionRecord = self._leaves[segment.id].stored_fields(number)[RECORD]
+        record: SectionRecord = self._leaves[segment.id].stored_fields(number)[RECORD_FIELD]
         return record

@@ -14,9 +14,9 @@ from whoosh import query
 from whoosh.matching import ListMatcher, Matcher
 
 from index.page import SectionRecord
-from index.phrases import make_phrase_filter, required_terms
+from index.phrases import find_required_terms, make_phrase_filter
 from index.ranking.segment_groups import flag_sections_under
-from index.whoosh_engine.codec import RECORD, TEXT, field_name
+from index.whoosh_engine.codec import RECORD_FIELD, TEXT_FIELD, make_field_name
 
 if TYPE_CHECKING:
     from whoosh.reading import IndexReader
@@ -31,8 +31,8 @@ ReadSection = Callable[[SectionRecord], bytes]
 class SectionQuery(query.Query):  # type: ignore[misc]
     """A search for sections by a `Query`."""
 
-    def __init__(self, parsed: Query, read: ReadSection) -> None:
-        self.parsed = parsed
+    def __init__(self, parsed_query: Query, read: ReadSection) -> None:
+        self.parsed_query = parsed_query
         self.read = read
 
     @cached_property
@@ -41,31 +41,36 @@ class SectionQuery(query.Query):  # type: ignore[misc]
 
         The nodes of a query's `condition` are those of `index.whoosh_engine.condition_nodes`.
         """
-        parsed = self.parsed
+        parsed_query = self.parsed_query
         conditions: list[query.Query] = [
-            query.Term(field_name(field), value) for field, value in parsed.filters.items()
+            query.Term(make_field_name(field), value) for field, value in parsed_query.filters.items()
         ]
-        conditions += [query.Not(query.Term(TEXT, term)) for term in parsed.excluded]
-        if parsed.path and (path := parsed.path.strip("/")):
+        conditions += [query.Not(query.Term(TEXT_FIELD, term)) for term in parsed_query.excluded]
+        if parsed_query.path and (path := parsed_query.path.strip("/")):
             conditions.append(PathQuery(path))
-        return query.And([self._scored, *conditions])
+        return query.And([self._scored_nodes, *conditions])
 
     @property
-    def _scored(self) -> query.Query:
+    def _scored_nodes(self) -> query.Query:
         """The terms, joined by OR, and the phrases. A phrase of stop words alone only filters sections."""
-        parsed = self.parsed
+        parsed_query = self.parsed_query
         terms = query.Or(
             [
-                *(query.Term(TEXT, term, boost=float(count)) for term, count in parsed.terms.items()),
-                *(PhraseQuery(words, self.read) for words in parsed.scored_phrases),
+                *(
+                    query.Term(TEXT_FIELD, term, boost=float(count))
+                    for term, count in parsed_query.terms.items()
+                ),
+                *(PhraseQuery(words, self.read) for words in parsed_query.scored_phrases),
             ]
         )
-        if not parsed.phrases:
+        if not parsed_query.phrases:
             return terms
-        phrases = query.And([PhraseQuery(words, self.read) for words in parsed.phrases])
-        if any(map(required_terms, parsed.phrases)):
-            return query.Or([terms, phrases]) if parsed.phrases_first else query.AndMaybe(phrases, terms)
-        return terms if parsed.phrases_first else query.And([terms, phrases])
+        phrases = query.And([PhraseQuery(words, self.read) for words in parsed_query.phrases])
+        if any(map(find_required_terms, parsed_query.phrases)):
+            return (
+                query.Or([terms, phrases]) if parsed_query.phrases_first else query.AndMaybe(phrases, terms)
+            )
+        return terms if parsed_query.phrases_first else query.And([terms, phrases])
 
     def matcher(self, searcher: Searcher, context: Any = None) -> Matcher:
         return self.tree.matcher(searcher, context)
@@ -98,7 +103,7 @@ class PhraseQuery(query.Query):  # type: ignore[misc]
         self.read = read
 
     def matcher(self, searcher: Searcher, context: Any = None) -> Matcher:
-        required = [query.Term(TEXT, term) for term in required_terms(self.words)]
+        required = [query.Term(TEXT_FIELD, term) for term in find_required_terms(self.words)]
         candidates = query.And(required) if required else query.Every()
         contains = make_phrase_filter([self.words], self.read)
         reader = searcher.reader()
@@ -106,7 +111,7 @@ class PhraseQuery(query.Query):  # type: ignore[misc]
             [
                 number
                 for number in candidates.matcher(searcher, searcher.boolean_context()).all_ids()
-                if contains(reader.stored_fields(number)[RECORD])
+                if contains(reader.stored_fields(number)[RECORD_FIELD])
             ]
         )
 

@@ -1,4 +1,4 @@
-"""Clients of a real server: the SDK's own on an event loop, with a record of its events, and a raw one."""
+"""Clients of a real server: the SDK's client on an event loop, with recorded events, and a raw client."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _SLOW_LOCK_SERVER = str(Path(__file__).with_name("slow_lock_server.py"))
 
 
 def slow_lock_command(repo: Path, *options: str) -> list[str]:
-    """Return the command of a server that waits longer for locks that a test holds."""
+    """Return the command of a server with a longer timeout for locks, because a test holds a lock."""
     return [*preloaded.python(), _SLOW_LOCK_SERVER, "serve", "-C", str(repo), "--no-fsync", *options]
 
 
 def start_slow_lock_server(repo: Path, home: Path, *options: str) -> RawClient:
-    """Start a server that waits longer for locks, and return a raw client of it."""
+    """Start a server with a longer timeout for locks, and return its raw client."""
     home.mkdir(exist_ok=True)
     return RawClient(slow_lock_command(repo, *options), user_environment(home))
 
 
-def until(condition: Callable[[], object], name: str) -> None:
-    """Wait until a condition is true."""
+def wait_until(condition: Callable[[], object], name: str) -> None:
+    """Wait until a condition is true; `name` describes the condition in the error of a timeout."""
     deadline = time.monotonic() + TIMEOUT_S
     while not condition():
         assert time.monotonic() < deadline, f"timed out waiting for {name}"
@@ -40,28 +40,29 @@ def until(condition: Callable[[], object], name: str) -> None:
 
 
 class EventRecorder:
-    """The events that a client received, in order: URIs of resources, and LIST for their list."""
+    """The events that a client received, in order: URIs of resources, and LIST for the list of resources."""
 
     def __init__(self) -> None:
         self.events: list[str] = []
-        self._more = anyio.Event()
+        self._new_event = anyio.Event()
 
     def record(self, event: str) -> None:
+        """Append an event, and wake the waiting task."""
         self.events.append(event)
-        self._more.set()
-        self._more = anyio.Event()
+        self._new_event.set()
+        self._new_event = anyio.Event()
 
-    async def until(self, *events: str) -> None:
-        """Wait for exactly these events, and clear the record."""
+    async def wait_for_events(self, *events: str) -> None:
+        """Wait for exactly these events, in any order, and clear the record."""
         with anyio.fail_after(TIMEOUT_S):
             while len(self.events) < len(events):
-                await self._more.wait()
+                await self._new_event.wait()
         assert sorted(self.events) == sorted(events)
         self.events.clear()
 
 
 @asynccontextmanager
-async def connected(
+async def connect_to_server(
     home: Path,
     protocol: ProtocolVersion,
     options: Sequence[str | Path],
@@ -82,7 +83,7 @@ async def connected(
 
 
 @asynccontextmanager
-async def watching(
+async def watch_resources(
     client: Client, protocol: ProtocolVersion, recorder: EventRecorder, uris: Sequence[str]
 ) -> AsyncIterator[list[str]]:
     """Subscribe to resources and their list, as the protocol version does; yield the accepted URIs."""
@@ -99,10 +100,10 @@ async def watching(
         anyio.create_task_group() as tasks,
     ):
 
-        async def follow() -> None:
+        async def record_events() -> None:
             async for event in events:
                 recorder.record(event.uri if isinstance(event, ResourceUpdated) else LIST)
 
-        tasks.start_soon(follow)
+        tasks.start_soon(record_events)
         yield list(events.honored.resource_subscriptions or [])
         tasks.cancel_scope.cancel()

@@ -23,6 +23,6 @@ def anyio_backend() -> str:
 
 @pytest.fixture(params=["auto", "legacy"])
 def protocol(request: pytest.FixtureRequest) -> ProtocolVersion:
-    """Both protocol versions, one after the other."""
-    chosen: ProtocolVersion = request.param
-    return chosen
+    """Return each protocol version in turn."""
+    version: ProtocolVersion = request.param
+    return version

@@ -14,11 +14,11 @@ from urllib.parse import parse_qs, urlsplit
 from tests import preloaded
 from tests.acceptance.server import user_environment
 
-PATIENCE = 60.0  # seconds
+TIMEOUT_S = 60.0
 
 
 class HttpServer:
-    """A server process, started until it prints its address."""
+    """A server process that has printed its address."""
 
     def __init__(self, options: list[str], home: Path) -> None:
         home.mkdir(exist_ok=True)
@@ -33,42 +33,42 @@ class HttpServer:
                 env=user_environment(home),
             )
         assert self.process.stdout is not None
-        self.line = self.process.stdout.readline()
-        assert self.line.endswith("\n"), self.log()
-        parts = urlsplit(self.line.strip())
+        self.address_line = self.process.stdout.readline()
+        assert self.address_line.endswith("\n"), self.read_log()
+        parts = urlsplit(self.address_line.strip())
         assert parts.hostname
         assert parts.port
         self.host, self.port = parts.hostname, parts.port
-        self.base = f"http://{parts.netloc}"
+        self.base_url = f"http://{parts.netloc}"
         self.token = parse_qs(parts.query).get("token", [""])[0]
 
-    def log(self) -> str:
+    def read_log(self) -> str:
         """Return the standard error of the server."""
         return self._log.read_text()
 
-    def raw(self, *lines: str, body: bytes = b"") -> str:
-        """Send bytes and return the response, up to the end of the connection."""
-        with socket.create_connection((self.host, self.port), timeout=PATIENCE) as wire:
-            wire.sendall("\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1") + body)
-            found = b""
-            while more := wire.recv(65_536):
-                found += more
-        return found.decode()
+    def send_raw_request(self, *lines: str, body: bytes = b"") -> str:
+        """Send the lines of a request, and return the response up to the end of the connection."""
+        with socket.create_connection((self.host, self.port), timeout=TIMEOUT_S) as connection:
+            connection.sendall("\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1") + body)
+            response = b""
+            while chunk := connection.recv(65_536):
+                response += chunk
+        return response.decode()
 
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
-        """Stop the server; return its exit code and its remaining output."""
+        """Stop the server with a signal; return its exit code and its remaining output."""
         self.process.send_signal(number)
         assert self.process.stdout is not None
-        code = self.process.wait(PATIENCE)
+        code = self.process.wait(TIMEOUT_S)
         return code, self.process.stdout.read()
 
 
 @contextmanager
 def serving_http(home: Path, *options: str | os.PathLike[str]) -> Iterator[HttpServer]:
     """Start a server with these options, on a free local port by default."""
-    given = [os.fspath(option) for option in options]
-    address = [] if "--http" in given else ["--http", "127.0.0.1:0"]
-    server = HttpServer([*address, *given], home)
+    arguments = [os.fspath(option) for option in options]
+    address = [] if "--http" in arguments else ["--http", "127.0.0.1:0"]
+    server = HttpServer([*address, *arguments], home)
     try:
         yield server
     finally:

@@ -1,7 +1,7 @@
 """A client to be killed: `python killed_client.py LINES LOG EXIT_CODE COMMAND…`.
 
-It starts the command as its server, writes the lines of a file to it, prints "sent", and sleeps. A shell
-writes the server's exit code to a file, even after the client was killed.
+The client starts the command as its server, writes the lines of a file to the server, prints "sent", and
+sleeps. A shell writes the server's exit code to a file, even after the client was killed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A real server process and the SDK's own client, with synchronous calls."""
+"""A real server process and the SDK's client, with synchronous calls."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CLIENT = "acceptance"
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer of a tool: its data, its text for a model, and whether it is an error."""
+    """The response of a tool: its data, its text for a model, and `is_error`."""
 
     data: dict[str, Any]
     text: str
@@ -36,7 +36,7 @@ class Server:
         self._client = client
 
     def call(self, tool: str, /, **arguments: Any) -> Reply:
-        """Call a tool and wait for its answer. A protocol error is raised as MCPError."""
+        """Call a tool and wait for its response. Raises MCPError for a protocol error."""
         result = self._portal.call(self._client.call_tool, tool, arguments)
         [part] = result.content
         assert isinstance(part, TextContent)
@@ -49,9 +49,9 @@ class Server:
 
     def tools(self) -> dict[str, dict[str, Any]]:
         """Return the tool definitions by name, as the client received them."""
-        listed = self._portal.call(lambda: self._client.list_tools(cache_mode="bypass"))
+        result = self._portal.call(lambda: self._client.list_tools(cache_mode="bypass"))
         return {
-            tool.name: tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in listed.tools
+            tool.name: tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in result.tools
         }
 
 
@@ -59,21 +59,21 @@ def serving(
     repo: Path, home: Path, *options: str, protocol: ProtocolVersion = "auto"
 ) -> AbstractContextManager[Server]:
     """Start a server of a repository as a host does, for a user with an empty home."""
-    return _started(["-C", str(repo), "--no-fsync", *options], home, protocol)
+    return _start_server(["-C", str(repo), "--no-fsync", *options], home, protocol)
 
 
 def serving_artifact(
     out: Path, home: Path, *options: str, protocol: ProtocolVersion = "auto"
 ) -> AbstractContextManager[Server]:
-    """Start a server of an artifact in the same way."""
-    return _started(["--index", str(out), "--read-only", *options], home, protocol)
+    """Start a server of an artifact as a host does, for a user with an empty home."""
+    return _start_server(["--index", str(out), "--read-only", *options], home, protocol)
 
 
 @contextmanager
-def _started(options: Sequence[str], home: Path, protocol: ProtocolVersion) -> Iterator[Server]:
+def _start_server(options: Sequence[str], home: Path, protocol: ProtocolVersion) -> Iterator[Server]:
     command = [*preloaded.python(), "-m", "docyard", "serve", *options]
-    connected = connect(command, protocol, name=CLIENT, variables=user_environment(home))
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(connected) as client:
+    connection = connect(command, protocol, name=CLIENT, variables=user_environment(home))
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(connection) as client:
         yield Server(portal, client)
 
 
@@ -85,5 +85,5 @@ def user_environment(home: Path) -> Mapping[str, str]:
     folders = {
         name: str(home / name.lower()) for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
     }
-    own = {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "PYTHONPATH": str(ROOT)}
-    return {**inherited, **folders, **own}
+    overrides = {"HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1", "PYTHONPATH": str(ROOT)}
+    return {**inherited, **folders, **overrides}

@@ -1,13 +1,13 @@
-"""Stories: Markdown documents with files, calls, and the expected answers.
+"""Stories: Markdown documents with files, calls, and the expected responses.
 
     ````markdown file=api.md      an initial file
     ```json call edit_document    the arguments of a call
     ```json answer                the required data; `error` instead of `answer` if the call must fail
     ```text answer                the exact text
 
-In an answer `"<string>"`, `"<integer>"`, `"<number>"`, `"<strings>"`, `"<array>"`, `"<object>"` and
-`"<commit>"` match any value of their kind, and `…` in a string or a list matches anything. An object may have
-more fields than are named.
+In a response `"<string>"`, `"<integer>"`, `"<number>"`, `"<strings>"`, `"<array>"`, `"<object>"` and
+`"<commit>"` match any value of their type, and `…` in a string or a list matches anything. An object may have
+more fields than those in the story.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call and its expected data or text."""
+    """A call and the expected data or text of its response. `fails` is true for an expected error."""
 
     title: str
     tool: str
@@ -53,18 +53,18 @@ def read_story(name: str) -> Story:
     files: dict[str, str] = {}
     calls: list[Call] = []
     title, number = "", 0
-    for found in _PART.finditer(source):
-        if found["title"]:
-            title, number = found["title"], 0
+    for match in _PART.finditer(source):
+        if match["title"]:
+            title, number = match["title"], 0
             continue
-        role, text = found["role"], found["text"]
+        role, text = match["role"], match["text"]
         if role.startswith("file="):
             files[role.removeprefix("file=")] = text
         elif role.startswith("call "):
             number += 1
-            shown = title if number == 1 else f"{title} ({number})"
-            calls.append(Call(shown, role.removeprefix("call "), json.loads(text)))
-        elif found["language"] == "text":
+            call_title = title if number == 1 else f"{title} ({number})"
+            calls.append(Call(call_title, role.removeprefix("call "), json.loads(text)))
+        elif match["language"] == "text":
             calls.append(replace(calls.pop(), text=text.removesuffix("\n"), fails=role == "error"))
         else:
             calls.append(replace(calls.pop(), data=json.loads(text), fails=role == "error"))
@@ -82,37 +82,38 @@ _KINDS: Mapping[str, Any] = {
 }
 
 
-def mismatch(expected: Any, actual: Any, place: str = "answer") -> str | None:
-    """Return the first difference of an answer from the expected one; None if there is none."""
+def find_difference(expected: Any, actual: Any, path: str = "response") -> str | None:
+    """Return the first difference of a response from the expected response; None if there is none."""
     match expected:
         case str() if expected in _KINDS:
-            return None if _KINDS[expected](actual) else f"{place} is {actual!r}, not {expected}"
+            return None if _KINDS[expected](actual) else f"{path} is {actual!r}, not {expected}"
         case str() if "…" in expected:
             pattern = ".*".join(re.escape(part) for part in expected.split("…"))
-            fits = isinstance(actual, str) and re.fullmatch(pattern, actual, re.DOTALL)
-            return None if fits else f"{place} is {actual!r}, not {expected!r}"
+            is_match = isinstance(actual, str) and re.fullmatch(pattern, actual, re.DOTALL)
+            return None if is_match else f"{path} is {actual!r}, not {expected!r}"
         case dict():
             if not isinstance(actual, dict):
-                return f"{place} is {actual!r}, not an object"
+                return f"{path} is {actual!r}, not an object"
             for key, value in expected.items():
                 if key not in actual:
-                    return f"{place} has no {key!r}: {actual!r}"
-                if wrong := mismatch(value, actual[key], f"{place}.{key}"):
-                    return wrong
+                    return f"{path} has no {key!r}: {actual!r}"
+                if difference := find_difference(value, actual[key], f"{path}.{key}"):
+                    return difference
             return None
         case list() if "…" in expected:
             rest = iter(actual)
             for value in (value for value in expected if value != "…"):
-                if not any(mismatch(value, item) is None for item in rest):
-                    return f"{place} lacks {value!r}: {actual!r}"
+                if not any(find_difference(value, item) is None for item in rest):
+                    return f"{path} lacks {value!r}: {actual!r}"
             return None
         case list():
             if not isinstance(actual, list) or len(actual) != len(expected):
-                return f"{place} is {actual!r}, not of {len(expected)} items"
-            wrongs = (
-                mismatch(e, a, f"{place}[{i}]") for i, (e, a) in enumerate(zip(expected, actual, strict=True))
+                return f"{path} is {actual!r}, not of {len(expected)} items"
+            differences = (
+                find_difference(e, a, f"{path}[{i}]")
+                for i, (e, a) in enumerate(zip(expected, actual, strict=True))
             )
-            return next((wrong for wrong in wrongs if wrong), None)
+            return next((difference for difference in differences if difference), None)
         case _:
-            same = type(actual) is type(expected) and actual == expected
-            return None if same else f"{place} is {actual!r}, not {expected!r}"
+            is_equal = type(actual) is type(expected) and actual == expected
+            return None if is_equal else f"{path} is {actual!r}, not {expected!r}"

@@ -56,7 +56,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture(scope="module")
 def server(repo: Repo, home: Path) -> Iterator[Server]:
-    """One server for the whole module. At the end the repository must be intact."""
+    """Yield a server for the module, and check after the tests that the repository is intact."""
     with serving(repo.path, home) as server:
         yield server
         assert server.call("list_documents").data["documents"]
@@ -67,7 +67,7 @@ def edit(operation: str, **fields: Any) -> dict[str, Any]:
     return {"operation": operation, "file": "api.md", **fields}
 
 
-BAD: dict[str, tuple[str, dict[str, Any], str]] = {
+BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     # wrong type
     "title of a number": ("create_document", {"doc_type": "api_spec", "title": 5}, "INVALID_ARGUMENTS"),
     "slug of a list": ("edit_document", edit("update_content", slug=["a"], content="x"), "INVALID_ARGUMENTS"),
@@ -88,7 +88,7 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
     "unknown file": ("view_document", {"file": "apis.md"}, "DOCUMENT_NOT_FOUND"),
     "unknown file to edit": (
         "edit_document",
-        {"operation": "add_section", "file": "nowhere/quite-else.md", "title": "New"},
+        {"operation": "add_section", "file": "nowhere/elsewhere.md", "title": "New"},
         "DOCUMENT_NOT_FOUND",
     ),
     "unknown file to remove": ("remove_document", {"path": "nothing.md"}, "DOCUMENT_NOT_FOUND"),
@@ -240,7 +240,7 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "existing subsection": (
         "edit_document",
-        edit("update_content", slug="endpoints", content="### Search\n\nAnew"),
+        edit("update_content", slug="endpoints", content="### Search\n\nNew text"),
         "SECTION_EXISTS",
     ),
     "section that is there": ("edit_document", edit("add_section", title="Tasks"), "SECTION_EXISTS"),
@@ -294,7 +294,7 @@ BAD: dict[str, tuple[str, dict[str, Any], str]] = {
 def check_error(reply: Reply, repo: Repo) -> None:
     """Check that an error is short, and contains no document text, local path or internals."""
     assert len(reply.text) < 3_000
-    words = reply.data["error"] + reply.data.get("fix", "")
+    message = reply.data["error"] + reply.data.get("fix", "")
     for forbidden in (
         SECRET,
         str(repo.path),
@@ -304,14 +304,14 @@ def check_error(reply: Reply, repo: Repo) -> None:
         "pydantic",
         "object at 0x",
     ):
-        assert forbidden not in words
+        assert forbidden not in message
     assert SECRET not in reply.text
     assert str(repo.path) not in reply.text
 
 
-@loop_over("name", BAD)
+@loop_over("name", BAD_CALLS)
 def test_bad_input_returns_error_with_example(server: Server, repo: Repo, name: str) -> None:
-    tool, arguments, codes = BAD[name]
+    tool, arguments, codes = BAD_CALLS[name]
     before = repo.head()
     reply = server.call(tool, **arguments)
     assert reply.is_error, reply.text
@@ -319,10 +319,10 @@ def test_bad_input_returns_error_with_example(server: Server, repo: Repo, name: 
     assert reply.data["commit"] == before == repo.head()
     assert reply.data["usage"]
     check_error(reply, repo)
-    tried = server.call(tool, **reply.data["example"])
-    if tried.data.get("code") == "READ_FIRST":  # the text that the example overwrites must be read first
-        tried = server.call(tool, **reply.data["example"])
-    assert not tried.is_error, f"{reply.data['example']} fails: {tried.text}"
+    example = server.call(tool, **reply.data["example"])
+    if example.data.get("code") == "READ_FIRST":  # the text that the example overwrites must be read first
+        example = server.call(tool, **reply.data["example"])
+    assert not example.is_error, f"{reply.data['example']} fails: {example.text}"
 
 
 def test_example_of_removal_of_other_name_is_dry_run(server: Server) -> None:
@@ -351,24 +351,28 @@ def test_changed_cursor_is_refused(server: Server) -> None:
 
 
 def test_failed_operation_in_batch_returns_error(server: Server, repo: Repo) -> None:
-    good = edit("add_task", slug="tasks", title="Good")
-    bad = edit("add_task", slug="qqq", title="Bad")
+    valid_edit = edit("add_task", slug="tasks", title="Good")
+    invalid_edit = edit("add_task", slug="qqq", title="Bad")
     before = repo.head()
-    every = server.call("edit_document", operations=[good, bad, good], mode="all")
-    assert every.is_error
-    assert [result.get("status") for result in every.data["batch_results"]] == ["undone", None, "not_run"]
-    assert every.data["batch_results"][1]["code"] == "SECTION_NOT_FOUND"
-    assert every.data["batch_results"][1]["usage"]
-    assert repo.head() == every.data["commit"] == before
-    each = server.call("edit_document", operations=[good, bad, good], mode="each")
-    assert not each.is_error
-    assert [result["success"] for result in each.data["batch_results"]] == [True, False, True]
+    all_or_none = server.call("edit_document", operations=[valid_edit, invalid_edit, valid_edit], mode="all")
+    assert all_or_none.is_error
+    assert [result.get("status") for result in all_or_none.data["batch_results"]] == [
+        "undone",
+        None,
+        "not_run",
+    ]
+    assert all_or_none.data["batch_results"][1]["code"] == "SECTION_NOT_FOUND"
+    assert all_or_none.data["batch_results"][1]["usage"]
+    assert repo.head() == all_or_none.data["commit"] == before
+    each_alone = server.call("edit_document", operations=[valid_edit, invalid_edit, valid_edit], mode="each")
+    assert not each_alone.is_error
+    assert [result["success"] for result in each_alone.data["batch_results"]] == [True, False, True]
     assert repo.git("rev-parse", "HEAD~1").strip() == before
-    assert each.data["commit"] == repo.head()
-    none = server.call("edit_document", operations=[bad, bad])
-    assert none.is_error
-    assert len(none.text) < 3_000
-    assert repo.head() == each.data["commit"]
+    assert each_alone.data["commit"] == repo.head()
+    no_success = server.call("edit_document", operations=[invalid_edit, invalid_edit])
+    assert no_success.is_error
+    assert len(no_success.text) < 3_000
+    assert repo.head() == each_alone.data["commit"]
 
 
 def test_huge_or_unusual_query_returns_answer(server: Server) -> None:
@@ -385,10 +389,10 @@ def test_huge_or_unusual_query_returns_answer(server: Server) -> None:
 
 @loop_over("size", [200, 20_000])
 def test_adversarial_query_returns_answer_or_error(server: Server, size: int) -> None:
-    for name, bomb in ADVERSARIAL_QUERIES.items():
+    for name, build_query in ADVERSARIAL_QUERIES.items():
         if name == "lone surrogates":
-            continue  # no line that is UTF-8 can hold them
-        reply = server.call("search_docs", query=bomb(size))
+            continue  # a line of UTF-8 cannot contain lone surrogates
+        reply = server.call("search_docs", query=build_query(size))
         assert len(reply.text) < 20_000, name
         if reply.is_error:
             assert reply.data["code"] in ("QUERY_TOO_BROAD", "EMPTY_QUERY"), name
@@ -402,7 +406,7 @@ def test_lone_surrogate_returns_error_without_commit(repo: Repo, home: Path) -> 
     refused = client.call(1, "edit_document", edit("append_content", slug="endpoints", content="\ud800"))
     assert refused["error"]["code"] == -32700
     assert "surrogate" in refused["error"]["message"]
-    found = client.call(2, "search_docs", {"query": "text"})
-    assert found["result"]["structuredContent"]["hits"]
+    search = client.call(2, "search_docs", {"query": "text"})
+    assert search["result"]["structuredContent"]["hits"]
     assert client.close() == ""
     assert repo.head() == before

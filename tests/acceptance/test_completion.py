@@ -8,7 +8,7 @@ import pytest
 from mcp import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
-from tests.acceptance.clients import connected
+from tests.acceptance.clients import connect_to_server
 from tests.acceptance.reading.test_resources import build
 from tests.acceptance.server import ProtocolVersion
 from tests.repositories import Repo, normal
@@ -29,7 +29,7 @@ def repo(tmp_path: Path) -> Repo:
 
 
 async def test_typed_text_is_completed(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
-    document, section = (ResourceTemplateReference(uri=each.uri) for each in (DOCUMENT, SECTION))
+    document, section = (ResourceTemplateReference(uri=template.uri) for template in (DOCUMENT, SECTION))
     at = ResourceTemplateReference(uri=SECTION_AT.uri)
     review, spec = PromptReference(name="review_document"), PromptReference(name="write_spec")
     cases: list[tuple[Reference, str, str, dict[str, str] | None, list[str]]] = [
@@ -48,21 +48,21 @@ async def test_typed_text_is_completed(repo: Repo, home: Path, protocol: Protoco
         (document, "path", "x" * 10_000, None, []),
         (document, "path", "\x00", None, []),
     ]
-    async with connected(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
+    async with connect_to_server(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         capabilities = client.server_capabilities
         assert capabilities is not None
         assert capabilities.completions is not None
-        for reference, name, typed, given, values in cases:
-            found = await client.complete(reference, {"name": name, "value": typed}, given)
-            assert found.completion.values == values, (name, typed)
-        everything = (await client.complete(document, {"name": "path", "value": ""})).completion
-        assert (len(everything.values), everything.total, everything.has_more) == (100, 120, True)
+        for reference, name, typed, context_arguments, values in cases:
+            result = await client.complete(reference, {"name": name, "value": typed}, context_arguments)
+            assert result.completion.values == values, (name, typed)
+        all_paths = (await client.complete(document, {"name": "path", "value": ""})).completion
+        assert (len(all_paths.values), all_paths.total, all_paths.has_more) == (100, 120, True)
 
 
 async def test_unknown_template_prompt_or_argument_is_refused(
     repo: Repo, home: Path, protocol: ProtocolVersion
 ) -> None:
-    async with connected(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
+    async with connect_to_server(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         cases: list[tuple[Reference, str]] = [
             (ResourceTemplateReference(uri="file:///{path}"), "path"),
             (ResourceTemplateReference(uri=DOCUMENT.uri), "section"),
@@ -81,7 +81,7 @@ async def test_artifact_completes_arguments(
     repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolVersion
 ) -> None:
     build(repo, home, tmp_path / "out")
-    async with connected(home, protocol, ["--index", tmp_path / "out", "--read-only"]) as client:
+    async with connect_to_server(home, protocol, ["--index", tmp_path / "out", "--read-only"]) as client:
         document = ResourceTemplateReference(uri=DOCUMENT.uri)
         paths = await client.complete(document, {"name": "path", "value": "pages/000"})
         assert paths.completion.values == ["pages/000.md"]

@@ -1,4 +1,4 @@
-"""Sentences of the search contract without another test, through a real client."""
+"""Sentences of the search contract that no other test covers, through a real client."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ description = "Filter results by programming language."
 [taxonomy.scope]
 
 [taxonomy.many]
-description = "One of very many."
+description = "A key with very many values."
 """
 MANIFEST = """
 [metadata]
@@ -51,13 +51,13 @@ FILES = {
     "guides/go/special.md": "# Special\n\nA quagga of the last override.\n",
     "guides/inner/.taxonomy.toml": '[metadata]\nscope = "inner"\n',
     "guides/inner/d.md": "# D\n\nA quagga of the nearest manifest.\n",
-    "top.md": "# Top\n\nA quagga outside.\n\n## Below\n\nPagination is told of here.\n",
+    "top.md": "# Top\n\nA quagga outside.\n\n## Below\n\nPagination is described here.\n",
     "odd/C# & 50% (draft) ü.md": f"# Odd\n\n{FAKE}\n\n## Same {{#s}}\n\nzebu\n\n## Same {{#s}}\n\nzebu\n",
     **{
-        f"many/{place}.md": "---\nmany: ["
-        + ", ".join(f"value-{60 * place + step}" for step in range(60))
-        + f"]\n---\n# Many {place}\n\nOkapi {place}.\n"
-        for place in range(9)
+        f"many/{number}.md": "---\nmany: ["
+        + ", ".join(f"value-{60 * number + step}" for step in range(60))
+        + f"]\n---\n# Many {number}\n\nOkapi {number}.\n"
+        for number in range(9)
     },
     "long.md": "# Long\n\n" + "".join(f"## Part {number}\n\nA gnu, {number}.\n\n" for number in range(12)),
 }
@@ -77,7 +77,7 @@ def server(repo: Repo, home: Path) -> Iterator[Server]:
 
 @pytest.fixture(scope="module")
 def handbook(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """Return a repository without a description of itself, to which tests commit."""
+    """Return a repository without a corpus description, to which tests commit."""
     files = {
         "docyard.toml": "[taxonomy.language]\n",
         "a.md": FILES["guides/a.md"],
@@ -87,7 +87,7 @@ def handbook(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 @pytest.fixture(scope="module")
-def followed(handbook: Repo, home: Path) -> Iterator[Server]:
+def handbook_server(handbook: Repo, home: Path) -> Iterator[Server]:
     with serving(handbook.path, home) as server:
         yield server
 
@@ -95,8 +95,8 @@ def followed(handbook: Repo, home: Path) -> Iterator[Server]:
 @pytest.fixture(scope="module")
 def properties(server: Server) -> dict[str, Any]:
     """Return the properties of search_docs in its schema."""
-    found: dict[str, Any] = server.tools()["search_docs"]["inputSchema"]["properties"]
-    return found
+    schema_properties: dict[str, Any] = server.tools()["search_docs"]["inputSchema"]["properties"]
+    return schema_properties
 
 
 def search(server: Server, query: str, **arguments: Any) -> Reply:
@@ -118,13 +118,15 @@ def description_of(corpus: str) -> str:
 
 def test_description_contains_description_of_corpus(repo: Repo, server: Server, tmp_path: Path) -> None:
     assert server.tools()["search_docs"]["description"] == description_of("Acme SDK documentation")
-    with serving(repo.path, tmp_path) as first:
-        assert first.tools()["search_docs"]["description"] == description_of("Acme SDK documentation")
+    with serving(repo.path, tmp_path) as new_server:
+        assert new_server.tools()["search_docs"]["description"] == description_of("Acme SDK documentation")
 
 
-def test_description_without_corpus_description_contains_repository_name(followed: Server) -> None:
-    search(followed, "quagga")
-    assert followed.tools()["search_docs"]["description"] == description_of("documentation of handbook")
+def test_description_without_corpus_description_contains_repository_name(handbook_server: Server) -> None:
+    search(handbook_server, "quagga")
+    assert handbook_server.tools()["search_docs"]["description"] == description_of(
+        "documentation of handbook"
+    )
 
 
 def test_description_escapes_invisible_characters(tmp_path: Path) -> None:
@@ -214,8 +216,8 @@ def test_metadata_values_are_strings(server: Server) -> None:
 
 
 def test_front_matter_overrides_manifest(server: Server) -> None:
-    found = metadata_by_file(server, "quagga")["guides/a.md"]
-    assert found == {"language": "TypeScript, java", "scope": "global-guide"}
+    metadata = metadata_by_file(server, "quagga")["guides/a.md"]
+    assert metadata == {"language": "TypeScript, java", "scope": "global-guide"}
 
 
 def test_last_matching_override_overrides_defaults(server: Server) -> None:
@@ -233,23 +235,23 @@ def test_only_nearest_manifest_applies(server: Server) -> None:
 def test_key_with_many_values_is_plain_string(server: Server, properties: dict[str, Any]) -> None:
     assert properties["many"]["type"] == "string"
     assert "enum" not in properties["many"]
-    assert properties["many"]["description"].startswith("One of very many.")
+    assert properties["many"]["description"].startswith("A key with very many values.")
     assert "nearest" in properties["many"]["description"]
     [hit] = search(server, "okapi", many="value-539").data["hits"]
     assert hit["filepath"] == "many/8.md"
-    wrong = server.call("search_docs", query="okapi", many="valu-539")
-    assert wrong.data["code"] == "UNKNOWN_FILTER_VALUE"
-    assert "value-539" in wrong.data["nearest"]
+    unknown = server.call("search_docs", query="okapi", many="valu-539")
+    assert unknown.data["code"] == "UNKNOWN_FILTER_VALUE"
+    assert "value-539" in unknown.data["nearest"]
 
 
-def test_value_of_newest_commit_is_accepted_and_then_listed(followed: Server, handbook: Repo) -> None:
-    unknown = followed.call("search_docs", query="quagga", language="rust")
+def test_value_of_newest_commit_is_accepted_and_then_listed(handbook_server: Server, handbook: Repo) -> None:
+    unknown = handbook_server.call("search_docs", query="quagga", language="rust")
     assert unknown.data["code"] == "UNKNOWN_FILTER_VALUE"
     assert set(unknown.data["known"]) == {"TypeScript", "java"}
     handbook.commit({"rust.md": "---\nlanguage: rust\n---\n# New\n\nA quagga of rust.\n"})
-    assert len(search(followed, "quagga", language="rust").data["hits"]) == 1
-    listed = followed.tools()["search_docs"]["inputSchema"]["properties"]["language"]["enum"]
-    assert listed == ["TypeScript", "java", "rust"]
+    assert len(search(handbook_server, "quagga", language="rust").data["hits"]) == 1
+    values = handbook_server.tools()["search_docs"]["inputSchema"]["properties"]["language"]["enum"]
+    assert values == ["TypeScript", "java", "rust"]
 
 
 def test_hint_names_path_filter_without_results(server: Server) -> None:
@@ -264,8 +266,8 @@ def test_suggested_filters_return_results(server: Server) -> None:
     assert hint["suggested_filters"]
     for key, values in hint["suggested_filters"].items():
         for value in values:
-            others = {"language": "python", "scope": "inner"} | {key: value}
-            assert search(server, "quagga", **others).data["hits"], (key, value)
+            filters = {"language": "python", "scope": "inner"} | {key: value}
+            assert search(server, "quagga", **filters).data["hits"], (key, value)
 
 
 def test_misspelt_term_returns_suggested_query(server: Server) -> None:
@@ -290,7 +292,7 @@ def test_chunk_is_one_text_block(server: Server) -> None:
     reply = server.call("get_doc", chunk_id="top.md#below")
     assert not reply.is_error
     assert reply.text == (
-        "--- Chunk: top.md#below (Chunk 2 of 2) (Target) ---\n## Below\n\nPagination is told of here."
+        "--- Chunk: top.md#below (Chunk 2 of 2) (Target) ---\n## Below\n\nPagination is described here."
     )
 
 
@@ -299,10 +301,10 @@ def test_every_chunk_id_is_readable(server: Server) -> None:
     assert len(hits) == 20
     for hit in hits:
         reply = server.call("get_doc", chunk_id=hit["chunk_id"], context=5)
-        named = re.findall(r"^--- Chunk: (.*) \(Chunk \d+ of \d+\) \(", reply.text, re.MULTILINE)
-        assert named == [chunk["chunk_id"] for chunk in reply.data["chunks"]]
-        assert hit["chunk_id"] in named
-    for chunk_id in named:
+        chunk_ids = re.findall(r"^--- Chunk: (.*) \(Chunk \d+ of \d+\) \(", reply.text, re.MULTILINE)
+        assert chunk_ids == [chunk["chunk_id"] for chunk in reply.data["chunks"]]
+        assert hit["chunk_id"] in chunk_ids
+    for chunk_id in chunk_ids:
         assert not server.call("get_doc", chunk_id=chunk_id).is_error
 
 
@@ -321,11 +323,11 @@ def test_search_result_is_one_json_block(server: Server) -> None:
     assert json.loads(reply.text) == reply.data
 
 
-def test_old_address_returns_current_address(followed: Server, handbook: Repo) -> None:
-    assert "moved_to" not in followed.call("get_doc", chunk_id="old.md#part-3").data
+def test_old_address_returns_current_address(handbook_server: Server, handbook: Repo) -> None:
+    assert "moved_to" not in handbook_server.call("get_doc", chunk_id="old.md#part-3").data
     handbook.git("mv", "old.md", "new.md")
     moved = handbook.commit({})
-    reply = followed.call("get_doc", chunk_id="old.md#part-3")
+    reply = handbook_server.call("get_doc", chunk_id="old.md#part-3")
     assert reply.data["moved_to"] == {"chunk_id": "new.md#part-3", "commit": moved}
     assert reply.text.startswith("--- Chunk: new.md#part-3 (Chunk 5 of 13) (Target) ---\n## Part 3\n")
 

@@ -1,7 +1,7 @@
-"""Disconnects of a client, of every kind and at every moment: each call is complete or not executed.
+"""Disconnects of a client, of every kind and at every moment: each call is completed or not executed.
 
-A started call finishes with all work after its commit. The server then exits without an error, and a retry
-with the same key returns the first answer.
+A started call finishes, also the steps after its commit. The server then exits without an error, and a retry
+with the same key returns the first response.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from index.storage.locking import hold_lock
-from tests.acceptance.clients import slow_lock_command, start_slow_lock_server, until
+from tests.acceptance.clients import slow_lock_command, start_slow_lock_server, wait_until
 from tests.acceptance.server import user_environment
 from tests.repositories import Repo, normal
 from tests.soak import inspection
@@ -37,58 +37,58 @@ def repo(tmp_path: Path) -> Repo:
 
 
 @pytest.fixture
-def wire(repo: Repo, tmp_path: Path) -> Iterator[RawClient]:
-    wire = start_slow_lock_server(repo.path, tmp_path / "home")
-    yield wire
-    if wire.process.poll() is None:
-        wire.process.kill()
-        wire.process.wait()
+def client(repo: Repo, tmp_path: Path) -> Iterator[RawClient]:
+    client = start_slow_lock_server(repo.path, tmp_path / "home")
+    yield client
+    if client.process.poll() is None:
+        client.process.kill()
+        client.process.wait()
 
 
 def add_task_call(number: int) -> dict[str, Any]:
-    """Return a call that adds one task, which its number identifies."""
-    place = {"operation": "add_task", "file": "tasks.md", "slug": "tasks"}
-    return {**place, "title": f"Heron {number}.", "idempotency_key": f"key-{number}"}
+    """Return a call that adds one task, identified by its number."""
+    task = {"operation": "add_task", "file": "tasks.md", "slug": "tasks"}
+    return {**task, "title": f"Heron {number}.", "idempotency_key": f"key-{number}"}
 
 
 def commits_by_task(repo: Repo) -> dict[int, str]:
-    """Return the commit of each task, after a check that each commit added exactly one."""
-    found: dict[int, str] = {}
+    """Return the commit of each task, after a check that each commit added exactly one task."""
+    commits: dict[int, str] = {}
     for commit in repo.git("rev-list", "--reverse", "HEAD").split()[1:]:
         added = [line for line in repo.git("show", "--format=", commit).splitlines() if line[:2] == "+-"]
         [title] = [line.removeprefix("+- [ ] ") for line in added]
         number = int(title.removeprefix("Heron ").removesuffix("."))
-        assert number not in found
-        found[number] = commit
-    return found
+        assert number not in commits
+        commits[number] = commit
+    return commits
 
 
-def assert_whole(repo: Repo, home: Path, answers: list[Message], calls: int = CALLS) -> None:
+def assert_complete(repo: Repo, home: Path, responses: list[Message], calls: int = CALLS) -> None:
     """Check that every call is complete or not executed, and that retries return the same answers."""
     inspection.assert_sound(repo)
-    done = commits_by_task(repo)
-    assert len((repo.path / "tasks.md").read_text().splitlines()) == len(TASKS.splitlines()) + len(done)
+    committed = commits_by_task(repo)
+    assert len((repo.path / "tasks.md").read_text().splitlines()) == len(TASKS.splitlines()) + len(committed)
     log = repo.git("log", "-g", "--format=%H", "main").split()
     assert log == repo.git("rev-list", "HEAD").split()
-    for answer in answers:
-        if "result" in answer:
-            assert answer["result"]["structuredContent"]["commit"] == done[answer["id"]]
-    again = start_slow_lock_server(repo.path, home)
+    for response in responses:
+        if "result" in response:
+            assert response["result"]["structuredContent"]["commit"] == committed[response["id"]]
+    new_client = start_slow_lock_server(repo.path, home)
     for number in range(calls):
-        answer_again = again.call(number, "edit_document", add_task_call(number))["result"][
-            "structuredContent"
-        ]
-        assert "error" not in answer_again, answer_again
-        assert answer_again.get("repeated", False) is (number in done)
-        assert answer_again["commit"] == done.get(number, answer_again["commit"])
-    found = again.call(calls, "search_docs", {"query": f"heron {calls - 1}"})["result"]["structuredContent"]
-    assert found["hits"][0]["chunk_id"] == "tasks.md#tasks"
-    assert found["commit"] == found["hits"][0]["source_commit"] == repo.head()
-    again.close_input()
-    assert again.receive_all() == []
-    assert again.wait_for_exit() == (0, "")
+        retry = new_client.call(number, "edit_document", add_task_call(number))["result"]["structuredContent"]
+        assert "error" not in retry, retry
+        assert retry.get("repeated", False) is (number in committed)
+        assert retry["commit"] == committed.get(number, retry["commit"])
+    search = new_client.call(calls, "search_docs", {"query": f"heron {calls - 1}"})["result"][
+        "structuredContent"
+    ]
+    assert search["hits"][0]["chunk_id"] == "tasks.md#tasks"
+    assert search["commit"] == search["hits"][0]["source_commit"] == repo.head()
+    new_client.close_input()
+    assert new_client.receive_all() == []
+    assert new_client.wait_for_exit() == (0, "")
     assert sorted(commits_by_task(repo)) == list(range(calls))
-    assert repo.git("rev-list", "HEAD").split()[-len(done) - 1 :] == log
+    assert repo.git("rev-list", "HEAD").split()[-len(committed) - 1 :] == log
     inspection.assert_sound(repo)
 
 
@@ -102,32 +102,32 @@ def is_indexed(repo: Repo, commit: str) -> bool:
 
 
 @contextmanager
-def wait_for_nothing(repo: Repo, wire: RawClient, send: Callable[[], None]) -> Iterator[None]:
+def wait_for_nothing(repo: Repo, client: RawClient, send: Callable[[], None]) -> Iterator[None]:
     """Send the calls."""
     send()
     yield
 
 
 @contextmanager
-def wait_in_publication(repo: Repo, wire: RawClient, send: Callable[[], None]) -> Iterator[None]:
+def wait_in_publication(repo: Repo, client: RawClient, send: Callable[[], None]) -> Iterator[None]:
     """Wait until one call waits for Git's index lock, and the others for Docyard's lock."""
     lock = repo.path / ".git" / "index.lock"
     lock.touch(exist_ok=False)
     send()
-    until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
+    wait_until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     yield
     lock.unlink()
 
 
 @contextmanager
-def wait_after_commit(repo: Repo, wire: RawClient, send: Callable[[], None]) -> Iterator[None]:
+def wait_after_commit(repo: Repo, client: RawClient, send: Callable[[], None]) -> Iterator[None]:
     """Wait until a call has committed and waits for the index lock."""
     before = repo.head()
-    assert wire.call(1000, "search_docs", {"query": "work"})["result"]["structuredContent"]["hits"]
+    assert client.call(1000, "search_docs", {"query": "work"})["result"]["structuredContent"]["hits"]
     [lock] = (repo.path / ".git" / "docyard" / "index").rglob("lock")
     with hold_lock(lock, TIMEOUT_S):
         send()
-        until(lambda: repo.head() != before, "a commit")
+        wait_until(lambda: repo.head() != before, "a commit")
         yield
 
 
@@ -137,37 +137,37 @@ MOMENTS = (wait_for_nothing, wait_in_publication, wait_after_commit)
 # Kinds of disconnects
 
 
-def close_input(wire: RawClient) -> None:
-    wire.close_input()
+def close_input(client: RawClient) -> None:
+    client.close_input()
 
 
-def close_output(wire: RawClient) -> None:
-    wire.close_output()
+def close_output(client: RawClient) -> None:
+    client.close_output()
 
 
-def close_both(wire: RawClient) -> None:
-    wire.close_input()
-    wire.close_output()
+def close_both(client: RawClient) -> None:
+    client.close_input()
+    client.close_output()
 
 
-def terminate(wire: RawClient) -> None:
-    wire.process.send_signal(signal.SIGTERM)
+def terminate(client: RawClient) -> None:
+    client.process.send_signal(signal.SIGTERM)
 
 
-def interrupt(wire: RawClient) -> None:
-    wire.process.send_signal(signal.SIGINT)
+def interrupt(client: RawClient) -> None:
+    client.process.send_signal(signal.SIGINT)
 
 
-def close_and_terminate(wire: RawClient) -> None:
+def close_and_terminate(client: RawClient) -> None:
     """Disconnect as hosts do from a slow server."""
-    wire.close_input()
-    wire.process.send_signal(signal.SIGTERM)
+    client.close_input()
+    client.process.send_signal(signal.SIGTERM)
 
 
-def cancel_and_close(wire: RawClient) -> None:
+def cancel_and_close(client: RawClient) -> None:
     for number in range(CALLS):
-        wire.notify("notifications/cancelled", requestId=number, reason="changed my mind")
-    wire.close_input()
+        client.notify("notifications/cancelled", requestId=number, reason="not needed")
+    client.close_input()
 
 
 HANG_UPS = (
@@ -201,66 +201,66 @@ CASES = [
 @pytest.mark.process
 @pytest.mark.parametrize(("hang_up", "moment"), CASES)
 def test_disconnect_leaves_each_call_complete_or_undone(
-    repo: Repo, wire: RawClient, tmp_path: Path, hang_up: Callable[[RawClient], None], moment: Any
+    repo: Repo, client: RawClient, tmp_path: Path, hang_up: Callable[[RawClient], None], moment: Any
 ) -> None:
     def send() -> None:
         for number in range(CALLS):
-            wire.write(call_line(number, "edit_document", add_task_call(number), progress=number % 2 == 0))
+            client.write(call_line(number, "edit_document", add_task_call(number), progress=number % 2 == 0))
 
-    with moment(repo, wire, send):
-        hang_up(wire)
-    listens = hang_up not in (close_output, close_both)
-    answers = wire.receive_all() if listens else []
-    assert wire.wait_for_exit() == (0, "")
-    done = commits_by_task(repo)
+    with moment(repo, client, send):
+        hang_up(client)
+    can_receive = hang_up not in (close_output, close_both)
+    responses = client.receive_all() if can_receive else []
+    assert client.wait_for_exit() == (0, "")
+    committed = commits_by_task(repo)
     if moment is not wait_for_nothing:
-        assert done, "a started call finishes"
+        assert committed, "a started call finishes"
     if moment is wait_after_commit:
         assert is_indexed(repo, repo.head())
-    if hang_up is close_input:  # a client that still reads gets every answer
-        assert sorted(answer["id"] for answer in answers if "result" in answer) == list(range(CALLS))
-        assert sorted(done) == list(range(CALLS))
+    if hang_up is close_input:  # a client that still reads receives every response
+        assert sorted(response["id"] for response in responses if "result" in response) == list(range(CALLS))
+        assert sorted(committed) == list(range(CALLS))
     if hang_up is cancel_and_close:
         # A cancelled request has no answer, unless it was answered before.
-        assert all("result" in answer for answer in answers)
-    assert_whole(repo, tmp_path / "home", answers)
+        assert all("result" in response for response in responses)
+    assert_complete(repo, tmp_path / "home", responses)
 
 
 @pytest.mark.parametrize(
-    "place", [0, *(pytest.param(place, marks=pytest.mark.slow) for place in range(1, 5))]
+    "report_index", [0, *(pytest.param(report_index, marks=pytest.mark.slow) for report_index in range(1, 5))]
 )
 @pytest.mark.parametrize("hang_up", [close_input, pytest.param(close_both, marks=pytest.mark.slow)])
 def test_disconnect_at_progress_report_leaves_call_complete(
-    tmp_path: Path, hang_up: Callable[[RawClient], None], place: int
+    tmp_path: Path, hang_up: Callable[[RawClient], None], report_index: int
 ) -> None:
     part = "## Part {}\n\nAn otter and a badger went by number {}.\n\n"
     page = "".join(part.format(number, number) for number in range(8))
     pages = {f"pages/{number}.md": f"# Page {number}\n\n{page}" for number in range(200)}
     repo = normal(tmp_path / "docs", {"tasks.md": TASKS, **pages})
-    wire = start_slow_lock_server(repo.path, tmp_path / "home")
-    wire.write(call_line(1000, "search_docs", {"query": "otter"}, progress=True))
-    reports, answers = -1, []
-    # A fast machine reports less often; then the answer of the search is the last moment.
-    while reports < place and not answers:
-        message = wire.receive()
+    client = start_slow_lock_server(repo.path, tmp_path / "home")
+    client.write(call_line(1000, "search_docs", {"query": "otter"}, progress=True))
+    reports, responses = -1, []
+    # A fast machine reports less often; then the response of the search is the last moment.
+    while reports < report_index and not responses:
+        message = client.receive()
         if "id" in message:
-            answers.append(message)
+            responses.append(message)
         else:
             reports += 1
     assert reports >= 0, "there was no report"
     for number in range(CALLS):
-        wire.write(call_line(number, "edit_document", add_task_call(number), progress=True))
-    hang_up(wire)
+        client.write(call_line(number, "edit_document", add_task_call(number), progress=True))
+    hang_up(client)
     if hang_up is close_input:
-        answers += [message for message in wire.receive_all() if "id" in message]
-        found = {answer["id"]: answer["result"]["structuredContent"] for answer in answers}
-        assert found.keys() == {1000, *range(CALLS)}
-        assert found.pop(1000)["hits"]
-        answers = [answer for answer in answers if answer["id"] != 1000]
+        responses += [message for message in client.receive_all() if "id" in message]
+        results = {response["id"]: response["result"]["structuredContent"] for response in responses}
+        assert results.keys() == {1000, *range(CALLS)}
+        assert results.pop(1000)["hits"]
+        responses = [response for response in responses if response["id"] != 1000]
     else:
-        answers = []
-    assert wire.wait_for_exit() == (0, "")
-    assert_whole(repo, tmp_path / "home", answers)
+        responses = []
+    assert client.wait_for_exit() == (0, "")
+    assert_complete(repo, tmp_path / "home", responses)
 
 
 class KilledClient:
@@ -286,9 +286,9 @@ class KilledClient:
         self._process.kill()
         self._process.communicate()
 
-    def server_ended(self) -> tuple[int, str]:
+    def wait_for_server(self) -> tuple[int, str]:
         """Wait for the end of the server; return its exit code and its standard error."""
-        until(self._exit_code.exists, "the end of the server")
+        wait_until(self._exit_code.exists, "the end of the server")
         return int(self._exit_code.read_text()), self._log.read_text()
 
 
@@ -299,113 +299,123 @@ def test_killed_client_leaves_calls_complete(repo: Repo, tmp_path: Path, is_prep
         lock.touch()
     client = KilledClient(repo, tmp_path / "killed", range(CALLS))
     if is_prepared:
-        until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
+        wait_until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     client.kill()
     lock.unlink(missing_ok=True)
-    assert client.server_ended() == (0, "")
+    assert client.wait_for_server() == (0, "")
     assert not is_prepared or commits_by_task(repo)
-    assert_whole(repo, tmp_path / "home", [])
+    assert_complete(repo, tmp_path / "home", [])
 
 
 @pytest.mark.slow
-def test_killed_client_does_not_affect_other_client(repo: Repo, wire: RawClient, tmp_path: Path) -> None:
+def test_killed_client_does_not_affect_other_client(repo: Repo, client: RawClient, tmp_path: Path) -> None:
     half = CALLS // 2
     lock = repo.path / ".git" / "index.lock"
     lock.touch()
-    client = KilledClient(repo, tmp_path / "killed", range(half))
-    until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
+    killed_client = KilledClient(repo, tmp_path / "killed", range(half))
+    wait_until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     for number in range(half, CALLS):
-        wire.write(call_line(number, "edit_document", add_task_call(number)))
-    client.kill()
+        client.write(call_line(number, "edit_document", add_task_call(number)))
+    killed_client.kill()
     lock.unlink()
-    answers = [wire.receive() for _ in range(half, CALLS)]
-    assert sorted(answer["id"] for answer in answers) == list(range(half, CALLS))
-    assert not any(answer["result"]["isError"] for answer in answers)
-    assert client.server_ended() == (0, "")
-    wire.close_input()
-    assert wire.receive_all() == []
-    assert wire.wait_for_exit() == (0, "")
+    responses = [client.receive() for _ in range(half, CALLS)]
+    assert sorted(response["id"] for response in responses) == list(range(half, CALLS))
+    assert not any(response["result"]["isError"] for response in responses)
+    assert killed_client.wait_for_server() == (0, "")
+    client.close_input()
+    assert client.receive_all() == []
+    assert client.wait_for_exit() == (0, "")
     assert set(commits_by_task(repo)) >= set(range(half, CALLS))
-    assert_whole(repo, tmp_path / "home", answers)
+    assert_complete(repo, tmp_path / "home", responses)
 
 
 @pytest.mark.slow
-def test_next_server_recovers_after_second_signal(repo: Repo, wire: RawClient, tmp_path: Path) -> None:
+def test_next_server_recovers_after_second_signal(repo: Repo, client: RawClient, tmp_path: Path) -> None:
     lock = repo.path / ".git" / "index.lock"
     lock.touch()
     for number in range(CALLS):
-        wire.write(call_line(number, "edit_document", add_task_call(number)))
-    until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
-    wire.process.send_signal(signal.SIGTERM)
-    until(lambda: wire.process.poll() is not None or wire.process.send_signal(signal.SIGTERM), "the end")
+        client.write(call_line(number, "edit_document", add_task_call(number)))
+    wait_until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
+    client.process.send_signal(signal.SIGTERM)
+    wait_until(
+        lambda: client.process.poll() is not None or client.process.send_signal(signal.SIGTERM), "the end"
+    )
     lock.unlink()
-    wire.wait_for_exit()
-    again = start_slow_lock_server(repo.path, tmp_path / "home")
-    until(lambda: not inspection.left_behind(repo), "the recovery")
-    again.close_input()
-    assert again.wait_for_exit() == (0, "")
-    assert_whole(repo, tmp_path / "home", [])
+    client.wait_for_exit()
+    new_client = start_slow_lock_server(repo.path, tmp_path / "home")
+    wait_until(lambda: not inspection.left_behind(repo), "the recovery")
+    new_client.close_input()
+    assert new_client.wait_for_exit() == (0, "")
+    assert_complete(repo, tmp_path / "home", [])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hang_up", [close_both, close_input])
 def test_disconnect_with_two_hundred_open_calls(
-    repo: Repo, wire: RawClient, tmp_path: Path, hang_up: Callable[[RawClient], None]
+    repo: Repo, client: RawClient, tmp_path: Path, hang_up: Callable[[RawClient], None]
 ) -> None:
     calls = 200
     for number in range(calls):
-        wire.write(call_line(number, "edit_document", add_task_call(number)))
-    hang_up(wire)
-    answers = wire.receive_all() if hang_up is close_input else []
-    assert wire.wait_for_exit() == (0, "")
-    assert len(answers) == (calls if hang_up is close_input else 0)
-    assert_whole(repo, tmp_path / "home", answers, calls)
+        client.write(call_line(number, "edit_document", add_task_call(number)))
+    hang_up(client)
+    responses = client.receive_all() if hang_up is close_input else []
+    assert client.wait_for_exit() == (0, "")
+    assert len(responses) == (calls if hang_up is close_input else 0)
+    assert_complete(repo, tmp_path / "home", responses, calls)
 
 
-def test_incomplete_line_is_not_executed(repo: Repo, wire: RawClient, tmp_path: Path) -> None:
-    wire.write(call_line(0, "edit_document", add_task_call(0)))
-    wire.write(call_line(1, "edit_document", add_task_call(1))[:-30])
-    wire.close_input()
-    answers = wire.receive_all()
-    assert wire.wait_for_exit() == (0, "")
-    assert {answer["id"]: answer.get("error", {}).get("code") for answer in answers} == {0: None, 1: -32700}
+def test_incomplete_line_is_not_executed(repo: Repo, client: RawClient, tmp_path: Path) -> None:
+    client.write(call_line(0, "edit_document", add_task_call(0)))
+    client.write(call_line(1, "edit_document", add_task_call(1))[:-30])
+    client.close_input()
+    responses = client.receive_all()
+    assert client.wait_for_exit() == (0, "")
+    assert {response["id"]: response.get("error", {}).get("code") for response in responses} == {
+        0: None,
+        1: -32700,
+    }
     assert commits_by_task(repo).keys() == {0}
-    assert_whole(repo, tmp_path / "home", answers, 2)
+    assert_complete(repo, tmp_path / "home", responses, 2)
 
 
 @pytest.mark.slow
-def test_complete_line_without_line_break_is_executed(repo: Repo, wire: RawClient, tmp_path: Path) -> None:
-    wire.write(call_line(0, "edit_document", add_task_call(0)).rstrip())
-    wire.close_input()
-    answers = wire.receive_all()
-    assert wire.wait_for_exit() == (0, "")
+def test_complete_line_without_line_break_is_executed(repo: Repo, client: RawClient, tmp_path: Path) -> None:
+    client.write(call_line(0, "edit_document", add_task_call(0)).rstrip())
+    client.close_input()
+    responses = client.receive_all()
+    assert client.wait_for_exit() == (0, "")
     assert commits_by_task(repo).keys() == {0}
-    assert_whole(repo, tmp_path / "home", answers, 1)
+    assert_complete(repo, tmp_path / "home", responses, 1)
 
 
 @pytest.mark.slow
-def test_endless_line_is_refused(repo: Repo, wire: RawClient, tmp_path: Path) -> None:
-    wire.write(call_line(0, "edit_document", add_task_call(0)))
-    wire.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"')
-    wire.write(b"x" * 40_000_000)
-    wire.close_input()
-    answers = wire.receive_all()
-    assert wire.wait_for_exit() == (0, "")
-    assert {answer["id"]: answer.get("error", {}).get("code") for answer in answers} == {0: None, 1: -32600}
-    assert_whole(repo, tmp_path / "home", answers, 1)
+def test_endless_line_is_refused(repo: Repo, client: RawClient, tmp_path: Path) -> None:
+    client.write(call_line(0, "edit_document", add_task_call(0)))
+    client.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"')
+    client.write(b"x" * 40_000_000)
+    client.close_input()
+    responses = client.receive_all()
+    assert client.wait_for_exit() == (0, "")
+    assert {response["id"]: response.get("error", {}).get("code") for response in responses} == {
+        0: None,
+        1: -32600,
+    }
+    assert_complete(repo, tmp_path / "home", responses, 1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("hang_up", [terminate, close_input])
 def test_client_that_stops_reading_is_disconnected(
-    repo: Repo, wire: RawClient, tmp_path: Path, hang_up: Callable[[RawClient], None]
+    repo: Repo, client: RawClient, tmp_path: Path, hang_up: Callable[[RawClient], None]
 ) -> None:
-    for number in range(100, 130):  # more answers than a pipe holds, fewer requests than may be unanswered
-        wire.write(call_line(number, "edit_document", {}))
-    wire.write(call_line(0, "edit_document", add_task_call(0)))
-    until(lambda: commits_by_task(repo), "the commit")
-    hang_up(wire)
-    code, log = wire.wait_for_exit()
+    for number in range(
+        100, 130
+    ):  # more responses than a pipe buffers, but fewer than the limit of open requests
+        client.write(call_line(number, "edit_document", {}))
+    client.write(call_line(0, "edit_document", add_task_call(0)))
+    wait_until(lambda: commits_by_task(repo), "the commit")
+    hang_up(client)
+    code, log = client.wait_for_exit()
     assert code == 0
     assert "Traceback" not in log
-    assert_whole(repo, tmp_path / "home", [], 1)
+    assert_complete(repo, tmp_path / "home", [], 1)

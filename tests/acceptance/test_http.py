@@ -23,8 +23,8 @@ from mcp_types import Implementation
 from docyard.cli.main import main
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS
 from docyard.terminal.exits import Exit
-from tests.acceptance.clients import EventRecorder, until, watching
-from tests.acceptance.http_server import PATIENCE, HttpServer, serving_http
+from tests.acceptance.clients import EventRecorder, wait_until, watch_resources
+from tests.acceptance.http_server import TIMEOUT_S, HttpServer, serving_http
 from tests.acceptance.server import CLIENT, ProtocolVersion
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
@@ -38,9 +38,9 @@ FILES = {
     "guide.md": "# Guide\n\nHow to begin with herons.\n\n## Tasks\n\n- [ ] Try\n",
     "specs/api.md": "# API\n\n## Calls\n\nSome.\n",
 }
-LINE = re.compile(r"http://127\.0\.0\.1:[0-9]+/\?token=[A-Za-z0-9_-]{43}\n")
+ADDRESS_LINE = re.compile(r"http://127\.0\.0\.1:[0-9]+/\?token=[A-Za-z0-9_-]{43}\n")
 PING: dict[str, Any] = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
-ALL = "documents,tasks,search,reading,history,proposals"
+ALL_TOOLSETS = "documents,tasks,search,reading,history,proposals"
 
 
 @pytest.fixture(scope="module")
@@ -51,9 +51,9 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 @pytest.fixture(scope="module")
 def server(repo: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     home = tmp_path_factory.mktemp("user") / "home"
-    with serving_http(home, "-C", repo.path, "--no-fsync", "--toolsets", ALL) as started:
-        yield started
-        assert started.log() == ""
+    with serving_http(home, "-C", repo.path, "--no-fsync", "--toolsets", ALL_TOOLSETS) as http_server:
+        yield http_server
+        assert http_server.read_log() == ""
 
 
 @pytest.fixture(scope="module")
@@ -62,45 +62,47 @@ def ana(repo: Repo) -> str:
 
 
 @asynccontextmanager
-async def connected(
+async def connect_over_http(
     server: HttpServer, protocol: ProtocolVersion, token: str | None = None
 ) -> AsyncIterator[Client]:
-    shown = {"Authorization": f"Bearer {token or server.token}"}
-    me = Implementation(name=CLIENT, version="1")
+    headers = {"Authorization": f"Bearer {token or server.token}"}
+    client_info = Implementation(name=CLIENT, version="1")
     async with (
-        httpx2.AsyncClient(headers=shown, timeout=PATIENCE) as wire,
+        httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S) as http_client,
         Client(
-            streamable_http_client(f"{server.base}/mcp", http_client=wire), mode=protocol, client_info=me
+            streamable_http_client(f"{server.base_url}/mcp", http_client=http_client),
+            mode=protocol,
+            client_info=client_info,
         ) as client,
     ):
         yield client
 
 
-def get_status(answer: str) -> int:
-    return int(answer.split(" ", 2)[1])
+def get_status(response: str) -> int:
+    return int(response.split(" ", 2)[1])
 
 
-def read_available(wire: socket.socket) -> bytes:
+def read_available(connection: socket.socket) -> bytes:
     """Return a response, or the first events of a stream."""
-    found = b""
-    while not found.endswith(b"}") and (more := wire.recv(65_536)):
-        found += more
-    return found
+    received = b""
+    while not received.endswith(b"}") and (chunk := connection.recv(65_536)):
+        received += chunk
+    return received
 
 
 def post(server: HttpServer, message: object, **headers: str) -> tuple[int, Any]:
     """Send one message; return the status and the data of the response."""
-    shown = {"Authorization": f"Bearer {server.token}", "Accept": "application/json", **headers}
-    found = httpx2.post(f"{server.base}/mcp", json=message, headers=shown, timeout=PATIENCE)
-    return found.status_code, found.json() if found.content else None
+    all_headers = {"Authorization": f"Bearer {server.token}", "Accept": "application/json", **headers}
+    response = httpx2.post(f"{server.base_url}/mcp", json=message, headers=all_headers, timeout=TIMEOUT_S)
+    return response.status_code, response.json() if response.content else None
 
 
 def test_server_prints_its_address_on_one_line(server: HttpServer) -> None:
-    assert LINE.fullmatch(server.line)
-    assert httpx2.get(server.line.strip(), timeout=PATIENCE).status_code == 303
+    assert ADDRESS_LINE.fullmatch(server.address_line)
+    assert httpx2.get(server.address_line.strip(), timeout=TIMEOUT_S).status_code == 303
 
 
-HOSTS = {
+HOST_HEADERS = {
     "evil": (["Host: evil.example"], 421),
     "evil with the port": (["Host: evil.example:{port}"], 421),
     "no port": (["Host: 127.0.0.1"], 421),
@@ -118,15 +120,15 @@ HOSTS = {
 }
 
 
-@loop_over(("headers", "expected"), HOSTS.values(), ids=HOSTS)
+@loop_over(("headers", "expected"), HOST_HEADERS.values(), ids=HOST_HEADERS)
 @loop_over("target", ["/", "/mcp"])
 def test_invalid_host_is_refused(server: HttpServer, headers: list[str], expected: int, target: str) -> None:
     lines = [line.replace("{port}", str(server.port)) for line in headers]
-    assert get_status(server.raw(f"GET {target} HTTP/1.1", *lines)) == expected
+    assert get_status(server.send_raw_request(f"GET {target} HTTP/1.1", *lines)) == expected
 
 
 # A proxy may read the second request as a part of the first body, or the reverse.
-AMBIGUOUS = {
+AMBIGUOUS_REQUESTS = {
     "both": (b"POST /mcp HTTP/1.1", [b"Content-Length: 5", b"Transfer-Encoding: chunked"]),
     "both, the other way round": (
         b"POST /mcp HTTP/1.1",
@@ -147,67 +149,71 @@ AMBIGUOUS = {
 }
 
 
-@loop_over(("first", "headers"), AMBIGUOUS.values(), ids=AMBIGUOUS)
+@loop_over(("request_line", "headers"), AMBIGUOUS_REQUESTS.values(), ids=AMBIGUOUS_REQUESTS)
 def test_body_of_ambiguous_length_closes_connection(
-    server: HttpServer, first: bytes, headers: list[bytes]
+    server: HttpServer, request_line: bytes, headers: list[bytes]
 ) -> None:
-    shown = [b"Host: 127.0.0.1:%d" % server.port, b"Authorization: Bearer %b" % server.token.encode()]
-    smuggled = b"\r\n".join([b"GET /smuggled HTTP/1.1", *shown, b"", b""])
-    sent = b"\r\n".join([first, *shown, *headers, b"", b"0\r\n\r\n"]) + smuggled
-    with socket.create_connection((server.host, server.port), timeout=PATIENCE) as wire:
-        wire.sendall(sent)
-        found = b""
-        while more := wire.recv(65_536):  # until the server closes the connection
-            found += more
-    head = found.partition(b"\r\n\r\n")[0].lower()
+    base_headers = [b"Host: 127.0.0.1:%d" % server.port, b"Authorization: Bearer %b" % server.token.encode()]
+    smuggled_request = b"\r\n".join([b"GET /smuggled HTTP/1.1", *base_headers, b"", b""])
+    request = b"\r\n".join([request_line, *base_headers, *headers, b"", b"0\r\n\r\n"]) + smuggled_request
+    with socket.create_connection((server.host, server.port), timeout=TIMEOUT_S) as connection:
+        connection.sendall(request)
+        received = b""
+        while chunk := connection.recv(65_536):  # until the server closes the connection
+            received += chunk
+    head = received.partition(b"\r\n\r\n")[0].lower()
     assert head.startswith(b"http/1.1 400 ")
     assert b"connection: close" in head
-    assert found.count(b"HTTP/1.1 ") == 1, "the smuggled request is not answered"
+    assert received.count(b"HTTP/1.1 ") == 1, "the smuggled request is not answered"
 
 
 def test_pipelined_requests_get_responses(server: HttpServer) -> None:
-    shown = f"Host: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.token}\r\n"
+    base_headers = f"Host: 127.0.0.1:{server.port}\r\nAuthorization: Bearer {server.token}\r\n"
     body = json.dumps(PING)
-    one = f"POST /mcp HTTP/1.1\r\n{shown}Accept: application/json\r\nContent-Type: application/json\r\n"
-    chunked = f"{one}Transfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n"
-    plain = f"{one}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}"
-    with socket.create_connection((server.host, server.port), timeout=PATIENCE) as wire:
-        wire.sendall((chunked + plain).encode())
-        found = b""
-        while more := wire.recv(65_536):
-            found += more
-    assert found.count(b"HTTP/1.1 200 ") == 2
+    head = (
+        f"POST /mcp HTTP/1.1\r\n{base_headers}Accept: application/json\r\nContent-Type: application/json\r\n"
+    )
+    chunked = f"{head}Transfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n"
+    plain = f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    with socket.create_connection((server.host, server.port), timeout=TIMEOUT_S) as connection:
+        connection.sendall((chunked + plain).encode())
+        received = b""
+        while chunk := connection.recv(65_536):
+            received += chunk
+    assert received.count(b"HTTP/1.1 200 ") == 2
 
 
 @loop_over("target", ["http://evil.example/", "http://127.0.0.1:{port}/", "*", "evil.example:80"])
 def test_proxy_targets_are_refused(server: HttpServer, target: str) -> None:
     lines = (f"GET {target.replace('{port}', str(server.port))} HTTP/1.1", f"Host: 127.0.0.1:{server.port}")
-    assert get_status(server.raw(*lines)) == 400
+    assert get_status(server.send_raw_request(*lines)) == 400
 
 
 @loop_over("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "file://"])
 def test_invalid_origin_is_refused(server: HttpServer, origin: str) -> None:
     assert post(server, PING, Origin=origin)[0] == 403
     preflight = {"Origin": origin, "Access-Control-Request-Method": "POST"}
-    found = httpx2.options(f"{server.base}/mcp", headers=preflight)
-    assert found.status_code == 403
-    assert "access-control-allow-origin" not in found.headers
+    response = httpx2.options(f"{server.base_url}/mcp", headers=preflight)
+    assert response.status_code == 403
+    assert "access-control-allow-origin" not in response.headers
 
 
 def test_only_valid_tokens_are_accepted(server: HttpServer, ana: str) -> None:
     assert post(server, PING)[0] == 200
     assert post(server, PING, Authorization=f"Bearer {ana}")[0] == 200
-    for shown in ("", "Bearer", "Bearer wrong", f"Basic {server.token}", f"Bearer docyard_ana_{'0' * 48}"):
-        code, answer = post(server, PING, Authorization=shown)
+    wrong_values = ("", "Bearer", "Bearer wrong", f"Basic {server.token}", f"Bearer docyard_ana_{'0' * 48}")
+    for authorization in wrong_values:
+        code, data = post(server, PING, Authorization=authorization)
         assert code == 401
-        assert "token" in answer["error"]["message"].lower()
-    assert httpx2.get(f"{server.base}/mcp", timeout=PATIENCE).headers["www-authenticate"].startswith("Bearer")
+        assert "token" in data["error"]["message"].lower()
+    response = httpx2.get(f"{server.base_url}/mcp", timeout=TIMEOUT_S)
+    assert response.headers["www-authenticate"].startswith("Bearer")
 
 
 def test_token_of_other_server_is_refused(server: HttpServer, tmp_path: Path) -> None:
     other = normal(tmp_path / "docs")
-    foreign = Tokens(other.path / ".git").add("ana", "Ana Li", "ana@example.org")
-    assert post(server, PING, Authorization=f"Bearer {foreign}")[0] == 401
+    other_secret = Tokens(other.path / ".git").add("ana", "Ana Li", "ana@example.org")
+    assert post(server, PING, Authorization=f"Bearer {other_secret}")[0] == 401
 
 
 def test_revoked_token_is_refused(server: HttpServer, repo: Repo) -> None:
@@ -221,45 +227,45 @@ def test_revoked_token_is_refused(server: HttpServer, repo: Repo) -> None:
 async def test_tools_resources_and_prompts_work_over_http(
     server: HttpServer, repo: Repo, protocol: ProtocolVersion
 ) -> None:
-    async with connected(server, protocol) as client:
+    async with connect_over_http(server, protocol) as client:
         assert client.protocol_version == ("2025-11-25" if protocol == "legacy" else "2026-07-28")
         names = [tool.name for tool in (await client.list_tools()).tools]
         assert {"create_document", "search_docs", "update_proposal"} <= set(names)
-        found = await client.call_tool("search_docs", {"query": "herons"})
-        assert isinstance(found.structured_content, dict)
-        assert found.structured_content["hits"]
-        read = await client.read_resource("doc:///specs/api.md")
-        assert read.contents
+        search = await client.call_tool("search_docs", {"query": "herons"})
+        assert isinstance(search.structured_content, dict)
+        assert search.structured_content["hits"]
+        resource = await client.read_resource("doc:///specs/api.md")
+        assert resource.contents
         assert (await client.list_prompts()).prompts
         with pytest.raises(MCPError, match="Unknown tool"):
-            await client.call_tool("no_such_tool", {}, progress_callback=ignore)
-        written = await client.call_tool(
+            await client.call_tool("no_such_tool", {}, progress_callback=ignore_progress)
+        write = await client.call_tool(
             "edit_document",
             {"operation": "add_task", "file": "guide.md", "slug": "tasks", "title": f"In {protocol}"},
         )
-        assert not written.is_error
+        assert not write.is_error
     # The handshake is not stored over HTTP, so the name is that of the HTTP client.
     client_name = "python-httpx2" if protocol == "legacy" else CLIENT
     assert f"Docyard-Client: {client_name}\n" in repo.git("log", "-1", "--format=%B")
 
 
-async def ignore(done: float, total: float | None, message: str | None) -> None:
+async def ignore_progress(done: float, total: float | None, message: str | None) -> None:
     """Ignore progress."""
 
 
 @pytest.mark.anyio
 async def test_overwrite_requires_base_commit(server: HttpServer, protocol: ProtocolVersion) -> None:
-    place = {"operation": "update_content", "file": "guide.md", "slug": "_preamble"}
-    async with connected(server, protocol) as client:
-        seen = await client.call_tool("view_document", {"file": "guide.md", "slug": "_preamble"})
-        assert isinstance(seen.structured_content, dict)
+    target = {"operation": "update_content", "file": "guide.md", "slug": "_preamble"}
+    async with connect_over_http(server, protocol) as client:
+        view = await client.call_tool("view_document", {"file": "guide.md", "slug": "_preamble"})
+        assert isinstance(view.structured_content, dict)
         # The server stores no read texts over HTTP: the client must send the base commit.
-        blind = await client.call_tool("edit_document", {**place, "content": f"Another {protocol}."})
-        assert isinstance(blind.structured_content, dict)
-        assert blind.structured_content["code"] == "READ_FIRST"
-        commit = seen.structured_content["commit"]
-        sighted = {**place, "content": f"Herons, {protocol}.", "base_commit": commit}
-        assert not (await client.call_tool("edit_document", sighted)).is_error
+        refused = await client.call_tool("edit_document", {**target, "content": f"Another {protocol}."})
+        assert isinstance(refused.structured_content, dict)
+        assert refused.structured_content["code"] == "READ_FIRST"
+        commit = view.structured_content["commit"]
+        edit = {**target, "content": f"Herons, {protocol}.", "base_commit": commit}
+        assert not (await client.call_tool("edit_document", edit)).is_error
 
 
 @pytest.mark.anyio
@@ -272,57 +278,61 @@ async def test_token_of_person_can_approve_and_merge(
         "slug": "calls",
         "content": f"In {protocol}.",
     }
-    async with connected(server, protocol) as agent, connected(server, protocol, ana) as person:
-        opened = await agent.call_tool("edit_document", edit)
-        assert isinstance(opened.structured_content, dict)
-        proposal = opened.structured_content["proposal"]
-        acts = {name: {"proposal": proposal, "action": name} for name in ("submit", "approve", "merge")}
-        assert not (await agent.call_tool("update_proposal", acts["submit"])).is_error
+    async with (
+        connect_over_http(server, protocol) as agent,
+        connect_over_http(server, protocol, ana) as person,
+    ):
+        proposed = await agent.call_tool("edit_document", edit)
+        assert isinstance(proposed.structured_content, dict)
+        proposal = proposed.structured_content["proposal"]
+        actions = {name: {"proposal": proposal, "action": name} for name in ("submit", "approve", "merge")}
+        assert not (await agent.call_tool("update_proposal", actions["submit"])).is_error
         for name in ("approve", "merge"):
-            assert (await agent.call_tool("update_proposal", acts[name])).is_error
+            assert (await agent.call_tool("update_proposal", actions[name])).is_error
         for name in ("approve", "merge"):
-            done = await person.call_tool("update_proposal", acts[name])
-            assert not done.is_error, done.structured_content
+            response = await person.call_tool("update_proposal", actions[name])
+            assert not response.is_error, response.structured_content
     assert f"In {protocol}." in repo.git("show", "main:specs/api.md")
 
 
 @pytest.mark.anyio
 async def test_listening_clients_are_notified_of_commits(server: HttpServer, repo: Repo) -> None:
-    recorder, other = EventRecorder(), EventRecorder()
-    uri = "doc:///heard.md"
-    repo.commit({"heard.md": "# Heard\n"})
+    first_recorder, second_recorder = EventRecorder(), EventRecorder()
+    uri = "doc:///watched.md"
+    repo.commit({"watched.md": "# Watched\n"})
     async with (
-        connected(server, "auto") as first,
-        connected(server, "auto") as second,
-        watching(first, "auto", recorder, [uri]),
-        watching(second, "auto", other, [uri]),
+        connect_over_http(server, "auto") as first,
+        connect_over_http(server, "auto") as second,
+        watch_resources(first, "auto", first_recorder, [uri]),
+        watch_resources(second, "auto", second_recorder, [uri]),
     ):
-        repo.commit({"heard.md": "# Heard\n\nMore.\n"})
-        await recorder.until(uri)
-        await other.until(uri)
+        repo.commit({"watched.md": "# Watched\n\nMore.\n"})
+        await first_recorder.wait_for_events(uri)
+        await second_recorder.wait_for_events(uri)
 
 
 def test_progress_is_streamed_before_result(server: HttpServer, repo: Repo) -> None:
     repo.commit({"progress.md": "# Progress\n\nOf egrets.\n"})
     params = {"name": "search_docs", "arguments": {"query": "egrets"}, "_meta": {"progressToken": "p1"}}
-    shown = {"Authorization": f"Bearer {server.token}", "Accept": "application/json, text/event-stream"}
+    headers = {"Authorization": f"Bearer {server.token}", "Accept": "application/json, text/event-stream"}
     message = {**PING, "method": "tools/call", "params": params}
-    found = httpx2.post(f"{server.base}/mcp", json=message, headers=shown, timeout=PATIENCE)
-    assert found.headers["content-type"].startswith("text/event-stream")
-    messages = [json.loads(line[6:]) for line in found.text.splitlines() if line.startswith("data: ")]
-    assert [each["method"] for each in messages[:-1]] == ["notifications/progress"] * (len(messages) - 1)
-    steps = [each["params"]["progress"] for each in messages[:-1]]
+    response = httpx2.post(f"{server.base_url}/mcp", json=message, headers=headers, timeout=TIMEOUT_S)
+    assert response.headers["content-type"].startswith("text/event-stream")
+    messages = [json.loads(line[6:]) for line in response.text.splitlines() if line.startswith("data: ")]
+    *notifications, result = messages
+    assert {notification["method"] for notification in notifications} == {"notifications/progress"}
+    steps = [notification["params"]["progress"] for notification in notifications]
     assert steps
     assert steps == sorted(set(steps))
-    assert {each["params"]["progressToken"] for each in messages[:-1]} == {"p1"}
-    assert messages[-1]["result"]["structuredContent"]["hits"]
+    assert {notification["params"]["progressToken"] for notification in notifications} == {"p1"}
+    assert result["result"]["structuredContent"]["hits"]
 
 
 def test_array_of_arguments_returns_usage(server: HttpServer) -> None:
     params = {"name": "edit_document", "arguments": [{"operation": "add_task"}]}
-    get_status, answer = post(server, {**PING, "method": "tools/call", "params": params})
-    result = answer["result"]
-    assert (get_status, result["isError"]) == (200, True)
+    status, data = post(server, {**PING, "method": "tools/call", "params": params})
+    result = data["result"]
+    assert (status, result["isError"]) == (200, True)
     assert '{"operations": [...]}' in result["structuredContent"]["fix"]
 
 
@@ -335,31 +345,38 @@ def test_idle_connections_do_not_block_others(server: HttpServer) -> None:
 
 
 def test_disconnect_in_form_logs_no_error(server: HttpServer) -> None:
-    kind = "Content-Type: application/x-www-form-urlencoded"
-    lines = ("POST /login HTTP/1.1", f"Host: 127.0.0.1:{server.port}", kind, "Content-Length: 9", "", "token")
-    with socket.create_connection((server.host, server.port)) as wire:
-        wire.sendall("\r\n".join(lines).encode())
+    form_type = "Content-Type: application/x-www-form-urlencoded"
+    lines = (
+        "POST /login HTTP/1.1",
+        f"Host: 127.0.0.1:{server.port}",
+        form_type,
+        "Content-Length: 9",
+        "",
+        "token",
+    )
+    with socket.create_connection((server.host, server.port)) as connection:
+        connection.sendall("\r\n".join(lines).encode())
     assert post(server, PING)[0] == 200  # an empty log is checked at the end
 
 
 @loop_over("has_length", [True, False], ids=["with its length", "in chunks"])
 def test_too_large_message_is_refused(server: HttpServer, has_length: bool) -> None:
     body = json.dumps({**PING, "params": {"x": "x" * (4 * 1024 * 1024)}}).encode()
-    shown = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
-    connection = http.client.HTTPConnection(server.host, server.port, timeout=PATIENCE)
+    headers = {"Authorization": f"Bearer {server.token}", "Content-Type": "application/json"}
+    connection = http.client.HTTPConnection(server.host, server.port, timeout=TIMEOUT_S)
     try:
         connection.request(
-            "POST", "/mcp", body if has_length else iter([body]), shown, encode_chunked=not has_length
+            "POST", "/mcp", body if has_length else iter([body]), headers, encode_chunked=not has_length
         )
-        found = connection.getresponse()
-        answer = json.loads(found.read())
+        response = connection.getresponse()
+        data = json.loads(response.read())
     except BrokenPipeError:  # the response came before the whole request was sent
-        found = connection.getresponse()
-        answer = json.loads(found.read())
+        response = connection.getresponse()
+        data = json.loads(response.read())
     finally:
         connection.close()
-    assert found.status == 413
-    assert answer["error"]["data"] == {"code": "MESSAGE_TOO_LARGE", "limit": 4 * 1024 * 1024}
+    assert response.status == 413
+    assert data["error"]["data"] == {"code": "MESSAGE_TOO_LARGE", "limit": 4 * 1024 * 1024}
 
 
 def test_disconnect_does_not_stop_write(server: HttpServer, repo: Repo) -> None:
@@ -369,7 +386,7 @@ def test_disconnect_does_not_stop_write(server: HttpServer, repo: Repo) -> None:
     for accept in ("application/json", "application/json, text/event-stream"):
         before = repo.head()
         with docyard_lock(repo.path / ".git"):
-            wire = socket.create_connection((server.host, server.port))
+            connection = socket.create_connection((server.host, server.port))
             lines = (
                 "POST /mcp HTTP/1.1",
                 f"Host: 127.0.0.1:{server.port}",
@@ -378,18 +395,18 @@ def test_disconnect_does_not_stop_write(server: HttpServer, repo: Repo) -> None:
                 f"Accept: {accept}",
                 f"Content-Length: {len(body)}",
             )
-            wire.sendall("\r\n".join([*lines, "", ""]).encode() + body)
-            wire.settimeout(1)
+            connection.sendall("\r\n".join([*lines, "", ""]).encode() + body)
+            connection.settimeout(1)
             with pytest.raises(TimeoutError):  # the write is still queued
-                read_available(wire)
-            wire.close()
-        until(lambda before=before: repo.head() != before, "the commit")  # type: ignore[misc]
+                read_available(connection)
+            connection.close()
+        wait_until(lambda before=before: repo.head() != before, "the commit")  # type: ignore[misc]
     assert repo.git("show", "main:guide.md").count("Hung up") == 2
 
 
-def _listening(server: HttpServer, target: str) -> socket.socket:
-    """Open a stream and yield after its first bytes."""
-    wire = socket.create_connection((server.host, server.port), timeout=PATIENCE)
+def _open_stream(server: HttpServer, target: str) -> socket.socket:
+    """Open a stream, and return its socket after the first bytes."""
+    connection = socket.create_connection((server.host, server.port), timeout=TIMEOUT_S)
     lines = (
         f"GET {target} HTTP/1.1",
         f"Host: 127.0.0.1:{server.port}",
@@ -397,32 +414,34 @@ def _listening(server: HttpServer, target: str) -> socket.socket:
         "Accept: text/event-stream",
         "Connection: close",
     )
-    wire.sendall("\r\n".join([*lines, "", ""]).encode())
-    assert wire.recv(4).startswith(b"H")
-    return wire
+    connection.sendall("\r\n".join([*lines, "", ""]).encode())
+    assert connection.recv(4).startswith(b"H")
+    return connection
 
 
 @loop_over("number", [signal.SIGTERM, signal.SIGINT])
 def test_server_stops_with_open_streams(repo: Repo, tmp_path: Path, number: int) -> None:
-    with serving_http(tmp_path / "home", "-C", repo.path, "--no-fsync") as started:
-        wires = [_listening(started, target) for target in ("/events", "/mcp")]
-        assert started.stop(number) == (Exit.DONE, "")
-        for wire in wires:
-            while wire.recv(65_536):
+    with serving_http(tmp_path / "home", "-C", repo.path, "--no-fsync") as http_server:
+        streams = [_open_stream(http_server, target) for target in ("/events", "/mcp")]
+        assert http_server.stop(number) == (Exit.DONE, "")
+        for stream in streams:
+            while stream.recv(65_536):
                 pass
-            wire.close()
-        assert started.log() == ""
+            stream.close()
+        assert http_server.read_log() == ""
 
 
 def test_server_without_token_refuses_requests(repo: Repo, tmp_path: Path) -> None:
     options = ("-C", repo.path, "--http", "localhost:0", "--no-token", "--read-only")
-    with serving_http(tmp_path / "home", *options) as started:
-        assert re.fullmatch(r"http://localhost:[0-9]+/\n", started.line)
-        assert httpx2.get(f"{started.base}/", timeout=PATIENCE).status_code == 200
-        elsewhere = {"Host": "evil.example"}
-        assert httpx2.get(f"{started.base}/", headers=elsewhere, timeout=PATIENCE).status_code == 421
-        # A token that is given must be valid nevertheless.
-        assert post(started, PING, Authorization="Bearer x")[0] == 401
+    with serving_http(tmp_path / "home", *options) as http_server:
+        assert re.fullmatch(r"http://localhost:[0-9]+/\n", http_server.address_line)
+        assert httpx2.get(f"{http_server.base_url}/", timeout=TIMEOUT_S).status_code == 200
+        foreign_host = {"Host": "evil.example"}
+        assert (
+            httpx2.get(f"{http_server.base_url}/", headers=foreign_host, timeout=TIMEOUT_S).status_code == 421
+        )
+        # A token in the request must be valid all the same.
+        assert post(http_server, PING, Authorization="Bearer x")[0] == 401
 
 
 def test_artifact_has_web_pages_and_search(repo: Repo, tmp_path: Path) -> None:
@@ -431,23 +450,24 @@ def test_artifact_has_web_pages_and_search(repo: Repo, tmp_path: Path) -> None:
     token.write_text("t" * 40)
     token.chmod(0o600)
     options = ("--index", out, "--read-only", "--token-file", token)
-    with serving_http(tmp_path / "home", *options) as started:
-        assert started.line == f"{started.base}/\n"
-        shown = {"Authorization": f"Bearer {'t' * 40}"}
+    with serving_http(tmp_path / "home", *options) as http_server:
+        assert http_server.address_line == f"{http_server.base_url}/\n"
+        headers = {"Authorization": f"Bearer {'t' * 40}"}
         for path in ("/", "/doc/guide.md", "/search?q=herons"):
-            found = httpx2.get(started.base + path, headers=shown, timeout=PATIENCE)
-            assert found.status_code == 200, path
-            assert "Guide" in found.text
-            assert "/edit/" not in found.text
-        sent = httpx2.post(
-            f"{started.base}/edit/guide.md", data={"text": "x"}, headers=shown, timeout=PATIENCE
+            page = httpx2.get(http_server.base_url + path, headers=headers, timeout=TIMEOUT_S)
+            assert page.status_code == 200, path
+            assert "Guide" in page.text
+            assert "/edit/" not in page.text
+        edit = httpx2.post(
+            f"{http_server.base_url}/edit/guide.md", data={"text": "x"}, headers=headers, timeout=TIMEOUT_S
         )
-        assert sent.status_code == 403
-        offered = post(started, {**PING, "method": "tools/list"}, **shown)[1]["result"]["tools"]
-        assert not {"edit_document", "create_document", "create_proposal"} & {one["name"] for one in offered}
-        wrong = {"Authorization": "Bearer x"}
-        assert httpx2.get(started.base, headers=wrong, timeout=PATIENCE).status_code == 401
-        assert "t" * 40 not in started.log()
+        assert edit.status_code == 403
+        offered = post(http_server, {**PING, "method": "tools/list"}, **headers)[1]["result"]["tools"]
+        names = {tool["name"] for tool in offered}
+        assert not {"edit_document", "create_document", "create_proposal"} & names
+        wrong_token = {"Authorization": "Bearer x"}
+        assert httpx2.get(http_server.base_url, headers=wrong_token, timeout=TIMEOUT_S).status_code == 401
+        assert "t" * 40 not in http_server.read_log()
 
 
 @pytest.mark.anyio
@@ -455,16 +475,16 @@ async def test_concurrent_writes_are_all_committed(server: HttpServer, repo: Rep
     before = int(repo.git("rev-list", "--count", "main"))
 
     async def write(client: Client, number: int) -> None:
-        place = {"operation": "add_task", "file": "guide.md", "slug": "tasks"}
-        done = await client.call_tool("edit_document", {**place, "title": f"Many {number}"})
-        assert not done.is_error
+        task = {"operation": "add_task", "file": "guide.md", "slug": "tasks"}
+        response = await client.call_tool("edit_document", {**task, "title": f"Many {number}"})
+        assert not response.is_error
 
     async with (
-        connected(server, "auto") as one,
-        connected(server, "legacy") as other,
+        connect_over_http(server, "auto") as first,
+        connect_over_http(server, "legacy") as second,
         anyio.create_task_group() as tasks,
     ):
         for number in range(10):
-            tasks.start_soon(write, (one, other)[number % 2], number)
+            tasks.start_soon(write, (first, second)[number % 2], number)
     assert int(repo.git("rev-list", "--count", "main")) == before + 10
     assert repo.git("show", "main:guide.md").count("Many ") == 10

@@ -1,4 +1,4 @@
-"""A repository, work tree or branch that is deleted under a running server: errors, and no replacement."""
+"""A repository, work tree or branch that is deleted while a server runs: errors, and no new repository."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 from tests.acceptance.server import Server, serving
 from tests.repositories import Repo, linked, normal
 
-PAGE = "# Guide\n\n## Topic\n\nThe walrus stands here.\n"
+PAGE = "# Guide\n\n## Topic\n\nThe walrus swims here.\n"
 
 CALLS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("list_documents", {}),
@@ -29,7 +29,7 @@ def repo(tmp_path: Path) -> Repo:
     return normal(tmp_path / "docs", {"guide.md": PAGE})
 
 
-def codes(server: Server, *, writes: bool = True) -> set[str | None]:
+def collect_codes(server: Server, *, writes: bool = True) -> set[str | None]:
     """Return the error code of each call; None for a success."""
     calls = (*CALLS, *WRITES) if writes else CALLS
     return {server.call(tool, **fields).data.get("code") for tool, fields in calls}
@@ -42,28 +42,28 @@ def test_moved_repository_returns_errors_until_it_is_back(
     writes, moved = not options, repo.path.with_name("moved")
     with serving(repo.path, home, *options) as server:
         if has_earlier_call:
-            assert codes(server, writes=False) == {None}
+            assert collect_codes(server, writes=False) == {None}
         repo.path.rename(moved)
-        assert codes(server, writes=writes) == {"REPOSITORY_GONE"}
+        assert collect_codes(server, writes=writes) == {"REPOSITORY_GONE"}
         assert not repo.path.exists()
         repo.path.mkdir()
-        assert codes(server, writes=writes) == {"REPOSITORY_GONE"}
+        assert collect_codes(server, writes=writes) == {"REPOSITORY_GONE"}
         assert list(repo.path.iterdir()) == []
         repo.path.rmdir()
         moved.rename(repo.path)
-        assert codes(server, writes=writes) == {None}
+        assert collect_codes(server, writes=writes) == {None}
     assert repo.fsck() == repo.status() == ""
 
 
 def test_deleted_branch_returns_errors_until_it_is_recreated(repo: Repo, home: Path) -> None:
     repo.git("branch", "side")
     with serving(repo.path, home, "--branch", "side") as server:
-        assert codes(server, writes=False) == {None}
+        assert collect_codes(server, writes=False) == {None}
         repo.git("branch", "-D", "side")
-        assert codes(server) == {"BRANCH_NOT_FOUND"}
+        assert collect_codes(server) == {"BRANCH_NOT_FOUND"}
         assert repo.git("branch", "--list", "side") == ""
         repo.git("branch", "side", "main")
-        assert codes(server) == {None}
+        assert collect_codes(server) == {None}
     assert repo.git("rev-list", "--count", "side").strip() == "3"
     assert repo.fsck() == repo.status() == ""
 
@@ -71,9 +71,9 @@ def test_deleted_branch_returns_errors_until_it_is_recreated(repo: Repo, home: P
 def test_removed_work_tree_returns_errors(repo: Repo, home: Path, tmp_path: Path) -> None:
     tree = linked(repo, tmp_path / "tree", "side")
     with serving(tree.path, home) as server:
-        assert codes(server, writes=False) == {None}
+        assert collect_codes(server, writes=False) == {None}
         repo.git("worktree", "remove", "--force", str(tree.path))
-        assert codes(server) == {"REPOSITORY_GONE"}
+        assert collect_codes(server) == {"REPOSITORY_GONE"}
         assert not tree.path.exists()
     assert repo.git("rev-list", "--count", "side").strip() == "1"
     assert not (repo.path / ".git" / "worktrees").exists()

@@ -1,4 +1,4 @@
-"""Suggested calls in answers: every next step and every example must work."""
+"""Suggested calls in responses: every next step and every example must work."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.repositories import Repo, normal
 
 Call = tuple[str, dict[str, Any]]
 
-DEPTH = 2  # calls that follow from one another
+DEPTH = 2  # the maximum length of a chain of suggested calls
 CALL = re.compile(r"\b([a-z]+(?:_[a-z]+)+) (?=\{)")
 PATHS = (
     "guide.md",
@@ -79,13 +79,13 @@ SEARCHES: tuple[Call, ...] = (
     ("get_doc", {"chunk_id": "zero.md#rest", "context": 1}),
 )
 ALL = "documents,tasks,search,reading,history"
-# The query of a search is chosen by the client.
-OPEN = re.compile(r"Search (again as the hint says|for more with search_docs)")
+# The client chooses the query of a search, so these steps name no complete call.
+OPEN = re.compile(r"Search (again as the hint suggests|for more with search_docs)")
 
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """Return a repository with odd names and bytes, a tag, and a document that was renamed after it."""
+    """Return a repository with odd names and bytes, a tag, and a document that was renamed after the tag."""
     repo = normal(tmp_path_factory.mktemp("steps") / "docs", FILES)
     repo.git("tag", "v#1")
     repo.commit({"guide.md": str(FILES["guide.md"]).replace("apt", "dnf")})
@@ -96,46 +96,46 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 def start_calls(refs: tuple[str | None, ...]) -> Iterator[Call]:
-    """Return the first calls of a crawl."""
+    """Yield the first calls of a crawl."""
     for ref in refs:
-        at = {} if ref is None else {"ref": ref}
+        ref_field = {} if ref is None else {"ref": ref}
         for tool, arguments in SEARCHES:
-            yield tool, {**arguments, **at}
+            yield tool, {**arguments, **ref_field}
         for tool, variants in READS.items():
             field = "chunk_id" if tool == "get_doc" else FIELDS.get(tool, "file")
             for path in PATHS:
                 for arguments in variants:
-                    yield tool, {field: path, **arguments, **at}
+                    yield tool, {field: path, **arguments, **ref_field}
 
 
 def suggested_calls(reply: Reply) -> list[Call]:
-    """Return the calls that an answer names, with complete arguments."""
+    """Return the calls that a response names, with complete arguments."""
     text = reply.data["next_step"]
     decoder = json.JSONDecoder()
-    return [(found[1], decoder.raw_decode(text, found.end())[0]) for found in CALL.finditer(text)]
+    return [(match[1], decoder.raw_decode(text, match.end())[0]) for match in CALL.finditer(text)]
 
 
 def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
-    """Make every call that the first calls lead to; return the number of calls."""
+    """Make the first calls and the suggested calls up to DEPTH; return the number of calls."""
     tools = server.tools()
     waiting = deque((call, 0, "") for call in start_calls(refs) if call[0] in tools)
-    made: set[str] = set()
+    made_calls: set[str] = set()
     while waiting:
         (tool, arguments), depth, reason = waiting.popleft()
-        if (name := json.dumps([tool, arguments])) in made:
+        if (name := json.dumps([tool, arguments])) in made_calls:
             continue
-        made.add(name)
+        made_calls.add(name)
         is_reader = tools[tool]["annotations"]["readOnlyHint"]
         reply = server.call(tool, **arguments, **({} if is_reader else {"dry_run": True}))
         # An overwrite needs a full read first; an artifact has no history.
-        allowed = not reply.is_error or not depth or reply.data["code"] in ("READ_FIRST", "NO_HISTORY")
-        assert allowed, (reason, reply.text[:500])
-        following = [(tool, reply.data["example"])] if reply.is_error else suggested_calls(reply)
-        assert following or not is_reader or OPEN.search(reply.data["next_step"]), (tool, arguments)
-        assert {step[0] for step in following} <= tools.keys(), (tool, arguments, following)
+        is_allowed = not reply.is_error or not depth or reply.data["code"] in ("READ_FIRST", "NO_HISTORY")
+        assert is_allowed, (reason, reply.text[:500])
+        next_calls = [(tool, reply.data["example"])] if reply.is_error else suggested_calls(reply)
+        assert next_calls or not is_reader or OPEN.search(reply.data["next_step"]), (tool, arguments)
+        assert {step[0] for step in next_calls} <= tools.keys(), (tool, arguments, next_calls)
         if depth < DEPTH and is_reader:
-            waiting.extend((step, depth + 1, name) for step in following)
-    return len(made)
+            waiting.extend((step, depth + 1, name) for step in next_calls)
+    return len(made_calls)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,9 @@ def test_suggested_calls_of_artifact_work(
 ) -> None:
     out = tmp_path / "out"
     command = [*preloaded.python(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
-    done = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    completed = subprocess.run(
+        command, env=user_environment(home), capture_output=True, text=True, check=False
+    )
+    assert completed.returncode == 0, completed.stderr
     with serving_artifact(out, home, "--toolsets", ALL) as server:
         assert crawl(server, refs) > 100

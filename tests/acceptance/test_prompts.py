@@ -8,7 +8,7 @@ import pytest
 from mcp import MCPError
 from mcp_types import EmbeddedResource, TextContent, TextResourceContents
 
-from tests.acceptance.clients import connected
+from tests.acceptance.clients import connect_to_server
 from tests.acceptance.server import ProtocolVersion
 from tests.repositories import Repo, normal
 
@@ -23,16 +23,17 @@ def repo(tmp_path: Path) -> Repo:
 
 
 async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
-    async with connected(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
-        listed = (await client.list_prompts()).prompts
+    async with connect_to_server(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
+        prompts = (await client.list_prompts()).prompts
         assert {
-            prompt.name: [(each.name, each.required) for each in prompt.arguments or []] for prompt in listed
+            prompt.name: [(argument.name, argument.required) for argument in prompt.arguments or []]
+            for prompt in prompts
         } == {
             "write_spec": [("topic", True), ("doc_type", False), ("folder", False)],
             "review_document": [("path", True), ("focus", False)],
             "answer_from_docs": [("question", True)],
         }
-        assert all(prompt.title and prompt.description for prompt in listed)
+        assert all(prompt.title and prompt.description for prompt in prompts)
         spec = await client.get_prompt("write_spec", {"topic": "Ranking", "doc_type": "design_doc"})
         [message] = spec.messages
         assert message.role == "user"
@@ -47,15 +48,15 @@ async def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: P
         assert attached.resource.uri == "doc:///guide.md#install"
         assert attached.resource.text == "## Install\n\nSteps.\n"
         assert attached.resource.meta == {"commit": repo.head(), "address": "guide.md#install"}
-        answer = await client.get_prompt("answer_from_docs", {"question": "How is it installed?"})
-        assert isinstance(answer.messages[0].content, TextContent)
-        assert "Question: How is it installed?" in answer.messages[0].content.text
+        prompt_result = await client.get_prompt("answer_from_docs", {"question": "How is it installed?"})
+        assert isinstance(prompt_result.messages[0].content, TextContent)
+        assert "Question: How is it installed?" in prompt_result.messages[0].content.text
 
 
 async def test_read_only_server_lists_reading_prompts(
     repo: Repo, home: Path, protocol: ProtocolVersion
 ) -> None:
-    async with connected(home, protocol, ["-C", repo.path, "--read-only"]) as client:
+    async with connect_to_server(home, protocol, ["-C", repo.path, "--read-only"]) as client:
         names = [prompt.name for prompt in (await client.list_prompts()).prompts]
         assert names == ["review_document", "answer_from_docs"]
         with pytest.raises(MCPError, match="unknown prompt 'write_spec'"):
@@ -65,7 +66,7 @@ async def test_read_only_server_lists_reading_prompts(
 async def test_invalid_prompt_arguments_return_error_with_fix(
     repo: Repo, home: Path, protocol: ProtocolVersion
 ) -> None:
-    async with connected(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
+    async with connect_to_server(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         for name, arguments, code in (
             ("write_specs", {"topic": "A"}, "UNKNOWN_PROMPT"),
             ("", {}, "UNKNOWN_PROMPT"),

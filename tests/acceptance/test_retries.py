@@ -1,4 +1,4 @@
-"""Retries with an idempotency key after a lost answer, which return the first answer."""
+"""Retries with an idempotency key after a lost response, which return the first response."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ TASK = {
     "title": "Two",
     "idempotency_key": "key-1",
 }
-PATIENCE = 60.0  # seconds to wait for a commit
+TIMEOUT_S = 60.0
 
 
 @pytest.fixture
@@ -47,13 +47,13 @@ def serve_with_pid_file(repo: Path, home: Path, pid_file: Path) -> Iterator[Serv
     serve = [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
     script = 'echo $$ > "$0"; exec "$@"'
     command = ["/bin/sh", "-c", script, str(pid_file), *serve]
-    connected = connect(command, name=CLIENT, variables=user_environment(home))
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(connected) as client:
+    connection = connect(command, name=CLIENT, variables=user_environment(home))
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(connection) as client:
         yield Server(portal, client)
 
 
 def wait_for_commit(repo: Repo, before: str) -> None:
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT_S
     while repo.head() == before:
         assert time.monotonic() < deadline, "timed out waiting for a commit"
 
@@ -64,18 +64,18 @@ def test_retry_after_killed_server_returns_first_answer(repo: Repo, tmp_path: Pa
     with ThreadPoolExecutor(1) as pool, serve_with_pid_file(repo.path, home, pid_file) as server:
         assert server.call("search_docs", query="work").data["hits"]
         [lock] = (repo.path / ".git" / "docyard").rglob("lock")
-        # The answer waits for the index, whose lock is held here.
-        with hold_lock(lock, PATIENCE):
-            lost_answer: Future[Reply] = pool.submit(server.call, "edit_document", **TASK)
+        # The response waits for the index, because this test holds the lock of the index.
+        with hold_lock(lock, TIMEOUT_S):
+            lost_response: Future[Reply] = pool.submit(server.call, "edit_document", **TASK)
             wait_for_commit(repo, before)
             os.kill(int(pid_file.read_text()), signal.SIGKILL)
-            assert lost_answer.exception(PATIENCE) is not None
+            assert lost_response.exception(TIMEOUT_S) is not None
     first = repo.head()
     assert repo.git("rev-parse", "HEAD^").strip() == before
     with serving(repo.path, home) as server:
         for _ in range(2):
-            answer = server.call("edit_document", **TASK).data
-            assert (answer["commit"], answer["repeated"], answer["task_index"]) == (first, True, 1)
+            response = server.call("edit_document", **TASK).data
+            assert (response["commit"], response["repeated"], response["task_index"]) == (first, True, 1)
         other = server.call("edit_document", **{**TASK, "title": "Three"})
         assert (other.is_error, other.data["code"]) == (True, "IDEMPOTENCY_KEY_REUSED")
     assert repo.head() == first
@@ -88,27 +88,33 @@ def test_retry_after_disconnect_returns_first_answer(repo: Repo, home: Path) -> 
     with ThreadPoolExecutor(1) as pool:
         with serving(repo.path, home) as server:
             assert server.call("search_docs", query="work").data["hits"]
-            lost_answer: Future[Reply] = pool.submit(server.call, "edit_document", **TASK)
+            lost_response: Future[Reply] = pool.submit(server.call, "edit_document", **TASK)
             wait_for_commit(repo, before)
-        lost_answer.exception(PATIENCE)
+        lost_response.exception(TIMEOUT_S)
     first = repo.head()
     with serving(repo.path, home) as server:
-        answer = server.call("edit_document", **TASK).data
-        assert (answer["commit"], answer["repeated"], answer["task_index"]) == (first, True, 1)
+        response = server.call("edit_document", **TASK).data
+        assert (response["commit"], response["repeated"], response["task_index"]) == (first, True, 1)
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
     assert repo.status() == repo.fsck() == ""
 
 
 def test_same_key_on_two_servers_commits_once(repo: Repo, home: Path) -> None:
-    with serving(repo.path, home) as one, serving(repo.path, home) as other, ThreadPoolExecutor(2) as pool:
+    with (
+        serving(repo.path, home) as first_server,
+        serving(repo.path, home) as second_server,
+        ThreadPoolExecutor(2) as pool,
+    ):
         for number in range(5):
             call = {**TASK, "title": f"Task {number}", "idempotency_key": f"key-{number}"}
-            sent = [pool.submit(server.call, "edit_document", **call) for server in (one, other)]
-            mine, theirs = (each.result(PATIENCE) for each in sent)
-            assert not mine.is_error
-            assert not theirs.is_error
-            assert sorted("repeated" in reply.data for reply in (mine, theirs)) == [False, True]
+            futures = [
+                pool.submit(server.call, "edit_document", **call) for server in (first_server, second_server)
+            ]
+            first, second = (future.result(TIMEOUT_S) for future in futures)
+            assert not first.is_error
+            assert not second.is_error
+            assert sorted("repeated" in reply.data for reply in (first, second)) == [False, True]
             for field in ("commit", "task_index", "slug", "task"):
-                assert mine.data.get(field) == theirs.data.get(field)
+                assert first.data.get(field) == second.data.get(field)
     assert repo.git("rev-list", "--count", "HEAD").strip() == "6"
     assert repo.status() == repo.fsck() == ""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.acceptance.server import CLIENT, ProtocolVersion, Reply, serving
-from tests.acceptance.stories import mismatch, read_story
+from tests.acceptance.stories import find_difference, read_story
 from tests.repositories import EMAIL, NAME, Repo, bare, normal
 
 pytestmark = [pytest.mark.promise, pytest.mark.process]
@@ -36,7 +36,7 @@ SETTINGS: tuple[Setting, ...] = (
 
 @dataclass(frozen=True, slots=True)
 class PlayedStory:
-    """The answers of a story that was run, and its repository."""
+    """The responses of a story, and its repository. `first` is the commit before the calls."""
 
     name: str
     repo: Repo
@@ -45,7 +45,7 @@ class PlayedStory:
     tools: Mapping[str, Any]
 
 
-def shown(setting: Setting) -> str:
+def format_setting(setting: Setting) -> str:
     name, is_bare, protocol = setting
     return f"{name} {'bare' if is_bare else 'normal'} {protocol}"
 
@@ -67,7 +67,7 @@ def play(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Callable[[Sett
     return played
 
 
-@pytest.fixture(params=SETTINGS, ids=shown)
+@pytest.fixture(params=SETTINGS, ids=format_setting)
 def played(request: pytest.FixtureRequest, play: Callable[[Setting], PlayedStory]) -> PlayedStory:
     return play(request.param)
 
@@ -79,22 +79,22 @@ def test_example_returns_specified_answer(played: PlayedStory) -> None:
         if call.text is not None:
             assert reply.text == call.text, call.title
         if call.data is not None:
-            assert mismatch(call.data, reply.data) is None, call.title
-        assert mismatch("<commit>", reply.data["commit"]) is None, call.title
+            assert find_difference(call.data, reply.data) is None, call.title
+        assert find_difference("<commit>", reply.data["commit"]) is None, call.title
         if not call.fails:
-            assert mismatch("<string>", reply.data["next_step"]) is None, call.title
+            assert find_difference("<string>", reply.data["next_step"]) is None, call.title
 
 
 def test_each_changing_call_makes_one_commit(played: PlayedStory) -> None:
-    wrote = [
+    writing_tools = [
         call.tool
         for call in read_story(played.name).calls
         if call.tool in WRITERS and not call.fails and set(call.arguments) - {"doc_type"}
     ]
     trailers = [f"%(trailers:key=Docyard-{name},valueonly,separator=)" for name in ("Tool", "Client")]
-    form = "|".join(["%an <%ae>", "%cn", *trailers])
-    log = played.repo.git("log", "--reverse", f"--format={form}", f"{played.first}..HEAD").splitlines()
-    assert log == [f"{NAME} <{EMAIL}>|{NAME}|{tool}|{CLIENT}" for tool in wrote]
+    log_format = "|".join(["%an <%ae>", "%cn", *trailers])
+    log = played.repo.git("log", "--reverse", f"--format={log_format}", f"{played.first}..HEAD").splitlines()
+    assert log == [f"{NAME} <{EMAIL}>|{NAME}|{tool}|{CLIENT}" for tool in writing_tools]
 
 
 def test_repository_stays_clean(played: PlayedStory) -> None:
@@ -135,17 +135,21 @@ def test_schemas_match_contract(played: PlayedStory) -> None:
     assert get["properties"] == {
         "chunk_id": {"type": "string", "description": chunk},
         "context": {**number, "description": context, "minimum": 0, "maximum": 5, "default": 0},
-        "ref": search["properties"]["ref"],  # ours
-        "offset": {"type": "integer", "description": "Character to continue from", "minimum": 0},  # ours
+        "ref": search["properties"]["ref"],  # an extension of the contract
+        "offset": {
+            "type": "integer",
+            "description": "Character to continue from",
+            "minimum": 0,
+        },  # an extension of the contract
     }
     if played.name == "seed_000":
         assert search["properties"]["type"]["enum"] == ["api_spec", "runbook"]
         assert search["properties"]["tags"]["enum"] == ["sdk"]
-        described = (
+        description = (
             "Search the documentation of docs. Use this to find relevant documentation, guides, or API "
             "references."
         )
-        assert played.tools["search_docs"]["description"] == described
+        assert played.tools["search_docs"]["description"] == description
 
 
 STRUCTURES = {

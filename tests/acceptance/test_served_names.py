@@ -97,16 +97,16 @@ SERVERS = [
 ]
 
 
-def steps_of(server: Server) -> dict[str, str]:
-    """Return each next step of the answers to the calls above, by its call."""
-    served = server.tools()
-    found: dict[str, str] = {}
+def collect_next_steps(server: Server) -> dict[str, str]:
+    """Return the next step of each response to CALLS, by a number and the call."""
+    offered = server.tools()
+    next_steps: dict[str, str] = {}
     for tool, arguments in CALLS:
-        if tool in served:
+        if tool in offered:
             reply = server.call(tool, **arguments)
             if "next_step" in reply.data:
-                found[f"{len(found)} {tool} {arguments}"] = reply.data["next_step"]
-    return found
+                next_steps[f"{len(next_steps)} {tool} {arguments}"] = reply.data["next_step"]
+    return next_steps
 
 
 @pytest.mark.parametrize(("options", "protocol"), SERVERS)
@@ -115,24 +115,24 @@ def test_next_steps_and_instructions_name_only_offered_tools(
 ) -> None:
     repo: Repo = normal(tmp_path / "docs", FILES)
     with serving(repo.path, home, *options, protocol=protocol) as server:
-        served = server.tools().keys()
+        offered = server.tools().keys()
         instructions = server.instructions()
-        steps = steps_of(server)
+        steps = collect_next_steps(server)
     assert steps
     for step in steps.values():
-        assert set(NAMES.findall(step)) <= served, steps
-    assert set(NAMES.findall(instructions)) <= served
-    assert set(NAMES.findall(instructions)), "a way through the tools"
+        assert set(NAMES.findall(step)) <= offered, steps
+    assert set(NAMES.findall(instructions)) <= offered
+    assert set(NAMES.findall(instructions)), "the instructions name no tool"
     assert len(instructions) <= 1_000
 
 
 def test_next_step_names_subsection_with_match(tmp_path: Path, home: Path, protocol: ProtocolVersion) -> None:
     repo = normal(tmp_path / "docs", FILES)
     with serving(repo.path, home, "--toolsets", "documents,search", protocol=protocol) as server:
-        found = server.call("search_docs", query="heron").data["next_step"]
-        assert 'get_doc {"chunk_id": "api.md#endpoints/search"}' in found
-        found = server.call("search_documents", query="heron").data["next_step"]
-        assert '{"file": "api.md", "slug": "endpoints/search"}' in found
+        step = server.call("search_docs", query="heron").data["next_step"]
+        assert 'get_doc {"chunk_id": "api.md#endpoints/search"}' in step
+        step = server.call("search_documents", query="heron").data["next_step"]
+        assert '{"file": "api.md", "slug": "endpoints/search"}' in step
         # The hit is in the subsection only.
         for arguments in ({"file": "api.md"}, {"file": "api.md", "slug": "endpoints"}):
             step = server.call("view_document", **arguments).data["next_step"]

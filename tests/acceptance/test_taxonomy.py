@@ -18,7 +18,7 @@ FILES = {
     "guides/a.md": "# A\n\nA walrus.\n",
     "b.md": f"---\nlanguage: [c, '{LONG}']\n---\n# B\n\nA walrus.\n",
     "topics.md": "# Topics\n",
-    **{f"topics/{place}.md": f"---\ntopic: t{place}\n---\n# T\n" for place in range(513)},
+    **{f"topics/{number}.md": f"---\ntopic: t{number}\n---\n# T\n" for number in range(513)},
 }
 
 
@@ -35,28 +35,28 @@ def server(repo: Repo, home: Path) -> Iterator[Server]:
 
 
 def test_schema_lists_values_of_declared_keys(server: Server) -> None:
-    offered = server.tools()["search_docs"]["inputSchema"]
-    assert offered["required"] == ["query"]
-    assert offered["properties"]["language"] == {
+    schema = server.tools()["search_docs"]["inputSchema"]
+    assert schema["required"] == ["query"]
+    assert schema["properties"]["language"] == {
         "type": "string",
         "description": "By language.",
         "enum": ["Go", "c"],
     }
-    topic = offered["properties"]["topic"]
+    topic = schema["properties"]["topic"]
     assert "enum" not in topic
     assert topic["description"].startswith("Filter results by topic. Not all values are listed")
 
 
 def test_filter_accepts_listed_and_long_values(server: Server) -> None:
     for value, path in (("Go", "guides/a.md"), ("c", "b.md"), (LONG, "b.md")):
-        found = server.call("search_docs", query="walrus", language=value)
-        assert [hit["filepath"] for hit in found.data["hits"]] == [path]
+        search = server.call("search_docs", query="walrus", language=value)
+        assert [hit["filepath"] for hit in search.data["hits"]] == [path]
     hint = server.call("search_docs", query="walrus", topic="t7").data["hint"]
     assert "topic 't7'" in hint["message"]
 
 
 @loop_over(
-    ("fields", "code", "named"),
+    ("fields", "code", "expected_name"),
     [
         ({"lang": "Go"}, "INVALID_ARGUMENTS", "language"),
         ({"colour": "red"}, "INVALID_ARGUMENTS", "topic"),
@@ -66,10 +66,10 @@ def test_filter_accepts_listed_and_long_values(server: Server) -> None:
     ],
 )
 def test_wrong_filter_lists_valid_values(
-    server: Server, fields: dict[str, str], code: str, named: str
+    server: Server, fields: dict[str, str], code: str, expected_name: str
 ) -> None:
-    answer = server.call("search_docs", query="walrus", **fields)
-    assert answer.is_error
-    assert answer.data["code"] == code
-    assert named in (*answer.data["nearest"], *answer.data["known"])
-    assert len(answer.data["error"]) < 200
+    response = server.call("search_docs", query="walrus", **fields)
+    assert response.is_error
+    assert response.data["code"] == code
+    assert expected_name in (*response.data["nearest"], *response.data["known"])
+    assert len(response.data["error"]) < 200

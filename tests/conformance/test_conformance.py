@@ -95,7 +95,7 @@ def run_suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
 
 def run_scenario(server: HttpServer, folder: Path, scenario: str, version: str) -> list[dict[str, Any]]:
     """Run one scenario and return its result."""
-    url = f"{server.base}/mcp"
+    url = f"{server.base_url}/mcp"
     options = ("--url", url, "--scenario", scenario, "--spec-version", version, "-o", "found")
     done = run_suite(folder, "server", *options)
     files = list((folder / "found").rglob("checks.json"))
@@ -128,6 +128,6 @@ def test_every_scenario_runs_or_has_a_reason_to_skip(tmp_path: Path) -> None:
 
 def test_suite_detects_faulty_server(server: HttpServer, tmp_path: Path) -> None:
     """The suite fails for a server that returns no answers."""
-    url = f"{server.base}/nowhere"
+    url = f"{server.base_url}/nowhere"
     done = run_suite(tmp_path, "server", "--url", url, "--scenario", "ping", "--spec-version", "2025-11-25")
     assert done.returncode != 0

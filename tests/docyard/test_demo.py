@@ -26,7 +26,7 @@ def demo(folder: Path, **more: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.process
 @pytest.mark.promise
 @pytest.mark.parametrize("with_git", [pytest.param(True, marks=pytest.mark.slow), False])
-def test_every_answer_of_demo_is_as_expected(tmp_path: Path, git: Git, with_git: bool) -> None:
+def test_every_response_of_demo_is_as_expected(tmp_path: Path, git: Git, with_git: bool) -> None:
     folder = tmp_path / "demo"
     # The variables of the environment are for other repositories.
     others = {"DOCYARD_READ_ONLY": "1", "GIT_DIR": str(tmp_path / "elsewhere")}
@@ -37,7 +37,7 @@ def test_every_answer_of_demo_is_as_expected(tmp_path: Path, git: Git, with_git:
     )
     assert "✗" not in done.stdout
     assert story.MESSAGE in done.stdout
-    assert "All answers were as expected" in done.stdout
+    assert "All responses were as expected" in done.stdout
     assert git("status", "--porcelain", cwd=folder) == ""
     assert git("fsck", "--strict", cwd=folder) == ""
     # One commit each: settings, create, batch, complete, tag, the person, the last task, and its undo. Then

@@ -61,7 +61,7 @@ def count_unpushed(clone_site: Site) -> int | None:
 def check_server_recovers(clone_site: Site, reason: str, restore: Callable[[], object]) -> None:
     """Check that a server works, reports the failure in each answer, and synchronises after `restore`."""
     server = Server(clone_site.here)
-    server.synchronizer._retry_s = 0.05
+    server.synchronizer._retry_delay_s = 0.05
     server.synchronizer.start()
     until(lambda: "sync" in server.call("list_documents"))
     output = server.note("Written meanwhile")

@@ -147,7 +147,7 @@ def test_concurrent_remote_commit_is_merged_and_pushed(
 def test_schedule_fetches_and_changed_settings_take_effect(
     clone: Repo, remote_repo: Repo, server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("docyard.sync._FIRST_EXCHANGE_S", 0.0)
+    monkeypatch.setattr("docyard.sync._FIRST_EXCHANGE_DELAY_S", 0.0)
     server.synchronizer.start()
     other = Repo(tmp_path / "other")
     remote_repo.git("clone", "-q", str(remote_repo.path), str(other.path))
@@ -174,8 +174,8 @@ def test_sync_failure_is_reported_until_resolved(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr("docyard.sync._RETRY_S", 0.05)
-    monkeypatch.setattr(server.synchronizer, "_retry_s", 0.05)
+    monkeypatch.setattr("docyard.sync._RETRY_DELAY_S", 0.05)
+    monkeypatch.setattr(server.synchronizer, "_retry_delay_s", 0.05)
     clone.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
     away = remote_repo.path.with_name("away.git")
     remote_repo.path.rename(away)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from index.page import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import Engine, Query, Results, State
-from index.query import parse
+from index.query import parse_query
 from index.storage.location import IndexLocation
 from index.whoosh_engine.engine import WhooshEngine
 from tests.index.plain import PlainEngine
@@ -63,7 +63,7 @@ class History:
         return self.blobs[record.blob][record.body : record.end]
 
     def commit(self, *upserts: IndexedDocument | UnreadableDocument, deletes: Iterable[str] = ()) -> State:
-        """Make the next commit, and let the engine index it."""
+        """Make the next commit, and index it."""
         base, self.tip = self.tip, f"c{int(self.tip[1:]) + 1}" if self.tip else "c1"
         deletes = tuple(deletes)
         self.documents = {path: page for path, page in self.documents.items() if path not in deletes}
@@ -75,8 +75,8 @@ class History:
         return self.engine.rebuild(Commit(self.tip, self.documents))
 
     def search(self, query: Query | str, **options: object) -> Results:
-        parsed = parse(query) if isinstance(query, str) else query
-        return self.engine.search(parsed, **options)  # type: ignore[arg-type]
+        parsed_query = parse_query(query) if isinstance(query, str) else query
+        return self.engine.search(parsed_query, **options)  # type: ignore[arg-type]
 
     def ids(self, query: Query | str, **options: object) -> list[str]:
         return [hit.record.chunk_id for hit in self.search(query, **options).hits]

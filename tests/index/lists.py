@@ -1,4 +1,4 @@
-"""Result lists of an index, compared with those of a fresh index of the same commit."""
+"""The results of an index, compared with those of a fresh index of the same commit."""
 
 from __future__ import annotations
 
@@ -27,35 +27,40 @@ QUERIES = (
     'quagga "errors"',
 )
 
-List = list[tuple[str, float]]
+RankedIds = list[tuple[str, float]]
 
 
-def lists(index: SearchIndex, *, at: str | None) -> dict[str, tuple[bool, List]]:
-    """Return for each query whether there are more hits, and ids and scores; check commit and stale."""
-    found = {}
+def search_all(index: SearchIndex, *, commit: str | None) -> dict[str, tuple[bool, RankedIds]]:
+    """Return for each query True if there are more hits, and ids and scores; check the commit."""
+    results_by_query = {}
     for query in QUERIES:
         page = index.search(query, limit=50)
-        assert (page.commit, page.stale) == (at, False)
-        found[query] = page.next_cursor is not None, [(hit.chunk_id, hit.score) for hit in page.hits]
-    return found
+        assert (page.commit, page.is_stale) == (commit, False)
+        results_by_query[query] = (
+            page.next_cursor is not None,
+            [(hit.chunk_id, hit.score) for hit in page.hits],
+        )
+    return results_by_query
 
 
 @cache
-def fresh_lists(path: Path, commit: str) -> dict[str, tuple[bool, List]]:
-    """Return the lists of a fresh index in its own folder, at the tip."""
+def search_all_fresh(path: Path, commit: str) -> dict[str, tuple[bool, RankedIds]]:
+    """Return the results of a fresh index in its own folder, at the tip."""
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o700)
-        return lists(SearchIndex(Workspace.open(path, read_only=True), location=Path(folder)), at=commit)
+        return search_all(
+            SearchIndex(Workspace.open(path, read_only=True), location=Path(folder)), commit=commit
+        )
 
 
 def is_correct(index: SearchIndex, repo: Repo) -> bool:
-    """Return True if an index at the tip gives exactly the lists of a fresh index."""
+    """Return True if an index at the tip returns exactly the results of a fresh index."""
     commit = Workspace.open(repo.path).tip()
     assert commit is not None
-    return lists(index, at=commit) == fresh_lists(repo.path, commit)
+    return search_all(index, commit=commit) == search_all_fresh(repo.path, commit)
 
 
-def move(repo: Repo, commit: str) -> None:
+def move_branch(repo: Repo, commit: str) -> None:
     """Point the branch `main` to another commit, as a reset does, without the cost of the git program."""
     ref = repo.path / ".git" / "refs" / "heads" / "main"
     draft = ref.with_name("main.draft")
@@ -63,7 +68,7 @@ def move(repo: Repo, commit: str) -> None:
     draft.replace(ref)
 
 
-def home(repo: Repo) -> Path:
+def location_folder(repo: Repo) -> Path:
     """Return the folder of the one index location in the Git directory."""
     [folder] = (repo.path / ".git" / "docyard" / "index").iterdir()
     return folder
@@ -71,20 +76,27 @@ def home(repo: Repo) -> Path:
 
 def index_folder(repo: Repo) -> Path:
     """Return the folder of the current index."""
-    return home(repo) / str(json.loads((home(repo) / "current").read_text())["index"])
+    return location_folder(repo) / str(json.loads((location_folder(repo) / "current").read_text())["index"])
 
 
-def orphans(repo: Repo) -> list[str]:
+def list_orphans(repo: Repo) -> list[str]:
     """List the files in or next to the index that are not part of it.
 
     An index that was not closed writes `metadata.json` in a thread, up to half a second later. Under the lock
     of that file no draft has a writer.
     """
     manifest = read_manifest(index_folder(repo))
-    with hold_lock(home(repo) / "metadata-lock", 60):
-        here = [entry.name for entry in home(repo).iterdir()]
-    inside = [entry.name for entry in index_folder(repo).iterdir()]
-    known = {"lock", "current", "metadata.json", "metadata.sum", "metadata-lock", index_folder(repo).name}
-    return [name for name in here if name not in known] + [
-        name for name in inside if name not in (f"{manifest.generation}.manifest", *manifest.files)
+    with hold_lock(location_folder(repo) / "metadata-lock", 60):
+        location_names = [entry.name for entry in location_folder(repo).iterdir()]
+    index_names = [entry.name for entry in index_folder(repo).iterdir()]
+    expected_names = {
+        "lock",
+        "current",
+        "metadata.json",
+        "metadata.sum",
+        "metadata-lock",
+        index_folder(repo).name,
+    }
+    return [name for name in location_names if name not in expected_names] + [
+        name for name in index_names if name not in (f"{manifest.generation}.manifest", *manifest.files)
     ]

@@ -40,7 +40,7 @@ PATTERNS = (
 )
 
 
-def page(path: str, text: str, *, type: str | None = None, tags: Iterable[str] = ()) -> IndexedDocument:
+def make_page(path: str, text: str, *, type: str | None = None, tags: Iterable[str] = ()) -> IndexedDocument:
     """Return a page of Markdown text, with front matter if it has values to filter by."""
     lines = [f"type: {type}"] if type else []
     if tags := tuple(tags):
@@ -52,16 +52,16 @@ def page(path: str, text: str, *, type: str | None = None, tags: Iterable[str] =
     return IndexedDocument.of(document, hashlib.sha1(document.data).hexdigest(), facets)
 
 
-def segment(pages: Iterable[IndexedDocument]) -> Segment:
+def make_segment(pages: Iterable[IndexedDocument]) -> Segment:
     """Return a segment in memory of some pages, in any order."""
     inversion, tables = Inversion(), Tables()
-    for one in sorted(pages, key=lambda page: page.path):
-        inversion.add(one)
-        tables.add(one)
+    for page in sorted(pages, key=lambda page: page.path):
+        inversion.add(page)
+        tables.add(page)
     return Segment.of(tables.arrays(), inversion.finish())
 
 
-class Growing:
+class GrowingIndex:
     """An index with its live pages, and its segments, which contain live and deleted pages."""
 
     def __init__(self) -> None:
@@ -77,7 +77,7 @@ class Growing:
             for part in self.parts
         )
         if new:
-            self.parts += (SegmentReader.of(segment(new.values())),)
+            self.parts += (SegmentReader.of(make_segment(new.values())),)
         self.pages = {path: page for path, page in self.pages.items() if path not in removed} | new
 
     def merge(self, chosen: slice) -> None:
@@ -88,7 +88,7 @@ class Growing:
         self.parts = tuple(parts)
 
 
-def section_reader(parts: Sequence[SegmentReader]) -> CodecReader:
+def open_section_reader(parts: Sequence[SegmentReader]) -> CodecReader:
     """Return the reader of the sections of some parts, as an engine opens it."""
     state = State(None, 0, sum(part.size for part in parts), 0, "")
     return CodecReader(FlatIndex(IndexSnapshot(0, state, tuple(parts))).reader())
@@ -103,13 +103,13 @@ def random_page(chance: Random, path: str, sections: int) -> IndexedDocument:
             "",
             f"{depth} {chance.choice(WORDS)}",
             "",
-            *(_word(chance) for _ in range(chance.randrange(8))),
+            *(_random_word(chance) for _ in range(chance.randrange(8))),
         ]
     tags = chance.sample(TAGS, chance.randrange(3))
-    return page(path, "\n".join(lines), type=chance.choice((None, *TYPES)), tags=tags)
+    return make_page(path, "\n".join(lines), type=chance.choice((None, *TYPES)), tags=tags)
 
 
-def _word(chance: Random) -> str:
+def _random_word(chance: Random) -> str:
     return chance.choice(WORDS) if chance.random() < 0.8 else f"rare{chance.randrange(40)}"
 
 

@@ -1,6 +1,6 @@
-"""An engine that is obviously right: it scores every section for every query, in plain Python.
+"""A reference engine, which scores every section for every query in plain Python.
 
-Other engines' lists are compared with its lists. It shares with them only the formula for one term in one
+The results of other engines are compared with its results. All engines share the formula for one term in one
 section and for one title, the analysis of words, and the check of phrases.
 """
 
@@ -13,10 +13,10 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import NamedTuple
 
-from index.analysis import title_terms, weigh_section_terms
+from index.analysis import extract_title_terms, weigh_section_terms
 from index.analysis.words import stem
 from index.page import IndexedDocument, SectionRecord, UnreadableDocument
-from index.phrases import Phrases, make_phrase_counter, required_terms
+from index.phrases import Phrases, find_required_terms, make_phrase_counter
 from index.port import (
     BaseMoved,
     GenerationGone,
@@ -29,7 +29,7 @@ from index.port import (
     State,
 )
 from index.ranking import bm25
-from index.spelling import is_word, stems_of_edits
+from index.spelling import is_word, stem_all_edits
 from workspace.document.sections import Section
 
 
@@ -76,91 +76,99 @@ class Ranked(NamedTuple):
 
     @property
     def score(self) -> float:
-        return self.points / POINTS
+        return self.points / POINTS_PER_SCORE
 
 
-POINTS = 4 * 2**32
-"""Points of a score of 1: a quarter of a score is a whole number of points."""
+POINTS_PER_SCORE = 4 * 2**32
+"""The points of a score of 1, so that a quarter of a score is a whole number of points."""
 
 MAX_READ = 500
 """The number of sections that are read for phrases, and as many for scored phrases."""
 
 
-def entries_of(page: IndexedDocument) -> list[Entry]:
+def make_entries(page: IndexedDocument) -> list[Entry]:
     """Return the sections of a page."""
     return [Entry(page, section, weigh_section_terms(page, section)) for section in page.sections]
 
 
 def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranked], bool]:
-    """Return the whole list of a query, and whether phrases were checked for only a part of it.
+    """Return all results of a query, and True if phrases were checked only for some of them.
 
-    Phrases are checked for the best 500 candidates. The list is complete if these contain `depth` hits, and
-    if all candidates of the scored phrases are read.
+    Phrases are checked for the best 500 candidates. The results are complete if these contain `depth` hits,
+    and if all candidates of the scored phrases are read.
     """
     number = len(entries)
-    average = bm25.average(sum(entry.length for entry in entries), number)
+    average = bm25.average_length(sum(entry.length for entry in entries), number)
     df = Counter(term for entry in entries for term in entry.terms)
-    required = {term for phrase in query.phrases for term in required_terms(phrase)}
+    required = {term for phrase in query.phrases for term in find_required_terms(phrase)}
 
     def word_points(entry: Entry) -> int:
         return 4 * sum(
-            bm25.weight(count, df[term], number) * bm25.impact(entry.terms[term], entry.length, average)
+            bm25.compute_weight(count, df[term], number)
+            * bm25.compute_impact(entry.terms[term], entry.length, average)
             for term, count in query.terms.items()
             if term in entry.terms
         )
 
     scored_phrases: list[tuple[int, Mapping[tuple[str, str], int]]] = []
-    unread = False
+    has_unread = False
     for words in query.scored_phrases:
         share = MAX_READ // len(query.scored_phrases)
-        read = candidates = [entry for entry in entries if entry.terms.keys() >= set(required_terms(words))]
+        read_entries = candidates = [
+            entry for entry in entries if entry.terms.keys() >= set(find_required_terms(words))
+        ]
         if len(candidates) > share:
             allowed = [entry for entry in candidates if _is_allowed(entry, query)]
-            read = sorted(allowed, key=lambda entry: (-word_points(entry), entry.address))[:share]
-            unread = unread or len(allowed) > share
-        weights = {entry.address: _phrase_weight(entry, words) for entry in read}
-        without = [address for address, weight in weights.items() if not weight]
-        phrase_df = len(candidates) - len(without)
-        scored_phrases.append((bm25.weight(1, phrase_df, number), weights))
+            read_entries = sorted(allowed, key=lambda entry: (-word_points(entry), entry.address))[:share]
+            has_unread = has_unread or len(allowed) > share
+        weights = {entry.address: _phrase_weight(entry, words) for entry in read_entries}
+        addresses_without_phrase = [address for address, weight in weights.items() if not weight]
+        phrase_df = len(candidates) - len(addresses_without_phrase)
+        scored_phrases.append((bm25.compute_weight(1, phrase_df, number), weights))
 
     def points(entry: Entry) -> int:
         return word_points(entry) + 4 * sum(
-            weight * bm25.impact(weights[entry.address], entry.length, average)
+            weight * bm25.compute_impact(weights[entry.address], entry.length, average)
             for weight, weights in scored_phrases
             if weights.get(entry.address)
         )
 
-    def answers(item: Ranked) -> bool:
+    def is_hit(item: Ranked) -> bool:
         if required:
             return required <= item.entry.terms.keys()
         return item.points > 0 or query.selects_all
 
-    scored = [Ranked(entry, points(entry)) for entry in entries if _is_allowed(entry, query)]
-    found = sorted(filter(answers, scored), key=_place)
-    partial = False
+    scored_items = [Ranked(entry, points(entry)) for entry in entries if _is_allowed(entry, query)]
+    hits = sorted(filter(is_hit, scored_items), key=_sort_key)
+    is_partial = False
     if query.phrases:
-        passed = [item for item in found[:MAX_READ] if _has_phrases(item.entry, query)]
-        partial = len(found) > MAX_READ and len(passed) < depth
-        found = passed
+        passed = [item for item in hits[:MAX_READ] if _has_phrases(item.entry, query)]
+        is_partial = len(hits) > MAX_READ and len(passed) < depth
+        hits = passed
 
     def title_gain(item: Ranked) -> int:
-        title = {term: bm25.weight(1, df[term], number) for term in title_terms(item.entry.page.title)}
-        held = sum(weight for term, weight in title.items() if term in query.terms)
-        return bm25.title_gain(item.points, held, sum(title.values())) if held else 0
+        title = {
+            term: bm25.compute_weight(1, df[term], number)
+            for term in extract_title_terms(item.entry.page.title)
+        }
+        matched_weight = sum(weight for term, weight in title.items() if term in query.terms)
+        return (
+            bm25.compute_title_gain(item.points, matched_weight, sum(title.values())) if matched_weight else 0
+        )
 
-    top = [Ranked(item.entry, item.points + title_gain(item)) for item in _with_bonus(found[:50])]
-    listed = sorted(top, key=_place) + found[50:]
+    top = [Ranked(item.entry, item.points + title_gain(item)) for item in _add_bonus(hits[:50])]
+    ranked = sorted(top, key=_sort_key) + hits[50:]
     if query.phrases and query.phrases_first:
-        others, _ = rank(entries, replace(query, phrases=()), depth)
-        lift = others[0].points if others else 0
-        known = {item.entry.address for item in listed}
-        lifted = [Ranked(item.entry, item.points + lift) for item in listed]
-        listed = lifted + [item for item in others if item.entry.address not in known]
-    return listed, partial or unread
+        hits_by_words, _ = rank(entries, replace(query, phrases=()), depth)
+        lift = hits_by_words[0].points if hits_by_words else 0
+        ranked_addresses = {item.entry.address for item in ranked}
+        lifted_items = [Ranked(item.entry, item.points + lift) for item in ranked]
+        ranked = lifted_items + [item for item in hits_by_words if item.entry.address not in ranked_addresses]
+    return ranked, is_partial or has_unread
 
 
-def edits_between(word: str, other: str) -> int:
-    """Return the fewest letters inserted, deleted, replaced, or exchanged with a neighbour."""
+def edits_between(word: str, other_word: str) -> int:
+    """Return the smallest number of letters to insert, delete, replace, or exchange with a neighbour."""
 
     @cache
     def between(i: int, j: int) -> int:
@@ -169,16 +177,16 @@ def edits_between(word: str, other: str) -> int:
         fewest = min(
             between(i - 1, j) + 1,
             between(i, j - 1) + 1,
-            between(i - 1, j - 1) + (word[i - 1] != other[j - 1]),
+            between(i - 1, j - 1) + (word[i - 1] != other_word[j - 1]),
         )
-        if i > 1 and j > 1 and word[i - 2 : i] == other[j - 2 : j][::-1]:
+        if i > 1 and j > 1 and word[i - 2 : i] == other_word[j - 2 : j][::-1]:
             fewest = min(fewest, between(i - 2, j - 2) + 1)
         return fewest
 
-    return between(len(word), len(other))
+    return between(len(word), len(other_word))
 
 
-def _place(item: Ranked) -> tuple[int, tuple[str, str]]:
+def _sort_key(item: Ranked) -> tuple[int, tuple[str, str]]:
     return -item.points, item.entry.address
 
 
@@ -191,11 +199,11 @@ def _is_allowed(entry: Entry, query: Query) -> bool:
     )
 
 
-def _is_at(path: str, wanted: str) -> bool:
-    globs = {wanted, wanted.replace("**/", "")}  # `**/` also matches no folder
+def _is_at(path: str, filter_path: str) -> bool:
+    globs = {filter_path, filter_path.replace("**/", "")}  # `**/` also matches no folder
     return (
-        path == wanted
-        or path.startswith(wanted + "/")
+        path == filter_path
+        or path.startswith(filter_path + "/")
         or any(fnmatchcase(path, glob) or fnmatchcase(path, glob + "/*") for glob in globs)
     )
 
@@ -208,10 +216,13 @@ def _phrase_weight(entry: Entry, words: tuple[str, ...]) -> int:
     return make_phrase_counter(words, lambda _: entry.page.text(entry.section))(entry.record)
 
 
-def _with_bonus(top: list[Ranked]) -> list[Ranked]:
+def _add_bonus(top: list[Ranked]) -> list[Ranked]:
     def bonus(item: Ranked) -> int:
-        page = sorted((other.points for other in top if other.entry.page is item.entry.page), reverse=True)
-        return sum(page[1:3]) // 4
+        page_points = sorted(
+            (other_item.points for other_item in top if other_item.entry.page is item.entry.page),
+            reverse=True,
+        )
+        return sum(page_points[1:3]) // 4
 
     return [Ranked(item.entry, item.points + bonus(item)) for item in top]
 
@@ -221,9 +232,9 @@ class PlainEngine:
 
     def __init__(self) -> None:
         self._generation = 0
-        self._begin()
+        self._clear()
 
-    def _begin(self) -> None:
+    def _clear(self) -> None:
         self._pages: dict[str, list[Entry]] = {}
         self._state: State | None = None
 
@@ -252,7 +263,7 @@ class PlainEngine:
             if isinstance(page, UnreadableDocument):
                 unreadable[page.path] = page.blob
             else:
-                self._pages[page.path] = entries_of(page)
+                self._pages[page.path] = make_entries(page)
         return self._set_state(commit, unreadable)
 
     def rebuild(
@@ -265,7 +276,7 @@ class PlainEngine:
         if unless is not None and self._state is not None and unless(self._state):
             return self._state
         pages = list(source.pages(source.paths()))
-        self._begin()
+        self._clear()
         return self.apply(None, source.commit, pages, ())
 
     def search(
@@ -279,28 +290,33 @@ class PlainEngine:
         if self._state is None:
             raise NotIndexed("there is no index yet")
         if generation not in (None, str(self._generation)):
-            raise GenerationGone("the list is gone")
+            raise GenerationGone("the results belong to another generation")
         end = offset + limit
-        found, partial = rank(self._entries(), query, max(50, end + 1))
-        hits = tuple(ScoredSection(item.entry.record, item.score) for item in found[offset:end])
-        return Results(hits, len(found) > end, str(self._generation), self._state, partial)
+        ranked, is_partial = rank(self._entries(), query, max(50, end + 1))
+        hits = tuple(ScoredSection(item.entry.record, item.score) for item in ranked[offset:end])
+        return Results(hits, len(ranked) > end, str(self._generation), self._state, is_partial)
 
     def values(self, key: str) -> Mapping[str, int]:
         return Counter(value for entry in self._entries() for value in entry.page.facets.get(key, ()))
 
-    def similar(self, word: str, most: int) -> tuple[str, ...]:
+    def similar(self, word: str, limit: int) -> tuple[str, ...]:
         if not is_word(word):
             return ()
         counts = Counter(term for entry in self._entries() for term in entry.terms)
-        own, near = stem(word), stems_of_edits(word)
-        edits = {term: 1 if term in near else edits_between(own, term) for term in counts if term != own}
-        found = {
-            term: edits[term]
-            for term in edits
-            if term in near or (term[:2] == own[:2] and edits[term] <= (2 if len(word) >= 6 else 1))
+        own_term, terms_one_edit_away = stem(word), stem_all_edits(word)
+        all_distances = {
+            term: 1 if term in terms_one_edit_away else edits_between(own_term, term)
+            for term in counts
+            if term != own_term
         }
-        nearest = [term for term in found if found[term] == min(found.values())]
-        return tuple(sorted(nearest, key=lambda term: (-counts[term], term))[:most])
+        distances = {
+            term: all_distances[term]
+            for term in all_distances
+            if term in terms_one_edit_away
+            or (term[:2] == own_term[:2] and all_distances[term] <= (2 if len(word) >= 6 else 1))
+        }
+        nearest = [term for term in distances if distances[term] == min(distances.values())]
+        return tuple(sorted(nearest, key=lambda term: (-counts[term], term))[:limit])
 
     def close(self) -> None:
         """Nothing is open."""

@@ -1,7 +1,7 @@
 """The operators of a query, evaluated section by section in plain Python: an oracle for the real evaluation.
 
-It has in common with it only the analysis of words, the check of phrases and globs, and the formula of a
-term's score in `tests.index.plain`.
+Both evaluations share the analysis of words, the check of phrases and globs, and the formula of a term's
+score in `tests.index.plain`.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from index.analysis import HEADING_ABOVE, MAX_WEIGHT, count_heading_terms
+from index.analysis import MAX_HEADING_ABOVE_LENGTH, MAX_WEIGHT, count_heading_terms
 from index.analysis.words import stem
 from index.conditions import (
     AllOf,
@@ -26,7 +26,7 @@ from index.conditions import (
 )
 from index.phrases import Phrases
 from index.port import Query
-from index.spelling import is_word, stems_of_edits
+from index.spelling import is_word, stem_all_edits
 from tests.index import plain
 from tests.index.plain import Entry, Ranked, edits_between
 
@@ -37,23 +37,23 @@ UNSELECTED = "\0unselected"
 class OperatorEntry(Entry):
     """A section with a further term for each expansion of a query, and one if no operator selects it."""
 
-    own: Entry | None = None
+    unextended: Entry | None = None
 
     @property
     def length(self) -> int:
-        return sum(self.own.terms.values()) if self.own else super().length
+        return sum(self.unextended.terms.values()) if self.unextended else super().length
 
 
 def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranked], bool]:
-    """Return the full list of a query, and whether phrases were checked for only a part of it."""
+    """Return all results of a query, and True if phrases were checked only for some of them."""
     unions = [expand(entries, part) for part in query.expansions]
     extended = [_extend(entry, query.condition, unions) for entry in entries]
-    terms = {**query.terms, **{_name(number): 1 for number in range(len(unions))}}
+    terms = {**query.terms, **{_expansion_term(number): 1 for number in range(len(unions))}}
     words_only = replace(query, terms=terms, excluded=(*query.excluded, UNSELECTED))
     return plain.rank(extended, words_only, depth)
 
 
-def _name(number: int) -> str:
+def _expansion_term(number: int) -> str:
     return f"\0expansion {number}"
 
 
@@ -61,7 +61,7 @@ def _extend(entry: Entry, condition: Condition | None, unions: Sequence[frozense
     terms = dict(entry.terms)
     for number, union in enumerate(unions):
         if weight := sum(entry.terms[term] for term in union & entry.terms.keys()):
-            terms[_name(number)] = min(weight, MAX_WEIGHT)
+            terms[_expansion_term(number)] = min(weight, MAX_WEIGHT)
     if condition is not None and not satisfies(entry, condition):
         terms[UNSELECTED] = 1
     return OperatorEntry(entry.page, entry.section, terms, entry)
@@ -69,25 +69,25 @@ def _extend(entry: Entry, condition: Condition | None, unions: Sequence[frozense
 
 def expand(entries: Sequence[Entry], part: HasPrefix | HasSimilarWord) -> frozenset[str]:
     """Return the terms of the sections that a prefix or a similar word matches."""
-    known = {term for entry in entries for term in terms_of(entry, part.field)}
-    return frozenset(term for term in known if matches_term(part, term))
+    all_terms = {term for entry in entries for term in terms_of(entry, part.field)}
+    return frozenset(term for term in all_terms if matches_term(part, term))
 
 
 def matches_term(part: HasPrefix | HasSimilarWord, term: str) -> bool:
     if isinstance(part, HasPrefix):
         return term.startswith(part.prefix) or term == stem(part.prefix)
-    own = stem(part.word)
-    if term == own or not is_word(part.word):
-        return term == own
-    has_prefix = term.startswith(own[:2])
-    return term in stems_of_edits(part.word) or (has_prefix and edits_between(own, term) <= part.edits)
+    own_term = stem(part.word)
+    if term == own_term or not is_word(part.word):
+        return term == own_term
+    has_prefix = term.startswith(own_term[:2])
+    return term in stem_all_edits(part.word) or (has_prefix and edits_between(own_term, term) <= part.edits)
 
 
 def terms_of(entry: Entry, field: str) -> Mapping[str, int]:
     """Return the terms of a section's words, of its document's title, or of its own heading."""
     match field:
         case "title":
-            return count_heading_terms(entry.page.title[:HEADING_ABOVE])
+            return count_heading_terms(entry.page.title[:MAX_HEADING_ABOVE_LENGTH])
         case "heading":
             return count_heading_terms(entry.section.title)
         case _:
@@ -111,9 +111,12 @@ def satisfies(entry: Entry, condition: Condition) -> bool:
         case HasPhrase(words):
             return Phrases.of([words]).occur_in(entry.section.title, page.text(entry.section))
         case HasValue(key, value, _, is_prefix):
-            folded = [other.casefold() for other in page.facets.get(key, ())]
+            folded_values = [page_value.casefold() for page_value in page.facets.get(key, ())]
             value = value.casefold()
-            return any(other.startswith(value) if is_prefix else other == value for other in folded)
+            return any(
+                page_value.startswith(value) if is_prefix else page_value == value
+                for page_value in folded_values
+            )
         case HasDate(key, first, last):
             day = page.dates.get(key)
             return day is not None and (first or day) <= day <= (last or day)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from index.page import IndexedDocument, UnreadableDocument
-from tests.index.pages import page
+from tests.index.pages import make_page
 
 
 @dataclass(frozen=True)
-class Numbered:
+class NumberedSource:
     """A commit of `count` documents; every fifth is unreadable."""
 
     count: int
@@ -29,36 +29,36 @@ class Numbered:
             if number % 5 == 4:
                 yield UnreadableDocument(path, f"{number:040x}")
             else:
-                yield page(path, f"# Page {number}\n\n## Section\n\nword{number % 3}\n", tags=[path[0]])
+                yield make_page(path, f"# Page {number}\n\n## Section\n\nword{number % 3}\n", tags=[path[0]])
 
 
 @dataclass(frozen=True)
-class Failing(Numbered):
+class FailingSource(NumberedSource):
     """A source that fails in a child, or whose child is killed or stopped by a signal while reading."""
 
     signal: int = 0
 
     def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
-        for number, found in enumerate(super().pages(paths)):
+        for number, document in enumerate(super().pages(paths)):
             if number == 3 and is_child():
                 if self.signal:
                     os.kill(os.getpid(), self.signal)
                 raise ValueError("this child cannot read")
-            yield found
+            yield document
 
 
 @dataclass(frozen=True)
-class Lost(Numbered):
+class ParentFailingSource(NumberedSource):
     """A source that fails in the parent, and never ends in a child."""
 
     def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         if not is_child():
             raise KeyError("lost")
-        return for_ever()
+        return yield_nothing_forever()
 
 
 @dataclass(frozen=True)
-class Chatty(Numbered):
+class PrintingSource(NumberedSource):
     """A source that writes to standard output in a child."""
 
     def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
@@ -69,17 +69,17 @@ class Chatty(Numbered):
 
 
 @dataclass(frozen=True)
-class Endless(Numbered):
+class EndlessSource(NumberedSource):
     """A source that never ends; each process creates a file in `folder` when it begins."""
 
     folder: Path = Path()
 
     def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         (self.folder / ("child" if is_child() else "parent")).touch()
-        return for_ever()
+        return yield_nothing_forever()
 
 
-def for_ever() -> Iterator[IndexedDocument]:
+def yield_nothing_forever() -> Iterator[IndexedDocument]:
     while True:
         time.sleep(0.01)
         yield from ()

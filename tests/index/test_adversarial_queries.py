@@ -10,7 +10,7 @@ import pytest
 
 from index.phrases import Phrases, split_words
 from index.port import QueryTooBroad
-from index.query import MAX_CHARACTERS, EmptyQuery, parse
+from index.query import MAX_CHARACTERS, EmptyQuery, parse_query
 from tests.index.adversarial_queries import ADVERSARIAL_QUERIES
 from tests.loops import loop_over
 
@@ -30,7 +30,7 @@ def seconds(parse_text: Callable[[], object]) -> float:
 
 def parse_text(text: str) -> None:
     with suppress(EmptyQuery, QueryTooBroad):
-        parse(text)
+        parse_query(text)
 
 
 @pytest.mark.growth

@@ -17,7 +17,7 @@ from index.cursors import InvalidCursor, StaleCursor
 from index.passages import ChunkNotFound
 from index.service import SearchIndex, SearchPage
 from tests.index.artifacts.conftest import artifact, build_out, key, out  # noqa: F401
-from tests.index.lists import move
+from tests.index.lists import move_branch
 from tests.repositories import Repo, signature
 from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git import trees
@@ -27,7 +27,7 @@ from workspace.workspace import Workspace
 
 Open = Callable[[], SearchIndex]
 
-QUESTIONS: tuple[tuple[str, dict[str, object]], ...] = (
+SEARCHES: tuple[tuple[str, dict[str, object]], ...] = (
     ("retry backoff", {}),
     ("errors", {"path": "guides"}),
     ("limit jitter okapi", {"filters": {"type": "runbook"}}),
@@ -85,19 +85,19 @@ class History:
         parents = () if alone else (tip,)
         commit = store.put_commit(tree, parents, signature(), signature(), f"{len(self.commits)}")
         self.commits.append(commit)
-        move(self._repo, commit)
+        move_branch(self._repo, commit)
         return commit
 
     def _changes(self) -> dict[str, bytes | None]:
         chance = self._chance
         changes: dict[str, bytes | None] = {}
         for _ in range(chance.randint(1, 3)):
-            folder, known = chance.choice(FOLDERS), sorted(self._files)
+            folder, existing_paths = chance.choice(FOLDERS), sorted(self._files)
             match chance.randrange(9):
-                case 0 if known:
-                    changes[chance.choice(known)] = None
-                case 1 if known:
-                    old = chance.choice(known)
+                case 0 if existing_paths:
+                    changes[chance.choice(existing_paths)] = None
+                case 1 if existing_paths:
+                    old = chance.choice(existing_paths)
                     changes[f"{folder}{chance.choice('abcdef')}{chance.randrange(4)}.md"] = self._files[old]
                     changes[old] = None
                 case 2:
@@ -131,9 +131,9 @@ class History:
         return (front + "\n".join(sections)).encode()
 
 
-def answers(index: SearchIndex, ref: str | None = None) -> Iterator[object]:
+def search_all(index: SearchIndex, ref: str | None = None) -> Iterator[object]:
     """Yield every page of every list, five hits at a time, and the errors."""
-    for query, options in QUESTIONS:
+    for query, options in SEARCHES:
         cursor: str | None = None
         while True:
             try:
@@ -150,32 +150,36 @@ def answers(index: SearchIndex, ref: str | None = None) -> Iterator[object]:
 @pytest.fixture
 def fresh_answers(repo: Repo, tmp_path: Path) -> Callable[[str], list[object]]:
     """Return a function that builds a fresh index of a commit in its own folder, and returns its answers."""
-    known: dict[str, list[object]] = {}
+    answers_by_commit: dict[str, list[object]] = {}
 
-    def answers_at(commit: str) -> list[object]:
-        if commit not in known:
+    def search_at(commit: str) -> list[object]:
+        if commit not in answers_by_commit:
             (repo.path / ".git" / "refs" / "heads" / "afresh").write_text(commit + "\n")
             folder = tmp_path / f"afresh-{commit}"
             folder.mkdir(0o700)
             index = SearchIndex(Workspace.open(repo.path, branch="afresh", read_only=True), location=folder)
-            known[commit] = list(answers(index))
+            answers_by_commit[commit] = list(search_all(index))
             index.close()
-        return known[commit]
+        return answers_by_commit[commit]
 
-    return answers_at
+    return search_at
 
 
-def compare(
-    repo: Repo, fresh_answers: Callable[[str], list[object]], seed: int, commits: int, at_once: int
+def compare_with_fresh_index(
+    repo: Repo,
+    fresh_answers: Callable[[str], list[object]],
+    seed: int,
+    commit_count: int,
+    refs_per_round: int,
 ) -> None:
     """Make commits, nine at a time, and compare the answers at some of them each time."""
     history = History(repo, seed)
     history.write(8)
     index = SearchIndex(Workspace.open(repo.path, read_only=True))
     chance = Random(seed)
-    while len(history.commits) < commits:
-        for commit in chance.sample(history.commits, min(at_once, len(history.commits))):
-            assert list(answers(index, ref=commit)) == fresh_answers(commit)
+    while len(history.commits) < commit_count:
+        for commit in chance.sample(history.commits, min(refs_per_round, len(history.commits))):
+            assert list(search_all(index, ref=commit)) == fresh_answers(commit)
         history.write(9)
         if chance.random() < 0.5:
             with suppress(InvalidConfig):
@@ -188,21 +192,21 @@ VARIANTS = [(1, 5_000, 300, 16), (2, 3, 300, 16), (3, 5_000, 2, 3), (4, 3, 2, 1)
 
 
 @pytest.mark.property
-@pytest.mark.parametrize(("seed", "small", "few", "cached"), VARIANTS)
+@pytest.mark.parametrize(("seed", "max_small_sections", "max_incremental", "max_overlays"), VARIANTS)
 def test_search_at_old_commits_equals_a_fresh_index(
     repo: Repo,
     fresh_answers: Callable[[str], list[object]],
     monkeypatch: pytest.MonkeyPatch,
     seed: int,
-    small: int,
-    few: int,
-    cached: int,
+    max_small_sections: int,
+    max_incremental: int,
+    max_overlays: int,
 ) -> None:
     """Few and many segments, few and many cached overlays, full and incremental indexing."""
-    monkeypatch.setattr(overlays, "SMALL", small)
-    monkeypatch.setattr(source, "_MAX_INCREMENTAL", few)
-    monkeypatch.setattr(overlays, "MAX_OVERLAYS", cached)
-    compare(repo, fresh_answers, seed, commits=60, at_once=1)
+    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", max_small_sections)
+    monkeypatch.setattr(source, "_MAX_INCREMENTAL", max_incremental)
+    monkeypatch.setattr(overlays, "MAX_OVERLAYS", max_overlays)
+    compare_with_fresh_index(repo, fresh_answers, seed, commit_count=60, refs_per_round=1)
 
 
 @pytest.mark.slow
@@ -210,8 +214,8 @@ def test_search_at_old_commits_equals_a_fresh_index(
 def test_search_at_every_commit_equals_a_fresh_index(
     repo: Repo, fresh_answers: Callable[[str], list[object]], monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
-    monkeypatch.setattr(overlays, "SMALL", 20)
-    compare(repo, fresh_answers, seed, commits=60, at_once=30)
+    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 20)
+    compare_with_fresh_index(repo, fresh_answers, seed, commit_count=60, refs_per_round=30)
 
 
 def test_ref_of_the_tip_equals_search_without_ref(index: SearchIndex, repo: Repo) -> None:
@@ -227,12 +231,12 @@ def test_search_at_unrelated_history_equals_a_fresh_index(
     first = repo.head()
     history = History(repo, 5)
     history.write(3)
-    other = history.commit({"only.md": b"# Only okapi\n\nwombat okapi\n"}, alone=True)
+    unrelated = history.commit({"only.md": b"# Only okapi\n\nwombat okapi\n"}, alone=True)
     empty = history.commit({"only.md": None})
-    move(repo, history.commits[3])
-    assert list(answers(index, ref=other)) == fresh_answers(other)
-    assert list(answers(index, ref=empty)) == fresh_answers(empty)
-    assert list(answers(index, ref=first)) == fresh_answers(first)
+    move_branch(repo, history.commits[3])
+    assert list(search_all(index, ref=unrelated)) == fresh_answers(unrelated)
+    assert list(search_all(index, ref=empty)) == fresh_answers(empty)
+    assert list(search_all(index, ref=first)) == fresh_answers(first)
     assert index.search("okapi").commit == history.commits[3]
 
 
@@ -242,9 +246,9 @@ def test_search_at_newer_ref_does_not_move_the_index(index: SearchIndex, repo: R
     newer = History(repo, 6).commit({"new.md": b"# New\n\nQuagga.\n"})
     (repo.path / ".git" / "refs" / "heads" / "ahead").write_text(newer + "\n")
     assert first is not None
-    move(repo, first)
+    move_branch(repo, first)
     page = index.search("quagga", ref="ahead")
-    assert (page.commit, page.stale, [hit.chunk_id for hit in page.hits]) == (
+    assert (page.commit, page.is_stale, [hit.chunk_id for hit in page.hits]) == (
         newer,
         False,
         ["new.md#_preamble"],
@@ -385,10 +389,10 @@ def test_search_at_ref_survives_replacement_of_the_index(
     old = repo.head()
     repo.commit({"new.md": "# New\n\nerrors\n"})
     page = index.search("errors", ref=old)
-    other = open_index()
-    other.rebuild()
+    other_index = open_index()
+    other_index.rebuild()
     repo.commit({"newer.md": "# Newer\n\nerrors\n"})
-    other.rebuild()
+    other_index.rebuild()
     assert index.search("errors", ref=old) == page
     index.follow()
     assert index.search("errors", ref=old) == page
@@ -423,7 +427,7 @@ def test_unreadable_document_at_ref_is_reported_until_restored(
     page = index.search("okapi", ref=old)
     assert page.unreadable == ("notes/a.md",)
     assert [hit.filepath for hit in page.hits] == ["notes/b.md"]
-    assert list(answers(index, ref=old)) == fresh_answers(old)
+    assert list(search_all(index, ref=old)) == fresh_answers(old)
     file.write_bytes(whole)
     page = index.search("okapi", ref=old)
     assert (page.unreadable, len(page.hits)) == ((), 2)

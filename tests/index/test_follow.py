@@ -17,10 +17,10 @@ import pytest
 from index.segments.store import Store
 from index.service import SearchIndex
 from index.storage.keys import load_user_key
-from index.storage.location import SCHEMA, index_name
+from index.storage.location import SCHEMA_VERSION, make_index_name
 from index.storage.locking import hold_lock
 from index.storage.manifest import IndexDamaged
-from tests.index.lists import home, index_folder
+from tests.index.lists import index_folder, location_folder
 from tests.index.storage.damage import put
 from tests.loops import loop_over
 from tests.repositories import Repo, bare, detached, linked, normal, unborn
@@ -52,14 +52,14 @@ def test_search_follows_commits_amends_and_resets(index: SearchIndex, repo: Repo
 def test_index_of_an_earlier_schema_is_rebuilt(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         for module in ("index.live", "index.storage.location", "index.whoosh_engine.engine"):
-            patch.setattr(f"{module}.SCHEMA", SCHEMA - 1)
+            patch.setattr(f"{module}.SCHEMA_VERSION", SCHEMA_VERSION - 1)
         earlier = open_index()
         assert ids(earlier, "retries")
         earlier.close()
     index = open_index()
     page = index.search("title:retries heading:backoff")
     assert [hit.chunk_id for hit in page.hits] == ["guides/retries.md#backoff"]
-    assert (page.stale, page.notes, page.hint) == (False, (), None)
+    assert (page.is_stale, page.notes, page.hint) == (False, (), None)
 
 
 def test_commit_without_documents_moves_the_index(index: SearchIndex, repo: Repo) -> None:
@@ -110,20 +110,23 @@ def test_threads_find_their_own_writes(index: SearchIndex, repo: Repo) -> None:
 def test_existing_index_is_opened_and_not_rebuilt(open_index: Open, repo: Repo) -> None:
     open_index().follow()
     folder = index_folder(repo)
-    other = open_index()
-    assert ids(other, "jitter")
+    reopened = open_index()
+    assert ids(reopened, "jitter")
     assert index_folder(repo) == folder
 
 
 def test_two_servers_share_an_index(open_index: Open, repo: Repo) -> None:
-    one, two = open_index(), open_index()
+    first_server, second_server = open_index(), open_index()
     for number in range(8):
         repo.commit({"new.md": f"# New\n\n## Quagga{number}\n"})
-        first, other = (one, two) if number % 2 else (two, one)
-        assert ids(first, f"quagga{number}") == [f"new.md#quagga{number}"]
-        assert ids(other, f"quagga{number}") == [f"new.md#quagga{number}"]
-        assert ids(other, f"quagga{number - 1}") == []
-    assert (one.status().segments, one.status().damaged) == (two.status().segments, False)
+        writer, reader = (first_server, second_server) if number % 2 else (second_server, first_server)
+        assert ids(writer, f"quagga{number}") == [f"new.md#quagga{number}"]
+        assert ids(reader, f"quagga{number}") == [f"new.md#quagga{number}"]
+        assert ids(reader, f"quagga{number - 1}") == []
+    assert (first_server.status().segments, first_server.status().is_damaged) == (
+        second_server.status().segments,
+        False,
+    )
 
 
 @pytest.mark.process
@@ -145,15 +148,15 @@ def test_processes_following_at_once_do_no_damage(open_index: Open, repo: Repo, 
         assert process.returncode == 0, errors.decode()
     index = open_index()
     assert ids(index, "new") == ["new.md#_preamble"]
-    assert not index.status().damaged
+    assert not index.status().is_damaged
 
 
 def test_threads_search_without_errors_while_branch_moves(index: SearchIndex, repo: Repo) -> None:
     failures: list[BaseException] = []
-    done = threading.Event()
+    stop = threading.Event()
 
     def search() -> None:
-        while not done.is_set():
+        while not stop.is_set():
             try:
                 assert index.search("jitter retries errors").hits
             except BaseException as error:
@@ -165,7 +168,7 @@ def test_threads_search_without_errors_while_branch_moves(index: SearchIndex, re
         thread.start()
     for number in range(10):
         repo.commit({"new.md": f"# New {number}\n"})
-    done.set()
+    stop.set()
     for thread in threads:
         thread.join()
     assert failures == []
@@ -211,9 +214,9 @@ def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> No
         for file in index_folder(repo).iterdir():
             file.unlink()
     elif harm == "no pointer":
-        (home(repo) / "current").unlink()
+        (location_folder(repo) / "current").unlink()
     elif harm == "torn pointer":
-        (home(repo) / "current").write_bytes((home(repo) / "current").read_bytes()[:20])
+        (location_folder(repo) / "current").write_bytes((location_folder(repo) / "current").read_bytes()[:20])
     elif harm == "lost commit":
         repo.commit({"new.md": "# Quagga\n"}, "soon lost")
         open_index().follow()
@@ -227,8 +230,8 @@ def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> No
     index = open_index()
     assert ids(index, "thundering herds") == ["guides/retries.md#backoff/jitter"]
     assert ids(index, "quagga") == []
-    assert not index.status().damaged
-    assert len([entry for entry in home(repo).iterdir() if entry.is_dir()]) == 1
+    assert not index.status().is_damaged
+    assert len([entry for entry in location_folder(repo).iterdir() if entry.is_dir()]) == 1
 
 
 class _Marker:
@@ -272,10 +275,14 @@ def test_index_folder_and_key_are_private(
     index: SearchIndex, repo: Repo, own_key: Path, tmp_path: Path
 ) -> None:
     index.follow()
-    assert stat.S_IMODE(home(repo).stat().st_mode) == stat.S_IMODE(index_folder(repo).stat().st_mode) == 0o700
+    assert (
+        stat.S_IMODE(location_folder(repo).stat().st_mode)
+        == stat.S_IMODE(index_folder(repo).stat().st_mode)
+        == 0o700
+    )
     assert stat.S_IMODE(own_key.stat().st_mode) == 0o600
     assert repo.status() == ""
-    home(repo).chmod(0o755)
+    location_folder(repo).chmod(0o755)
     index.close()
     assert ids(index, "jitter")
     assert index.status().folder.is_relative_to(tmp_path / "cache")  # type: ignore[union-attr]
@@ -299,12 +306,12 @@ def test_locked_index_serves_old_commit_as_stale(
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
     old = index.follow()
-    with hold_lock(home(repo) / "lock", 0):
+    with hold_lock(location_folder(repo) / "lock", 0):
         repo.commit({"new.md": "# Quagga\n"})
         page = index.search("jitter")
-        assert (page.commit, page.stale) == (old, True)
+        assert (page.commit, page.is_stale) == (old, True)
     page = index.search("quagga")
-    assert (page.commit, page.stale, len(page.hits)) == (repo.head(), False, 1)
+    assert (page.commit, page.is_stale, len(page.hits)) == (repo.head(), False, 1)
 
 
 @loop_over("make", [bare, detached, unborn, normal])
@@ -327,16 +334,20 @@ def test_first_commit_of_an_unborn_branch_is_found(tmp_path: Path) -> None:
 
 
 def test_linked_work_trees_have_separate_indexes(repo: Repo, tmp_path: Path) -> None:
-    other = linked(repo, tmp_path / "linked", "Side/Line")
-    other.commit({"side.md": "# Quagga\n"})
-    here, there = SearchIndex(Workspace.open(repo.path)), SearchIndex(Workspace.open(other.path))
-    assert (ids(here, "quagga"), ids(there, "quagga")) == ([], ["side.md#_preamble"])
+    linked_repo = linked(repo, tmp_path / "linked", "Side/Line")
+    linked_repo.commit({"side.md": "# Quagga\n"})
+    main_index, linked_index = (
+        SearchIndex(Workspace.open(repo.path)),
+        SearchIndex(Workspace.open(linked_repo.path)),
+    )
+    assert (ids(main_index, "quagga"), ids(linked_index, "quagga")) == ([], ["side.md#_preamble"])
     assert len(list((repo.path / ".git" / "docyard" / "index").iterdir())) == 2
 
 
 def test_index_names_of_branches_are_distinct() -> None:
     names = [
-        index_name(1, branch) for branch in ("main", "Main", "a/b", "a-b", "a_b", "A/b", "é", "..", "x" * 300)
+        make_index_name(1, branch)
+        for branch in ("main", "Main", "a/b", "a-b", "a_b", "A/b", "é", "..", "x" * 300)
     ]
     assert len({name.lower() for name in names}) == len(names)
     assert all(name.isascii() and "/" not in name and len(name) < 120 for name in names)
@@ -364,8 +375,8 @@ def test_commit_pruned_while_serving_is_no_longer_searched(index: SearchIndex, r
 
 def test_leftovers_of_a_killed_rebuild_are_deleted(open_index: Open, repo: Repo) -> None:
     open_index().follow()
-    (home(repo) / "0123456789abcdef").mkdir()
-    (home(repo) / "0123456789abcdef" / "MAIN_1.toc").write_bytes(b"half")
+    (location_folder(repo) / "0123456789abcdef").mkdir()
+    (location_folder(repo) / "0123456789abcdef" / "MAIN_1.toc").write_bytes(b"half")
     repo.commit({"notes/new.md": "# New\n"})
     assert ids(open_index(), "thundering herds") == ["guides/retries.md#backoff/jitter"]
-    assert [entry for entry in home(repo).iterdir() if entry.is_dir()] == [index_folder(repo)]
+    assert [entry for entry in location_folder(repo).iterdir() if entry.is_dir()] == [index_folder(repo)]

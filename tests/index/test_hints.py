@@ -205,42 +205,42 @@ def test_words_reported_as_missing_have_no_hits(
 
 
 def test_most_words_with_one_typo_are_corrected(index: SearchIndex) -> None:
-    chance, found = random.Random(1), 0
+    chance, corrected_count = random.Random(1), 0
     words = sorted(
         {word for text in GUIDES.values() for word in text.split() if word.isalpha() and len(word) > 6}
     )
     for word in words:
         place = chance.randrange(2, len(word))
         hint = index.search(word[:place] + word[place + 1 :]).hint
-        found += hint is None or word in hint.suggested_queries
-    assert found >= 0.9 * len(words)
+        corrected_count += hint is None or word in hint.suggested_queries
+    assert corrected_count >= 0.9 * len(words)
 
 
-class Restless:
-    """A live index during whose hints a person commits."""
+class ChangingLiveIndex:
+    """A live index of a branch that gets new commits while a hint is searched for."""
 
     def __init__(self, index: SearchIndex, repo: Repo, commits: int) -> None:
-        self._live, self._repo, self._left = index._live, repo, commits
+        self._live, self._repo, self._remaining_commits = index._live, repo, commits
 
     def __getattr__(self, name: str) -> object:
         return getattr(self._live, name)
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
-        if generation is not None and self._left:
-            self._left -= 1
-            self._repo.commit({f"new{self._left}.md": "# New\n"})
+        if generation is not None and self._remaining_commits:
+            self._remaining_commits -= 1
+            self._repo.commit({f"new{self._remaining_commits}.md": "# New\n"})
             self._live.follow()
         return self._live.search(query, offset, limit, generation)
 
 
 def test_hint_describes_the_commit_of_its_page(index: SearchIndex, repo: Repo) -> None:
     index.search("errors")
-    index.__dict__["_live"] = Restless(index, repo, 1)
+    index.__dict__["_live"] = ChangingLiveIndex(index, repo, 1)
     page = index.search("jitter", path="notes")
     assert page.commit == repo.head()
     assert page.hint is not None
     assert page.hint.suggested_filters == {"path": ("guides",)}
-    index.__dict__["_live"] = Restless(index, repo, 2)
+    index.__dict__["_live"] = ChangingLiveIndex(index, repo, 2)
     page = index.search("jitter", path="notes")
     assert page.hint is not None
     assert page.hint.message == (

@@ -10,12 +10,12 @@ from tests.repositories import Repo
 
 def fetch_hits(index: SearchIndex, query: str) -> list[str]:
     """Return the ids of a search, and check that each can be fetched."""
-    found = [hit.chunk_id for hit in index.search(query, limit=50).hits]
-    for chunk_id in found:
+    chunk_ids = [hit.chunk_id for hit in index.search(query, limit=50).hits]
+    for chunk_id in chunk_ids:
         passage = index.get(chunk_id)
         assert [chunk.chunk_id for chunk in passage.chunks] == [chunk_id]
         assert passage.text().splitlines()[0].startswith(f"--- Chunk: {chunk_id} (Chunk ")
-    return found
+    return chunk_ids
 
 
 def test_documents_with_unprintable_names_are_not_indexed(index: SearchIndex, repo: Repo) -> None:

@@ -7,9 +7,9 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.analysis import TOKEN, expand, weigh
+from index.analysis import TOKEN, expand, weigh_query_terms
 from index.analysis.words import normalize
-from index.matches import Match, Matcher, Searchable, _terms_in
+from index.matches import Match, Matcher, Searchable, _find_terms
 from tests.example_counts import scale_examples
 
 PIECES = [
@@ -55,15 +55,15 @@ QUERIES = [
 
 
 def matches(text: str, terms: frozenset[str]) -> list[Match]:
-    return Matcher(terms).matches(text)
+    return Matcher(terms).find_matches(text)
 
 
 def match_all_tokens(text: str, terms: frozenset[str]) -> list[Match]:
-    found = [
+    all_matches = [
         (token.start(), frozenset(term for term in expand(token[0]) if term in terms))
         for token in TOKEN.finditer(text)
     ]
-    return [match for match in found if match[1]]
+    return [match for match in all_matches if match[1]]
 
 
 @settings(max_examples=scale_examples(150), deadline=None)
@@ -72,7 +72,7 @@ def match_all_tokens(text: str, terms: frozenset[str]) -> list[Match]:
     query=st.sampled_from(QUERIES) | st.text(max_size=20),
 )
 def test_matcher_equals_check_of_every_token(text: str, query: str) -> None:
-    terms = frozenset(weigh(TOKEN.findall(normalize(query))))
+    terms = frozenset(weigh_query_terms(TOKEN.findall(normalize(query))))
     assert matches(text, terms) == match_all_tokens(text, terms)
 
 
@@ -93,16 +93,16 @@ def test_equal_neighbours_are_matched_each() -> None:
 def test_matcher_is_reusable_for_another_text() -> None:
     matcher = Matcher({"retri", "limit"})
     for text in ("retry the limit", "limits, retried"):
-        assert matcher.matches(text) == match_all_tokens(text, frozenset({"retri", "limit"}))
+        assert matcher.find_matches(text) == match_all_tokens(text, frozenset({"retri", "limit"}))
 
 
 def test_long_word_is_matched_by_tokens_and_not_cached() -> None:
     text = "é " + "没有空格。" * 100 + "检索引擎。" * 2 + "a/" * 200 + "," + "-" * 200 + "retry"
     terms = frozenset({"检索", "retri"})
-    remembered = _terms_in.cache_info().currsize
-    places, held = Matcher(terms).words(Searchable(text))
-    assert [*zip(places, held, strict=True)] == match_all_tokens(text, terms)
-    assert _terms_in.cache_info().currsize == remembered
+    cache_size = _find_terms.cache_info().currsize
+    offsets, terms_of_words = Matcher(terms).find_words(Searchable(text))
+    assert [*zip(offsets, terms_of_words, strict=True)] == match_all_tokens(text, terms)
+    assert _find_terms.cache_info().currsize == cache_size
 
 
 def test_long_word_takes_linear_time() -> None:

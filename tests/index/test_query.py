@@ -31,7 +31,7 @@ from index.conditions import (
 )
 from index.operators import MAX_DEPTH, MAX_PARTS, Fields
 from index.port import Query, QueryTooBroad
-from index.query import MAX_CHARACTERS, MAX_PHRASES, MAX_TERMS, EmptyQuery, parse
+from index.query import MAX_CHARACTERS, MAX_PHRASES, MAX_TERMS, EmptyQuery, parse_query
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from workspace.errors import WorkspaceError
@@ -94,14 +94,16 @@ def in_field(field: str, text: str) -> str:
 def test_query_parses_as_in_its_example(case: Case) -> None:
     text = case.data("query").decode().removesuffix("\n")
     lines = [line.partition(":") for line in case.fences["meaning"].splitlines()]
-    expected = {kind: [rest.strip() for other, _, rest in lines if other == kind] for kind, _, _ in lines}
+    expected = {
+        kind: [rest.strip() for line_kind, _, rest in lines if line_kind == kind] for kind, _, _ in lines
+    }
     words = {kind: [word for rest in rests for word in rest.split()] for kind, rests in expected.items()}
     if "error" in expected:
         with pytest.raises((EmptyQuery, QueryTooBroad)) as caught:
-            parse(text, fields=FIELDS)
+            parse_query(text, fields=FIELDS)
         assert [caught.value.code] == expected["error"]
         return
-    query = parse(text, fields=FIELDS)
+    query = parse_query(text, fields=FIELDS)
     assert query.terms == weights(words.get("terms", []))
     assert list(query.excluded) == words.get("not", [])
     assert [" ".join(phrase) for phrase in query.phrases] == expected.get("phrase", [])
@@ -114,14 +116,14 @@ def test_query_parses_as_in_its_example(case: Case) -> None:
 
 
 def test_parsed_query_has_given_filters_and_path() -> None:
-    assert parse("retry", {"type": "guide"}, "docs/*") == Query(
+    assert parse_query("retry", {"type": "guide"}, "docs/*") == Query(
         {"retri": 1}, filters={"type": "guide"}, path="docs/*"
     )
 
 
 def read(text: str) -> Query | WorkspaceError:
     try:
-        return parse(text)
+        return parse_query(text)
     except (EmptyQuery, QueryTooBroad) as error:
         return error
 
@@ -181,32 +183,32 @@ def test_text_without_operators_parses_as_plain_text(text: str) -> None:
     ],
 )
 def test_pasted_text_is_words_without_notes(text: str) -> None:
-    query = parse(text, fields=FIELDS)
+    query = parse_query(text, fields=FIELDS)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("index.query.parse_operators", lambda *_: None)
-        assert query == parse(text)
+        assert query == parse_query(text)
 
 
 def test_fields_are_read_only_for_operators() -> None:
     unread = Fields(lambda: pytest.fail("the keys were read"), lambda _: pytest.fail("the dates were read"))
     for text in ("retry backoff", "auth* AND title:x", "path:docs retry~1", "std::vector"):
-        parse(text, fields=unread)
+        parse_query(text, fields=unread)
 
 
 def test_taxonomy_key_tag_takes_precedence_over_the_alias() -> None:
     fields = Fields(lambda: ("type", "tags", "tag"))
-    [leaf] = list_leaves(parse("tag:x", fields=fields).condition)
+    [leaf] = list_leaves(parse_query("tag:x", fields=fields).condition)
     assert leaf == HasValue("tag", "x", "tag:x")
 
 
 def test_notes_are_limited_and_show_no_invisible_characters() -> None:
     text = " ".join(f"name{'abcdefghijklm'[i]}:value" for i in range(13)) + " word\u202e" + "x" * 200 + "~9"
-    notes = parse(text).notes
+    notes = parse_query(text).notes
     assert len(notes) == 9
     assert notes[-1] == "6 more parts of the query were searched as words"
-    [note] = parse("title:wor\u202ed~9" + "x" * 0).notes or [""]
+    [note] = parse_query("title:wor\u202ed~9" + "x" * 0).notes or [""]
     assert "\u202e" not in note
-    [note] = parse("nowhere:x" + "y" * 500).notes
+    [note] = parse_query("nowhere:x" + "y" * 500).notes
     assert len(note) < 200
 
 
@@ -234,9 +236,9 @@ def test_notes_are_limited_and_show_no_invisible_characters() -> None:
     ids=["fields", "prefixes", "operators", "depth", "path"],
 )
 def test_too_many_operators_raise_an_error_with_the_part(within: str, beyond: str, part: str) -> None:
-    assert parse(within).notes == ()
+    assert parse_query(within).notes == ()
     with pytest.raises(QueryTooBroad) as caught:
-        parse(beyond)
+        parse_query(beyond)
     assert caught.value.details["part"] == part
     assert f"{caught.value.details['limit']:,}" in caught.value.message
     assert caught.value.fix.endswith(".")
@@ -251,32 +253,32 @@ def test_too_many_operators_raise_an_error_with_the_part(within: str, beyond: st
 )
 def test_excluded_words_of_an_expression_count(text: str) -> None:
     with pytest.raises(QueryTooBroad):
-        parse(text)
+        parse_query(text)
 
 
 def test_repeated_parts_count_once() -> None:
-    assert parse("char* " * 500).notes == ()
+    assert parse_query("char* " * 500).notes == ()
 
 
 @given(UNMARKED.filter(str.strip))
 def test_query_terms_equal_terms_of_the_same_text(text: str) -> None:
-    known = count_heading_terms(text)
-    query = parse(text)
-    assert set(query.terms) == ({term for term in known if term not in STOP_WORDS} or set(known))
-    assert all(weight >= known[term] for term, weight in query.terms.items())
+    term_counts = count_heading_terms(text)
+    query = parse_query(text)
+    assert set(query.terms) == ({term for term in term_counts if term not in STOP_WORDS} or set(term_counts))
+    assert all(weight >= term_counts[term] for term, weight in query.terms.items())
 
 
 @given(UNMARKED.filter(str.strip))
 def test_quotes_do_not_change_terms(text: str) -> None:
-    assert parse(f'"{text}"').terms == parse(text).terms
+    assert parse_query(f'"{text}"').terms == parse_query(text).terms
 
 
 @given(st.lists(NAMES, min_size=1, max_size=5), st.lists(NAMES, max_size=5))
-def test_dash_excludes_the_whole_word_only(wanted: list[str], unwanted: list[str]) -> None:
-    query = parse(" ".join([*wanted, *(f"-{word}" for word in unwanted)]))
+def test_dash_excludes_the_whole_word_only(included: list[str], excluded: list[str]) -> None:
+    query = parse_query(" ".join([*included, *(f"-{word}" for word in excluded)]))
     if query.excluded:
-        assert query.terms == parse(" ".join(wanted)).terms
-    assert set(query.excluded) == {expand(word)[0] for word in unwanted} - STOP_WORDS
+        assert query.terms == parse_query(" ".join(included)).terms
+    assert set(query.excluded) == {expand(word)[0] for word in excluded} - STOP_WORDS
 
 
 @loop_over(
@@ -299,16 +301,16 @@ def test_dash_excludes_the_whole_word_only(wanted: list[str], unwanted: list[str
     ids=["characters", "words", "expanded characters", "terms", "excluded", "phrases"],
 )
 def test_query_over_a_limit_raises_error_with_limit(within: str, beyond: str) -> None:
-    parse(within)
+    parse_query(within)
     with pytest.raises(QueryTooBroad) as caught:
-        parse(beyond)
+        parse_query(beyond)
     assert f"(limit {caught.value.details['limit']:,})" in caught.value.message
 
 
 @loop_over("text", ["", "x" * 20_000, 'a -"b c"'])
 def test_query_errors_have_a_fix(text: str) -> None:
     with pytest.raises(WorkspaceError) as caught:
-        parse(text)
+        parse_query(text)
     assert caught.value.message[0].islower()
     assert not caught.value.message.endswith(".")
     assert caught.value.fix.endswith(".")
@@ -320,36 +322,38 @@ SEARCH_PAGE = (Path(__file__).parents[2] / "docs" / "search.md").read_text(encod
 def rows_after(heading: str) -> list[tuple[str, str]]:
     """Return the rows of the table with this first line of docs/search.md."""
     table = SEARCH_PAGE.partition(heading)[2].partition("\n\n")[0]
-    found = [(row[1], row[2]) for row in re.finditer(r"^\| `([^`]+)` \| (.+) \|$", table, re.MULTILINE)]
-    assert found
-    return found
+    rows = [(row[1], row[2]) for row in re.finditer(r"^\| `([^`]+)` \| (.+) \|$", table, re.MULTILINE)]
+    assert rows
+    return rows
 
 
-def is_satisfied(condition: Condition, true: frozenset[Leaf]) -> bool:
+def is_satisfied(condition: Condition, true_leaves: frozenset[Leaf]) -> bool:
     match condition:
         case AllOf(parts):
-            return all(is_satisfied(part, true) for part in parts)
+            return all(is_satisfied(part, true_leaves) for part in parts)
         case AnyOf(parts):
-            return any(is_satisfied(part, true) for part in parts)
+            return any(is_satisfied(part, true_leaves) for part in parts)
         case Negation(part):
-            return not is_satisfied(part, true)
+            return not is_satisfied(part, true_leaves)
         case leaf:
-            return leaf in true
+            return leaf in true_leaves
 
 
 @loop_over(("query", "meaning"), rows_after("| query | the same as |"))
 def test_expressions_documented_as_equal_select_the_same(query: str, meaning: str) -> None:
-    one, other = (parse(text, fields=FIELDS) for text in (query, meaning.strip("`")))
-    assert one.condition is not None
-    assert other.condition is not None
-    leaves = set(list_leaves(one.condition))
-    assert leaves == set(list_leaves(other.condition))
+    parsed_query, equal_query = (parse_query(text, fields=FIELDS) for text in (query, meaning.strip("`")))
+    assert parsed_query.condition is not None
+    assert equal_query.condition is not None
+    leaves = set(list_leaves(parsed_query.condition))
+    assert leaves == set(list_leaves(equal_query.condition))
     for count in range(len(leaves) + 1):
-        for true in map(frozenset, combinations(leaves, count)):
-            assert is_satisfied(one.condition, true) == is_satisfied(other.condition, true)
+        for true_leaves in map(frozenset, combinations(leaves, count)):
+            assert is_satisfied(parsed_query.condition, true_leaves) == is_satisfied(
+                equal_query.condition, true_leaves
+            )
 
 
 @loop_over(("query", "note"), rows_after("| query | note |"))
 def test_documented_notes_equal_those_of_the_parser(query: str, note: str) -> None:
     fields = Fields(lambda: ("type", "tags"), lambda key: key == "updated")
-    assert parse(query, fields=fields).notes == (note,)
+    assert parse_query(query, fields=fields).notes == (note,)

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from index.cursors import InvalidCursor, StaleCursor, seal, search_digest, write_cursor
+from index.cursors import InvalidCursor, StaleCursor, compute_search_digest, sign_token, write_cursor
 from index.query import EmptyQuery
 from index.search import UnknownFilter, UnknownFilterValue
 from index.service import SearchIndex, SearchPage
 from index.storage.keys import load_user_key
-from index.storage.location import SCHEMA
+from index.storage.location import SCHEMA_VERSION
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo
@@ -27,7 +27,7 @@ def test_hit_has_its_address_breadcrumb_lines_and_snippet(index: SearchIndex, re
     page = index.search("exponential backoff")
     hit = page.hits[0]
     assert page.commit == repo.head()
-    assert not page.stale
+    assert not page.is_stale
     assert hit.chunk_id == hit.address == "guides/retries.md#backoff"
     assert hit.heading == "Backoff Strategy"
     assert hit.breadcrumb == "Retries > Backoff Strategy"
@@ -46,7 +46,7 @@ def test_subsection_is_found_by_its_breadcrumb(index: SearchIndex) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "chunk_id"),
     [
         ("RateLimitError", "guides/limits.md#errors"),
         ("rate limit error", "guides/limits.md#errors"),
@@ -55,8 +55,8 @@ def test_subsection_is_found_by_its_breadcrumb(index: SearchIndex) -> None:
         ("why not", "notes/plain.md#_preamble"),
     ],
 )
-def test_words_in_any_form_find_their_section(index: SearchIndex, query: str, found: str) -> None:
-    assert found in ids(index.search(query))
+def test_words_in_any_form_find_their_section(index: SearchIndex, query: str, chunk_id: str) -> None:
+    assert chunk_id in ids(index.search(query))
 
 
 @loop_over("query", ["zanzibar", "runbook", "*", "nowhere:backof~", "\0", "\ud800", "😀"])
@@ -167,18 +167,27 @@ def test_changed_or_foreign_cursor_is_invalid(index: SearchIndex) -> None:
 
 
 def test_cursor_of_another_tool_or_ranking_is_refused(index: SearchIndex, repo: Repo) -> None:
-    search, commit = search_digest("errors", {}, None), repo.head()
-    same = write_cursor(load_user_key(), generation=f"{SCHEMA}:{commit}", search=search, offset=1)
-    assert same == index.search("errors", limit=1).next_cursor
-    for values in (["list", f"{SCHEMA}:{commit}", search, 1], [f"{SCHEMA}:{commit}", search, 1]):
+    search_digest, commit = compute_search_digest("errors", {}, None), repo.head()
+    cursor_of_search = write_cursor(
+        load_user_key(), generation=f"{SCHEMA_VERSION}:{commit}", search_digest=search_digest, offset=1
+    )
+    assert cursor_of_search == index.search("errors", limit=1).next_cursor
+    for values in (
+        ["list", f"{SCHEMA_VERSION}:{commit}", search_digest, 1],
+        [f"{SCHEMA_VERSION}:{commit}", search_digest, 1],
+    ):
         with pytest.raises(InvalidCursor, match="another tool"):
-            index.search("errors", cursor=seal(load_user_key(), values))
-    for generation in (f"{SCHEMA - 1}:{commit}", f"{SCHEMA}:{commit}:{'a' * 16}", f"{SCHEMA}:"):
-        cursor = write_cursor(load_user_key(), generation=generation, search=search, offset=1)
+            index.search("errors", cursor=sign_token(load_user_key(), values))
+    for generation in (
+        f"{SCHEMA_VERSION - 1}:{commit}",
+        f"{SCHEMA_VERSION}:{commit}:{'a' * 16}",
+        f"{SCHEMA_VERSION}:",
+    ):
+        cursor = write_cursor(load_user_key(), generation=generation, search_digest=search_digest, offset=1)
         with pytest.raises(StaleCursor) as stale:
             index.search("errors", cursor=cursor)
-        its_commit = None if generation.endswith(":") else commit
-        assert stale.value.details == {"cursor_commit": its_commit, "commit": commit}
+        cursor_commit = None if generation.endswith(":") else commit
+        assert stale.value.details == {"cursor_commit": cursor_commit, "commit": commit}
 
 
 def test_mixed_cursors_and_cursors_of_another_key_are_invalid(index: SearchIndex, own_key: Path) -> None:

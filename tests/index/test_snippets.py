@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from index.fences import Fence, find_fences
 from index.matches import Matcher
-from index.query import parse
-from index.snippets import LENGTH, cut_snippet, make_display_text
+from index.query import parse_query
+from index.snippets import SNIPPET_LENGTH, cut_snippet, make_display_text
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 
 
 def cut(text: str, query: str) -> str:
-    return cut_snippet(make_display_text(text), Matcher(parse(query).terms))
+    return cut_snippet(make_display_text(text), Matcher(parse_query(query).terms))
 
 
 def test_snippet_of_text_without_spaces_contains_the_term() -> None:
@@ -32,11 +32,11 @@ def test_window_with_most_query_words_is_chosen() -> None:
     text = (
         "Alpha first. " + "filler words here. " * 40 + "The ALPHA and the Omega meet. " + "more filler. " * 40
     )
-    found = cut(text, "omega alpha")
-    assert found.startswith("… ")
-    assert found.endswith(" …")
-    assert "The ALPHA and the Omega meet." in found
-    assert len(found) <= LENGTH + 10
+    snippet = cut(text, "omega alpha")
+    assert snippet.startswith("… ")
+    assert snippet.endswith(" …")
+    assert "The ALPHA and the Omega meet." in snippet
+    assert len(snippet) <= SNIPPET_LENGTH + 10
 
 
 def test_snippet_begins_and_ends_at_words() -> None:
@@ -54,10 +54,10 @@ def test_snippet_omits_anchors_and_comments() -> None:
 
 def test_snippet_inside_code_has_fences() -> None:
     code = "\n".join(f"line_{i} = compute({i})" for i in range(100))
-    found = cut(f"Before.\n\n```python\n{code}\n```\n\nAfter.\n", "line_50")
-    assert found.startswith("```python\nline_")
-    assert found.endswith("\n```")
-    assert "line_50 = compute(50)" in found
+    snippet = cut(f"Before.\n\n```python\n{code}\n```\n\nAfter.\n", "line_50")
+    assert snippet.startswith("```python\nline_")
+    assert snippet.endswith("\n```")
+    assert "line_50 = compute(50)" in snippet
 
 
 CODE = "\n".join(f"line_{i} = compute({i})" for i in range(100))
@@ -69,36 +69,38 @@ def indented(text: str, by: str) -> str:
 
 def test_snippet_inside_code_of_a_list_has_fences() -> None:
     item = indented(f"```python\n{CODE}\n```", "    ")
-    found = cut(f"1.  First.\n\n{item}\n\n2.  Second.\n", "line_50")
-    assert re.fullmatch(r"```python\n(line_\d+.*\n)+```", found)
-    assert "line_50 = compute(50)" in found
+    snippet = cut(f"1.  First.\n\n{item}\n\n2.  Second.\n", "line_50")
+    assert re.fullmatch(r"```python\n(line_\d+.*\n)+```", snippet)
+    assert "line_50 = compute(50)" in snippet
 
 
 def test_snippet_inside_quoted_code_has_quoted_fences() -> None:
     quoted = indented(f"```python\n{CODE}\n```", "> ")
-    found = cut(f"> Quoted.\n>\n{quoted}\n\nAfter.\n", "line_50")
-    assert re.fullmatch(r"> ```python\n(> line_\d+.*\n)+> ```", found)
+    snippet = cut(f"> Quoted.\n>\n{quoted}\n\nAfter.\n", "line_50")
+    assert re.fullmatch(r"> ```python\n(> line_\d+.*\n)+> ```", snippet)
 
 
 def test_snippet_starting_above_code_in_list_closes_the_fence() -> None:
-    found = cut(f"- Zebra.\n\n  ```sh\n{indented(CODE, '  ')}\n  ```\n", "zebra")
-    assert found.startswith("- Zebra.\n  ```sh\n  line_0 = compute(0)\n")
-    assert found.endswith("\n  ```")
+    snippet = cut(f"- Zebra.\n\n  ```sh\n{indented(CODE, '  ')}\n  ```\n", "zebra")
+    assert snippet.startswith("- Zebra.\n  ```sh\n  line_0 = compute(0)\n")
+    assert snippet.endswith("\n  ```")
 
 
 def test_code_block_ends_at_the_end_of_its_list() -> None:
-    found = cut(f"- Item.\n\n  ```\n  code\n\n{'Plain words follow. ' * 30} Zebra. {'More. ' * 60}", "zebra")
-    assert "```" not in found
+    snippet = cut(
+        f"- Item.\n\n  ```\n  code\n\n{'Plain words follow. ' * 30} Zebra. {'More. ' * 60}", "zebra"
+    )
+    assert "```" not in snippet
 
 
 @loop_over("mark", ["", "- One.\n\n  ```\n  x\n  ```\n\n"])
 def test_code_far_down_a_long_text_has_fences(mark: str) -> None:
     filler = "\n\n".join(["Words of no interest are here."] * 4_000)
     assert len(filler) > 100_000
-    found = cut(f"{mark}{filler}\n\n```python\n{CODE}\n\n{CODE}\n```\n\n{filler}", "line_50 compute")
-    assert re.fullmatch(r"```python\n(line_\d+.*\n)+```", found)
-    found = cut(f"{mark}{filler}\n\n- a\n\n  ```py\n{indented(CODE, '  ')}\n  ```\n\n{filler}", "line_50")
-    assert re.fullmatch(r"```py\n(line_\d+.*\n)+```", found)
+    snippet = cut(f"{mark}{filler}\n\n```python\n{CODE}\n\n{CODE}\n```\n\n{filler}", "line_50 compute")
+    assert re.fullmatch(r"```python\n(line_\d+.*\n)+```", snippet)
+    snippet = cut(f"{mark}{filler}\n\n- a\n\n  ```py\n{indented(CODE, '  ')}\n  ```\n\n{filler}", "line_50")
+    assert re.fullmatch(r"```py\n(line_\d+.*\n)+```", snippet)
 
 
 @loop_over(
@@ -107,13 +109,13 @@ def test_code_far_down_a_long_text_has_fences(mark: str) -> None:
 def test_snippet_is_short_with_any_code_fence(fence: str) -> None:
     for text in (f"{fence}\n zebra\n", f"{'zebra ' * 50}\n\n{fence}\n{'quagga ' * 90}\n"):
         for query in ("zebra", "quagga", "absent"):
-            assert len(cut(text, query)) <= LENGTH + 150
+            assert len(cut(text, query)) <= SNIPPET_LENGTH + 150
 
 
 def test_word_far_down_a_long_text_is_shown() -> None:
-    found = cut("Words of no interest are here. " * 10_000 + "The zebra is here.", "zebra")
-    assert found.startswith("… ")
-    assert found.endswith("The zebra is here.")
+    snippet = cut("Words of no interest are here. " * 10_000 + "The zebra is here.", "zebra")
+    assert snippet.startswith("… ")
+    assert snippet.endswith("The zebra is here.")
 
 
 CONTAINERS = ("", "> ", "- ", "1.  ", "> - ", "- > ", "> > ", "- 1. ")
@@ -125,7 +127,7 @@ def nested(draw: st.DrawFn) -> str:
     lines: list[str] = []
     for _ in range(draw(st.integers(1, 6))):
         opening = draw(st.sampled_from(CONTAINERS))
-        rest = re.sub(r"\d\.|-", lambda found: " " * len(found[0]), opening)
+        rest = re.sub(r"\d\.|-", lambda match: " " * len(match[0]), opening)
         mark = draw(st.sampled_from(("```", "~~~~")))
         block = [f"prose {'zebra ' * draw(st.integers(0, 9))}", "", f"{mark}py"]
         block += [f"code {'quagga ' * draw(st.integers(0, 9))}" for _ in range(draw(st.integers(1, 8)))]
@@ -159,22 +161,22 @@ def test_code_in_lists_and_quotations_always_has_fences(text: str, query: str) -
     query=st.sampled_from(["zebra", "word zebra", "absent"]),
 )
 def test_fences_are_always_closed(parts: list[str], query: str) -> None:
-    found = cut("".join(parts), query)
-    assert len(found) <= LENGTH + 30
-    opened = None
-    for line in found.splitlines():
+    snippet = cut("".join(parts), query)
+    assert len(snippet) <= SNIPPET_LENGTH + 30
+    open_mark = None
+    for line in snippet.splitlines():
         mark = re.match(r" {0,3}(`{3,}|~{3,})(.*)", line)
-        if mark and opened is None:
-            opened = mark[1]
+        if mark and open_mark is None:
+            open_mark = mark[1]
         elif (
             mark
-            and opened
-            and mark[1][0] == opened[0]
-            and len(mark[1]) >= len(opened)
+            and open_mark
+            and mark[1][0] == open_mark[0]
+            and len(mark[1]) >= len(open_mark)
             and not mark[2].strip()
         ):
-            opened = None
-    assert opened is None
+            open_mark = None
+    assert open_mark is None
 
 
 @loop_over("count", [1, 400, 600])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.analysis.words import stem
-from index.spelling import edit_distances, is_word, max_edits, stems_of_edits
+from index.spelling import compute_edit_distances, is_word, max_edits, stem_all_edits
 from tests.index.plain import edits_between
 
 WORDS = st.text("abé", max_size=6)
@@ -15,13 +15,13 @@ LATIN = st.text("abcdxyz", min_size=1, max_size=8)
 
 @given(WORDS, st.lists(WORDS, max_size=8))
 def test_edit_distances_equal_plain_recursion(word: str, terms: list[str]) -> None:
-    assert edit_distances(word, terms).tolist() == [edits_between(word, term) for term in terms]
+    assert compute_edit_distances(word, terms).tolist() == [edits_between(word, term) for term in terms]
 
 
 def test_edit_distances_of_known_words() -> None:
-    assert edit_distances("retyr", ["retry", "retri", "retyr", "", "rye"]).tolist() == [1, 2, 0, 5, 3]
-    assert edit_distances("ca", ["abc"]).tolist() == [3]  # no letter is edited twice
-    assert edit_distances("", []).tolist() == []
+    assert compute_edit_distances("retyr", ["retry", "retri", "retyr", "", "rye"]).tolist() == [1, 2, 0, 5, 3]
+    assert compute_edit_distances("ca", ["abc"]).tolist() == [3]  # no letter is edited twice
+    assert compute_edit_distances("", []).tolist() == []
 
 
 @given(LATIN, st.data())
@@ -30,12 +30,12 @@ def test_stems_of_all_words_one_edit_away_are_generated(word: str, data: st.Data
     letter = data.draw(st.sampled_from("abcdefghijklmnopqrstuvwxyz"))
     head, tail = word[:place], word[place:]
     slips = {head + letter + tail, head + letter + tail[1:], head + tail[1:], head + tail[1::-1] + tail[2:]}
-    assert {stem(slip) for slip in slips - {word, ""}} <= stems_of_edits(word)
+    assert {stem(slip) for slip in slips - {word, ""}} <= stem_all_edits(word)
 
 
 def test_edited_word_includes_its_restored_stem() -> None:
-    assert "pagin" in stems_of_edits("paginaton")
-    assert "straß" in stems_of_edits("straß" + "x")
+    assert "pagin" in stem_all_edits("paginaton")
+    assert "straß" in stem_all_edits("straß" + "x")
 
 
 def test_is_word_accepts_letters_without_digits_or_marks() -> None:

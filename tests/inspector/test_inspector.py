@@ -12,7 +12,7 @@ import pytest
 
 from tests.acceptance.server import ROOT, user_environment
 from tests.repositories import Repo, normal
-from tools.prompts import FAMILY as PROMPTS
+from tools.prompts import PROMPTS
 from tools.resources.list import TEMPLATES
 from tools.toolsets import TOOLSETS, all_tools
 

@@ -1,4 +1,4 @@
-"""The built-in types: their order, the specification's own words, and the quality that all of them share."""
+"""The built-in types: their order, the texts of the specification, and common quality rules."""
 
 from __future__ import annotations
 
@@ -52,34 +52,34 @@ def test_specified_types_come_first_in_fixed_order() -> None:
 
 
 def test_catalogue_lists_each_folder() -> None:
-    home = Path(catalogue.__file__).parent
-    assert {path.parent.name for path in home.glob("*/type.toml")} == set(catalogue.BUILTIN)
+    folder = Path(catalogue.__file__).parent
+    assert {path.parent.name for path in folder.glob("*/type.toml")} == set(catalogue.BUILTIN)
 
 
 @loop_over("name", SPECIFIED)
 def test_structures_and_instructions_match_specification(name: str) -> None:
     sections, instructions = SPECIFIED[name]
-    kind = builtin_types()[name]
-    assert tuple(section.title for section in kind.sections) == sections
-    assert {section.level for section in kind.sections} == {2}
-    assert kind.instructions[:4] == instructions
-    assert kind.structure == "# {title}\n" + "".join(f"\n## {title}\n" for title in sections)
+    document_type = builtin_types()[name]
+    assert tuple(section.title for section in document_type.sections) == sections
+    assert {section.level for section in document_type.sections} == {2}
+    assert document_type.instructions[:4] == instructions
+    assert document_type.structure == "# {title}\n" + "".join(f"\n## {title}\n" for title in sections)
 
 
-@loop_over("kind", TYPES, ids=lambda kind: kind.name)
-def test_every_type_has_guidance(kind: DocumentType) -> None:
-    assert kind.instructions
-    assert len(kind.best_practices) >= 3
-    assert all(section.guidance for section in kind.sections)
-    # A model reads it in every conversation in which it writes such a document.
-    assert len(kind.guidance) + sum(map(len, kind.best_practices)) < 4_000
+@loop_over("document_type", TYPES, ids=lambda document_type: document_type.name)
+def test_every_type_has_guidance(document_type: DocumentType) -> None:
+    assert document_type.instructions
+    assert len(document_type.best_practices) >= 3
+    assert all(section.guidance for section in document_type.sections)
+    # A model reads the guidance in every conversation in which it writes a document of the type.
+    assert len(document_type.guidance) + sum(map(len, document_type.best_practices)) < 4_000
 
 
-@loop_over("kind", TYPES, ids=lambda kind: kind.name)
-def test_headings_of_new_document_are_separated_by_blank_lines(kind: DocumentType) -> None:
-    lines = [line for line in kind.structure.splitlines() if line]
+@loop_over("document_type", TYPES, ids=lambda document_type: document_type.name)
+def test_headings_of_new_document_are_separated_by_blank_lines(document_type: DocumentType) -> None:
+    lines = [line for line in document_type.structure.splitlines() if line]
     assert all(re.fullmatch(r"#{1,6} \S.*", line) for line in lines)
-    assert "{#" not in kind.structure
+    assert "{#" not in document_type.structure
 
 
 def test_guidance_contains_instructions_and_sections() -> None:

@@ -26,22 +26,24 @@ def test_complete_type_is_parsed() -> None:
         b'instructions = ["Begin with\\n  the impact"]\nbest_practices = ["No blame"]\n'
         b'[sections]\nImpact = "Who, how long"\n"What we learned" = "Causes"\n'
     )
-    kind = parse_type("incident", toml, b"# {title}\n\n## Impact\n\nUsers:\n\n### What we learned ##\n")
-    assert kind.name == "incident"
-    assert kind.title == "Incident review"
-    assert kind.instructions == ("Begin with the impact",)
-    assert kind.best_practices == ("No blame",)
-    assert kind.sections == (
+    document_type = parse_type(
+        "incident", toml, b"# {title}\n\n## Impact\n\nUsers:\n\n### What we learned ##\n"
+    )
+    assert document_type.name == "incident"
+    assert document_type.title == "Incident review"
+    assert document_type.instructions == ("Begin with the impact",)
+    assert document_type.best_practices == ("No blame",)
+    assert document_type.sections == (
         TemplateSection("Impact", 2, "Who, how long"),
         TemplateSection("What we learned", 3, "Causes"),
     )
-    assert kind.structure == "# {title}\n\n## Impact\n\nUsers:\n\n### What we learned\n"
+    assert document_type.structure == "# {title}\n\n## Impact\n\nUsers:\n\n### What we learned\n"
 
 
 def test_guidance_is_optional() -> None:
-    kind = parse_type("plain", TOML, MARKDOWN)
-    assert kind.guidance == ""
-    assert [section.guidance for section in kind.sections] == ["", ""]
+    document_type = parse_type("plain", TOML, MARKDOWN)
+    assert document_type.guidance == ""
+    assert [section.guidance for section in document_type.sections] == ["", ""]
 
 
 @loop_over(
@@ -61,9 +63,9 @@ def test_guidance_is_optional() -> None:
     ],
 )
 def test_structure_is_normalized(markdown: bytes, structure: str | None) -> None:
-    kind = parse_type("plain", TOML, markdown)
-    assert kind.structure == (structure or "# {title}\n\n" + markdown.decode())
-    assert [section.title for section in kind.sections] == (["A"] if b"## A" in markdown else [])
+    document_type = parse_type("plain", TOML, markdown)
+    assert document_type.structure == (structure or "# {title}\n\n" + markdown.decode())
+    assert [section.title for section in document_type.sections] == (["A"] if b"## A" in markdown else [])
 
 
 @loop_over("name", ["", "Incident", "1st", "a-b", "a.b", "../x", "a\n", "a" * 42, "é"])
@@ -144,10 +146,10 @@ def test_invalid_skeleton_is_refused(markdown: bytes, message_part: str) -> None
 def test_any_bytes_return_type_or_raise_invalid_template(toml: bytes, markdown: bytes) -> None:
     for pair in ((toml, markdown), (TOML, markdown), (TOML + toml, MARKDOWN)):
         try:
-            kind = parse_type("any", *pair)
+            document_type = parse_type("any", *pair)
         except InvalidTemplate:
             continue
-        assert parse_type("any", TOML, kind.structure.encode()).structure == kind.structure
+        assert parse_type("any", TOML, document_type.structure.encode()).structure == document_type.structure
 
 
 @given(
@@ -155,9 +157,9 @@ def test_any_bytes_return_type_or_raise_invalid_template(toml: bytes, markdown: 
 )
 def test_structure_begins_with_title_and_is_stable(lines: list[str]) -> None:
     try:
-        kind = parse_type("any", TOML, "\n".join(lines).encode())
+        document_type = parse_type("any", TOML, "\n".join(lines).encode())
     except InvalidTemplate:
         return
-    assert kind.structure.startswith("# {title}\n")
-    assert kind.structure.endswith("\n")
-    assert parse_type("any", TOML, kind.structure.encode()) == kind
+    assert document_type.structure.startswith("# {title}\n")
+    assert document_type.structure.endswith("\n")
+    assert parse_type("any", TOML, document_type.structure.encode()) == document_type

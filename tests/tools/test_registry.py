@@ -9,7 +9,14 @@ from tests.repositories import Repo
 from tests.tools.conftest import CallTool
 from tools.registry import Toolbox, UnknownTool
 from tools.tool import Tool
-from tools.toolsets import DEFAULT_TOOLSETS, TOOLSETS, ToolsetUnknown, all_tools, choose_toolsets, family
+from tools.toolsets import (
+    DEFAULT_TOOLSETS,
+    TOOLSETS,
+    ToolsetUnknown,
+    all_tools,
+    choose_toolsets,
+    load_toolset,
+)
 from workspace.workspace import Workspace
 
 pytestmark = pytest.mark.smoke
@@ -97,7 +104,7 @@ def test_toolset_names_are_parsed_and_checked() -> None:
 def test_tool_names_are_unique_and_match_their_toolset() -> None:
     tools = all_tools()
     assert len({tool.name for tool in tools}) == len(tools)
-    assert all(tool.toolset == name for name in TOOLSETS for tool in family(name))
+    assert all(tool.toolset == name for name in TOOLSETS for tool in load_toolset(name))
 
 
 @pytest.mark.parametrize("tool", all_tools(), ids=lambda tool: tool.name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import InvalidArguments, read, requested_fields
+from tools.arguments import InvalidArguments, read_arguments, requested_fields
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
 from workspace.document.section_text import read_full_text
@@ -45,7 +45,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
     return {**_PLACEHOLDERS, **arguments_of(arguments, ("doc_type", "title", "initial_content", "folder"))}
 
 
-def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
+def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     """Return an example whose path is free; a number is added to the title if its file exists."""
     from workspace.markdown.slugs import make_file_slug
 
@@ -62,7 +62,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     if not request:
         return _list_types(context)
     if set(request) == {"doc_type"}:
-        return _explain_type(context, read(CreateDocumentArguments, request).doc_type or "")
+        return _explain_type(context, read_arguments(CreateDocumentArguments, request).doc_type or "")
     return WRITER.run(context, arguments)
 
 
@@ -72,26 +72,26 @@ def _list_types(context: Context) -> Answer:
 
     snapshot = context.snapshot()
     types = read_types(snapshot)
-    valid = {
+    valid_types = {
         name: document_type
         for name, document_type in types.items()
         if isinstance(document_type, DocumentType)
     }
     data: dict[str, Any] = {
-        "doc_types": list(valid),
-        "summaries": {name: document_type.summary for name, document_type in valid.items()},
+        "doc_types": list(valid_types),
+        "summaries": {name: document_type.summary for name, document_type in valid_types.items()},
         "commit": snapshot.commit,
         "next_step": NextStep(
             "Call with doc_type for instructions: ", call("create_document", doc_type="api_spec")
         ),
     }
-    broken = [
+    error_messages = [
         document_type.message
         for document_type in types.values()
         if not isinstance(document_type, DocumentType)
     ]
-    if broken:
-        data["hints"] = broken
+    if error_messages:
+        data["hints"] = error_messages
     return Answer(data)
 
 
@@ -114,11 +114,11 @@ def _explain_type(context: Context, name: str) -> Answer:
     )
 
 
-def _build(context: Context, item: CallArguments) -> Operation:
+def _build_operation(context: Context, item: CallArguments) -> Operation:
     from workspace.edits import CreateDocument
     from workspace.snapshot.document_types import read_type_named
 
-    request = read(CreateDocumentArguments, item)
+    request = read_arguments(CreateDocumentArguments, item)
     if request.doc_type is None:
         raise InvalidArguments(
             "'doc_type' is missing", fix="Call with {} to list the types.", field="doc_type"
@@ -139,14 +139,18 @@ def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanS
     if outcome is None:
         return NextStep("Call with {} to list types")
     document = result.document(outcome.path)
-    empty = [
+    empty_addresses = [
         section.address
         for section in (document.sections if document else ())
         if not section.is_preamble and document and not read_full_text(document, section)
     ]
-    if empty:
+    if empty_addresses:
         edit = call(
-            "edit_document", operation="update_content", file=outcome.path, slug=empty[0], content="…"
+            "edit_document",
+            operation="update_content",
+            file=outcome.path,
+            slug=empty_addresses[0],
+            content="…",
         )
         return NextStep("Add content with ", edit, ", or add_section and add_task")
     edit = call("edit_document", operation="add_section", file=outcome.path, title="…", content="…")
@@ -165,7 +169,7 @@ TOOL = Tool(
     example=_example,
     writes=True,
     idempotent=False,
-    correct=_correct,
+    correct=_correct_example,
 )
 
-WRITER = Writer(tool=lambda: TOOL, build=_build, single={}, next_step=_next_step)
+WRITER = Writer(tool=lambda: TOOL, build=_build_operation, success_fields={}, next_step=_next_step)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field, create_model
 
-from tools.arguments import read, requested_fields, resolve_target
+from tools.arguments import read_arguments, requested_fields, resolve_target
 from tools.documents import edit_operations
 from tools.documents.edit_operations import PLACEHOLDERS, complete_fields, with_existing_text
 from tools.task_progress import progress_after
@@ -111,8 +111,8 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     return WRITER.run(context, arguments)
 
 
-def _build(context: Context, item: CallArguments) -> Operation:
-    fields = read(EditDocumentArguments, item).model_dump(exclude_unset=True)
+def _build_operation(context: Context, item: CallArguments) -> Operation:
+    fields = read_arguments(EditDocumentArguments, item).model_dump(exclude_unset=True)
     operation = edit_operations.resolve_operation(fields)
     values = {name: value for name, value in fields.items() if name != "operation"}
     field_names = {field.name for field in edit_operations.operation_fields(operation)}
@@ -122,7 +122,7 @@ def _build(context: Context, item: CallArguments) -> Operation:
         values["file"] = path
         if slug:
             values[section] = slug
-    return edit_operations.build(operation, values)
+    return edit_operations.build_operation(operation, values)
 
 
 def _enrich(result: WriteResult, step: PlanStep) -> Data:
@@ -131,36 +131,41 @@ def _enrich(result: WriteResult, step: PlanStep) -> Data:
 
 
 def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanStep]) -> NextStep:
-    last = next((step.outcome for step in reversed(done_steps) if step.outcome), None)
-    if last is None:
+    last_outcome = next((step.outcome for step in reversed(done_steps) if step.outcome), None)
+    if last_outcome is None:
         return NextStep("Fix the failed operations and send them again")
-    failed = len(result.steps) - len(done_steps)
-    if failed:
+    failed_count = len(result.steps) - len(done_steps)
+    if failed_count:
         return NextStep(
-            f"Fix the failed operations ({failed}) as their errors describe, and send only those again"
+            f"Fix the failed operations ({failed_count}) as their errors describe, and send only those again"
         )
-    if last.result.get("removed") == "task":
+    if last_outcome.result.get("removed") == "task":
         return NextStep(
-            "See the remaining tasks with ", call("view_document", file=last.path, slug=last.result["slug"])
+            "See the remaining tasks with ",
+            call("view_document", file=last_outcome.path, slug=last_outcome.result["slug"]),
         )
-    task = last.result.get("task")
+    task = last_outcome.result.get("task")
     if isinstance(task, str):
         if context.offers("complete_task"):
             return NextStep(
-                "Use ", call("complete_task", file=last.path, slug=task), " when its criteria are met"
+                "Use ", call("complete_task", file=last_outcome.path, slug=task), " when its criteria are met"
             )
-        return NextStep("See it with ", call("view_document", file=last.path, slug=task))
-    slug = last.result.get("slug")
-    document = result.document(last.path)
+        return NextStep("See the task with ", call("view_document", file=last_outcome.path, slug=task))
+    slug = last_outcome.result.get("slug")
+    document = result.document(last_outcome.path)
     section = next((item for item in document.sections if item.address == slug), None) if document else None
     if section and document and not read_full_text(document, section):
-        edit = call("edit_document", operation="update_content", file=last.path, slug=slug, content="…")
+        edit = call(
+            "edit_document", operation="update_content", file=last_outcome.path, slug=slug, content="…"
+        )
         return NextStep("Write it with ", edit)
     target: dict[str, object] = {} if slug is None else {"slug": slug}
-    return NextStep("Read it with ", call("view_document", file=last.path, **target), ", or continue editing")
+    return NextStep(
+        "Read it with ", call("view_document", file=last_outcome.path, **target), ", or continue editing"
+    )
 
 
-def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
+def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     """Return an example that appends to the existing section if the call would add it again."""
     slug = error.details.get("slug")
     if error.code != "SECTION_EXISTS" or not isinstance(slug, str):
@@ -188,9 +193,13 @@ TOOL = Tool(
     writes=True,
     destructive=True,
     idempotent=False,
-    correct=_correct,
+    correct=_correct_example,
 )
 
 WRITER = Writer(
-    tool=lambda: TOOL, build=_build, single={"updated": True}, next_step=_next_step, enrich=_enrich
+    tool=lambda: TOOL,
+    build=_build_operation,
+    success_fields={"updated": True},
+    next_step=_next_step,
+    enrich=_enrich,
 )

@@ -1,6 +1,6 @@
 """The operations of edit_document: their fields, how a call selects one, and examples after an error.
 
-An example has the caller's fields, and valid values for the missing ones.
+An example has the caller's fields, and valid values for the missing fields.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ SPECIFICATIONS: Mapping[str, Mapping[str, str]] = {
 """The fields of each operation as a client lists them; `?` marks an optional field.
 
 They repeat the fields of the classes in `workspace.edits`, and a test compares both. Importing the classes
-for a list of tools would take a fifth of the list's time without the SDK.
+for a list of tools would take a fifth of its time, measured without the SDK.
 """
 
 # Tools for words in the names of operations that edit_document does not have.
@@ -150,7 +150,7 @@ def all_fields() -> dict[str, Any]:
 
 
 def resolve_operation(arguments: CallArguments) -> str:
-    """Return the operation that a call names, else the one that its fields match.
+    """Return the operation that a call names, else the operation that its fields match.
 
     Raises InvalidArguments if the name is unknown, and if several operations or none match.
     """
@@ -163,7 +163,7 @@ def resolve_operation(arguments: CallArguments) -> str:
                 if shown_name in _SYNONYMS
                 else find_nearest(shown_name, SPECIFICATIONS)
             )
-            other = (
+            other_tool = (
                 None
                 if shown_name in _SYNONYMS
                 else next((tool for word, tool in _TOOL_BY_WORD.items() if word in shown_name.lower()), None)
@@ -175,22 +175,24 @@ def resolve_operation(arguments: CallArguments) -> str:
             )
             raise InvalidArguments(
                 f"unknown operation '{shown_name}'",
-                fix=f"Use the tool {other}." if other else fix,
+                fix=f"Use the tool {other_tool}." if other_tool else fix,
                 field="operation",
                 valid_operations=list(SPECIFICATIONS),
             )
         return name
     names = {field for field in arguments if field != "operation"}
-    matching = _list_matching_operations(arguments, names)
-    if len(matching) > 1:
-        implied = [
-            name for name in matching if (fields := operation_classes()[name].implied_by) and fields <= names
+    matching_names = _list_matching_operations(arguments, names)
+    if len(matching_names) > 1:
+        implied_names = [
+            name
+            for name in matching_names
+            if (fields := operation_classes()[name].implied_by) and fields <= names
         ]
-        matching = implied if len(implied) == 1 else matching
-    if len(matching) == 1:
-        return matching[0]
-    if matching:
-        alternatives = " or ".join(matching)
+        matching_names = implied_names if len(implied_names) == 1 else matching_names
+    if len(matching_names) == 1:
+        return matching_names[0]
+    if matching_names:
+        alternatives = " or ".join(matching_names)
         raise InvalidArguments(
             f"'operation' is required: the given fields match {alternatives}",
             fix="Give 'operation'.",
@@ -206,30 +208,32 @@ def guess_operation(arguments: CallArguments) -> str | None:
         nearest = [name] if name in SPECIFICATIONS else find_nearest(name[:100], SPECIFICATIONS)
         return nearest[0] if nearest else None
     names = {field for field in arguments if field != "operation"}
-    matching = _list_matching_operations(arguments, names)
-    implied = [
+    matching_names = _list_matching_operations(arguments, names)
+    implied_names = [
         name
-        for name in matching or SPECIFICATIONS
+        for name in matching_names or SPECIFICATIONS
         if (fields := operation_classes()[name].implied_by) & names and fields <= names
     ]
-    if len(implied) == 1:
-        return implied[0]
-    return matching[0] if len(matching) == 1 else None
+    if len(implied_names) == 1:
+        return implied_names[0]
+    return matching_names[0] if len(matching_names) == 1 else None
 
 
 def _list_matching_operations(arguments: CallArguments, names: set[str]) -> list[str]:
     """Return the operations that the fields match; the `slug` of a task selects operations on tasks."""
-    matching = [name for name in SPECIFICATIONS if _matches_fields(name, names)]
+    matching_names = [name for name in SPECIFICATIONS if _matches_fields(name, names)]
     slug = arguments.get("slug")
     is_task = isinstance(slug, str) and read_fragment(slug).task is not None
-    return [name for name in matching if operation_classes()[name].names_task in (None, is_task)] or matching
+    return [
+        name for name in matching_names if operation_classes()[name].names_task in (None, is_task)
+    ] or matching_names
 
 
 def _matches_fields(name: str, names: set[str]) -> bool:
     """Return True if fields match those of an operation; `file` and `slug` alone match none."""
     fields = operation_fields(name)
-    required = {field.name for field in fields if not field.is_optional}
-    return required <= names <= {field.name for field in fields} and not names <= {"file", "slug"}
+    required_names = {field.name for field in fields if not field.is_optional}
+    return required_names <= names <= {field.name for field in fields} and not names <= {"file", "slug"}
 
 
 def _build_mismatch_error(names: set[str]) -> InvalidArguments:
@@ -246,7 +250,7 @@ def _build_mismatch_error(names: set[str]) -> InvalidArguments:
     )
 
 
-def build(operation: str, values: Mapping[str, object]) -> DocumentOperation:
+def build_operation(operation: str, values: Mapping[str, object]) -> DocumentOperation:
     """Return an operation with the given fields.
 
     Raises InvalidArguments for a missing field, and for a field of another operation.
@@ -263,11 +267,16 @@ def build(operation: str, values: Mapping[str, object]) -> DocumentOperation:
                 field=name,
                 nearest=nearest,
             )
-    missing = [field.name for field in fields.values() if not field.is_optional and field.name not in values]
-    if missing:
-        names = ", ".join(f"'{name}'" for name in missing)
+    missing_names = [
+        field.name for field in fields.values() if not field.is_optional and field.name not in values
+    ]
+    if missing_names:
+        names = ", ".join(f"'{name}'" for name in missing_names)
         raise InvalidArguments(
-            f"{operation} requires {names}", fix=f"Give {names}.", field=missing[0], missing=missing
+            f"{operation} requires {names}",
+            fix=f"Give {names}.",
+            field=missing_names[0],
+            missing=missing_names,
         )
     operation_value: DocumentOperation = cast("Any", operation_classes()[operation])(**values)
     return operation_value
@@ -300,7 +309,7 @@ _PLACEHOLDERS_BY_OPERATION: dict[str, Data] = {
 }
 
 # An optional field without which a call would have no effect.
-_EXTRA_FIELD = {"update_task": "criteria", "move_task": "to_slug", "move_section": "after"}
+_EXTRA_FIELD_BY_OPERATION = {"update_task": "criteria", "move_task": "to_slug", "move_section": "after"}
 _TEXT_ERRORS = frozenset(("MATCH_COUNT", "STRUCTURE_CHANGED", "INVALID_CONTENT"))
 
 _MOVE_ERRORS = frozenset(
@@ -311,17 +320,17 @@ _MOVE_ERRORS = frozenset(
 )
 
 _PATH_ERRORS = frozenset(("PATH_EXISTS", "INVALID_PATH"))
-_MAX_LINES = 20
-_MAX_QUOTE = 200
+_MAX_QUOTABLE_LINES = 20
+_MAX_QUOTE_CHARACTERS = 200
 
 
 def complete_fields(operation: str, values: Data) -> Data:
     """Return the given fields of a call, and placeholders for the missing ones."""
-    required = [field.name for field in operation_fields(operation) if not field.is_optional]
-    if operation in _EXTRA_FIELD and values.keys() <= set(required):
-        required.append(_EXTRA_FIELD[operation])
+    required_names = [field.name for field in operation_fields(operation) if not field.is_optional]
+    if operation in _EXTRA_FIELD_BY_OPERATION and values.keys() <= set(required_names):
+        required_names.append(_EXTRA_FIELD_BY_OPERATION[operation])
     placeholders = {**PLACEHOLDERS, **_PLACEHOLDERS_BY_OPERATION.get(operation, {})}
-    return {**{field: placeholders[field] for field in required}, **values}
+    return {**{field: placeholders[field] for field in required_names}, **values}
 
 
 def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
@@ -343,8 +352,8 @@ def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot)
         return _with_quotation(example, error, snapshot)
     if "new_path" in example and (error.code in _PATH_ERRORS or example["file"] != file):
         return {**example, "new_path": _find_free_path(example["file"], snapshot), "dry_run": True}
-    is_refused = operation == "move_section" and error.code in _MOVE_ERRORS
-    return _with_move_to_end(example, snapshot) if is_refused else example
+    is_invalid_move = operation == "move_section" and error.code in _MOVE_ERRORS
+    return _with_move_to_end(example, snapshot) if is_invalid_move else example
 
 
 def _has_no_tasks(file: object, snapshot: Snapshot) -> bool:
@@ -382,9 +391,11 @@ def _with_quotation(example: Data, error: WorkspaceError, snapshot: Snapshot) ->
     except (DocumentNotFound, LimitExceeded, NotADocument):
         return example
     body = document.text(document.front_matter_end, len(document.data))
-    lines = [line.strip() for line in body.splitlines()[: 10 * _MAX_LINES]]
-    quotable = [line for line in lines if line and len(line) <= _MAX_QUOTE and line.isprintable()]
-    quotation = next((line for line in quotable[:_MAX_LINES] if body.count(line) == 1), None)
+    lines = [line.strip() for line in body.splitlines()[: 10 * _MAX_QUOTABLE_LINES]]
+    quotable_lines = [
+        line for line in lines if line and len(line) <= _MAX_QUOTE_CHARACTERS and line.isprintable()
+    ]
+    quotation = next((line for line in quotable_lines[:_MAX_QUOTABLE_LINES] if body.count(line) == 1), None)
     if quotation is None:
         return example
     return {

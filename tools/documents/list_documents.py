@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF, Arguments, Boolean, Integer, read
+from tools.arguments import REF_DESCRIPTION, Arguments, Boolean, Integer, read_arguments
 from tools.examples import suggested_names
-from tools.moved import find_for_reading, with_moved_to
-from tools.outline import cut_hint, summarize_sections
+from tools.moved_addresses import find_current_location, with_moved_to
+from tools.outline import summarize_sections, truncation_hint
 from tools.pages import page_after, read_list_cursor, write_list_cursor
 from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool, call
@@ -41,7 +41,7 @@ class ListDocumentsArguments(Arguments):
     has_open_tasks: Boolean | None = Field(None, description="true: some open; false: none")
     limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT)
     cursor: str | None = Field(None, description="next_cursor")
-    ref: str | None = Field(None, description=REF)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
@@ -58,7 +58,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
     return {"path": ".", **arguments_of(arguments, ("path", "type", "tag", "ref"))}
 
 
-def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
+def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     names = suggested_names(error)
     if error.code == "DOCUMENT_NOT_FOUND" and names:
         return {**example, "path": names[0]}
@@ -66,24 +66,24 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    request = read(ListDocumentsArguments, arguments)
+    request = read_arguments(ListDocumentsArguments, arguments)
     read_context = ReadContext.at(context, request.ref)
     snapshot = read_context.snapshot
-    location = find_for_reading(context, snapshot, _normalize_path(request.path), None)
+    location = find_current_location(context, snapshot, _normalize_path(request.path), None)
     paths = _list_paths(snapshot, location.file)
     criteria = [request.path, request.type, request.tag, request.has_open_tasks]
-    previous = (
+    last_path = (
         read_list_cursor(request.cursor, snapshot.tree, criteria) if request.cursor is not None else None
     )
     entries: list[Data] = []
     next_cursor = None
-    for path in page_after(paths, previous):
+    for path in page_after(paths, last_path):
         try:
             document = snapshot.document(path)
             values = snapshot.taxonomy.values(path, document.front_matter)
-            entry = _build_entry(document, values) if _matches(document, values, request) else None
+            entry = _build_entry(document, values) if _matches_filters(document, values, request) else None
         except (LimitExceeded, NotADocument) as error:
-            # Its metadata are unknown, so only a list without filters contains it.
+            # The document's metadata are unknown, so only a list without filters contains it.
             entry = (
                 None
                 if any(value is not None for value in criteria[1:])
@@ -98,7 +98,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     data: Data = {"documents": entries, "next_cursor": next_cursor, "commit": snapshot.commit}
     if not any(value is not None for value in criteria[1:]):
         data["total"] = len(paths)
-    elif next_cursor is None and previous is None:
+    elif next_cursor is None and last_path is None:
         data["total"] = len(entries)
     step = _next_step(read_context, entries, bool(paths))
     if next_cursor:
@@ -139,7 +139,7 @@ def _list_paths(snapshot: Snapshot, folder: str) -> list[str]:
     return paths
 
 
-def _matches(document: Document, values: Values, request: ListDocumentsArguments) -> bool:
+def _matches_filters(document: Document, values: Values, request: ListDocumentsArguments) -> bool:
     if request.type is not None and request.type not in values.get("type", ()):
         return False
     tags = {tag.casefold() for tag in values.get("tags", ())}
@@ -159,7 +159,7 @@ def _build_entry(document: Document, values: Values) -> Data:
     if "tags" in values:
         data["tags"] = list(values["tags"])
     data["sections"] = summarize_sections(document)
-    if hint := cut_hint(document):
+    if hint := truncation_hint(document):
         data["hints"] = [hint]
     tasks = document.all_tasks
     if tasks:
@@ -188,5 +188,5 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    correct=_correct,
+    correct=_correct_example,
 )

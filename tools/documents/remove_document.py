@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import InvalidArguments, read, requested_fields, resolve_target
+from tools.arguments import InvalidArguments, read_arguments, requested_fields, resolve_target
 from tools.examples import with_dry_run_removal
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, arguments_of
@@ -59,10 +59,10 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     return answer
 
 
-def _build(context: Context, item: CallArguments) -> Operation:
+def _build_operation(context: Context, item: CallArguments) -> Operation:
     from workspace.edits import RemoveDocument, RemoveSection
 
-    request = read(RemoveDocumentArguments, item)
+    request = read_arguments(RemoveDocumentArguments, item)
     if request.path and (request.file or request.slug):
         raise InvalidArguments(
             "both 'path' (for a document) and 'file' with 'slug' (for a section) are given",
@@ -87,14 +87,14 @@ def _build(context: Context, item: CallArguments) -> Operation:
 
 
 def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanStep]) -> NextStep:
-    last = next((step.outcome for step in reversed(done_steps) if step.outcome), None)
-    if last is None:
+    last_outcome = next((step.outcome for step in reversed(done_steps) if step.outcome), None)
+    if last_outcome is None:
         return NextStep("Fix the failed operations and send them again")
-    if (broken := last.result.get("broken_links")) and isinstance(broken, list):
-        first = call("view_document", file=broken[0]["file"], slug=broken[0]["slug"])
-        return NextStep("Fix the broken links (broken_links); view the first with ", first)
-    if last.result.get("removed") == "section":
-        return NextStep("See the remaining sections with ", call("view_document", file=last.path))
+    if (broken_links := last_outcome.result.get("broken_links")) and isinstance(broken_links, list):
+        view = call("view_document", file=broken_links[0]["file"], slug=broken_links[0]["slug"])
+        return NextStep("Fix the broken links (broken_links); view the first with ", view)
+    if last_outcome.result.get("removed") == "section":
+        return NextStep("See the remaining sections with ", call("view_document", file=last_outcome.path))
     listing = call("list_documents")
     return NextStep("See the remaining documents with ", listing, "; git revert restores the document")
 
@@ -114,4 +114,4 @@ TOOL = Tool(
     correct=with_dry_run_removal,
 )
 
-WRITER = Writer(tool=lambda: TOOL, build=_build, single={}, next_step=_next_step)
+WRITER = Writer(tool=lambda: TOOL, build=_build_operation, success_fields={}, next_step=_next_step)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF, Arguments, Integer, read
+from tools.arguments import REF_DESCRIPTION, Arguments, Integer, read_arguments
 from tools.caveats import search_caveats
 from tools.errors import ref_argument
 from tools.tool import Answer, Data, NextStep, Tool, call
@@ -25,7 +25,7 @@ class SearchDocumentsArguments(Arguments):
 
     query: str = Field(description="Words")
     limit: Integer = Field(5, ge=1, le=MAX_LIMIT)
-    ref: str | None = Field(None, description=REF)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
@@ -41,7 +41,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    request = read(SearchDocumentsArguments, arguments)
+    request = read_arguments(SearchDocumentsArguments, arguments)
     page = context.index.search(
         request.query, limit=request.limit, progress=context.progress, ref=request.ref
     )
@@ -59,9 +59,10 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     data |= search_caveats(page)
     ref_fields = ref_argument(request.ref)
     if matches:
-        first = matches[0]
+        first_match = matches[0]
         step = NextStep(
-            "Read it with ", call("view_document", file=first["file"], slug=first["slug"], **ref_fields)
+            "Read it with ",
+            call("view_document", file=first_match["file"], slug=first_match["slug"], **ref_fields),
         )
     else:
         step = NextStep("Try other words, or list the documents with ", call("list_documents", **ref_fields))

@@ -8,28 +8,28 @@ from pydantic import Field
 
 from tools.arguments import (
     OPERATIONS,
-    REF,
+    REF_DESCRIPTION,
     Arguments,
     Boolean,
     InvalidArguments,
     Natural,
     Objects,
-    read,
+    read_arguments,
     read_operations,
     resolve_target,
     without_nulls,
 )
 from tools.errors import error_response
 from tools.examples import with_sections, with_task
-from tools.moved import find_for_reading, with_moved_to
+from tools.moved_addresses import find_current_location, with_moved_to
 from tools.outline import (
-    MAX_SHOWN,
-    cut_hint,
+    MAX_ENTRIES_SHOWN,
     extra_titles,
-    first_with_text,
+    first_section_with_text,
     links_data,
     list_sections,
     task_data,
+    truncation_hint,
 )
 from tools.pages import cut_part
 from tools.read_context import ReadContext
@@ -57,7 +57,7 @@ class ViewDocumentArguments(Arguments):
     include_subsections: Boolean = Field(False, description="With all below it")
     offset: Natural | None = Field(None, description="Character to continue from")
     operations: Objects | None = Field(None, description="[{file, slug}, ...]")
-    ref: str | None = Field(None, description=REF)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
@@ -73,7 +73,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
     return {"file": "search-api.md", **arguments_of(arguments, ("file", "slug", "ref"))}
 
 
-def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
+def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     is_task = "[" in str(example.get("slug", ""))
     return (with_task if is_task else with_sections)(example, error, snapshot)
 
@@ -84,7 +84,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     if not set(request) - {"ref"}:
         return read_context.usage_answer(_usage(arguments))
     if OPERATIONS not in request:
-        return Answer({**_view(read_context, request), "commit": read_context.snapshot.commit})
+        return Answer({**_view_item(read_context, request), "commit": read_context.snapshot.commit})
     other_fields = sorted(set(request) - {OPERATIONS, "ref"})
     if other_fields:
         raise InvalidArguments(
@@ -97,7 +97,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
 
 def _read_ref(arguments: CallArguments) -> str | None:
     """Return the validated ref of a call or of one of its views. Raises InvalidArguments."""
-    return read(ViewDocumentArguments, {"ref": arguments.get("ref")}).ref
+    return read_arguments(ViewDocumentArguments, {"ref": arguments.get("ref")}).ref
 
 
 def _view_batch(read_context: ReadContext, items: list[dict[str, object]]) -> Answer:
@@ -114,16 +114,18 @@ def _view_batch(read_context: ReadContext, items: list[dict[str, object]]) -> An
         try:
             if "ref" in item:
                 item_context = ReadContext.at(read_context.context, _read_ref(item))
-            own_commit = {"commit": item_context.snapshot.commit} if item_context is not read_context else {}
-            view = _view(item_context, item)
+            commit_field = (
+                {"commit": item_context.snapshot.commit} if item_context is not read_context else {}
+            )
+            view = _view_item(item_context, item)
             step = view["next_step"]
-            results.append({"success": True, **view, "next_step": step.text(), **own_commit})
+            results.append({"success": True, **view, "next_step": step.text(), **commit_field})
         except WorkspaceError as error:
-            offered = read_context.context.tools
+            offered_tools = read_context.context.tools
             results.append(
                 {
                     "success": False,
-                    **error_response(error, TOOL, item, item_context.snapshot, offered_tools=offered),
+                    **error_response(error, TOOL, item, item_context.snapshot, offered_tools=offered_tools),
                 }
             )
     data: Data = {"batch_results": results, "commit": read_context.snapshot.commit}
@@ -132,11 +134,11 @@ def _view_batch(read_context: ReadContext, items: list[dict[str, object]]) -> An
     return Answer(data, is_error=step is None)
 
 
-def _view(read_context: ReadContext, item: CallArguments) -> Data:
-    request = read(ViewDocumentArguments, item)
+def _view_item(read_context: ReadContext, item: CallArguments) -> Data:
+    request = read_arguments(ViewDocumentArguments, item)
     if not request.file:
         raise InvalidArguments("'file' is missing", fix="Give the path of a document.", field="file")
-    location = find_for_reading(
+    location = find_current_location(
         read_context.context,
         read_context.snapshot,
         *resolve_target(read_context.snapshot, request.file, request.slug),
@@ -190,22 +192,22 @@ def _view_outline(read_context: ReadContext, document: Document) -> Data:
     if links:
         data["links"] = links
     hints = [
-        cut_hint(document),
+        truncation_hint(document),
         document.front_matter_error and document.front_matter_error.message,
         *link_hints,
     ]
     if any(hints):
         data["hints"] = [hint for hint in hints if hint]
-    first = first_with_text(document, document.sections)
+    first_section = first_section_with_text(document, document.sections)
     open_task = next(
-        (address for view in data["sections"].values() for address in view.get("active", ())), None
+        (address for section in data["sections"].values() for address in section.get("active", ())), None
     )
     if open_task and read_context.offers_write("complete_task"):
         view = read_context.call("view_document", file=document.path, slug=open_task)
         data["next_step"] = NextStep(f"Work on {open_task}: ", view)
-    elif first:
+    elif first_section:
         data["next_step"] = NextStep(
-            "Read a section: ", read_context.call("view_document", file=document.path, slug=first.key)
+            "Read a section: ", read_context.call("view_document", file=document.path, slug=first_section.key)
         )
     elif read_context.offers_write("edit_document"):
         add_call = read_context.write_call(
@@ -238,7 +240,7 @@ def _view_section(
         "slug": section.key,
         "content": text,
         "subsections": [
-            _get_relative_address(section, child) for child in document.children(section)[:MAX_SHOWN]
+            _get_relative_address(section, child) for child in document.children(section)[:MAX_ENTRIES_SHOWN]
         ]
         if section.level
         else [],
@@ -250,13 +252,13 @@ def _view_section(
     }
     tasks = document.tasks(section)
     if tasks:
-        data["tasks"] = [task_data(section, task) for task in tasks[:MAX_SHOWN]]
-        if len(tasks) > MAX_SHOWN:
-            data["hints"] = [f"the first {MAX_SHOWN:,} of {len(tasks):,} tasks are shown"]
+        data["tasks"] = [task_data(section, task) for task in tasks[:MAX_ENTRIES_SHOWN]]
+        if len(tasks) > MAX_ENTRIES_SHOWN:
+            data["hints"] = [f"the first {MAX_ENTRIES_SHOWN:,} of {len(tasks):,} tasks are shown"]
     if next_offset is not None:
-        extra = {"include_subsections": True} if include_subsections else {}
+        extra_fields = {"include_subsections": True} if include_subsections else {}
         view = read_context.rest_call(
-            "view_document", file=document.path, slug=section.key, offset=next_offset, **extra
+            "view_document", file=document.path, slug=section.key, offset=next_offset, **extra_fields
         )
         step = NextStep("Read the rest with ", view)
         return {**data, "truncated": True, "offset": next_offset, "next_step": step}
@@ -284,7 +286,7 @@ def _suggest_next_step(
         )
     children = document.children(section) if section.level else ()
     if children and not include_subsections:
-        subsection = first_with_text(document, document.descendants(section)) or children[0]
+        subsection = first_section_with_text(document, document.descendants(section)) or children[0]
         return NextStep(
             "Read a subsection: ", read_context.call("view_document", file=document.path, slug=subsection.key)
         )
@@ -328,5 +330,5 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    correct=_correct,
+    correct=_correct_example,
 )

@@ -2,7 +2,7 @@
 
 descriptions.py      descriptions of commits and of their changes
 restore_document.py  restore_document: restores a document or section, or reverts a commit
-seen.py              the sections that a diff shows in full
+shown_sections.py    the sections that a diff shows in full
 view_history.py      view_history: shows the commits of a document or section, and the author of each line
 """
 
@@ -15,4 +15,4 @@ from tools.history import restore_document, view_history
 if TYPE_CHECKING:
     from tools.tool import Tool
 
-FAMILY: tuple[Tool, ...] = (view_history.TOOL, restore_document.TOOL)
+TOOLS: tuple[Tool, ...] = (view_history.TOOL, restore_document.TOOL)

@@ -1,6 +1,6 @@
 """Descriptions of commits and of their changes.
 
-`blame_data` returns runs of lines of one commit, and describes each commit once.
+`blame_data` returns runs of adjacent lines with the same commit, and describes each commit once.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 _MAX_DIFFED_BYTES = 1_000_000  # larger texts are not compared
 _MAX_DIFF_CHARACTERS = 10_000  # of one diff
-_MAX_SUBJECT = 300
+_MAX_SUBJECT_CHARACTERS = 300
 
 
 def commit_data(info: CommitInfo) -> Data:
-    """Return the author, date and message of a commit; client, tool and proposal are null for a person's."""
+    """Return the author, date and message of a commit; client, tool and proposal may be null."""
     subject = escape_invisible(info.subject)
     return {
         "author": {"name": escape_invisible(info.author_name), "email": escape_invisible(info.author_email)},
@@ -32,7 +32,9 @@ def commit_data(info: CommitInfo) -> Data:
         "client": _shorten(info.client),
         "tool": _shorten(info.tool),
         "proposal": _shorten(info.proposal),
-        "subject": subject if len(subject) <= _MAX_SUBJECT else subject[:_MAX_SUBJECT] + "…",
+        "subject": subject
+        if len(subject) <= _MAX_SUBJECT_CHARACTERS
+        else subject[:_MAX_SUBJECT_CHARACTERS] + "…",
     }
 
 
@@ -91,16 +93,16 @@ _MAX_RUNS = 500  # on a page, which also bounds the commits
 
 
 def blame_data(
-    history: History, lines: Sequence[BlamedLine], first: int, max_characters: int
+    history: History, lines: Sequence[BlamedLine], first_index: int, max_characters: int
 ) -> tuple[Data, str | None]:
-    """Return a page of runs of lines from the line `first`, and the position of the next page.
+    """Return a page of runs of lines from `lines[first_index]`, and the position of the next page.
 
     A page has at most `max_characters` characters and ends between runs; only a run that is longer than a
     page is split. A line that is longer than a page is `truncated`. `boundary` marks lines that may be older
     than their commit.
     """
     runs: list[Data] = []
-    position, size = first, 0
+    position, size = first_index, 0
     while position < len(lines) and len(runs) < _MAX_RUNS and size < max_characters:
         run = _take_run(lines, position, max_characters - size)
         text = "".join(line.text.decode("utf-8", "replace") for line in run)
@@ -114,13 +116,13 @@ def blame_data(
     return {"lines": runs, "commits": commits}, str(position) if position < len(lines) else None
 
 
-def _take_run(lines: Sequence[BlamedLine], first: int, max_characters: int) -> list[BlamedLine]:
-    """Return the lines of one commit from the line `first`, at least one, within the character limit."""
-    run = [lines[first]]
-    remaining = max_characters - len(lines[first].text)
-    for line in lines[first + 1 :]:
-        remaining -= len(line.text)
-        if remaining < 0 or (line.commit, line.is_boundary) != (run[0].commit, run[0].is_boundary):
+def _take_run(lines: Sequence[BlamedLine], first_index: int, max_characters: int) -> list[BlamedLine]:
+    """Return the lines of one commit from `lines[first_index]`, at least one, within the character limit."""
+    run = [lines[first_index]]
+    remaining_characters = max_characters - len(lines[first_index].text)
+    for line in lines[first_index + 1 :]:
+        remaining_characters -= len(line.text)
+        if remaining_characters < 0 or (line.commit, line.is_boundary) != (run[0].commit, run[0].is_boundary):
             break
         run.append(line)
     return run

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import InvalidArguments, read, requested_fields, resolve_target, without_nulls
+from tools.arguments import InvalidArguments, read_arguments, requested_fields, resolve_target, without_nulls
 from tools.examples import with_sections
 from tools.next_steps import list_call, view_call
 from tools.tool import Answer, Call, NextStep, Tool, call
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workspace.writing.plan import PlanStep
     from workspace.writing.write import WriteResult
 
-_REF = "HEAD~1"
+_EXAMPLE_REF = "HEAD~1"
 
 
 class RestoreDocumentArguments(WriteFields):
@@ -49,23 +49,23 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
     if "undo" in arguments:
-        return {"undo": _REF, **arguments_of(arguments, ("undo",))}
-    example = {"file": "api.md", "ref": _REF, **arguments_of(arguments, ("file", "ref"))}
+        return {"undo": _EXAMPLE_REF, **arguments_of(arguments, ("undo",))}
+    example = {"file": "api.md", "ref": _EXAMPLE_REF, **arguments_of(arguments, ("file", "ref"))}
     return {**example, **arguments_of(arguments, ("slug",))}
 
 
-def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    """Return an example whose commit, document and section exist; a dry run if one differs from the call."""
+def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
+    """Return an example whose commit, document and section exist; a dry run if it differs from the call."""
     refs = error.details.get("refs")
     nearest = str(refs[0]) if isinstance(refs, list) and refs else str(snapshot.commit)
-    corrected = example
+    corrected_example = example
     if error.code in _REF_ERRORS:
-        corrected = {**corrected, ("undo" if "undo" in corrected else "ref"): nearest}
-    if "undo" not in corrected:
-        corrected = with_sections(corrected, error, snapshot)
+        corrected_example = {**corrected_example, ("undo" if "undo" in corrected_example else "ref"): nearest}
+    if "undo" not in corrected_example:
+        corrected_example = with_sections(corrected_example, error, snapshot)
     elif error.code == ConcurrentChange.code:
-        corrected = {**corrected, "mode": "each"}
-    return corrected if corrected == example else {**corrected, "dry_run": True}
+        corrected_example = {**corrected_example, "mode": "each"}
+    return corrected_example if corrected_example == example else {**corrected_example, "dry_run": True}
 
 
 _REF_ERRORS = frozenset(
@@ -87,14 +87,14 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         )
     # Without mode "each", a commit is reverted completely or not at all.
     is_partial = fields.get("mode") == "each"
-    return replace(WRITER, build=partial(_build, is_partial=is_partial)).run(context, arguments)
+    return replace(WRITER, build=partial(_build_operation, is_partial=is_partial)).run(context, arguments)
 
 
-def _build(context: Context, item: CallArguments, *, is_partial: bool = False) -> Operation:
+def _build_operation(context: Context, item: CallArguments, *, is_partial: bool = False) -> Operation:
     from workspace.edits.restore import RestoreDocument, RestoreSection, Undo
     from workspace.revisions import find_ref
 
-    request = read(RestoreDocumentArguments, item)
+    request = read_arguments(RestoreDocumentArguments, item)
     if request.undo is not None:
         if request.file is not None or request.slug is not None or request.ref is not None:
             raise InvalidArguments(
@@ -119,20 +119,26 @@ def _build(context: Context, item: CallArguments, *, is_partial: bool = False) -
 
 def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanStep]) -> NextStep:
     outcomes = [step.outcome for step in reversed(done_steps) if step.outcome]
-    last = next((outcome for outcome in outcomes if outcome.is_change), outcomes[0] if outcomes else None)
-    if last is None:
+    last_outcome = next(
+        (outcome for outcome in outcomes if outcome.is_change), outcomes[0] if outcomes else None
+    )
+    if last_outcome is None:
         return NextStep("Fix the failed operations and send them again")
-    conflicts = last.result.get("conflicts")
+    conflicts = last_outcome.result.get("conflicts")
     if isinstance(conflicts, list) and conflicts:
-        first = {name: conflicts[0][name] for name in ("file", "slug") if name in conflicts[0]}
-        view = view_call(context, **first) if result.document(first["file"]) is not None else None
+        first_address = {name: conflicts[0][name] for name in ("file", "slug") if name in conflicts[0]}
+        view = (
+            view_call(context, **first_address)
+            if result.document(first_address["file"]) is not None
+            else None
+        )
         if view is None:
             listing = list_call(context)
             listing_parts = ("; ", listing, " shows the documents") if listing else ()
             return NextStep("See the changes that were not reverted in 'conflicts'", *listing_parts)
         return NextStep("See the later changes of others (conflicts), the first with ", view)
-    view = _build_view_call(context, result, last.path, last.result)
-    if not last.is_change:
+    view = _build_view_call(context, result, last_outcome.path, last_outcome.result)
+    if not last_outcome.is_change:
         return NextStep("No change was necessary", *(("; see it with ", view) if view else ()))
     undo_call = call("restore_document", undo=result.commit)
     view_parts = ("See it with ", view, ", or undo") if view else ("Undo",)
@@ -140,11 +146,11 @@ def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanS
 
 
 def _build_view_call(
-    context: Context, result: WriteResult, path: str, answer: Mapping[str, object]
+    context: Context, result: WriteResult, path: str, outcome_fields: Mapping[str, object]
 ) -> Call | None:
     if not path or result.document(path) is None:
         return list_call(context)
-    slug = answer.get("slug")
+    slug = outcome_fields.get("slug")
     return view_call(context, path, slug if isinstance(slug, str) else None)
 
 
@@ -161,7 +167,9 @@ TOOL = Tool(
     writes=True,
     destructive=True,
     idempotent=False,
-    correct=_correct,
+    correct=_correct_example,
 )
 
-WRITER = Writer(tool=lambda: TOOL, build=_build, single={"restored": True}, next_step=_next_step)
+WRITER = Writer(
+    tool=lambda: TOOL, build=_build_operation, success_fields={"restored": True}, next_step=_next_step
+)

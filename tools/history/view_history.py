@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from pydantic import Field
 
 from tools.arguments import (
-    REF,
+    REF_DESCRIPTION,
     Arguments,
     Boolean,
     Integer,
     InvalidArguments,
-    read,
+    read_arguments,
     resolve_target,
     without_nulls,
 )
 from tools.examples import with_sections
-from tools.moved import find_for_reading, with_moved_to
+from tools.moved_addresses import find_current_location, with_moved_to
 from tools.pages import read_list_cursor, write_list_cursor
 from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool, call
@@ -28,7 +28,7 @@ from workspace.paths import check_path
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from tools.moved import Location
+    from tools.moved_addresses import Location
     from tools.tool import CallArguments, Context
     from workspace.history.commits import CommitChange
 
@@ -53,7 +53,7 @@ class ViewHistoryArguments(Arguments):
     diff: Boolean | None = Field(None, description="With diffs; by default for a section only")
     limit: Integer = Field(DEFAULT_LIMIT, ge=1, le=MAX_LIMIT, description="Commits of a page")
     cursor: str | None = Field(None, description="next_cursor of the last page")
-    ref: str | None = Field(None, description=REF)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
@@ -72,9 +72,9 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    request = read(ViewHistoryArguments, arguments)
+    request = read_arguments(ViewHistoryArguments, arguments)
     if not request.file:
-        return _explain(context, arguments, request)
+        return _explain_usage(context, arguments, request)
     from workspace.texts.text_file import normalize_path
 
     position = None
@@ -87,7 +87,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     )
     if read_context.snapshot.entry(file) is None:
         check_path(file)
-    location = find_for_reading(context, read_context.snapshot, file, slug)
+    location = find_current_location(context, read_context.snapshot, file, slug)
     page = (
         _view_blame(read_context, location, position)
         if request.blame
@@ -123,7 +123,7 @@ def _read_cursor(read_context: ReadContext, cursor: str) -> tuple[ReadContext, s
     return read_context._replace(snapshot=workspace.snapshot(commit)), position
 
 
-def _explain(context: Context, arguments: CallArguments, request: ViewHistoryArguments) -> Answer:
+def _explain_usage(context: Context, arguments: CallArguments, request: ViewHistoryArguments) -> Answer:
     read_context = ReadContext.at(context, request.ref)
     if set(without_nulls(arguments)) - {"ref"}:
         raise InvalidArguments("'file' is missing", fix="Give the path of a document.", field="file")
@@ -142,7 +142,7 @@ def _view_changes(
         limit=request.limit,
         progress=read_context.context.progress,
     )
-    diff = request.diff if request.diff is not None else location.slug is not None
+    with_diffs = request.diff if request.diff is not None else location.slug is not None
     hints = [*page.notes]
     if page.next is not None and not page.complete:
         hints.append(
@@ -150,20 +150,20 @@ def _view_changes(
         )
     data: Data = {
         **_describe_target(location),
-        "history": _describe_changes(read_context.context, page.entries, diff=diff),
+        "history": _describe_changes(read_context.context, page.entries, with_diffs=with_diffs),
         **({"hints": hints} if hints else {}),
     }
     return _Page(data, page.next, _suggest_next_step(read_context, location, page.entries))
 
 
-def _describe_changes(context: Context, changes: Sequence[CommitChange], *, diff: bool) -> list[Data]:
+def _describe_changes(context: Context, changes: Sequence[CommitChange], *, with_diffs: bool) -> list[Data]:
     from tools.history.descriptions import DiffBudget, change_data
-    from tools.history.seen import remember_diff
+    from tools.history.shown_sections import remember_diff
 
     budget = DiffBudget(context.text_characters)
     entries: list[Data] = []
     for change in changes:
-        entries.append(data := change_data(change, budget if diff else None))
+        entries.append(data := change_data(change, budget if with_diffs else None))
         if context.seen_texts is not None and "diff" in data:
             remember_diff(context, change, data["diff"])
     return entries
@@ -185,7 +185,7 @@ def _view_blame(read_context: ReadContext, location: Location, position: str | N
 
 
 def _describe_target(location: Location) -> Data:
-    """Return the document and section of a location; the section of a task is the one that contains it."""
+    """Return the document and section of a location; for a task, the section that contains the task."""
     return {"file": location.file, "slug": read_fragment(location.slug).section if location.slug else None}
 
 
@@ -197,20 +197,28 @@ def _build_call_fields(location: Location) -> Data:
 def _suggest_next_step(
     read_context: ReadContext, location: Location, changes: Sequence[CommitChange]
 ) -> NextStep:
-    newest = changes[0] if changes else None
-    if newest is None or newest.old_path is None or newest.parent is None:
+    newest_change = changes[0] if changes else None
+    if newest_change is None or newest_change.old_path is None or newest_change.parent is None:
         return NextStep(
             "See the authors of its lines: ",
             read_context.call("view_history", **_build_call_fields(location), blame=True),
         )
-    previous = {"file": newest.old_path, **({"slug": newest.old_fragment} if newest.old_fragment else {})}
-    if newest.kind == "removed" and read_context.offers_write("restore_document"):
+    previous_version = {
+        "file": newest_change.old_path,
+        **({"slug": newest_change.old_fragment} if newest_change.old_fragment else {}),
+    }
+    if newest_change.kind == "removed" and read_context.offers_write("restore_document"):
         return NextStep(
-            "Restore it: ", read_context.write_call("restore_document", **previous, ref=newest.parent)
+            "Restore it: ",
+            read_context.write_call("restore_document", **previous_version, ref=newest_change.parent),
         )
     if read_context.context.offers("view_document"):
-        return NextStep("Read the version before: ", call("view_document", **previous, ref=newest.parent))
-    return NextStep("See the history before: ", call("view_history", **previous, ref=newest.parent))
+        return NextStep(
+            "Read the version before: ", call("view_document", **previous_version, ref=newest_change.parent)
+        )
+    return NextStep(
+        "See the history before: ", call("view_history", **previous_version, ref=newest_change.parent)
+    )
 
 
 TOOL = Tool(

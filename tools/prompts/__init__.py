@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from tools.prompts.prompt import Prompt
     from tools.tool import Context
 
-FAMILY = (WRITE_SPEC, REVIEW_DOCUMENT, ANSWER_FROM_DOCS)
+PROMPTS = (WRITE_SPEC, REVIEW_DOCUMENT, ANSWER_FROM_DOCS)
 
 
 def prompts_for(context: Context) -> Mapping[str, Prompt]:
     """Return the prompts by name whose messages name only tools that the client has."""
-    return {prompt.name: prompt for prompt in FAMILY if prompt.is_offered(context)}
+    return {prompt.name: prompt for prompt in PROMPTS if prompt.is_offered(context)}

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tools.tool import Context
 
 
-def _write(context: Context, arguments: Mapping[str, str]) -> FilledPrompt:
+def _write_message(context: Context, arguments: Mapping[str, str]) -> FilledPrompt:
     steps = [
         f"Search with terms that the documents probably use: {call('search_docs', query='…')}. Try two or "
         "three other queries before you conclude that there is no answer.",
@@ -47,6 +47,6 @@ PROMPT = Prompt(
             "question", "Question", "What to answer from the documents", required=True, max_characters=4000
         ),
     ),
-    write=_write,
+    write=_write_message,
     needs=(("search_docs",), ("get_doc",)),
 )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tools.resources.contents import ResourceSource
     from tools.tool import Context
 
-_MAX_SHOWN_NAME = 80  # characters of an unknown name in an error
+_MAX_NAME_CHARACTERS = 80  # of an unknown name in an error
 
 Completer = Callable[["Context", str, Mapping[str, str]], "Candidates"]
 """A function that returns candidates for a typed text; it also gets the other arguments."""
@@ -70,7 +70,7 @@ class Prompt:
         """Return the argument of a name; None if it does not exist."""
         return next((argument for argument in self.arguments if argument.name == name), None)
 
-    def read(self, arguments: Mapping[str, str]) -> dict[str, str]:
+    def parse(self, arguments: Mapping[str, str]) -> dict[str, str]:
         """Return the arguments that are not blank. Raises InvalidArguments with the invalid field."""
         names = [argument.name for argument in self.arguments]
         for name in arguments:
@@ -106,17 +106,17 @@ def find_prompt(prompts: Mapping[str, Prompt], name: str) -> Prompt:
     prompt = prompts.get(name)
     if prompt is None:
         nearest = find_nearest(name, prompts) if prompts else []
-        shown_name = name if len(name) <= _MAX_SHOWN_NAME else name[:_MAX_SHOWN_NAME] + "…"
+        shown_name = name if len(name) <= _MAX_NAME_CHARACTERS else name[:_MAX_NAME_CHARACTERS] + "…"
         fix = f"Did you mean '{nearest[0]}'?" if nearest else "prompts/list lists the prompts."
         raise UnknownPrompt(f"unknown prompt '{shown_name}'", fix=fix, nearest=nearest)
     return prompt
 
 
-def unknown_argument_error(name: str, known: Sequence[str]) -> InvalidArguments:
+def unknown_argument_error(name: str, known_names: Sequence[str]) -> InvalidArguments:
     """Return the error for an unknown argument, with the nearest names."""
-    nearest = nearest_field(name, known)
-    fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Known arguments: {', '.join(known)}."
-    shown_name = name if len(name) <= _MAX_SHOWN_NAME else name[:_MAX_SHOWN_NAME] + "…"
+    nearest = nearest_field(name, known_names)
+    fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Known arguments: {', '.join(known_names)}."
+    shown_name = name if len(name) <= _MAX_NAME_CHARACTERS else name[:_MAX_NAME_CHARACTERS] + "…"
     return InvalidArguments(f"unknown argument '{shown_name}'", fix=fix, field=shown_name, nearest=nearest)
 
 

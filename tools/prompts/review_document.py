@@ -14,11 +14,11 @@ from tools.tool import call
 if TYPE_CHECKING:
     from tools.tool import Context
 
-_FOCUS = ("clarity", "completeness", "consistency", "correctness", "links", "open tasks", "structure")
-_READERS = ("view_document", "read_section", "get_doc")
+_FOCUS_VALUES = ("clarity", "completeness", "consistency", "correctness", "links", "open tasks", "structure")
+_READING_TOOLS = ("view_document", "read_section", "get_doc")
 
 
-def _write(context: Context, arguments: Mapping[str, str]) -> FilledPrompt:
+def _write_message(context: Context, arguments: Mapping[str, str]) -> FilledPrompt:
     file, slug = resolve_target(context.snapshot(), arguments["path"], None)
     uri = write_uri(file, slug)
     source = read_resource(context, uri)
@@ -70,8 +70,8 @@ def _explain_rest(context: Context, path: str) -> str:
     return f"Read the rest chunk by chunk: {call('get_doc', chunk_id=f'{path}#…')}."
 
 
-def _complete_focus(context: Context, typed: str, arguments: Mapping[str, str]) -> Candidates:
-    return rank_names(_FOCUS, typed)
+def _complete_focus(context: Context, typed_text: str, arguments: Mapping[str, str]) -> Candidates:
+    return rank_names(_FOCUS_VALUES, typed_text)
 
 
 PROMPT = Prompt(
@@ -89,6 +89,6 @@ PROMPT = Prompt(
         ),
         PromptArgument("focus", "Focus", "What to check first, such as clarity", complete=_complete_focus),
     ),
-    write=_write,
-    needs=(_READERS,),
+    write=_write_message,
+    needs=(_READING_TOOLS,),
 )

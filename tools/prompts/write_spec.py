@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tools.tool import Context
 
 
-def _write(context: Context, arguments: Mapping[str, str]) -> FilledPrompt:
+def _write_message(context: Context, arguments: Mapping[str, str]) -> FilledPrompt:
     topic, doc_type = arguments["topic"], arguments.get("doc_type")
     if doc_type:
         read_type_named(context.snapshot(), doc_type)
@@ -68,6 +68,6 @@ PROMPT = Prompt(
         PromptArgument("doc_type", "Type", "A document type, such as api_spec", complete=complete_type),
         PromptArgument("folder", "Folder", "Where to put it, such as guides", complete=complete_folder),
     ),
-    write=_write,
+    write=_write_message,
     needs=(("create_document",), ("edit_document",)),
 )

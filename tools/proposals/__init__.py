@@ -21,4 +21,4 @@ from tools.proposals import create_proposal, update_proposal, view_proposal
 if TYPE_CHECKING:
     from tools.tool import Tool
 
-FAMILY: tuple[Tool, ...] = (create_proposal.TOOL, view_proposal.TOOL, update_proposal.TOOL)
+TOOLS: tuple[Tool, ...] = (create_proposal.TOOL, view_proposal.TOOL, update_proposal.TOOL)

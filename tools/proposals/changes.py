@@ -26,13 +26,16 @@ _MAX_FILES = 100
 
 
 class NotChanged(WorkspaceError):
-    """The proposal does not change the requested document or section. `candidates` are changed ones."""
+    """The proposal does not change the requested document or section. `candidates` are changed names."""
 
     code = "NOT_CHANGED"
 
 
 class ChangesPage(NamedTuple):
-    """Changes as data and as Markdown. `next` is the next document's index, or the next character of one."""
+    """Changes as data and as Markdown.
+
+    `next` is the index of the next document, or the next character of a document's changes.
+    """
 
     data: Data
     markdown: str
@@ -60,8 +63,8 @@ def render_changes(
         text = format_markdown([change], max_characters)
         data = format_data([change], max_characters)
         is_cut = _is_truncated(data) or len(text) > max_characters - 100
-        sizes = len(text), len(str(data))
-        if entries and (is_cut or sizes[0] > remaining_markdown or sizes[1] > remaining_data):
+        text_sizes = len(text), len(str(data))
+        if entries and (is_cut or text_sizes[0] > remaining_markdown or text_sizes[1] > remaining_data):
             break
         entry = _build_entry(change, data)
         if is_cut:
@@ -71,13 +74,13 @@ def render_changes(
             }
             text += f"\nThe rest: {entry['rest']}\n"
         elif change.kind is DocumentKind.ADDED:
-            versions = _list_version_calls(context, changes, change, None)
-            entry |= versions
-            text += _describe_versions(versions)
+            version_calls = _list_version_calls(context, changes, change, None)
+            entry |= version_calls
+            text += _describe_versions(version_calls)
         entries.append(entry)
         texts.append(text)
-        remaining_markdown -= sizes[0]
-        remaining_data -= sizes[1]
+        remaining_markdown -= text_sizes[0]
+        remaining_data -= text_sizes[1]
         position += 1
         if is_cut or min(remaining_markdown, remaining_data) <= 0:
             break
@@ -111,15 +114,17 @@ def render_change(
         raise _build_not_changed_error(f"'{file[:200]}'", find_nearest(file, paths) or paths[:5], "file")
     if slug is not None:
         change = _narrow_to_section(change, slug)
-    versions = _list_version_calls(context, changes, change, slug)
-    text, rest = cut_text(
-        format_markdown([change], offset + _MAX_DOCUMENT_CHARACTERS) + _describe_versions(versions),
+    version_calls = _list_version_calls(context, changes, change, slug)
+    text, next_offset = cut_text(
+        format_markdown([change], offset + _MAX_DOCUMENT_CHARACTERS) + _describe_versions(version_calls),
         offset,
         max_characters,
     )
     data = format_data([change], max_characters)
     return ChangesPage(
-        {"documents": [{**_build_entry(change, data), **versions}], "more": data["more"]}, text, rest
+        {"documents": [{**_build_entry(change, data), **version_calls}], "more": data["more"]},
+        text,
+        next_offset,
     )
 
 
@@ -175,10 +180,10 @@ def _list_version_calls(
     return calls
 
 
-def _describe_versions(versions: Mapping[str, str]) -> str:
+def _describe_versions(version_calls: Mapping[str, str]) -> str:
     """Return the calls that read both versions as lines of the page."""
-    lines = (f"- {name.removeprefix('read_')}: {step}" for name, step in versions.items())
-    return "\nTo read it in full:\n\n" + "\n".join(lines) + "\n" if versions else ""
+    lines = (f"- {name.removeprefix('read_')}: {step}" for name, step in version_calls.items())
+    return "\nTo read it in full:\n\n" + "\n".join(lines) + "\n" if version_calls else ""
 
 
 def _list_file_names(files: Sequence[str]) -> Data:

@@ -50,11 +50,11 @@ def comments_page(
         proposal, after=first_index, limit=limit, at=location
     )
     threads: list[Data] = []
-    for placed_thread in page.threads:
-        data = _describe_thread(placed_thread, proposal.id, max_bytes)
-        max_bytes -= size_of(data)
+    for anchored_thread in page.threads:
+        data = _describe_thread(anchored_thread, proposal.id, max_bytes)
+        max_bytes -= json_size(data)
         if threads and max_bytes < 0:
-            return CommentsPage(threads, page.total, placed_thread.position)
+            return CommentsPage(threads, page.total, anchored_thread.position)
         threads.append(data)
     return CommentsPage(threads, page.total, page.next)
 
@@ -75,44 +75,44 @@ def _build_criteria(proposal: Proposal, location: CommentLocation) -> list[objec
     return ["comments", proposal.id, *location]
 
 
-def size_of(data: object) -> int:
+def json_size(data: object) -> int:
     """Return the size of data as JSON, in bytes."""
     return len(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def select_fitting(entries: Iterable[Data], max_bytes: int) -> list[Data]:
     """Return the first entries within a budget, at least one."""
-    threads: list[Data] = []
+    fitting_entries: list[Data] = []
     for data in entries:
-        max_bytes -= size_of(data)
-        if threads and max_bytes < 0:
+        max_bytes -= json_size(data)
+        if fitting_entries and max_bytes < 0:
             break
-        threads.append(data)
-    return threads
+        fitting_entries.append(data)
+    return fitting_entries
 
 
-def location_data(placed_thread: AnchoredThread) -> Data:
+def location_data(anchored_thread: AnchoredThread) -> Data:
     """Return the location and quotation of a thread, and the current state of the text."""
-    comment = placed_thread.thread.comment
+    comment = anchored_thread.thread.comment
     data: Data = {}
     if comment.target is not None:
         data |= {"file": escape_invisible(comment.target.path), "slug": comment.target.slug}
         if comment.target.quote:
             data["quote"] = escape_invisible(comment.target.quote)
-    if (anchor := placed_thread.anchor) is not None:
+    if (anchor := anchored_thread.anchor) is not None:
         data["now"] = anchor.status.value
         if anchor.status.value == "moved":
             data["now_at"] = {"file": escape_invisible(anchor.path), "slug": anchor.slug}
     return data
 
 
-def _describe_thread(placed_thread: AnchoredThread, proposal: str, max_bytes: int) -> Data:
-    comment, replies = placed_thread.thread
-    data = {**describe_comment(comment, proposal), **location_data(placed_thread), "replies": []}
+def _describe_thread(anchored_thread: AnchoredThread, proposal: str, max_bytes: int) -> Data:
+    comment, replies = anchored_thread.thread
+    data = {**describe_comment(comment, proposal), **location_data(anchored_thread), "replies": []}
     if replies:
         reply_entries = (describe_comment(reply, proposal) for reply in replies[:_MAX_REPLIES])
-        data["replies"] = select_fitting(reply_entries, max_bytes - size_of(data))
-        if more := len(replies) - len(data["replies"]):
-            data["more_replies"] = more
+        data["replies"] = select_fitting(reply_entries, max_bytes - json_size(data))
+        if omitted_count := len(replies) - len(data["replies"]):
+            data["more_replies"] = omitted_count
             data["replies_rest"] = str(call("view_proposal", proposal=proposal, comment=comment.id))
     return data

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from tools.arguments import Arguments, InvalidArguments, explain, without_nulls
+from tools.arguments import Arguments, InvalidArguments, make_field_error, without_nulls
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId, UnitKind
 from workspace.nearest import find_nearest
 
@@ -24,7 +24,8 @@ CHOICES = tuple(choice.value for choice in ResolutionChoice)
 class _Resolution(Arguments):
     """One of the `resolutions`: the fields of a shown conflict, and a choice.
 
-    Without `kind` it resolves all conflicts of a document or section that no other resolution names.
+    A resolution without `kind` resolves all conflicts of a document or section that no other resolution
+    names.
     """
 
     file: str
@@ -45,8 +46,8 @@ def conflicts_data(conflicts: Sequence[FileConflict], max_characters: int) -> Da
     for file_conflict in conflicts[:_MAX_CONFLICTS]:
         data, max_characters = _describe_conflict(file_conflict, max_characters)
         entries.append(data)
-    omitted = len(conflicts) - len(entries)
-    return {"conflicts": entries, **({"more_conflicts": omitted} if omitted > 0 else {})}
+    omitted_count = len(conflicts) - len(entries)
+    return {"conflicts": entries, **({"more_conflicts": omitted_count} if omitted_count > 0 else {})}
 
 
 def _describe_conflict(file_conflict: FileConflict, max_characters: int) -> tuple[Data, int]:
@@ -56,12 +57,12 @@ def _describe_conflict(file_conflict: FileConflict, max_characters: int) -> tupl
         data["part"] = unit.part
     versions: dict[str, bytes | None] = {name: getattr(file_conflict.conflict, name) for name in _VERSIONS}
     data |= dict.fromkeys(_VERSIONS)
-    present = {name: version for name, version in versions.items() if version is not None}
+    existing_versions = {name: version for name, version in versions.items() if version is not None}
     # The shortest version first: the longer ones share the rest of the budget, so that all are shown.
-    for index, name in enumerate(sorted(present, key=lambda name: len(present[name]))):
-        version = present[name]
+    for index, name in enumerate(sorted(existing_versions, key=lambda name: len(existing_versions[name]))):
+        version = existing_versions[name]
         text = version[: 4 * _MAX_VERSION_CHARACTERS].decode("utf-8", "replace")
-        limit = max(0, min(max_characters // (len(present) - index), _MAX_VERSION_CHARACTERS))
+        limit = max(0, min(max_characters // (len(existing_versions) - index), _MAX_VERSION_CHARACTERS))
         data[name] = text[:limit]
         if len(text) > limit or len(version) > 4 * _MAX_VERSION_CHARACTERS:
             data["truncated"] = True
@@ -87,7 +88,9 @@ def complete_resolutions(items: Sequence[Any], conflicts: Iterable[Data]) -> lis
     """Return the resolutions of a call, and suggestions for the remaining conflicts."""
     suggestions = suggest_resolutions(conflicts)
     suggested_ids = {_identify(data) for data in suggestions}
-    resolutions = [{name: value for name, value in item.items() if name not in _SHOWN_ONLY} for item in items]
+    resolutions = [
+        {name: value for name, value in item.items() if name not in _IGNORED_FIELDS} for item in items
+    ]
     return [*(item for item in resolutions if _identify(item) not in suggested_ids), *suggestions]
 
 
@@ -103,18 +106,18 @@ def read_resolutions(
     Raises InvalidArguments with the index of the invalid resolution.
     """
     resolutions: dict[str, dict[UnitId, Resolution]] = {}
-    file_wide: list[tuple[int, _Resolution, ResolutionChoice]] = []
+    wide_resolutions: list[tuple[int, _Resolution, ResolutionChoice]] = []
     for index, item in enumerate(items):
         if not isinstance(item, dict):
             raise _build_resolution_error(index, "must be an object")
-        fields = {name: value for name, value in without_nulls(item).items() if name not in _SHOWN_ONLY}
+        fields = {name: value for name, value in without_nulls(item).items() if name not in _IGNORED_FIELDS}
         item_resolution = _parse_resolution(index, fields)
-        choice = ResolutionChoice(_check_known(index, "choice", item_resolution.choice, CHOICES))
+        choice = ResolutionChoice(_check_value(index, "choice", item_resolution.choice, CHOICES))
         if item_resolution.kind is None:
-            file_wide.append((index, item_resolution, choice))
+            wide_resolutions.append((index, item_resolution, choice))
             continue
         unit = UnitId(
-            UnitKind(_check_known(index, "kind", item_resolution.kind, _KINDS)),
+            UnitKind(_check_value(index, "kind", item_resolution.kind, _KINDS)),
             item_resolution.where,
             item_resolution.part,
         )
@@ -135,12 +138,12 @@ def read_resolutions(
                 index, "names the same conflict as another resolution", "Remove one of the two."
             )
         file_resolutions[unit] = Resolution(choice, content)
-    for index, item_resolution, choice in file_wide:
-        _decide_all(index, item_resolution, choice, conflicts, resolutions)
+    for index, item_resolution, choice in wide_resolutions:
+        _resolve_all(index, item_resolution, choice, conflicts, resolutions)
     return resolutions
 
 
-def _decide_all(
+def _resolve_all(
     index: int,
     resolution: _Resolution,
     choice: ResolutionChoice,
@@ -172,7 +175,7 @@ def _decide_all(
 
 
 _KINDS = tuple(kind.value for kind in UnitKind)
-_SHOWN_ONLY = frozenset((*_VERSIONS, "name", "truncated"))
+_IGNORED_FIELDS = frozenset((*_VERSIONS, "name", "truncated"))
 
 
 def _parse_resolution(index: int, fields: Mapping[str, object]) -> _Resolution:
@@ -181,14 +184,14 @@ def _parse_resolution(index: int, fields: Mapping[str, object]) -> _Resolution:
     try:
         return _Resolution.model_validate(fields)
     except ValidationError as error:
-        explanation = explain(error.errors(include_url=False)[0], _Resolution)
+        explanation = make_field_error(error.errors(include_url=False)[0], _Resolution)
         raise _build_resolution_error(index, explanation.message, explanation.fix) from error
 
 
-def _check_known(index: int, field: str, value: str, known: Sequence[str]) -> str:
-    if value not in known:
-        nearest = find_nearest(value, known)
-        fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Use one of {', '.join(known)}."
+def _check_value(index: int, field: str, value: str, valid_values: Sequence[str]) -> str:
+    if value not in valid_values:
+        nearest = find_nearest(value, valid_values)
+        fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Use one of {', '.join(valid_values)}."
         raise _build_resolution_error(index, f"has an unknown {field} '{value[:50]}'", fix)
     return value
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Arguments, Boolean, read, without_nulls
+from tools.arguments import Arguments, Boolean, read_arguments, without_nulls
 from tools.errors import escape_invisible
 from tools.proposals.descriptions import announce, choose_commit, list_latest_open
 from tools.tool import Answer, Data, NextStep, Tool, call
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from tools.tool import CallArguments, Context
     from workspace.proposals.proposal import Proposal
 
-_MAX_LISTED = 5
+_MAX_PROPOSALS_LISTED = 5
 _TITLE, _DESCRIPTION = "Summary of the changes", "Reason, and points for a reviewer to check"
 
 
@@ -46,9 +46,9 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    request = read(CreateProposalArguments, arguments)
+    request = read_arguments(CreateProposalArguments, arguments)
     if request.title is None or request.description is None:
-        return _explain(context, arguments, request)
+        return _explain_usage(context, arguments, request)
     proposal_actions = context.workspace.proposal_actions()
     proposal = proposal_actions.open(
         request.title,
@@ -75,20 +75,20 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     if request.submit and proposal.tip != proposal.content.base:
         pull_request, hints = announce(proposal_actions, proposal)
         data |= pull_request
-    if same_title := _list_with_same_title(proposal_actions.list_all(), proposal):
-        hints.append(f"open proposals with the same title: {', '.join(same_title)}")
+    if same_title_ids := _list_with_same_title(proposal_actions.list_all(), proposal):
+        hints.append(f"open proposals with the same title: {', '.join(same_title_ids)}")
     if hints:
         data["hints"] = hints
     return Answer(data)
 
 
-def _explain(context: Context, arguments: CallArguments, request: CreateProposalArguments) -> Answer:
+def _explain_usage(context: Context, arguments: CallArguments, request: CreateProposalArguments) -> Answer:
     """Return the answer to a call without a title or description: the usage, and the open proposals."""
     data: Data = {"usage": dict(_usage(arguments))}
     if without_nulls(arguments):
-        missing = [name for name in ("title", "description") if getattr(request, name) is None]
-        data |= {"created": False, "missing": missing}
-    data["open"] = list_latest_open(context.workspace.proposal_actions().list_all(), _MAX_LISTED)
+        missing_fields = [name for name in ("title", "description") if getattr(request, name) is None]
+        data |= {"created": False, "missing": missing_fields}
+    data["open"] = list_latest_open(context.workspace.proposal_actions().list_all(), _MAX_PROPOSALS_LISTED)
     fields = {
         "title": _TITLE,
         "description": _DESCRIPTION,
@@ -109,7 +109,7 @@ def _list_with_same_title(proposals: Sequence[Proposal], proposal: Proposal) -> 
         other_proposal.id
         for other_proposal in other_proposals
         if other_proposal.content.title.casefold() == title
-    ][:_MAX_LISTED]
+    ][:_MAX_PROPOSALS_LISTED]
 
 
 TOOL = Tool(

@@ -56,8 +56,8 @@ def describe_proposal(proposal: Proposal) -> Data:
     if proposal.content.unknown_events:
         hints.append(f"{proposal.content.unknown_events} events of a later version are not shown")
     record = proposal.merge_record
-    merged = {"merged_in": record.commit} if record is not None else {}
-    return {**data, "tip": proposal.tip, **merged, **({"hints": hints} if hints else {})}
+    merge_fields = {"merged_in": record.commit} if record is not None else {}
+    return {**data, "tip": proposal.tip, **merge_fields, **({"hints": hints} if hints else {})}
 
 
 def choose_commit(context: Context, proposal: Proposal) -> str | None:
@@ -67,7 +67,7 @@ def choose_commit(context: Context, proposal: Proposal) -> str | None:
 
 
 def describe_author(author: Author) -> Data:
-    """Return an author, and how the author is known: `client` or `token` is its name, the other null."""
+    """Return an author; `client` or `token` is a name if the author is known by it, else null."""
     from workspace.proposals.events import KnownBy
 
     label = escape_invisible(author.label) or None

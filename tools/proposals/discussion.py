@@ -41,8 +41,8 @@ def view_comments(
     context: Context, proposal: Proposal, location: CommentLocation, limit: int, cursor: str | None
 ) -> Answer:
     """Return a page of the threads; only those of a document or section if `location` names one."""
-    first = read_comments_cursor(proposal, location, cursor)
-    page = comments_page(context, proposal, first, limit, location)
+    first_index = read_comments_cursor(proposal, location, cursor)
+    page = comments_page(context, proposal, first_index, limit, location)
     next_cursor = comments_cursor(proposal, location, page.next)
     if next_cursor is not None:
         step = NextStep("See more with ", comments_call(proposal, location, next_cursor, limit=limit))
@@ -65,12 +65,16 @@ def comments_call(
 def view_reviews(context: Context, proposal: Proposal, limit: int, cursor: str | None) -> Answer:
     """Return a page of the reviews, oldest first."""
     criteria = ["reviews", proposal.id]
-    first = int(read_list_cursor(cursor, None, criteria)) if cursor is not None else 0
-    void = find_void_approvals(context, proposal)
-    page = proposal.reviews[first : first + limit]
-    entries = select_fitting((review_data(bound, void, proposal.id) for bound in page), MAX_COMMENTS_BYTES)
-    end = first + len(entries)
-    next_cursor = write_list_cursor(str(end), None, criteria) if end < len(proposal.reviews) else None
+    first_index = int(read_list_cursor(cursor, None, criteria)) if cursor is not None else 0
+    void_reasons = find_void_approvals(context, proposal)
+    page = proposal.reviews[first_index : first_index + limit]
+    entries = select_fitting(
+        (review_data(review_status, void_reasons, proposal.id) for review_status in page), MAX_COMMENTS_BYTES
+    )
+    next_index = first_index + len(entries)
+    next_cursor = (
+        write_list_cursor(str(next_index), None, criteria) if next_index < len(proposal.reviews) else None
+    )
     if next_cursor is not None:
         next_page: Data = {"reviews": True, "limit": limit, "cursor": next_cursor}
         step = NextStep("See more with ", call("view_proposal", proposal=proposal.id, **next_page))
@@ -90,20 +94,20 @@ def view_comment(
     for review in proposal.reviews:
         if review.review.id == id:
             review_fields = review_data(review, find_void_approvals(context, proposal), proposal.id)
-            text, next_offset = _cut_part(review.review.text, offset)
+            text, next_offset = _cut_comment(review.review.text, offset)
             step = (
                 _build_view_step(proposal)
                 if next_offset is None
                 else _build_continue_step(proposal, id, next_offset)
             )
             data: Data = {
-                "reviews": [{**_remove_cut(review_fields), "text": text}],
+                "reviews": [{**_without_rest(review_fields), "text": text}],
                 "next_offset": next_offset,
             }
             return _build_answer(context, proposal, data, step)
-    for number, thread in enumerate(proposal.content.threads):
+    for thread_index, thread in enumerate(proposal.content.threads):
         if thread.comment.id == id:
-            return _view_thread(context, proposal, number, offset, limit, cursor)
+            return _view_thread(context, proposal, thread_index, offset, limit, cursor)
         for reply in thread.replies:
             if reply.id == id:
                 return _view_reply(context, proposal, thread, reply, offset)
@@ -125,24 +129,31 @@ def view_description(context: Context, proposal: Proposal, offset: int) -> Answe
 
 
 def _view_thread(
-    context: Context, proposal: Proposal, number: int, offset: int | None, limit: int, cursor: str | None
+    context: Context,
+    proposal: Proposal,
+    thread_index: int,
+    offset: int | None,
+    limit: int,
+    cursor: str | None,
 ) -> Answer:
     """Return a comment with a page of its replies; the text is in full on the first page only."""
-    comment, replies = proposal.content.threads[number]
+    comment, replies = proposal.content.threads[thread_index]
     criteria = ["replies", proposal.id, comment.id]
-    first = int(read_list_cursor(cursor, None, criteria)) if cursor is not None else 0
-    [placed_thread] = context.workspace.proposal_reviews().comments(proposal, after=number, limit=1).threads
+    first_index = int(read_list_cursor(cursor, None, criteria)) if cursor is not None else 0
+    [anchored_thread] = (
+        context.workspace.proposal_reviews().comments(proposal, after=thread_index, limit=1).threads
+    )
     comment_fields, next_offset = describe_comment(comment, proposal.id), None
     if cursor is None or offset is not None:
-        text, next_offset = _cut_part(comment.text, offset)
-        comment_fields = {**_remove_cut(comment_fields), "text": text}
-    page = (describe_comment(reply, proposal.id) for reply in replies[first : first + limit])
+        text, next_offset = _cut_comment(comment.text, offset)
+        comment_fields = {**_without_rest(comment_fields), "text": text}
+    page = (describe_comment(reply, proposal.id) for reply in replies[first_index : first_index + limit])
     reply_entries = select_fitting(page, _MAX_REPLIES_BYTES)
-    end = first + len(reply_entries)
-    next_cursor = write_list_cursor(str(end), None, criteria) if end < len(replies) else None
+    next_index = first_index + len(reply_entries)
+    next_cursor = write_list_cursor(str(next_index), None, criteria) if next_index < len(replies) else None
     thread = {
         **comment_fields,
-        **location_data(placed_thread),
+        **location_data(anchored_thread),
         "replies": reply_entries,
         "replies_total": len(replies),
     }
@@ -160,9 +171,9 @@ def _view_thread(
 def _view_reply(
     context: Context, proposal: Proposal, thread: Thread, reply: Comment, offset: int | None
 ) -> Answer:
-    text, next_offset = _cut_part(reply.text, offset)
+    text, next_offset = _cut_comment(reply.text, offset)
     comment_fields = {
-        **_remove_cut(describe_comment(reply, proposal.id)),
+        **_without_rest(describe_comment(reply, proposal.id)),
         "text": text,
         "reply_to": thread.comment.id,
     }
@@ -175,11 +186,11 @@ def _view_reply(
     return _build_answer(context, proposal, data, step)
 
 
-def _cut_part(text: str, offset: int | None) -> tuple[str, int | None]:
+def _cut_comment(text: str, offset: int | None) -> tuple[str, int | None]:
     return cut_text(escape_invisible(text), offset or 0, _MAX_TEXT_CHARACTERS)
 
 
-def _remove_cut(fields: Data) -> Data:
+def _without_rest(fields: Data) -> Data:
     return {name: value for name, value in fields.items() if name != "rest"}
 
 
@@ -190,8 +201,8 @@ def _build_continue_step(proposal: Proposal, id: str, offset: int) -> NextStep:
 def _build_reply_step(context: Context, proposal: Proposal, id: str | None) -> NextStep:
     if not context.offers("update_proposal"):
         return NextStep("See its changes with ", call("view_proposal", proposal=proposal.id))
-    answer = {"reply_to": id} if id is not None else {}
-    fields = {"proposal": proposal.id, "action": "comment", "text": "…", **answer}
+    reply_field = {"reply_to": id} if id is not None else {}
+    fields = {"proposal": proposal.id, "action": "comment", "text": "…", **reply_field}
     return NextStep("Add a comment: ", call("update_proposal", **fields))
 
 
@@ -200,8 +211,8 @@ def _build_view_step(proposal: Proposal) -> NextStep:
 
 
 def _list_ids(proposal: Proposal) -> Iterator[str]:
-    for bound in proposal.reviews:
-        yield bound.review.id
+    for review_status in proposal.reviews:
+        yield review_status.review.id
     for thread in proposal.content.threads:
         yield from (comment.id for comment in (thread.comment, *thread.replies))
 

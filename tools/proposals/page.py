@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from tools.tool import Data
 
 _MARKUP = re.compile(r"[\\`*_\[\]<>~#|]")
-_SHOWN_LINES = 12
-_LONGEST = 400
+_MAX_FENCE_LINES = 12
+_MAX_LINE_CHARACTERS = 400
 
 
 def render_page(data: Data, changes: str) -> str:
     """Return the page for the data of a view and its changes as Markdown."""
     parts = [
         *_render_head(data),
-        *_render_missing(data),
-        *_render_unreviewed(data),
+        *_render_merge_requirements(data),
+        *_render_unreviewed_changes(data),
         *_render_checks(data),
         *_render_conflicts(data),
         *_render_overlaps(data),
@@ -52,24 +52,24 @@ def _render_head(data: Data) -> Iterator[str]:
         yield f"\n{_quote(data['description'])}\n{_render_rest(data.get('description_rest'))}"
 
 
-def _render_missing(data: Data) -> Iterator[str]:
+def _render_merge_requirements(data: Data) -> Iterator[str]:
     if "missing" not in data:
         return
     yield "\n## Merge requirements\n\n"
-    for block in data["missing"]:
-        suffix = " (stops clients only)" if block.get("only_clients") else ""
-        yield f"- {_escape(block['message'])}{suffix}\n"
-    for demand in data.get("demands", ()):
-        approvers = f", by {', '.join(demand['approved_by'])}" if demand["approved_by"] else ""
-        approval_count, needed_count = len(demand["approved_by"]), demand["approvals_needed"]
-        merge = f"; merged by {', '.join(demand['may_merge']) or 'a person'}"
-        yield f"- Protected by rule {demand['rule']}: {_format_codes(demand['paths'])}; "
+    for blocker in data["missing"]:
+        suffix = " (stops clients only)" if blocker.get("only_clients") else ""
+        yield f"- {_escape(blocker['message'])}{suffix}\n"
+    for requirement in data.get("demands", ()):
+        approvers = f", by {', '.join(requirement['approved_by'])}" if requirement["approved_by"] else ""
+        approval_count, needed_count = len(requirement["approved_by"]), requirement["approvals_needed"]
+        merge = f"; merged by {', '.join(requirement['may_merge']) or 'a person'}"
+        yield f"- Protected by rule {requirement['rule']}: {_format_codes(requirement['paths'])}; "
         yield f"{approval_count} of {needed_count} approvals{approvers}{merge}\n"
     if not (data["missing"] or data.get("demands")):
         yield "Nothing.\n"
 
 
-def _render_unreviewed(data: Data) -> Iterator[str]:
+def _render_unreviewed_changes(data: Data) -> Iterator[str]:
     if "unreviewed" not in data:
         return
     yield f"\n## Unreviewed changes that a merge would add from {_format_code(data['target'])}\n"
@@ -108,13 +108,14 @@ def _render_conflicts(data: Data) -> Iterator[str]:
         return
     yield "\n## Conflicts\n\nours is the proposal's version, theirs the target's. Resolve each with "
     yield "update_proposal, action refresh, resolutions: file, kind, where and part as here, and a choice.\n"
-    for item in data["conflicts"]:
-        part = f", part {_format_code(item['part'])}" if item.get("part") else ""
-        yield f"\n### {item['kind']} {_format_code(item['where'])} of {_format_code(item['file'])}{part}\n"
+    for conflict in data["conflicts"]:
+        part = f", part {_format_code(conflict['part'])}" if conflict.get("part") else ""
+        file = _format_code(conflict["file"])
+        yield f"\n### {conflict['kind']} {_format_code(conflict['where'])} of {file}{part}\n"
         for version in ("base", "ours", "theirs"):
-            text = item[version]
+            text = conflict[version]
             yield f"\n{version}: missing\n" if text is None else f"\n{version}:\n\n{_fence(text)}\n"
-        if item.get("truncated"):
+        if conflict.get("truncated"):
             yield "\n(cut)\n"
     if more := data.get("more_conflicts"):
         yield f"\nand {more} more\n"
@@ -123,8 +124,9 @@ def _render_conflicts(data: Data) -> Iterator[str]:
 def _render_overlaps(data: Data) -> Iterator[str]:
     if data.get("overlaps"):
         yield "\n## Overlaps with other open proposals\n\n"
-        for item in data["overlaps"]:
-            yield f"- `{item['proposal']}` {_escape(item['title'])}: {_format_codes(item['addresses'])}\n"
+        for overlap in data["overlaps"]:
+            addresses = _format_codes(overlap["addresses"])
+            yield f"- `{overlap['proposal']}` {_escape(overlap['title'])}: {addresses}\n"
 
 
 def _render_reviews(data: Data) -> Iterator[str]:
@@ -215,8 +217,8 @@ def _format_author(entry: Data) -> str:
 
 def _escape(text: str) -> str:
     """Return text on one line, with markup escaped."""
-    shortened = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
-    return _MARKUP.sub(r"\\\g<0>", shortened.replace("\n", " "))
+    short_text = text if len(text) <= _MAX_LINE_CHARACTERS else text[:_MAX_LINE_CHARACTERS] + "…"
+    return _MARKUP.sub(r"\\\g<0>", short_text.replace("\n", " "))
 
 
 def _quote(text: str, indent: str = "") -> str:
@@ -227,8 +229,8 @@ def _format_code(text: str) -> str:
     """Return a code span (CommonMark 0.31 §6.1)."""
     if not text:
         return "the document"
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    ticks = "`" * (longest + 1)
+    longest_run = max(map(len, re.findall("`+", text)), default=0)
+    ticks = "`" * (longest_run + 1)
     space = " " if text.startswith("`") or text.endswith("`") else ""
     return f"{ticks}{space}{text.replace(chr(10), ' ')}{space}{ticks}"
 
@@ -239,8 +241,8 @@ def _format_codes(names: Iterable[str]) -> str:
 
 def _fence(text: str) -> str:
     """Return a text in a fence that is longer than any run of backticks in it (CommonMark 0.31 §4.5)."""
-    longest = max(map(len, re.findall("`+", text)), default=0)
-    fence = "`" * max(3, longest + 1)
+    longest_run = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest_run + 1)
     lines = text.rstrip("\n").split("\n")
-    more = f"\n… {len(lines) - _SHOWN_LINES} more lines" if len(lines) > _SHOWN_LINES else ""
-    return f"{fence}\n" + "\n".join(lines[:_SHOWN_LINES]) + more + f"\n{fence}"
+    omitted_note = f"\n… {len(lines) - _MAX_FENCE_LINES} more lines" if len(lines) > _MAX_FENCE_LINES else ""
+    return f"{fence}\n" + "\n".join(lines[:_MAX_FENCE_LINES]) + omitted_note + f"\n{fence}"

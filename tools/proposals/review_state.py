@@ -32,7 +32,7 @@ _MAX_UNREVIEWED_CHARACTERS = 6_000
 def review_state(context: Context, proposal: Proposal) -> Data:
     """Return the preview of a merge, its blockers, and the reviews; only the reviews of an ended proposal."""
     data: Data = {}
-    void: Mapping[str, VoidReason] = {}
+    void_reasons: Mapping[str, VoidReason] = {}
     if proposal.is_open:
         # Imported here because most answers do not need the policy.
         from workspace.proposals.actions.merge_gate import find_blocker_for_actor
@@ -46,17 +46,20 @@ def review_state(context: Context, proposal: Proposal) -> Data:
         data |= conflicts_data(conflicts, _MAX_CONFLICT_CHARACTERS)
         requirements = workspace.proposal_actions().find_merge_blockers(proposal, preview)
         all_blockers = [*requirements.blockers]
-        void = requirements.void_reasons
+        void_reasons = requirements.void_reasons
         if requirements.evaluation is not None:
-            data["demands"] = [_describe_requirement(demand) for demand in requirements.requirements]
-            obstacle = find_blocker_for_actor(requirements.evaluation, context.person)
-            if obstacle is not None and obstacle not in all_blockers:
-                all_blockers.append(obstacle)
-        data["missing"] = [block_data(block) for block in all_blockers]
+            data["demands"] = [
+                _describe_requirement(requirement) for requirement in requirements.requirements
+            ]
+            actor_blocker = find_blocker_for_actor(requirements.evaluation, context.person)
+            if actor_blocker is not None and actor_blocker not in all_blockers:
+                all_blockers.append(actor_blocker)
+        data["missing"] = [blocker_data(blocker) for blocker in all_blockers]
         if requirements.unreviewed is not None:
             data["unreviewed"] = _describe_changes(requirements.unreviewed)
     newest_first = (
-        review_data(bound, void, proposal.id) for bound in proposal.reviews[: -_MAX_REVIEWS - 1 : -1]
+        review_data(review_status, void_reasons, proposal.id)
+        for review_status in proposal.reviews[: -_MAX_REVIEWS - 1 : -1]
     )
     data["reviews"] = select_fitting(newest_first, _MAX_REVIEWS_BYTES)[::-1]
     if len(proposal.reviews) > len(data["reviews"]):
@@ -65,10 +68,10 @@ def review_state(context: Context, proposal: Proposal) -> Data:
     return data
 
 
-def block_data(block: MergeBlocker) -> Data:
+def blocker_data(blocker: MergeBlocker) -> Data:
     """Return a blocker of a merge: a code, a message, and `only_clients` if it does not block persons."""
-    clients_note = {"only_clients": True} if block.only_clients else {}
-    return {"code": block.code, "message": escape_invisible(block.message), **clients_note}
+    clients_note = {"only_clients": True} if blocker.only_clients else {}
+    return {"code": blocker.code, "message": escape_invisible(blocker.message), **clients_note}
 
 
 def _describe_changes(changes: CommitChanges) -> Data:
@@ -77,16 +80,16 @@ def _describe_changes(changes: CommitChanges) -> Data:
     return {**format_data(changes.documents, _MAX_UNREVIEWED_CHARACTERS), "files": list_names(changes.files)}
 
 
-def _describe_requirement(demand: RuleRequirement) -> Data:
+def _describe_requirement(requirement: RuleRequirement) -> Data:
     return {
-        "rule": demand.number,
-        "paths": list_names(demand.paths),
-        "approvals_needed": demand.approvals_needed,
-        "approved_by": list_names(demand.approved_by),
-        "approvers": list_names(demand.approvers),
-        "may_merge": list_names(demand.may_merge),
-        "checks_failed": list(demand.checks_failed),
-        "met": demand.is_met,
+        "rule": requirement.number,
+        "paths": list_names(requirement.paths),
+        "approvals_needed": requirement.approvals_needed,
+        "approved_by": list_names(requirement.approved_by),
+        "approvers": list_names(requirement.approvers),
+        "may_merge": list_names(requirement.may_merge),
+        "checks_failed": list(requirement.checks_failed),
+        "met": requirement.is_met,
     }
 
 
@@ -105,13 +108,13 @@ def _describe_check(check: CheckResult) -> Data:
             for problem in problems
         ],
     }
-    more = check.more + len(check.problems) - len(problems)
-    return data | ({"more": more} if more else {})
+    omitted_count = check.more + len(check.problems) - len(problems)
+    return data | ({"more": omitted_count} if omitted_count else {})
 
 
-def review_data(bound: ReviewStatus, void_by: Mapping[str, VoidReason], proposal: str) -> Data:
+def review_data(review_status: ReviewStatus, void_reasons: Mapping[str, VoidReason], proposal: str) -> Data:
     """Return a review: its verdict, whether it counts, and the reason if it does not."""
-    review, void = bound.review, find_void_reason(bound, void_by)
+    review, void_reason = review_status.review, find_void_reason(review_status, void_reasons)
     return {
         "review": review.id,
         "verdict": review.verdict.value,
@@ -119,8 +122,8 @@ def review_data(bound: ReviewStatus, void_by: Mapping[str, VoidReason], proposal
         "time": format_time(review.time),
         "commit": review.commit,
         **shorten_text(review.text, proposal, review.id),
-        "holds": void is None,
-        **({"void": void.value} if void is not None else {}),
+        "holds": void_reason is None,
+        **({"void": void_reason.value} if void_reason is not None else {}),
     }
 
 

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import Field
 
-from tools.arguments import Arguments, InvalidArguments, Objects, read, resolve_target, without_nulls
+from tools.arguments import (
+    Arguments,
+    InvalidArguments,
+    Objects,
+    read_arguments,
+    resolve_target,
+    without_nulls,
+)
 from tools.errors import error_response, escape_invisible
 from tools.proposals.descriptions import announce, choose_commit, list_allowed_actions, list_latest_open
 from tools.tool import Answer, Data, NextStep, Tool, call
@@ -33,21 +40,21 @@ if TYPE_CHECKING:
 
 
 class Action(NamedTuple):
-    """An action: its description, and its fields except `proposal`, `action` and `idempotency_key`.
+    """An action: its fields except `proposal`, `action` and `idempotency_key`, and its description.
 
-    `decisive` are fields that no other action has; a call with one of them can omit `action`.
+    `decisive_fields` are fields that no other action has; a call with one of them can omit `action`.
     """
 
     name: str
-    needs: tuple[str, ...]
-    may_have: tuple[str, ...]
-    about: str
-    decisive: tuple[str, ...] = ()
+    required_fields: tuple[str, ...]
+    optional_fields: tuple[str, ...]
+    description: str
+    decisive_fields: tuple[str, ...] = ()
 
     @property
     def fields(self) -> str:
         """Return the fields on one line: `text, file?, slug?`."""
-        return ", ".join((*self.needs, *(f"{name}?" for name in self.may_have)))
+        return ", ".join((*self.required_fields, *(f"{name}?" for name in self.optional_fields)))
 
 
 _ALL_ACTIONS = (
@@ -93,18 +100,18 @@ def resolve_action(arguments: Mapping[str, object]) -> Action | None:
     Raises InvalidArguments for an unknown action, a field of another action, and a missing field.
     """
     name = arguments.get("action")
-    action = _find_action(name) if isinstance(name, str) and name else _decide_by_fields(arguments)
+    action = _find_action(name) if isinstance(name, str) and name else _find_by_fields(arguments)
     if action is None:
         return None
-    known = {"proposal", "action", "idempotency_key", *action.needs, *action.may_have}
+    known_fields = {"proposal", "action", "idempotency_key", *action.required_fields, *action.optional_fields}
     for field in arguments:
-        if field not in known:
+        if field not in known_fields:
             raise InvalidArguments(
                 f"'{field}' is not a field of {action.name}",
                 fix=f"Omit '{field}'; its fields are {action.fields or 'proposal and action'}.",
                 field=field,
             )
-    for field in action.needs:
+    for field in action.required_fields:
         if not arguments.get(field):
             raise InvalidArguments(f"'{field}' is missing", fix=f"Give '{field}'.", field=field)
     if action.name == "edit" and not {"title", "description"} & arguments.keys():
@@ -120,7 +127,7 @@ def guess_action(arguments: Mapping[str, object]) -> Action | None:
     if isinstance(name, str) and name:
         nearest = find_nearest(name, ACTIONS)
         return ACTIONS.get(name) or (ACTIONS[nearest[0]] if nearest else None)
-    return next((action for action in _ALL_ACTIONS if set(action.decisive) & arguments.keys()), None)
+    return next((action for action in _ALL_ACTIONS if set(action.decisive_fields) & arguments.keys()), None)
 
 
 def _find_action(name: str) -> Action:
@@ -132,17 +139,17 @@ def _find_action(name: str) -> Action:
     return action
 
 
-def _decide_by_fields(arguments: Mapping[str, object]) -> Action | None:
-    matching = [action for action in _ALL_ACTIONS if set(action.decisive) & arguments.keys()]
-    if len(matching) > 1:
-        names = " or ".join(action.name for action in matching)
+def _find_by_fields(arguments: Mapping[str, object]) -> Action | None:
+    matching_actions = [action for action in _ALL_ACTIONS if set(action.decisive_fields) & arguments.keys()]
+    if len(matching_actions) > 1:
+        names = " or ".join(action.name for action in matching_actions)
         raise InvalidArguments(
             f"'action' is required: the given fields match {names}", fix="Give 'action'.", field="action"
         )
-    return matching[0] if matching else None
+    return matching_actions[0] if matching_actions else None
 
 
-_TOOL = "update_proposal"
+_TOOL_NAME = "update_proposal"
 SEEN_COMMITS = ("commit", "target_commit")
 """The fields for the two commits of a conflict, in an answer and in the call that resolves it."""
 
@@ -155,7 +162,7 @@ def perform_action(
 
     proposal_actions = context.workspace.proposal_actions()
     name, key = proposal.id, request.idempotency_key
-    actor = actor_of(context, _TOOL)
+    actor = actor_of(context, _TOOL_NAME)
     text = request.text or ""
     handlers: Mapping[str, Callable[[], ActionResult]] = {
         "submit": partial(proposal_actions.submit, name, actor, key=key),
@@ -204,7 +211,7 @@ def _comment(
         file, slug = resolve_target(snapshot, file, slug)
     return proposal_actions.comment(
         proposal.id,
-        actor_of(context, _TOOL),
+        actor_of(context, _TOOL_NAME),
         request.text or "",
         file=file,
         slug=slug,
@@ -226,12 +233,12 @@ def _refresh(
         for field in SEEN_COMMITS
         if (value := getattr(request, field)) and value.strip()
     }
-    missing = next((field for field in SEEN_COMMITS if field not in seen_commits), None)
-    if resolutions and missing is not None:
+    missing_field = next((field for field in SEEN_COMMITS if field not in seen_commits), None)
+    if resolutions and missing_field is not None:
         raise InvalidArguments(
-            f"'{missing}' is required with 'resolutions'",
+            f"'{missing_field}' is required with 'resolutions'",
             fix="Give the 'commit' and 'target_commit' of the answer that showed the conflicts.",
-            field=missing,
+            field=missing_field,
         )
     decisions = None
     if resolutions or seen_commits:
@@ -239,16 +246,16 @@ def _refresh(
             lambda conflicts: read_resolutions(resolutions, conflicts),
             seen_commits.get("commit"),
             seen_commits.get("target_commit"),
-            compute_digest(_TOOL, {"resolutions": resolutions, **seen_commits}),
+            compute_digest(_TOOL_NAME, {"resolutions": resolutions, **seen_commits}),
         )
     return proposal_actions.refresh(
-        proposal.id, actor_of(context, _TOOL), decisions, key=request.idempotency_key
+        proposal.id, actor_of(context, _TOOL_NAME), decisions, key=request.idempotency_key
     )
 
 
 _EXAMPLE_ID = "k7m2q9xa"
 _PLACEHOLDER = "…"
-_MAX_LISTED = 5
+_MAX_PROPOSALS_LISTED = 5
 _PERSON_ONLY_CODES = frozenset(("NEEDS_PERSON", "OWN_PROPOSAL", "MERGE_BLOCKED"))
 
 
@@ -281,10 +288,10 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
     action = guess_action(arguments)
     if action is not None:
         fields = ", ".join(part for part in ("proposal, action", action.fields) if part)
-        return {"action": action.name, "fields": fields, "about": action.about}
+        return {"action": action.name, "fields": fields, "about": action.description}
     return {
         "single": "Call with {proposal, action, ...fields}",
-        "actions": {name: f"{{{action.fields}}}: {action.about}" for name, action in ACTIONS.items()},
+        "actions": {name: f"{{{action.fields}}}: {action.description}" for name, action in ACTIONS.items()},
         "people": "To approve, a person runs docyard proposals approve ID; to merge changes of protected "
         "paths, docyard proposals merge ID",
     }
@@ -293,16 +300,16 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 def _example(arguments: CallArguments) -> dict[str, Any]:
     action = guess_action(arguments) or ACTIONS["submit"]
     example = {"proposal": _EXAMPLE_ID, **arguments_of(arguments, ("proposal",)), "action": action.name}
-    example |= dict.fromkeys(action.needs, _PLACEHOLDER)
+    example |= dict.fromkeys(action.required_fields, _PLACEHOLDER)
     if action.name == "edit":
         example["title"] = _PLACEHOLDER
-    return {**example, **arguments_of(arguments, (*action.needs, *action.may_have))}
+    return {**example, **arguments_of(arguments, (*action.required_fields, *action.optional_fields))}
 
 
-def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
+def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     """Return an example for an existing proposal; only a comment if it is not the requested one."""
-    details = error.details.get("candidates")
-    candidates = details if isinstance(details, list) else []
+    suggestions = error.details.get("candidates")
+    candidates = suggestions if isinstance(suggestions, list) else []
     if error.code == "PROPOSAL_NOT_FOUND" and candidates:
         return {"proposal": candidates[0], "action": "comment", "text": example.get("text", _PLACEHOLDER)}
     if error.code == "PROPOSAL_ENDED":
@@ -326,10 +333,10 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
     fields = without_nulls(arguments)
-    request = read(UpdateProposalArguments, fields)
+    request = read_arguments(UpdateProposalArguments, fields)
     proposal_actions = context.workspace.proposal_actions()
     if request.proposal is None:
-        return _explain(context, proposal_actions, fields)
+        return _explain_usage(context, proposal_actions, fields)
     proposal = proposal_actions.find(request.proposal)
     action = resolve_action(fields)
     if action is None:
@@ -397,11 +404,11 @@ def _next_step(context: Context, action: str, result: ActionResult) -> NextStep:
             return NextStep("See its state and its merge requirements with ", view)
 
 
-def _explain(context: Context, proposal_actions: ProposalActions, arguments: CallArguments) -> Answer:
+def _explain_usage(context: Context, proposal_actions: ProposalActions, arguments: CallArguments) -> Answer:
     """Return the answer to a call without a proposal: the actions, and the open proposals."""
     if set(arguments) - {"action"}:
         raise InvalidArguments("'proposal' is missing", fix="Give the id of a proposal.", field="proposal")
-    open_proposals = list_latest_open(proposal_actions.list_all(), _MAX_LISTED)
+    open_proposals = list_latest_open(proposal_actions.list_all(), _MAX_PROPOSALS_LISTED)
     data: Data = {
         "usage": dict(_usage(arguments)),
         "open": open_proposals,
@@ -419,10 +426,12 @@ def _explain_actions(context: Context, proposal: Proposal) -> Answer:
     data: Data = {
         "proposal": proposal.id,
         "state": proposal.state.value,
-        "actions": {name: {"fields": ACTIONS[name].fields, "about": ACTIONS[name].about} for name in names},
+        "actions": {
+            name: {"fields": ACTIONS[name].fields, "about": ACTIONS[name].description} for name in names
+        },
         "commit": choose_commit(context, proposal),
     }
-    example = dict.fromkeys(ACTIONS[names[0]].needs, _PLACEHOLDER)
+    example = dict.fromkeys(ACTIONS[names[0]].required_fields, _PLACEHOLDER)
     step = call("update_proposal", proposal=proposal.id, action=names[0], **example)
     return Answer({**data, "next_step": NextStep("Call with one of them, such as ", step)})
 
@@ -444,7 +453,9 @@ def _build_conflict_error(
     conflict_fields = conflicts_data(conflicts, context.text_characters // 2)
     is_changed = isinstance(error, ConflictChanged)
     given_resolutions = (
-        [] if is_changed or not is_refresh else read(UpdateProposalArguments, arguments).resolutions or []
+        []
+        if is_changed or not is_refresh
+        else read_arguments(UpdateProposalArguments, arguments).resolutions or []
     )
     seen_commits = {"commit": commit, "target_commit": target_commit}
     data = error_response(error, TOOL, arguments, None, offered_tools=context.tools)
@@ -504,5 +515,5 @@ TOOL = Tool(
     writes=True,
     destructive=True,
     idempotent=False,
-    correct=_correct,
+    correct=_correct_example,
 )

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Arguments, Boolean, Integer, InvalidArguments, Natural, read, resolve_target
+from tools.arguments import (
+    Arguments,
+    Boolean,
+    Integer,
+    InvalidArguments,
+    Natural,
+    read_arguments,
+    resolve_target,
+)
 from tools.errors import escape_invisible
 from tools.pages import cut_text, read_list_cursor, write_list_cursor
 from tools.proposals.descriptions import describe_proposal, list_allowed_actions, summarize_proposal
@@ -41,19 +49,19 @@ def list_proposals(context: Context, request: ViewProposalArguments, usage: Mapp
         fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Use one of {', '.join(STATES)}."
         raise InvalidArguments(f"unknown state '{state[:50]}'", fix=fix, field="state", nearest=nearest)
     proposals = context.workspace.proposal_actions().list_all()
-    matching = [entry for entry in proposals if _has_state(entry, state)]
+    matching_proposals = [entry for entry in proposals if _has_state(entry, state)]
     criteria = ["proposals", state]
-    first = 0
+    first_index = 0
     if request.cursor is not None:
         # The cursor names the last entry, so that a new proposal does not shift the pages.
-        previous = read_list_cursor(request.cursor, None, criteria)
-        first = sum(_sort_key(entry) >= previous for entry in matching)
-    page = matching[first : first + request.limit]
-    is_end = first + len(page) >= len(matching)
-    cursor = None if is_end else write_list_cursor(_sort_key(page[-1]), None, criteria)
+        last_key = read_list_cursor(request.cursor, None, criteria)
+        first_index = sum(_sort_key(entry) >= last_key for entry in matching_proposals)
+    page = matching_proposals[first_index : first_index + request.limit]
+    is_last_page = first_index + len(page) >= len(matching_proposals)
+    cursor = None if is_last_page else write_list_cursor(_sort_key(page[-1]), None, criteria)
     data: Data = {
         "proposals": [summarize_proposal(entry) for entry in page],
-        "total": len(matching),
+        "total": len(matching_proposals),
         "states": {
             name: sum(entry.state.value == name for entry in proposals) for name in STATES if name != "any"
         },
@@ -83,8 +91,8 @@ def _suggest_after_list(
         fields = request.model_dump(exclude_unset=True, exclude_none=True, exclude={"cursor"})
         return NextStep("See more with ", call("view_proposal", **fields, cursor=cursor))
     if page:
-        suggested = next((proposal for proposal in page if proposal.is_open), page[0])
-        return NextStep("View one with ", call("view_proposal", proposal=suggested.id))
+        suggested_proposal = next((proposal for proposal in page if proposal.is_open), page[0])
+        return NextStep("View one with ", call("view_proposal", proposal=suggested_proposal.id))
     if request.state is not None and request.state != "any":
         return NextStep(f"No proposal is {request.state}; list all with ", call("view_proposal"))
     if context.offers("create_proposal"):
@@ -142,7 +150,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
     return arguments_of(arguments, ("proposal", "file", "slug"))
 
 
-def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
+def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     candidates = error.details.get("candidates")
     nearest = candidates[0] if isinstance(candidates, list) and candidates else None
     if error.code == "PROPOSAL_NOT_FOUND":
@@ -157,9 +165,9 @@ def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot)
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    request = read(ViewProposalArguments, arguments)
+    request = read_arguments(ViewProposalArguments, arguments)
     if not request.proposal:
-        _check_list(request)
+        _check_list_request(request)
         return list_proposals(context, request, _usage(arguments))
     proposal_actions = context.workspace.proposal_actions()
     proposal = proposal_actions.find(request.proposal)
@@ -181,7 +189,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     return _view_whole(context, proposal, request)
 
 
-def _check_list(request: ViewProposalArguments) -> None:
+def _check_list_request(request: ViewProposalArguments) -> None:
     """Raise InvalidArguments for a field that requires a proposal."""
     for field in _SINGLE_PROPOSAL_FIELDS:
         if getattr(request, field) not in (None, False):
@@ -209,10 +217,10 @@ def _view_discussion(context: Context, proposal: Proposal, request: ViewProposal
 def _compute_remaining_budget(context: Context, data: Data) -> int:
     """Return the remaining characters for changes; an answer is sent as data and as Markdown."""
     from tools.proposals.changes import MAX_PAGE_CHARACTERS
-    from tools.proposals.comments import size_of
+    from tools.proposals.comments import json_size
 
     return max(
-        _MIN_CHANGES_CHARACTERS, min(MAX_PAGE_CHARACTERS, context.text_characters // 2 - size_of(data))
+        _MIN_CHANGES_CHARACTERS, min(MAX_PAGE_CHARACTERS, context.text_characters // 2 - json_size(data))
     )
 
 
@@ -225,9 +233,9 @@ def _view_whole(context: Context, proposal: Proposal, request: ViewProposalArgum
 
     changes = context.workspace.proposal_reviews().changes(proposal)
     criteria = ["changes", proposal.id, changes.base, changes.tip]
-    first = int(read_list_cursor(request.cursor, None, criteria)) if request.cursor is not None else 0
+    first_index = int(read_list_cursor(request.cursor, None, criteria)) if request.cursor is not None else 0
     data = describe_proposal(proposal)
-    if first == 0:
+    if first_index == 0:
         data["description"], next_offset = cut_text(
             escape_invisible(proposal.content.description), 0, _MAX_DESCRIPTION_CHARACTERS
         )
@@ -236,20 +244,22 @@ def _view_whole(context: Context, proposal: Proposal, request: ViewProposalArgum
         data |= review_state(context, proposal)
         data["overlaps"] = overlaps_of(context, proposal.id) if proposal.is_open else []
         data |= commits_data(context, proposal)
-        whole_proposal = (None, None)
-        threads_page = comments_page(context, proposal, 0, _MAX_COMMENTS, whole_proposal, _MAX_COMMENTS_BYTES)
+        any_location = (None, None)
+        threads_page = comments_page(context, proposal, 0, _MAX_COMMENTS, any_location, _MAX_COMMENTS_BYTES)
         data |= {"comments": threads_page.threads, "comments_total": threads_page.total}
         if threads_page.next is not None:
-            next_cursor = comments_cursor(proposal, whole_proposal, threads_page.next)
-            data["comments_rest"] = str(comments_call(proposal, whole_proposal, next_cursor))
-    page = render_changes(context, changes, proposal.id, first, _compute_remaining_budget(context, data))
+            next_cursor = comments_cursor(proposal, any_location, threads_page.next)
+            data["comments_rest"] = str(comments_call(proposal, any_location, next_cursor))
+    page = render_changes(
+        context, changes, proposal.id, first_index, _compute_remaining_budget(context, data)
+    )
     cursor = None if page.next is None else write_list_cursor(str(page.next), None, criteria)
     data |= {"changes": {**page.data, "total": len(changes.documents)}, "next_cursor": cursor}
     if changes.reason:
         data["changes"]["reason"] = escape_invisible(changes.reason)
     if cursor is not None:
         step = NextStep("See more changes with ", call("view_proposal", proposal=proposal.id, cursor=cursor))
-    elif first > 0:
+    elif first_index > 0:
         step = NextStep(
             "These are all changes; see its state with ", call("view_proposal", proposal=proposal.id)
         )
@@ -304,14 +314,14 @@ def _suggest_after_view(context: Context, proposal: Proposal, data: Data) -> Nex
         seen_commits = {"commit": proposal.tip, "target_commit": data["target_commit"]}
         fields |= {"action": "refresh", "resolutions": suggest_resolutions(data["conflicts"]), **seen_commits}
         return NextStep("Resolve the conflicts with ", call("update_proposal", **fields))
-    missing = data.get("missing", ())
-    if any(block["code"] == "NOTHING_PROPOSED" for block in missing):
+    blockers = data.get("missing", ())
+    if any(blocker["code"] == "NOTHING_PROPOSED" for blocker in blockers):
         return first_write_step(context, proposal.id)
-    if any(block["code"] == "NEEDS_REFRESH" for block in missing):
+    if any(blocker["code"] == "NEEDS_REFRESH" for blocker in blockers):
         return NextStep("Refresh it with ", call("update_proposal", **fields, action="refresh"))
     if proposal.state.value == "draft":
         return NextStep("Request a review with ", call("update_proposal", **fields, action="submit"))
-    if proposal.is_open and not missing and not data.get("demands"):
+    if proposal.is_open and not blockers and not data.get("demands"):
         return NextStep(
             "Merge it with ", call("update_proposal", **fields, action="merge", commit=proposal.tip)
         )
@@ -330,5 +340,5 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    correct=_correct,
+    correct=_correct_example,
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF, Arguments, Integer, read
+from tools.arguments import REF_DESCRIPTION, Arguments, Integer, read_arguments
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
 from tools.reading.texts import error_marker, section_name, with_existing_text
@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     from workspace.texts.headings import OutlineEntry
     from workspace.texts.text_file import TextFile
 
-MAX_LISTED = 500
+MAX_SECTIONS_LISTED = 500
 
 
 class ListSectionsArguments(Arguments):
     """The input of list_sections."""
 
     file_path: str = Field(description="Path to file")
-    ref: str | None = Field(None, description=REF)
-    limit: Integer = Field(MAX_LISTED, description="Sections to list", ge=1, le=MAX_LISTED)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
+    limit: Integer = Field(MAX_SECTIONS_LISTED, description="Sections to list", ge=1, le=MAX_SECTIONS_LISTED)
     cursor: str | None = Field(None, description="Next page: the cursor of the last answer")
 
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
-        "sections": f"Call with {{file_path, ref?, limit?}}; limit is 1 to {MAX_LISTED}",
+        "sections": f"Call with {{file_path, ref?, limit?}}; limit is 1 to {MAX_SECTIONS_LISTED}",
         "page": "Call with the cursor of an answer and the same other fields for the next page",
     }
 
@@ -49,26 +49,26 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     from tools.reading.texts import open_text
     from workspace.texts.tokens import get_tokenizer
 
-    request = read(ListSectionsArguments, arguments)
+    request = read_arguments(ListSectionsArguments, arguments)
     read_context = ReadContext.at(context, request.ref)
     opened_text = open_text(context.workspace.moves, read_context.snapshot, request.file_path)
     text, outline, entry, _ = opened_text
     entries = outline.entries if entry is None else (entry, *outline.descendants(entry))
     criteria = ["sections", text.path, entry.address if entry else None]
-    first = int(read_list_cursor(request.cursor, text.blob, criteria)) if request.cursor else 0
-    page = _select_fitting(entries[first : first + request.limit], context.text_characters)
-    last = first + len(page)
+    first_index = int(read_list_cursor(request.cursor, text.blob, criteria)) if request.cursor else 0
+    page = _select_fitting(entries[first_index : first_index + request.limit], context.text_characters)
+    next_index = first_index + len(page)
     data: Data = {
         "sections": [section_name(item) for item in page],
         "count": len(entries),
         "type": "toc",
         "path": text.path,
-        "note": _format_note(len(entries), first, last),
+        "note": _format_note(len(entries), first_index, next_index),
         "outline": [_describe_entry(text, item) for item in page],
         "tokenizer": get_tokenizer(),
     }
-    if last < len(entries):
-        data["cursor"] = write_list_cursor(str(last), text.blob, criteria)
+    if next_index < len(entries):
+        data["cursor"] = write_list_cursor(str(next_index), text.blob, criteria)
     return opened_text.answer(
         read_context, data, _next_step(read_context, text, page, request, data.get("cursor"))
     )
@@ -94,10 +94,10 @@ def _describe_entry(text: TextFile, entry: OutlineEntry) -> Data:
     }
 
 
-def _format_note(count: int, first: int, last: int) -> str:
+def _format_note(count: int, first_index: int, next_index: int) -> str:
     note = "Give one of 'sections' to read_section as section_heading; a section includes its subsections"
-    if last - first < count:
-        return f"{note}. These are {first + 1:,} to {last:,} of {count:,}"
+    if next_index - first_index < count:
+        return f"{note}. These are {first_index + 1:,} to {next_index:,} of {count:,}"
     return note
 
 
@@ -109,17 +109,17 @@ def _next_step(
     cursor: str | None,
 ) -> NextStep:
     if cursor:
-        limit = {} if request.limit == MAX_LISTED else {"limit": request.limit}
-        more = read_context.call("list_sections", file_path=request.file_path, **limit, cursor=cursor)
-        return NextStep("List the next sections with ", more)
+        limit = {} if request.limit == MAX_SECTIONS_LISTED else {"limit": request.limit}
+        next_page = read_context.call("list_sections", file_path=request.file_path, **limit, cursor=cursor)
+        return NextStep("List the next sections with ", next_page)
     if not page:
         return NextStep(
             "Read it with ", read_context.call("smart_read", file_path=text.path), ": it has no sections"
         )
-    first = next((entry for entry in page if entry.level), page[0])
+    first_entry = next((entry for entry in page if entry.level), page[0])
     return NextStep(
         "Read one: ",
-        read_context.call("read_section", file_path=text.path, section_heading=section_name(first)),
+        read_context.call("read_section", file_path=text.path, section_heading=section_name(first_entry)),
     )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF, Arguments, InvalidArguments, Natural, read
+from tools.arguments import REF_DESCRIPTION, Arguments, InvalidArguments, Natural, read_arguments
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
 from tools.reading.texts import missing_section_fields, section_name, with_existing_text
@@ -29,7 +29,7 @@ class ReadSectionArguments(Arguments):
 
     file_path: str = Field(description="Path to file")
     section_heading: str = Field(description="Heading to search for (e.g., '3.1', 'Methods', 'Introduction')")
-    ref: str | None = Field(None, description=REF)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
     offset: Natural | None = Field(None, description="Character to continue from in a long section")
 
 
@@ -54,7 +54,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     from tools.reading.texts import open_text
     from workspace.texts.tokens import count_tokens, get_tokenizer
 
-    request = read(ReadSectionArguments, arguments)
+    request = read_arguments(ReadSectionArguments, arguments)
     read_context = ReadContext.at(context, request.ref)
     opened_text = open_text(
         context.workspace.moves, read_context.snapshot, request.file_path, request.section_heading
@@ -77,7 +77,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
             fix="Omit 'offset' to read from its beginning.",
             field="offset",
         )
-    first, last = number_shown_lines(entry.first_line, prefix, part.text)
+    first_line, last_line = number_shown_lines(entry.first_line, prefix, part.text)
     data: Data = {
         "content": part.text,
         "type": "section",
@@ -87,8 +87,8 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         "heading_level": min(max(entry.level, 1), _MAX_HEADING_LEVEL),
         "tokens": count_tokens(part.text),
         "tokenizer": get_tokenizer(),
-        "start_line": first,
-        "end_line": last,
+        "start_line": first_line,
+        "end_line": last_line,
         "lines": [entry.first_line, entry.end_line],
         "path": text.path,
     }

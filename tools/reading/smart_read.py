@@ -10,17 +10,17 @@ from pydantic import Field
 from tools.arguments import (
     MAX_BUDGET,
     MIN_BUDGET,
-    REF,
+    REF_DESCRIPTION,
     Arguments,
     Budget,
     Integer,
     InvalidArguments,
     Natural,
-    read,
+    read_arguments,
 )
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
-from tools.reading.texts import MAX_ADDRESS, error_marker, section_name, with_existing_text
+from tools.reading.texts import MAX_ADDRESS_CHARACTERS, error_marker, section_name, with_existing_text
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import arguments_of
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
     from workspace.texts.summaries.summary import Summary
 
-THRESHOLD = 10_000
-MAX_HEADERS = 500
+DEFAULT_THRESHOLD_TOKENS = 10_000
+MAX_ADDRESSES_LISTED = 500
 
 
 class SmartReadArguments(Arguments):
@@ -51,8 +51,10 @@ class SmartReadArguments(Arguments):
         description="Summary generation style (default: structured); outline: headings with sizes; lead: "
         "first sentences",
     )
-    ref: str | None = Field(None, description=REF)
-    threshold: Integer = Field(THRESHOLD, description="Tokens from which auto summarizes", ge=1)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
+    threshold: Integer = Field(
+        DEFAULT_THRESHOLD_TOKENS, description="Tokens from which auto summarizes", ge=1
+    )
     budget: Budget | None = Field(None, description="Tokens that a summary may have")
     offset: Natural | None = Field(None, description="Character to continue from in a long text")
 
@@ -75,7 +77,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
     return {"file_path": "guides/retries.md", **example}
 
 
-def _correct(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
+def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
     if error.code == "UNKNOWN_STYLE":
         example = {**example, "summary_style": "structured"}
     return with_existing_text(example, error, snapshot)
@@ -86,7 +88,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     from workspace.texts.summaries.summary import check_style
     from workspace.texts.tokens import count_tokens, get_tokenizer
 
-    request = read(SmartReadArguments, arguments)
+    request = read_arguments(SmartReadArguments, arguments)
     check_style(request.summary_style)
     if request.offset is not None and request.mode == "summary":
         raise InvalidArguments(
@@ -159,7 +161,7 @@ def _suggest_after_full(read_context: ReadContext, opened_text: OpenedText) -> N
     if (
         text.document is not None
         and read_context.offers_write("edit_document")
-        and 0 < len(slug) <= MAX_ADDRESS
+        and 0 < len(slug) <= MAX_ADDRESS_CHARACTERS
     ):
         change = read_context.write_call(
             "edit_document", operation="append_content", file=text.path, slug=slug, content="…"
@@ -212,7 +214,7 @@ def _read_summary(
 
 def _list_sections(summary: Summary) -> Data:
     """Return the addresses of the sections that the summary names, up to a maximum."""
-    headers = [section_name(entry) for entry in summary.named[:MAX_HEADERS]]
+    headers = [section_name(entry) for entry in summary.named[:MAX_ADDRESSES_LISTED]]
     named_count = len(summary.named)
     if named_count == summary.sections:
         note = "Every section is named in 'content'; give an address to read_section as section_heading"
@@ -232,8 +234,10 @@ def _suggest_after_summary(read_context: ReadContext, opened_text: OpenedText, s
     if len(outline.entries) == 1:
         full_call = read_context.call("smart_read", file_path=text.path, mode="full")
         return NextStep("Read it in full with ", full_call)
-    longest = max(summary.named or outline.entries, key=lambda entry: entry.end - entry.start)
-    section = read_context.call("read_section", file_path=text.path, section_heading=section_name(longest))
+    longest_entry = max(summary.named or outline.entries, key=lambda entry: entry.end - entry.start)
+    section = read_context.call(
+        "read_section", file_path=text.path, section_heading=section_name(longest_entry)
+    )
     return NextStep("Read the section that you need, such as the longest: ", section)
 
 
@@ -246,6 +250,6 @@ TOOL = Tool(
     run=_run,
     usage=_usage,
     example=_example,
-    correct=_correct,
+    correct=_correct_example,
     shape_error=error_marker,
 )

@@ -1,6 +1,6 @@
 """The text and the section that a call names, at their current or moved location.
 
-`with_existing_text` and the error fields are for all tools that read texts. `section_name` returns a short
+All tools that read texts use `with_existing_text` and the error fields. `section_name` returns a short
 name of a section for any heading.
 """
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.arguments import InvalidArguments
 from tools.examples import suggested_names
-from tools.moved import Location, find_moved, with_moved_to
+from tools.moved_addresses import Location, find_moved_location, with_moved_to
 from tools.tool import Answer, Data, NextStep
 from workspace.document.addresses import SectionNotFound, split_address
 from workspace.errors import WorkspaceError
@@ -72,7 +72,7 @@ def open_text(
     try:
         text = read_text(snapshot, path)
     except DocumentNotFound:
-        location = _find_moved(moves, snapshot, path, section)
+        location = _find_moved_text(moves, snapshot, path, section)
         if location is None:
             raise
         text, section, moved_to = read_text(snapshot, location.file), location.slug, location.moved_to
@@ -82,7 +82,7 @@ def open_text(
     try:
         return OpenedText(text, outline, find_entry(text, outline, section), moved_to)
     except SectionNotFound:
-        location = _find_moved(moves, snapshot, text.path, section)
+        location = _find_moved_text(moves, snapshot, text.path, section)
         if location is None or location.slug is None:
             raise
         if location.file != text.path:
@@ -91,12 +91,12 @@ def open_text(
         return OpenedText(text, outline, find_entry(text, outline, location.slug), location.moved_to)
 
 
-def _find_moved(
+def _find_moved_text(
     moves: Callable[[], Moves], snapshot: Snapshot, path: str, section: str | None
 ) -> Location | None:
     """Return the current location of a moved text or section; None if history has none."""
     try:
-        return find_moved(moves, snapshot, path, section)
+        return find_moved_location(moves, snapshot, path, section)
     except DocumentNotFound:  # the error of the first read is more useful
         return None
 
@@ -120,8 +120,8 @@ def _resolve_target(snapshot: Snapshot, file: str, section: str | None) -> tuple
     return path, section or fragment or None
 
 
-_PATH = "file_path"
-_HEADING = "section_heading"
+_PATH_FIELD = "file_path"
+_HEADING_FIELD = "section_heading"
 
 
 def error_marker(arguments: CallArguments) -> Mapping[str, object]:
@@ -131,7 +131,7 @@ def error_marker(arguments: CallArguments) -> Mapping[str, object]:
 
 def missing_section_fields(arguments: CallArguments) -> Mapping[str, object]:
     """Return the fields of an error about a section: no content, and the requested section."""
-    heading = arguments.get(_HEADING)
+    heading = arguments.get(_HEADING_FIELD)
     return {"content": "", "type": "error", "section": heading[:500] if isinstance(heading, str) else ""}
 
 
@@ -141,8 +141,8 @@ def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot)
     The example has a `ref` only if the error itself names existing sections.
     """
     suggestions = suggested_names(error)
-    if _HEADING in example and error.code in ("SECTION_NOT_FOUND", "AMBIGUOUS_SECTION") and suggestions:
-        return {**example, _HEADING: suggestions[0]}
+    if _HEADING_FIELD in example and error.code in ("SECTION_NOT_FOUND", "AMBIGUOUS_SECTION") and suggestions:
+        return {**example, _HEADING_FIELD: suggestions[0]}
     example = {name: value for name, value in example.items() if name != "ref"}
     for path in _list_paths(example, suggestions, snapshot):
         with suppress(WorkspaceError):
@@ -157,7 +157,7 @@ def _list_paths(example: Data, suggestions: Sequence[str], snapshot: Snapshot) -
 
     files = LazyFilePaths(snapshot)
     with suppress(WorkspaceError):
-        path, _ = split_address(normalize_path(snapshot, str(example.get(_PATH, ""))), files)
+        path, _ = split_address(normalize_path(snapshot, str(example.get(_PATH_FIELD, ""))), files)
         if path in files:  # a missing file is skipped, because reading it would search the history again
             yield path
     yield from suggestions
@@ -171,21 +171,21 @@ def _build_example(example: Data, path: str, snapshot: Snapshot) -> Data:
     from workspace.texts.text_file import read_text
 
     text = read_text(snapshot, path)
-    example = {**example, _PATH: text.path}
-    if _HEADING not in example:
+    example = {**example, _PATH_FIELD: text.path}
+    if _HEADING_FIELD not in example:
         return example
     outline = read_outline(text)
     try:
-        find_entry(text, outline, str(example[_HEADING]))
+        find_entry(text, outline, str(example[_HEADING_FIELD]))
     except WorkspaceError:
-        return {**example, _HEADING: outline.entries[-1].address} if outline.entries else example
+        return {**example, _HEADING_FIELD: outline.entries[-1].address} if outline.entries else example
     return example
 
 
-MAX_ADDRESS = 1_000
+MAX_ADDRESS_CHARACTERS = 1_000
 """The largest number of characters of an address in an answer."""
 
 
 def section_name(entry: OutlineEntry) -> str:
     """Return a name of a section for read_section: its address, or its number if the address is too long."""
-    return entry.address if len(entry.address) <= MAX_ADDRESS else entry.number
+    return entry.address if len(entry.address) <= MAX_ADDRESS_CHARACTERS else entry.number

@@ -2,8 +2,8 @@
 
 A URI is an address such as `doc:///guides/setup.md?ref=main#install`. Its query names a commit, and its
 fragment names a section. The host is empty. The first folder of a path cannot be the host, because programs
-lower-case a host and refuse spaces in it (WHATWG URL §3.5). Characters beyond ASCII and reserved ones are
-percent-encoded (RFC 3986 §2).
+lower-case a host and refuse spaces in it (WHATWG URL §3.5). Characters beyond ASCII and reserved characters
+are percent-encoded (RFC 3986 §2).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from tools.examples import suggested_names
-from tools.moved import find_for_reading
+from tools.moved_addresses import find_current_location
 from tools.pages import cut_part
 from workspace.document.addresses import resolve_section, split_address
 from workspace.errors import WorkspaceError
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 SCHEME = "doc"
-MAX_URI = 16_000  # characters: the longest path, percent-encoded, and a section
-_START = f"{SCHEME}://"
-_REF = "?ref="
-_IN_PATH = "/:@!$&'(*+),;="  # RFC 3986 §3.3, pchar; a fragment (§3.5) may also contain `?`
+MAX_URI_CHARACTERS = 16_000  # the longest path, percent-encoded, and a section
+_URI_PREFIX = f"{SCHEME}://"
+_REF_QUERY = "?ref="
+_SAFE_IN_PATH = "/:@!$&'(*+),;="  # RFC 3986 §3.3, pchar; a fragment (§3.5) may also contain `?`
 _FIX = f"Use a URI of resources/list, such as {SCHEME}:///guides/setup.md#install."
 
 
@@ -50,9 +50,9 @@ class UriTarget(NamedTuple):
 
 def write_uri(path: str, section: str | None = None, ref: str | None = None) -> str:
     """Return the URI of a document or of a section."""
-    query = f"{_REF}{quote(ref, safe='/:@!$()*,;')}" if ref else ""
-    fragment = f"#{quote(section, safe=_IN_PATH + '?')}" if section else ""
-    return f"{_START}/{quote(path, safe=_IN_PATH)}{query}{fragment}"
+    query = f"{_REF_QUERY}{quote(ref, safe='/:@!$()*,;')}" if ref else ""
+    fragment = f"#{quote(section, safe=_SAFE_IN_PATH + '?')}" if section else ""
+    return f"{_URI_PREFIX}/{quote(path, safe=_SAFE_IN_PATH)}{query}{fragment}"
 
 
 def read_uri(uri: str, paths: Container[str]) -> UriTarget:
@@ -61,24 +61,30 @@ def read_uri(uri: str, paths: Container[str]) -> UriTarget:
     A host that expands `{+path}` does not encode `#` and `?` (RFC 6570 §3.2.3). They are read as a part of
     the path if a document has this path. The URI may begin with two slashes instead of three.
     """
-    if len(uri) > MAX_URI:
-        raise InvalidUri(f"the URI has {len(uri):,} characters; at most {MAX_URI:,} are allowed", fix=_FIX)
-    if uri[: len(_START)].lower() != _START:
-        raise InvalidUri(f"the URI must begin with {_START}", fix=_FIX)
-    rest = uri[len(_START) :].removeprefix("/")
+    if len(uri) > MAX_URI_CHARACTERS:
+        raise InvalidUri(
+            f"the URI has {len(uri):,} characters; at most {MAX_URI_CHARACTERS:,} are allowed", fix=_FIX
+        )
+    if uri[: len(_URI_PREFIX)].lower() != _URI_PREFIX:
+        raise InvalidUri(f"the URI must begin with {_URI_PREFIX}", fix=_FIX)
+    rest = uri[len(_URI_PREFIX) :].removeprefix("/")
     address, _, fragment = rest.partition("#")
     path, _, query = address.partition("?")
     target = UriTarget(_decode(path), _decode(fragment) or None)
-    if target.path not in paths and (fragment or query) and (loose := _read_loosely(rest, paths)):
-        return loose
+    if (
+        target.path not in paths
+        and (fragment or query)
+        and (unencoded_target := _read_unencoded_uri(rest, paths))
+    ):
+        return unencoded_target
     if not target.path:
         raise InvalidUri("the URI must name a document", fix=_FIX)
     return target._replace(ref=_read_ref(query))
 
 
-def _read_loosely(rest: str, paths: Container[str]) -> UriTarget | None:
+def _read_unencoded_uri(rest: str, paths: Container[str]) -> UriTarget | None:
     """Return the target of a URI whose path contains an unencoded `#` or `?`; None without a document."""
-    encoded_path, separator, ref_and_fragment = rest.rpartition(_REF)
+    encoded_path, separator, ref_and_fragment = rest.rpartition(_REF_QUERY)
     if separator and (path := _decode(encoded_path)) in paths:
         ref, _, fragment = ref_and_fragment.partition("#")
         return UriTarget(path, _decode(fragment) or None, _decode(ref) or None)
@@ -121,14 +127,14 @@ class ResourceLocation(NamedTuple):
 
     @property
     def span(self) -> tuple[int, int]:
-        """Return the range of its bytes: the own text of a preamble, or a section with its subsections."""
+        """Return the range of the bytes: the own text of a preamble, or a section with its subsections."""
         if self.section is None:
             return 0, len(self.document.data)
         return self.section.start, self.section.tree_end
 
     @property
     def data(self) -> bytes:
-        """Return its bytes."""
+        """Return the bytes of the target."""
         start, end = self.span
         return self.document.data[start:end]
 
@@ -145,9 +151,9 @@ class ResourceSource(NamedTuple):
 def read_resource(context: Context, uri: str) -> ResourceSource:
     """Return the exact source of a URI's target, up to the limit of an answer.
 
-    Raises as `locate` does.
+    Raises as `locate_resource` does.
     """
-    location = locate(context, uri)
+    location = locate_resource(context, uri)
     document = location.document
     part = cut_part(document, document.sections, *location.span, tokens=context.text_tokens)
     ref = read_uri(uri, location.snapshot.documents).ref
@@ -156,7 +162,7 @@ def read_resource(context: Context, uri: str) -> ResourceSource:
     return ResourceSource(location, part.text, part.next_offset is not None, next_uris)
 
 
-def locate(context: Context, uri: str) -> ResourceLocation:
+def locate_resource(context: Context, uri: str) -> ResourceLocation:
     """Return the location of a URI's target; the current location if it was moved.
 
     Raises InvalidUri, InvalidPath, and the errors of refs, documents and addresses, with the `nearest` URIs.
@@ -167,7 +173,7 @@ def locate(context: Context, uri: str) -> ResourceLocation:
     if target.path not in snapshot.documents:
         check_path(target.path)
     try:
-        location = find_for_reading(context, snapshot, target.path, target.section)
+        location = find_current_location(context, snapshot, target.path, target.section)
         document = snapshot.document(location.file)
         section = resolve_section(document, location.slug) if location.slug else None
     except WorkspaceError as error:

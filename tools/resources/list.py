@@ -74,8 +74,8 @@ def list_resources(context: Context, cursor: str | None) -> ResourcePage:
     Raises InvalidCursor, and StaleCursor if the documents have changed since the cursor was issued.
     """
     snapshot = context.snapshot()
-    previous = read_list_cursor(cursor, snapshot.tree, _CURSOR_CRITERIA) if cursor is not None else None
-    paths = page_after(list(snapshot.documents), previous)
+    last_path = read_list_cursor(cursor, snapshot.tree, _CURSOR_CRITERIA) if cursor is not None else None
+    paths = page_after(list(snapshot.documents), last_path)
     resources = [
         resource for path in paths[:PAGE_SIZE] if (resource := _read_resource(snapshot, path)) is not None
     ]

@@ -7,7 +7,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.resources.contents import InvalidUri, ResourceLocation, locate, read_uri
+from tools.resources.contents import InvalidUri, ResourceLocation, locate_resource, read_uri
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tools.tool import Context
     from workspace.snapshot.snapshot import Snapshot
 
-MAX_WATCHED = 1000
+MAX_WATCHED_RESOURCES = 1000
 
 
 class TooManyWatched(WorkspaceError):
@@ -34,10 +34,10 @@ class WatchedState(NamedTuple):
 
 
 class ResourceChanges(NamedTuple):
-    """The URIs whose bytes changed; `listed` is True if documents were added or removed."""
+    """The URIs whose bytes changed; `is_list_changed` is True if documents were added or removed."""
 
-    updated: tuple[str, ...]
-    listed: bool
+    uris: tuple[str, ...]
+    is_list_changed: bool
 
 
 class Watch:
@@ -51,33 +51,33 @@ class Watch:
         self._counts: Counter[str] = Counter()
         self._states: dict[str, WatchedState | None] = {}
         self._tree: str | None = None
-        self._listed: tuple[str, ...] | None = None
+        self._listed_paths: tuple[str, ...] | None = None
         self._lock = threading.Lock()
 
     @property
     def is_idle(self) -> bool:
         """Return True if no client would be notified of a change."""
-        return not self._counts and self._listed is None
+        return not self._counts and self._listed_paths is None
 
     def record_list(self, snapshot: Snapshot) -> None:
         """Record the list of documents that a client received. List changes are reported from then on."""
         with self._lock:
-            self._listed = tuple(snapshot.documents)
+            self._listed_paths = tuple(snapshot.documents)
             self._force_comparison(snapshot)
 
     def add(self, uri: str) -> None:
         """Add a subscription to a resource.
 
-        Raises TooManyWatched, InvalidUri for a URI with a ref, and as `locate` does.
+        Raises TooManyWatched, InvalidUri for a URI with a ref, and as `locate_resource` does.
         """
         context = self._context()
-        location = locate(context, uri)
+        location = locate_resource(context, uri)
         if read_uri(uri, location.snapshot.documents).ref is not None:
             raise InvalidUri("a URI with a ref cannot be watched", fix="Omit ?ref= to watch the tip.")
         with self._lock:
-            if uri not in self._counts and len(self._counts) >= MAX_WATCHED:
+            if uri not in self._counts and len(self._counts) >= MAX_WATCHED_RESOURCES:
                 raise TooManyWatched(
-                    f"the limit of {MAX_WATCHED:,} watched resources is reached",
+                    f"the limit of {MAX_WATCHED_RESOURCES:,} watched resources is reached",
                     fix="Unsubscribe from some resources first.",
                 )
             self._counts[uri] += 1
@@ -89,17 +89,17 @@ class Watch:
 
         Raises TooManyWatched, and then adds none.
         """
-        added: list[str] = []
+        added_uris: list[str] = []
         for uri in dict.fromkeys(uris):
             try:
                 self.add(uri)
             except TooManyWatched:
-                self.discard(added)
+                self.discard(added_uris)
                 raise
             except WorkspaceError:  # the result shows the client that the resource is not watched
                 continue
-            added.append(uri)
-        return added
+            added_uris.append(uri)
+        return added_uris
 
     def discard(self, uris: Iterable[str]) -> None:
         """Remove one subscription to each resource."""
@@ -120,10 +120,10 @@ class Watch:
         with self._lock:
             self._tree = snapshot.tree
             states = dict(self._states)
-            is_list_changed = self._listed is not None and paths != self._listed
+            is_list_changed = self._listed_paths is not None and paths != self._listed_paths
             if is_list_changed:
-                self._listed = paths
-        updated: list[str] = []
+                self._listed_paths = paths
+        changed_uris: list[str] = []
         for uri, before in states.items():
             after = before if before and _is_unchanged(snapshot, before) else _find_state(context, uri)
             with self._lock:
@@ -131,8 +131,8 @@ class Watch:
                     continue
                 self._states[uri] = after
             if (before and before.digest) != (after and after.digest):
-                updated.append(uri)
-        return ResourceChanges(tuple(updated), is_list_changed)
+                changed_uris.append(uri)
+        return ResourceChanges(tuple(changed_uris), is_list_changed)
 
     def _force_comparison(self, snapshot: Snapshot) -> None:
         """Make the next `find_changes` compare, if the recorded state is of another tree."""
@@ -148,7 +148,7 @@ def _read_state(location: ResourceLocation) -> WatchedState:
 def _find_state(context: Context, uri: str) -> WatchedState | None:
     """Return the current state of a resource; None if it cannot be read."""
     try:
-        return _read_state(locate(context, uri))
+        return _read_state(locate_resource(context, uri))
     except WorkspaceError:
         return None
 

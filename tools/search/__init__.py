@@ -7,4 +7,4 @@ search_docs.py  search_docs: returns the sections that match a query best
 from tools.search.get_doc import TOOL as GET_DOC
 from tools.search.search_docs import TOOL as SEARCH_DOCS
 
-FAMILY = (SEARCH_DOCS, GET_DOC)
+TOOLS = (SEARCH_DOCS, GET_DOC)

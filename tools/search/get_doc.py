@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF, Arguments, Integer, InvalidArguments, Natural, read
+from tools.arguments import REF_DESCRIPTION, Arguments, Integer, InvalidArguments, Natural, read_arguments
 from tools.examples import with_chunk
 from tools.pages import CHARACTERS_PER_TOKEN, count_fitting
 from tools.read_context import ReadContext
@@ -40,7 +40,7 @@ class GetDocArguments(Arguments):
         ge=0,
         le=MAX_CONTEXT,
     )
-    ref: str | None = Field(None, description=REF)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
     offset: Natural | None = Field(None, description="Character to continue from")
 
 
@@ -61,7 +61,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    request = read(GetDocArguments, arguments)
+    request = read_arguments(GetDocArguments, arguments)
     read_context = ReadContext.at(context, request.ref)
     passage = context.index.get(request.chunk_id, request.context, ref=request.ref)
     if request.offset:
@@ -80,7 +80,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     if passage.target.is_cut:
         data["offset"] = passage.target.end
     if context.seen_texts is not None:
-        _remember(read_context, passage)
+        _record_shown_chunks(read_context, passage)
     return Answer(data, text=text)
 
 
@@ -112,12 +112,12 @@ def _fit_within(passage: Passage, tokens: int) -> Passage:
     overhead = sum(_estimate_overhead(chunk) for chunk in passage.chunks)
     minimum = len(passage.chunks) * _MIN_CHUNK_CHARACTERS
     for _ in range(_MAX_MEASUREMENTS):
-        shortened = passage.shorten(max(limit - overhead, minimum))
-        count = count_tokens(shortened.text()) + overhead // CHARACTERS_PER_TOKEN
+        short_passage = passage.shorten(max(limit - overhead, minimum))
+        count = count_tokens(short_passage.text()) + overhead // CHARACTERS_PER_TOKEN
         if count <= tokens or limit - overhead <= minimum:
             break
         limit = limit * tokens // count
-    return shortened
+    return short_passage
 
 
 def _describe_chunk(chunk: PassageChunk) -> Data:
@@ -138,7 +138,7 @@ def _estimate_overhead(chunk: PassageChunk) -> int:
     return 2 * len(chunk.chunk_id) + _NOTE_CHARACTERS
 
 
-def _remember(read_context: ReadContext, passage: Passage) -> None:
+def _record_shown_chunks(read_context: ReadContext, passage: Passage) -> None:
     """Record the chunks that the answer shows in full."""
     document = read_context.snapshot.document(passage.target.path)
     sections = [
@@ -162,16 +162,16 @@ def _next_step(read_context: ReadContext, passage: Passage) -> NextStep:
 
 
 def _suggest_call(read_context: ReadContext, passage: Passage) -> NextStep:
-    target, last = passage.target, passage.chunks[-1]
+    target, last_chunk = passage.target, passage.chunks[-1]
     cut_chunk = next((chunk for chunk in (target, *passage.chunks) if chunk.is_cut), None)
     if cut_chunk is not None:
         return _build_rest_step(read_context, cut_chunk)
-    if last.position < last.total and last.offset < MAX_CONTEXT:
-        wider_call = read_context.call("get_doc", chunk_id=target.chunk_id, context=last.offset + 1)
+    if last_chunk.position < last_chunk.total and last_chunk.offset < MAX_CONTEXT:
+        wider_call = read_context.call("get_doc", chunk_id=target.chunk_id, context=last_chunk.offset + 1)
         return NextStep("Read more around it with ", wider_call)
-    if last.position < last.total:
+    if last_chunk.position < last_chunk.total:
         return NextStep(
-            "Read on with ", read_context.call("get_doc", chunk_id=last.chunk_id, context=MAX_CONTEXT)
+            "Read on with ", read_context.call("get_doc", chunk_id=last_chunk.chunk_id, context=MAX_CONTEXT)
         )
     if read_context.context.offers("view_document"):
         return NextStep(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import REF, Arguments, Integer, InvalidArguments, read
+from tools.arguments import REF_DESCRIPTION, Arguments, Integer, InvalidArguments, read_arguments
 from tools.caveats import search_caveats
 from tools.errors import ref_argument
 from tools.tool import Answer, Data, NextStep, Tool, call
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tools.tool import CallArguments, Context
 
 MAX_LIMIT = 50
-_NOT_LISTED = "Not all values are listed; the error for a wrong value names the nearest."
+_OMITTED_VALUES_NOTE = "Not all values are listed; the error for a wrong value names the nearest."
 
 
 class SearchDocsArguments(Arguments):
@@ -36,7 +36,7 @@ class SearchDocsArguments(Arguments):
         description="Opaque pagination token returned from a previous search. Omit for the first page. "
         "Returns an error if invalid or malformed.",
     )
-    ref: str | None = Field(None, description=REF)
+    ref: str | None = Field(None, description=REF_DESCRIPTION)
     path: str | None = Field(None, description="Folder, document or glob.")
     type: str | None = Field(None, description="Filter results by type.")
     tags: str | None = Field(None, description="Filter results by tags.")
@@ -94,12 +94,14 @@ def _parse_arguments(
     """Return the arguments, and the filters among them. Raises InvalidArguments, InvalidConfig."""
     fields = SearchDocsArguments.model_fields
     keys = context.index.keys() if arguments.keys() - fields.keys() else BUILT_IN
-    declared = [key for key in keys if key not in fields]
-    request = read(
-        SearchDocsArguments, {key: arguments[key] for key in arguments if key not in declared}, declared
+    taxonomy_keys = [key for key in keys if key not in fields]
+    request = read_arguments(
+        SearchDocsArguments,
+        {key: arguments[key] for key in arguments if key not in taxonomy_keys},
+        taxonomy_keys,
     )
     filters = {key: value for key in BUILT_IN if (value := getattr(request, key)) is not None}
-    for key in declared:
+    for key in taxonomy_keys:
         value = arguments.get(key)
         if isinstance(value, str):
             filters[key] = value
@@ -139,7 +141,7 @@ def _next_step(page: SearchPage, request: SearchDocsArguments) -> NextStep:
         return NextStep(
             "Search again: ", call("search_docs", query=request.query, **{key: values[0]}, **ref_fields)
         )
-    return NextStep("Search again as the hint says")
+    return NextStep("Search again as the hint suggests")
 
 
 def _with_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
@@ -169,7 +171,7 @@ def _build_property(key: str, description: str | None, values: Sequence[str] | N
     text = sanitize_line(description or "") or f"Filter results by {key}."
     if values:
         return {"type": "string", "description": text, "enum": list(values)}
-    hint = "" if values is None else f" {_NOT_LISTED}"
+    hint = "" if values is None else f" {_OMITTED_VALUES_NOTE}"
     return {"type": "string", "description": text + hint}
 
 

@@ -9,4 +9,4 @@ from tools.tasks.complete_task import TOOL as COMPLETE_TASK
 from tools.tasks.reopen_task import TOOL as REOPEN_TASK
 from tools.tasks.tag_document import TOOL as TAG_DOCUMENT
 
-FAMILY = (COMPLETE_TASK, REOPEN_TASK, TAG_DOCUMENT)
+TOOLS = (COMPLETE_TASK, REOPEN_TASK, TAG_DOCUMENT)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import read, requested_fields
+from tools.arguments import read_arguments, requested_fields
 from tools.examples import with_task
 from tools.next_steps import list_call
 from tools.task_progress import next_step_after, progress_after, resolve_task
@@ -53,10 +53,10 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     return WRITER.run(context, arguments)
 
 
-def _build(context: Context, item: CallArguments) -> Operation:
+def _build_operation(context: Context, item: CallArguments) -> Operation:
     from workspace.edits import CompleteTask
 
-    request = read(CompleteTaskArguments, item)
+    request = read_arguments(CompleteTaskArguments, item)
     file, slug = resolve_task(context, request.file, request.slug)
     return CompleteTask(file=file, slug=slug, note=request.note)
 
@@ -74,4 +74,10 @@ TOOL = Tool(
     writes=True,
 )
 
-WRITER = Writer(tool=lambda: TOOL, build=_build, single={}, next_step=next_step_after, enrich=progress_after)
+WRITER = Writer(
+    tool=lambda: TOOL,
+    build=_build_operation,
+    success_fields={},
+    next_step=next_step_after,
+    enrich=progress_after,
+)

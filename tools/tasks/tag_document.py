@@ -6,7 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import Boolean, InvalidArguments, Strings, read, requested_fields, resolve_target
+from tools.arguments import (
+    Boolean,
+    InvalidArguments,
+    Strings,
+    read_arguments,
+    requested_fields,
+    resolve_target,
+)
 from tools.examples import with_document
 from tools.next_steps import list_call
 from tools.tool import Answer, NextStep, Tool, call
@@ -57,10 +64,10 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     return WRITER.run(context, arguments)
 
 
-def _build(context: Context, item: CallArguments) -> Operation:
+def _build_operation(context: Context, item: CallArguments) -> Operation:
     from workspace.edits import TagDocument
 
-    request = read(TagDocumentArguments, item)
+    request = read_arguments(TagDocumentArguments, item)
     if not request.file:
         raise InvalidArguments("'file' is missing", fix="Give the path of the document.", field="file")
     if request.tags is None:
@@ -71,9 +78,9 @@ def _build(context: Context, item: CallArguments) -> Operation:
     )
 
 
-def _next_step(context: Context, written: WriteResult, done_steps: Sequence[PlanStep]) -> NextStep:
-    last = next((step.outcome for step in reversed(done_steps) if step.outcome), None)
-    tags = last.result.get("tags") if last else None
+def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanStep]) -> NextStep:
+    last_outcome = next((step.outcome for step in reversed(done_steps) if step.outcome), None)
+    tags = last_outcome.result.get("tags") if last_outcome else None
     if isinstance(tags, list) and tags and context.offers("list_documents"):
         return NextStep("List the documents with this tag: ", call("list_documents", tag=tags[-1]))
     if listing := list_call(context):
@@ -95,4 +102,4 @@ TOOL = Tool(
     destructive=True,
 )
 
-WRITER = Writer(tool=lambda: TOOL, build=_build, single={}, next_step=_next_step)
+WRITER = Writer(tool=lambda: TOOL, build=_build_operation, success_fields={}, next_step=_next_step)

@@ -176,14 +176,14 @@ def restore_pruned(store: GitStore, branches: Iterable[str]) -> int:
     for branch in branches:
         with suppress(DamagedRepository):
             waiting.append(store.tip(branch) or "")
-    paths = _list_recent_copies(store.common_dir)
+    names = _list_recent_copies(store.common_dir)
     restored, seen = 0, set[str]()
     while waiting:
         commit = waiting.pop()
-        if commit in seen or commit not in paths:
+        if commit in seen or commit not in names:
             continue
         seen.add(commit)
-        objects = _read_copy(paths[commit], store.common_dir)
+        objects = _read_copy(store.common_dir / RECENT / names[commit], store.common_dir)
         for id in store.missing_on_disk(objects):
             write_loose(store.common_dir, id, objects[id].file, durable=True)
             restored += 1
@@ -204,11 +204,13 @@ def restore_pruned_tip(store: GitStore, branch: str) -> int:
     tip = store.tip(branch)
     if tip is None:
         return 0
-    path = _list_recent_copies(store.common_dir).get(tip)
+    name = _list_recent_copies(store.common_dir).get(tip)
     ids = [tip]
-    with suppress(OSError):
-        if path is not None and path.lstat().st_size <= _MAX_QUICK_BYTES:
-            ids += _read_copy(path, store.common_dir)
+    if name is not None:
+        path = store.common_dir / RECENT / name
+        with suppress(OSError):
+            if path.lstat().st_size <= _MAX_QUICK_BYTES:
+                ids += _read_copy(path, store.common_dir)
     return restore_pruned(store, [branch]) if store.missing_on_disk(ids) else 0
 
 
@@ -219,13 +221,13 @@ def restore_copy(store: GitStore, prepared: StagingFolder) -> None:
             write_loose(store.common_dir, id, copied.file, durable=True)
 
 
-def _list_recent_copies(common_dir: Path) -> dict[str, Path]:
-    """Return the paths of the copies of the last publications, by commit; the newest one of a commit."""
+def _list_recent_copies(common_dir: Path) -> dict[str, str]:
+    """Return the file names of the copies of the last publications, by commit; the newest one of a commit."""
     try:
         names = sorted(os.listdir(common_dir / RECENT))
     except OSError:
         return {}
-    return {name.partition("-")[2]: common_dir / RECENT / name for name in names}
+    return {name.partition("-")[2]: name for name in names}
 
 
 def _read_copy(path: Path, common_dir: Path) -> dict[str, CopiedObject]:

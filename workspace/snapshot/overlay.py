@@ -95,6 +95,12 @@ class Overlay:
         """The paths at which the batch has written a document."""
         return tuple(path for path, document in self._documents.items() if document is not None)
 
+    def cache_documents(self) -> None:
+        """Cache the parsed documents that the batch wrote, for the first reads of its commit."""
+        for document in self._documents.values():
+            if document is not None and not isinstance(document, _UnparsedDocument):
+                self.snapshot.cache_document(document)
+
     def find_moved_path(self, path: str) -> str | None:
         """Return the new path of a document that the batch moved; None if it was removed."""
         seen: set[str] = set()

@@ -13,6 +13,7 @@ from workspace.config.taxonomy import MANIFEST, Taxonomy
 from workspace.config.toml import CONFIG_PATH, read_bytes
 from workspace.errors import HintKind, SuggestionSource, WorkspaceError
 from workspace.git import trees
+from workspace.git.objects import hash_blob
 from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 from workspace.nearest import find_nearest
@@ -162,6 +163,10 @@ class DocumentCache:
         """Return the document of a blob, parsed once. Raises NotADocument, LimitExceeded."""
         return self._documents.get((path, blob), _parse, git, path, blob)
 
+    def put(self, document: Document) -> None:
+        """Cache a document that is parsed already."""
+        self._documents.put((document.path, hash_blob(document.data)), document)
+
 
 def _parse(git: GitReader, path: str, blob: str) -> Document:
     from workspace.document.document import Document
@@ -283,6 +288,10 @@ class Snapshot:
         blob = self.blob(path)
         self.config.limits.check_document(path, self.git.blob_size(blob))
         return self._cache.get(self.git, path, blob)
+
+    def cache_document(self, document: Document) -> None:
+        """Cache a parsed document that a commit after this one has, so that it is not parsed again."""
+        self._cache.put(document)
 
     def check_text(self, path: str) -> str:
         """Return the blob of a document whose text is in the repository.

@@ -147,6 +147,7 @@ class WriteRequest:
         commit = publish_with_retry(store, branch, build, durable=durable)
         if commit is None:
             return result
+        result.plan.overlay.cache_documents()
         attempt(partial(self._record_written, result), None, "the text that you wrote counts as unread")
         return WriteResult(commit, True, result.plan)
 

@@ -1,4 +1,4 @@
-"""Actions on proposals: their results, the next step, the author, the text and the place."""
+"""Actions on proposals: their results, the next step, the author, the text and the address."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from docyard.cli.proposals.changes import Paper, StyledText
+from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.cli.proposals.list import proposal_to_data
 from docyard.environment import copy_variables, is_terminal
 from docyard.terminal import console
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
-_AT_COMMIT = ("approved", "submitted")  # printed with the tip, which may have later commits
-_BY_COMMIT = {"merged": "as", "refreshed": "as"}
+_ACTIONS_AT_COMMIT = ("approved", "submitted")  # printed with the proposal's tip
+_COMMIT_PREPOSITIONS = {"merged": "as", "refreshed": "as"}
 
-_ALREADY = {
+_UNCHANGED_STATES = {
     "edited": "has this title and description",
     "submitted": "was submitted as it is",
     "refreshed": "contains all commits of its target",
@@ -36,127 +36,151 @@ _ALREADY = {
 
 
 def print_action_result(
-    acted: ActionResult,
-    done: str,
+    result: ActionResult,
+    action: str,
     *,
     as_json: bool,
-    decided: Mapping[str, str] | None = None,
-    announced: PullRequestReport | None = None,
+    decisions: Mapping[str, str] | None = None,
+    pull_request_report: PullRequestReport | None = None,
 ) -> None:
-    """Print the action `done`, such as "approved", or that it was done before, and the next step.
+    """Print the result of `action`, such as "approved", and the next step.
 
-    `decided` maps the names of conflicts to their decisions; `announced` is the result on a forge.
+    `decisions` maps the names of conflicts to their decisions. `pull_request_report` is the result on a
+    forge.
     """
-    one = acted.proposal
+    proposal = result.proposal
     if as_json:
-        data = {**proposal_to_data(one), "commit": acted.commit, "new": acted.is_new}
-        if decided is not None:
-            data["decided"] = dict(decided)
-        if announced is not None:
-            data["pull_request"] = _announced_data(announced)
-        console.print_json({**data, "next_step": suggest_next_step(one)})
+        data = {**proposal_to_data(proposal), "commit": result.commit, "new": result.is_new}
+        if decisions is not None:
+            data["decided"] = dict(decisions)
+        if pull_request_report is not None:
+            data["pull_request"] = _pull_request_to_data(pull_request_report)
+        console.print_json({**data, "next_step": suggest_next_step(proposal)})
         return
-    paper = Paper()
-    if acted.is_new:
-        commit = acted.commit if done in _BY_COMMIT else one.tip if done in _AT_COMMIT else None
-        at = f" {_BY_COMMIT.get(done, 'at')} {shorten_id(commit)}" if commit else ""
-        paper.line(
-            f"{done.capitalize()} ",
-            StyledText(one.id, "yellow"),
+    printer = PagePrinter()
+    if result.is_new:
+        commit = (
+            result.commit
+            if action in _COMMIT_PREPOSITIONS
+            else proposal.tip
+            if action in _ACTIONS_AT_COMMIT
+            else None
+        )
+        at = f" {_COMMIT_PREPOSITIONS.get(action, 'at')} {shorten_id(commit)}" if commit else ""
+        printer.print_line(
+            f"{action.capitalize()} ",
+            StyledText(proposal.id, "yellow"),
             f"{at}: ",
-            StyledText(one.content.title, "bold"),
+            StyledText(proposal.content.title, "bold"),
             hang=2,
         )
     else:
-        paper.line(
+        printer.print_line(
             "Nothing to do: ",
-            StyledText(one.id, "yellow"),
-            f" {_ALREADY.get(done, 'was ' + done)} already.",
+            StyledText(proposal.id, "yellow"),
+            f" {_UNCHANGED_STATES.get(action, 'was ' + action)} already.",
             hang=2,
         )
-    for name, choice in (decided or {}).items():
-        paper.line(f"{name} was resolved with {choice}", indent=2, hang=2)
-    if announced is not None:
-        _print_announced(paper, announced)
-    paper.command(f"next: {suggest_next_step(one)}", indent=2)
+    for name, choice in (decisions or {}).items():
+        printer.print_line(f"{name} was resolved with {choice}", indent=2, hang=2)
+    if pull_request_report is not None:
+        _print_pull_request(printer, pull_request_report)
+    printer.print_command(f"next: {suggest_next_step(proposal)}", indent=2)
 
 
-def _announced_data(announced: PullRequestReport) -> dict[str, object]:
-    error = announced.error
+def _pull_request_to_data(pull_request_report: PullRequestReport) -> dict[str, object]:
+    error = pull_request_report.error
     if error is not None:
         return {"error": {"code": error.details["reason"], "message": error.message, "fix": error.fix}}
     return {
-        "forge": announced.forge,
-        "number": announced.number,
-        "url": announced.url,
-        "new": announced.is_new,
+        "forge": pull_request_report.forge,
+        "number": pull_request_report.number,
+        "url": pull_request_report.url,
+        "new": pull_request_report.is_new,
     }
 
 
-def _print_announced(paper: Paper, announced: PullRequestReport) -> None:
-    if announced.error is not None:
-        paper.line(f"But {announced.error.message}.", indent=2, hang=2)
-        paper.line(announced.error.fix, indent=2, hang=2)
+def _print_pull_request(printer: PagePrinter, pull_request_report: PullRequestReport) -> None:
+    if pull_request_report.error is not None:
+        printer.print_line(f"But {pull_request_report.error.message}.", indent=2, hang=2)
+        printer.print_line(pull_request_report.error.fix, indent=2, hang=2)
         return
-    verb = "Opened" if announced.is_new else "Up to date:"
-    paper.line(f"{verb} pull request {announced.number}, {announced.url}", indent=2, hang=2)
-    if announced.send_error is not None:
-        paper.line(
-            f"Its comments are not on the forge yet: {announced.send_error.message}.", indent=2, hang=2
+    verb = "Opened" if pull_request_report.is_new else "Up to date:"
+    printer.print_line(
+        f"{verb} pull request {pull_request_report.number}, {pull_request_report.url}", indent=2, hang=2
+    )
+    if pull_request_report.send_error is not None:
+        printer.print_line(
+            f"The proposal's comments are not on the forge yet: {pull_request_report.send_error.message}.",
+            indent=2,
+            hang=2,
         )
 
 
-def print_created(one: Proposal, *, as_json: bool) -> None:
+def print_created(proposal: Proposal, *, as_json: bool) -> None:
     """Print the id and the branch of a new proposal, and how to write to it."""
     if as_json:
         console.print_json(
-            {**proposal_to_data(one), "commit": one.tip, "next_step": f"{format_switch_command(one)}"}
+            {
+                **proposal_to_data(proposal),
+                "commit": proposal.tip,
+                "next_step": f"{format_switch_command(proposal)}",
+            }
         )
         return
-    paper = Paper()
-    paper.line("Created ", StyledText(one.id, "yellow"), ": ", StyledText(one.content.title, "bold"), hang=2)
-    paper.command(
-        f"next: {format_switch_command(one)}, commit there, then docyard proposals submit {one.id}", indent=2
+    printer = PagePrinter()
+    printer.print_line(
+        "Created ",
+        StyledText(proposal.id, "yellow"),
+        ": ",
+        StyledText(proposal.content.title, "bold"),
+        hang=2,
+    )
+    printer.print_command(
+        f"next: {format_switch_command(proposal)}, commit there, then docyard proposals submit {proposal.id}",
+        indent=2,
     )
 
 
-def suggest_next_step(one: Proposal) -> str:
+def suggest_next_step(proposal: Proposal) -> str:
     """Return the usual next command for a proposal's state, and a reason if it is not obvious."""
-    id, name = one.id, "docyard proposals"
-    match one.state:
+    id, name = proposal.id, "docyard proposals"
+    match proposal.state:
         case ProposalState.DRAFT:
             return f"{name} submit {id}"
         case ProposalState.OPEN:
             return f"{name} show {id}"
         case ProposalState.CHANGES_REQUESTED:
-            return f"{format_switch_command(one)}, commit the requested changes, then {name} submit {id}"
+            return f"{format_switch_command(proposal)}, commit the requested changes, then {name} submit {id}"
         case ProposalState.APPROVED:
             return f"{name} merge {id}"
         case ProposalState.CLOSED:
             return f"{name} reopen {id} reopens it"
         case ProposalState.GONE:
-            commit = one.content.known_commits[-1] if one.content.known_commits else "COMMIT"
-            return f"git branch {shlex.quote(one.content.branch)} {shorten_id(commit)} restores its branch"
+            commit = proposal.content.known_commits[-1] if proposal.content.known_commits else "COMMIT"
+            return (
+                f"git branch {shlex.quote(proposal.content.branch)} {shorten_id(commit)} restores its branch"
+            )
         case ProposalState.MERGED:
             return "git log --graph shows it, and docyard sync shares it"
 
 
-def format_switch_command(one: Proposal) -> str:
+def format_switch_command(proposal: Proposal) -> str:
     """Return the command that checks out a proposal's branch."""
-    return f"git switch {shlex.quote(one.content.branch)}"
+    return f"git switch {shlex.quote(proposal.content.branch)}"
 
 
-def format_approve_command(one: Proposal) -> str:
+def format_approve_command(proposal: Proposal) -> str:
     """Return the command that approves exactly the commit that was shown."""
-    return f"docyard proposals approve {one.id} --commit {shorten_id(one.tip or '')}"
+    return f"docyard proposals approve {proposal.id} --commit {shorten_id(proposal.tip or '')}"
 
 
 TOOL, CLIENT = "proposals", "command line"
-TOKEN_FIX = "Give your token by DOCYARD_TOKEN or --token-file; `docyard tokens add NAME` creates one."
+TOKEN_FIX = "Pass your token in DOCYARD_TOKEN or by --token-file; `docyard tokens add NAME` creates a token."
 """The fix at a shell if a person's token is required."""
 
-_MOST = 1 << 20  # bytes of a text from a pipe or a file; no proposal stores a longer text
-_SCISSORS = "<!-- docyard: "
+_MAX_TEXT_BYTES = 1 << 20  # bytes of a text from a pipe or a file; no proposal stores a longer text
+_EDITOR_MARK = "<!-- docyard: "
 
 
 def identify_actor(workspace: Workspace, token_file: Path | None, *, prompt: bool = False) -> Actor:
@@ -174,14 +198,16 @@ def identify_actor(workspace: Workspace, token_file: Path | None, *, prompt: boo
     return Actor(Author(person.name, person.email, KnownBy.TOKEN, person.token), TOOL, CLIENT, person)
 
 
-def read_text(message: str | None, about: str, *, may_be_empty: bool = False) -> str:
+def read_text(message: str | None, purpose: str, *, allow_empty: bool = False) -> str:
     """Return the text of an option, else of standard input, else of the editor that Git uses.
 
-    `about` is a line that explains the text to the editor's user. Raises CannotError for an empty
-    text, unless `may_be_empty` is true.
+    `purpose` is a line that explains the text to the editor's user. Raises CannotError for an empty
+    text, unless `allow_empty` is true.
     """
-    text = message if message is not None else _edit_text(about) if is_terminal(sys.stdin) else _read_stdin()
-    if not text.strip() and not may_be_empty:
+    text = (
+        message if message is not None else _edit_text(purpose) if is_terminal(sys.stdin) else _read_stdin()
+    )
+    if not text.strip() and not allow_empty:
         raise CannotError("the text is empty", fix="Give the text with -m TEXT.")
     return text
 
@@ -192,7 +218,7 @@ def read_text_file(file: str) -> str:
         return _read_stdin()
     try:
         with open(file, "rb") as stream:
-            data = stream.read(_MOST + 1)
+            data = stream.read(_MAX_TEXT_BYTES + 1)
     except OSError as error:
         raise CannotError(
             f"the file cannot be read: {error.strerror or type(error).__name__}",
@@ -203,11 +229,11 @@ def read_text_file(file: str) -> str:
 
 def _read_stdin() -> str:
     stream = getattr(sys.stdin, "buffer", None)
-    return _decode_text(stream.read(_MOST + 1) if stream is not None else sys.stdin.read().encode())
+    return _decode_text(stream.read(_MAX_TEXT_BYTES + 1) if stream is not None else sys.stdin.read().encode())
 
 
 def _decode_text(data: bytes) -> str:
-    if len(data) > _MOST:
+    if len(data) > _MAX_TEXT_BYTES:
         raise CannotError(
             "the text is over 1 MiB", fix="Shorten the text, and write the details in a document."
         )
@@ -217,43 +243,46 @@ def _decode_text(data: bytes) -> str:
         raise CannotError("the text is not UTF-8", fix="Save the text as UTF-8, and try again.") from error
 
 
-def _edit_text(about: str) -> str:
-    """Return a text from an editor, above the line that explains it."""
+def _edit_text(purpose: str) -> str:
+    """Return the text that the user writes in an editor above the line with the purpose."""
     import click
 
-    lead = f"{_SCISSORS}{about} Text below this line is removed; an empty text cancels. -->\n"
+    lead = f"{_EDITOR_MARK}{purpose} Text below this line is removed; an empty text cancels. -->\n"
     editor = copy_variables().get("GIT_EDITOR")
-    written = click.edit(f"\n\n{lead}", editor=editor, extension=".md") or ""
-    return written.partition(_SCISSORS)[0].strip()
+    edited_text = click.edit(f"\n\n{lead}", editor=editor, extension=".md") or ""
+    return edited_text.partition(_EDITOR_MARK)[0].strip()
 
 
-_LEAST = 7  # characters of an abbreviated commit id
+_MIN_PREFIX_LENGTH = 7  # characters of an abbreviated commit id
 
 
-def get_proposal_snapshot(workspace: Workspace, one: Proposal) -> Snapshot:
-    """Return the proposal's documents: at its tip, else at its merge, else the target's."""
-    merged_tip = one.merge_record.tip if one.merge_record is not None else None
-    return workspace.snapshot(one.tip or merged_tip)
+def get_proposal_snapshot(workspace: Workspace, proposal: Proposal) -> Snapshot:
+    """Return the proposal's documents: at its tip, else at its merged tip, else those of the target."""
+    merged_tip = proposal.merge_record.tip if proposal.merge_record is not None else None
+    return workspace.snapshot(proposal.tip or merged_tip)
 
 
-def resolve_place(
-    workspace: Workspace, one: Proposal, place: str | None, folder: Path
+def resolve_address_in_proposal(
+    workspace: Workspace, proposal: Proposal, address: str | None, folder: Path
 ) -> tuple[str | None, str | None]:
-    """Return the path and section address of a place, which may be relative to a folder. Both may be None."""
-    if place is None:
+    """Return the path and section address in a proposal; both are None without an address.
+
+    The address may be relative to a folder.
+    """
+    if address is None:
         return None, None
     from docyard.cli.addresses import resolve_relative_address
     from workspace.document.addresses import split_address
     from workspace.texts.text_file import LazyFilePaths
 
-    snapshot = get_proposal_snapshot(workspace, one)
+    snapshot = get_proposal_snapshot(workspace, proposal)
     return split_address(
-        resolve_relative_address(place, workspace, snapshot, folder), LazyFilePaths(snapshot)
+        resolve_relative_address(address, workspace, snapshot, folder), LazyFilePaths(snapshot)
     )
 
 
-def expand_commit_prefix(one: Proposal, commit: str | None) -> str | None:
+def expand_commit_prefix(proposal: Proposal, commit: str | None) -> str | None:
     """Return the proposal's tip if the text is a prefix of its id; else the text."""
-    tip = one.tip or ""
-    typed = (commit or "").lower()
-    return tip if len(typed) >= _LEAST and tip.startswith(typed) else commit
+    tip = proposal.tip or ""
+    prefix = (commit or "").lower()
+    return tip if len(prefix) >= _MIN_PREFIX_LENGTH and tip.startswith(prefix) else commit

@@ -1,6 +1,6 @@
-"""Differences between two commits at a place, for people and for programs.
+"""Differences between two commits at an address, for people and for programs.
 
-`Paper` prints lines of a page: styled, wrapped with a hanging indent, and without control characters.
+`PagePrinter` prints the lines of a page: styled, wrapped with a hanging indent, without control characters.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from workspace.diff.descriptions import Segment
     from workspace.proposals.review.changes import CommitChanges
 
-_LEAST = 20  # columns of text after an indent, in a terminal of any width
-_DEEPEST = 4  # columns of indent in a narrow terminal
-_NARROW = 60
+_MIN_TEXT_WIDTH = 20  # columns of text after an indent, in a terminal of any width
+_MAX_NARROW_INDENT = 4  # columns of indent in a narrow terminal
+_NARROW_WIDTH = 60
 
 
 class StyledText(NamedTuple):
-    """A part of a line, and its rich style; an empty style is the default."""
+    """A text within a line, and its rich style; an empty style is the default."""
 
     text: str
     style: str = ""
 
 
-class Paper:
+class PagePrinter:
     """The output of a page: a terminal with a width, or a pipe, where no line is wrapped."""
 
     def __init__(self) -> None:
@@ -55,55 +55,57 @@ class Paper:
         """Return True if colours can mark removed and added text."""
         return self._screen.color_system is not None and not self._screen.no_color
 
-    def blank(self) -> None:
+    def print_blank_line(self) -> None:
         """Print an empty line."""
         self._screen.print()
 
-    def head(self, title: str) -> None:
-        """Print the title of a part of the page, below an empty line."""
-        self.blank()
-        self.line(StyledText(title, "bold"))
+    def print_heading(self, title: str) -> None:
+        """Print the title of a section of the page, below an empty line."""
+        self.print_blank_line()
+        self.print_line(StyledText(title, "bold"))
 
-    def line(self, *pieces: StyledText | str, indent: int = 0, hang: int = 0) -> None:
+    def print_line(self, *texts: StyledText | str, indent: int = 0, hang: int = 0) -> None:
         """Print one line, indented by `indent` columns; continuation lines by `hang` columns more."""
         from rich.text import Text
 
-        if self._screen.width < _NARROW:
-            indent, hang = min(indent, _DEEPEST), min(hang, _DEEPEST)
-        body = Text.assemble(*(_style_text(piece) for piece in pieces))
-        width = max(self._screen.width - indent - hang, _LEAST)
+        if self._screen.width < _NARROW_WIDTH:
+            indent, hang = min(indent, _MAX_NARROW_INDENT), min(hang, _MAX_NARROW_INDENT)
+        body = Text.assemble(*(_style_text(text_part) for text_part in texts))
+        width = max(self._screen.width - indent - hang, _MIN_TEXT_WIDTH)
         is_whole = self._screen.soft_wrap or body.cell_len <= self._screen.width - indent
-        # The first line is as narrow as the others, so that one width is enough to wrap them.
+        # All lines have the width of the continuation lines, because rich wraps a text to one width.
         lines = [body] if is_whole else body.wrap(self._screen, width)
         lead = " " * indent
         for line in lines:
-            shown = Text.assemble(lead, line)
-            shown.rstrip()
-            self._screen.print(shown, soft_wrap=True)
+            output = Text.assemble(lead, line)
+            output.rstrip()
+            self._screen.print(output, soft_wrap=True)
             lead = " " * (indent + hang)
 
-    def command(self, text: str, *, indent: int = 0) -> None:
+    def print_command(self, text: str, *, indent: int = 0) -> None:
         """Print a command line without wrapping it, so that a terminal copies it whole."""
         from rich.text import Text
 
         self._screen.print(Text.assemble(" " * indent, _style_text(text)), soft_wrap=True)
 
-    def text(
-        self, text: str, *, indent: int = 0, most: int | None = None, style: str = "", rest: str = ""
+    def print_text(
+        self, text: str, *, indent: int = 0, max_lines: int | None = None, style: str = "", suffix: str = ""
     ) -> None:
         """Print a text of several lines, each of them indented.
 
-        Prints at most `most` lines, then the number of omitted lines, and `rest`: where to read them.
+        After `max_lines` lines, print the number of omitted lines, and `suffix`, which names the command that
+        prints them.
         """
         lines = text.rstrip().split("\n")
-        for line in lines[:most]:
-            self.line(StyledText(line, style), indent=indent)
-        if most is not None and len(lines) > most:
-            self.line(
-                StyledText(f"… {format_count(len(lines) - most, 'more line')}{rest}", "dim"), indent=indent
+        for line in lines[:max_lines]:
+            self.print_line(StyledText(line, style), indent=indent)
+        if max_lines is not None and len(lines) > max_lines:
+            self.print_line(
+                StyledText(f"… {format_count(len(lines) - max_lines, 'more line')}{suffix}", "dim"),
+                indent=indent,
             )
 
-    def markdown(self, source: str) -> None:
+    def print_markdown(self, source: str) -> None:
         """Print Markdown: rendered in a terminal, as source in a pipe."""
         from docyard.terminal.console import print_markdown
         from tools.errors import escape_invisible
@@ -114,53 +116,57 @@ class Paper:
             print(escape_invisible(source))
 
 
-def _style_text(piece: StyledText | str) -> tuple[str, str]:
+def _style_text(text_part: StyledText | str) -> tuple[str, str]:
     from tools.errors import escape_invisible
 
-    text, style = (piece, "") if isinstance(piece, str) else piece
+    text, style = (text_part, "") if isinstance(text_part, str) else text_part
     return escape_invisible(text.replace("\n", " ")).expandtabs(), style
 
 
 MAX_CHANGES_CHARS = 10_000_000
-"""Characters of a whole comparison: a limit beyond any real comparison."""
+"""The limit of a complete comparison, in characters: no real comparison exceeds it."""
 
 _STYLES = {"address": "bold cyan", "title": "bold", "removed": "red", "added": "green"}
-_FILES = 50
+_MAX_FILES = 50
 
 
 def select_changes(
-    changes: CommitChanges, path: str | None, slug: str | None, *, of: str = "the proposal"
+    changes: CommitChanges, path: str | None, slug: str | None, *, source: str = "the proposal"
 ) -> CommitChanges:
-    """Return the changes at a place: in a document, or in a section with its subsections.
+    """Return the changes in a document, or in a section with its subsections.
 
-    `of` names the source of the changes. Raises CannotError if there are none, with the changed paths.
+    `source` names the source of the changes. Raises CannotError with the changed paths if there are no
+    changes.
     """
     if path is None:
         return changes
     documents = tuple(
-        found
-        for one in changes.documents
-        if path in (one.path, one.old_path) and (found := _select_sections(one, slug)) is not None
+        selected
+        for document in changes.documents
+        if path in (document.path, document.old_path)
+        and (selected := _select_sections(document, slug)) is not None
     )
     files = tuple(file for file in changes.files if file == path and slug is None)
     if documents or files:
         return changes._replace(documents=documents, files=files)
     from workspace.nearest import find_nearest
 
-    touched = sorted(changes.paths)
-    close = find_nearest(path, touched) or touched[:3]
+    changed_paths = sorted(changes.paths)
+    nearest_paths = find_nearest(path, changed_paths) or changed_paths[:3]
     raise CannotError(
-        f"{of} changes nothing there",
-        fix=f"It changes {join_words(close)}." if close else "It changes nothing yet.",
+        f"{source} changes nothing at this address",
+        fix=f"Name a changed document: {join_words(nearest_paths)}."
+        if nearest_paths
+        else "Commit a change first.",
     )
 
 
 def _select_sections(document: DocumentChange, slug: str | None) -> DocumentChange | None:
-    found = select_section(document, slug) if slug is not None else None
-    if found is None or not found.is_whole:
-        return document if slug is None else found
-    # In an added or removed document, the text of the section is shown as in a changed one.
-    return found._replace(kind=DocumentKind.CHANGED)
+    selected = select_section(document, slug) if slug is not None else None
+    if selected is None or not selected.is_whole:
+        return document if slug is None else selected
+    # In an added or removed document, the text of the section is shown as in a changed document.
+    return selected._replace(kind=DocumentKind.CHANGED)
 
 
 def changes_to_data(changes: CommitChanges) -> dict[str, Any]:
@@ -170,90 +176,98 @@ def changes_to_data(changes: CommitChanges) -> dict[str, Any]:
     return {"base": changes.base, "tip": changes.tip, **documents, "files": list(changes.files), **reason}
 
 
-def changes_to_markdown(changes: CommitChanges, most: int = MAX_CHANGES_CHARS) -> str:
+def changes_to_markdown(changes: CommitChanges, max_chars: int = MAX_CHANGES_CHARS) -> str:
     """Return the changes as Markdown, with the text of added and removed documents.
 
-    Beyond `most` characters documents are left out, and counted.
+    After `max_chars` characters, further documents are omitted, and counted.
     """
     parts: list[str] = []
-    for place, one in enumerate(changes.documents):
-        if most <= 0:
-            rest = len(changes.documents) - place
+    for position, document in enumerate(changes.documents):
+        if max_chars <= 0:
+            rest = len(changes.documents) - position
             parts.append(f"… and {format_count(rest, 'more document')}.")
             break
-        part = format_markdown([one], most).strip("\n")
-        if _is_added_or_removed(one):
-            whole = format_markdown([one._replace(kind=DocumentKind.CHANGED)], most - len(part))
-            part = f"{part}\n\n{whole.partition(chr(10))[2].strip(chr(10))}".rstrip("\n")
+        part = format_markdown([document], max_chars).strip("\n")
+        if _is_added_or_removed(document):
+            full_text = format_markdown([document._replace(kind=DocumentKind.CHANGED)], max_chars - len(part))
+            part = f"{part}\n\n{full_text.partition(chr(10))[2].strip(chr(10))}".rstrip("\n")
         parts.append(part)
-        most -= len(part) + 2
+        max_chars -= len(part) + 2
     if changes.files:
-        named = [f"- {format_code_span(format_one_line(file, 1_000))}" for file in changes.files[:_FILES]]
-        if len(changes.files) > _FILES:
-            named.append(f"- … and {format_count(len(changes.files) - _FILES, 'more file')}")
-        parts.append("Other files:\n\n" + "\n".join(named))
+        file_lines = [
+            f"- {format_code_span(format_one_line(file, 1_000))}" for file in changes.files[:_MAX_FILES]
+        ]
+        if len(changes.files) > _MAX_FILES:
+            file_lines.append(f"- … and {format_count(len(changes.files) - _MAX_FILES, 'more file')}")
+        parts.append("Other files:\n\n" + "\n".join(file_lines))
     return "\n\n".join(parts)
 
 
-def print_changes(paper: Paper, changes: CommitChanges, *, most: int = MAX_CHANGES_CHARS) -> None:
-    """Print the changes in at most `most` characters: in colours, or with marks without colours."""
-    for line in _lines(changes.documents, most):
-        if not paper.has_colours:
-            line = _segments(format_plain_line(line))
+def print_changes(
+    printer: PagePrinter, changes: CommitChanges, *, max_chars: int = MAX_CHANGES_CHARS
+) -> None:
+    """Print the changes in about `max_chars` characters: in colours, or with marks without colours."""
+    for line in _format_document_lines(changes.documents, max_chars):
+        if not printer.has_colours:
+            line = _to_segments(format_plain_line(line))
         indent = len(line[0].text) - len(line[0].text.lstrip(" ")) if line else 0
-        pieces = [StyledText(text, _STYLES.get(style, "")) for text, style in _separate_words(line)]
-        if pieces:
-            pieces[0] = pieces[0]._replace(text=pieces[0].text[indent:])
+        texts = [StyledText(text, _STYLES.get(style, "")) for text, style in _separate_words(line)]
+        if texts:
+            texts[0] = texts[0]._replace(text=texts[0].text[indent:])
         hang = 2 if indent else 0
-        paper.line(*pieces, indent=indent, hang=hang)
-    for file in changes.files[:_FILES]:
-        paper.line(StyledText(file, _STYLES["address"]))
-        paper.line("This file is not a document.", indent=2)
-    if len(changes.files) > _FILES:
-        paper.line(f"… and {format_count(len(changes.files) - _FILES, 'more file')}")
+        printer.print_line(*texts, indent=indent, hang=hang)
+    for file in changes.files[:_MAX_FILES]:
+        printer.print_line(StyledText(file, _STYLES["address"]))
+        printer.print_line("This file is not a document.", indent=2)
+    if len(changes.files) > _MAX_FILES:
+        printer.print_line(f"… and {format_count(len(changes.files) - _MAX_FILES, 'more file')}")
     if changes.reason:
-        paper.line(f"Some changes are not shown: {changes.reason}.")
+        printer.print_line(f"Some changes are not shown: {changes.reason}.")
     if not changes.documents and not changes.files:
-        paper.line(
-            "Nothing is changed yet." if changes.tip else "Its branch was deleted, so no change is shown."
+        printer.print_line(
+            "There are no changes yet."
+            if changes.tip
+            else "The proposal's branch was deleted, so no change is shown."
         )
 
 
-def _lines(documents: Sequence[DocumentChange], most: int) -> Iterator[tuple[Segment, ...]]:
-    """Yield the lines of all documents, with the text of added and removed ones."""
-    for place, one in enumerate(documents):
-        head = format_lines([one], most)
+def _format_document_lines(
+    documents: Sequence[DocumentChange], max_chars: int
+) -> Iterator[tuple[Segment, ...]]:
+    """Yield the lines of all documents, with the text of added and removed documents."""
+    for position, document in enumerate(documents):
+        head = format_lines([document], max_chars)
         body = (
-            format_lines([one._replace(kind=DocumentKind.CHANGED)], most)[1:]
-            if _is_added_or_removed(one)
+            format_lines([document._replace(kind=DocumentKind.CHANGED)], max_chars)[1:]
+            if _is_added_or_removed(document)
             else []
         )
         for line in (*head, *body):
-            most -= sum(len(segment.text) for segment in line)
+            max_chars -= sum(len(segment.text) for segment in line)
             yield line
-        if most <= 0:
-            rest = len(documents) - place - 1
+        if max_chars <= 0:
+            rest = len(documents) - position - 1
             if rest:
-                yield _segments(f"… and {format_count(rest, 'more document')}")
+                yield _to_segments(f"… and {format_count(rest, 'more document')}")
             return
 
 
 def _is_added_or_removed(document: DocumentChange) -> bool:
-    """Return True if a whole document was added or removed, and its text is known."""
+    """Return True if a whole document was added or removed, and its text is in the comparison."""
     return document.is_whole and bool(document.sections)
 
 
 def _separate_words(line: Sequence[Segment]) -> Iterator[tuple[str, str]]:
-    """Return the texts and styles of a line, with a space between removed and added words."""
-    before = ""
+    """Yield the texts and styles of a line, with a space between removed and added words."""
+    previous_style = ""
     for segment in line:
-        if before == "removed" and segment.style == "added":
+        if previous_style == "removed" and segment.style == "added":
             yield " ", ""
         yield segment.text, segment.style
-        before = segment.style
+        previous_style = segment.style
 
 
-def _segments(text: str) -> tuple[Segment, ...]:
+def _to_segments(text: str) -> tuple[Segment, ...]:
     from workspace.diff.descriptions import Segment
 
     return (Segment(text),)

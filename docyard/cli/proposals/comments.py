@@ -1,10 +1,10 @@
-"""The discussion of a proposal: reviews and their validity, comments and their current place."""
+"""The discussion of a proposal: reviews and their validity, comments and their current addresses."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from docyard.cli.proposals.changes import Paper, StyledText
+from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.proposals.view import VOID_REASONS
 from docyard.wording import format_author, format_count, format_moment, shorten_id
 from tools.proposals.descriptions import describe_author, format_time
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from workspace.proposals.comments import AnchoredThread, CommentAnchor
     from workspace.proposals.proposal import Comment, ReviewStatus
 
-_LINES = 20  # of one comment
-_THREADS = 100
-_REST = "; --json has all"
+_MAX_COMMENT_LINES = 20
+_MAX_THREADS = 100
+_OMISSION_SUFFIX = "; --json has all"
 
 _VERDICTS = {
     ReviewDecision.APPROVE: ("approved", "green"),
@@ -28,85 +28,93 @@ _VERDICTS = {
 }
 
 
-def print_reviews(paper: Paper, reviews: Sequence[ReviewStatus], void_by: Mapping[str, VoidReason]) -> None:
-    """Print the reviews in order, each with whether it is valid."""
+def print_reviews(
+    printer: PagePrinter, reviews: Sequence[ReviewStatus], void_by: Mapping[str, VoidReason]
+) -> None:
+    """Print the reviews in order, each with the reason if it is void."""
     if not reviews:
         return
-    paper.head(f"Reviews: {len(reviews):,}")
-    for bound in reviews:
-        review = bound.review
+    printer.print_heading(f"Reviews: {len(reviews):,}")
+    for review_status in reviews:
+        review = review_status.review
         verdict, style = _VERDICTS[review.verdict]
-        void = find_void_reason(bound, void_by)
-        paper.line(
+        void_reason = find_void_reason(review_status, void_by)
+        printer.print_line(
             StyledText(format_author(review.author), "bold"),
             " ",
-            StyledText(verdict, "dim" if void else style),
+            StyledText(verdict, "dim" if void_reason else style),
             f" at {shorten_id(review.commit)}, {format_moment(review.time)}",
-            StyledText(f": {VOID_REASONS[void]}" if void else "", "dim"),
+            StyledText(f": {VOID_REASONS[void_reason]}" if void_reason else "", "dim"),
             indent=2,
             hang=2,
         )
         if review.text:
-            paper.text(review.text, indent=4, most=_LINES, rest=_REST)
+            printer.print_text(review.text, indent=4, max_lines=_MAX_COMMENT_LINES, suffix=_OMISSION_SUFFIX)
 
 
-def print_comments(paper: Paper, threads: Sequence[AnchoredThread]) -> None:
-    """Print the comments, each with the state of its text, and the replies below it."""
+def print_comments(printer: PagePrinter, threads: Sequence[AnchoredThread]) -> None:
+    """Print the comments, each with the state of its anchor, and the replies below the comment."""
     if not threads:
         return
-    paper.head(f"Comments: {sum(1 + len(placed.thread.replies) for placed in threads):,}")
-    for placed in threads[:_THREADS]:
-        _print_comment(paper, placed.thread.comment, _describe_anchor(placed), indent=2)
-        for reply in placed.thread.replies:
-            _print_comment(paper, reply, "", indent=6)
-    if len(threads) > _THREADS:
-        paper.line(f"… and {format_count(len(threads) - _THREADS, 'later thread')}{_REST}", indent=2)
+    printer.print_heading(
+        f"Comments: {sum(1 + len(anchored_thread.thread.replies) for anchored_thread in threads):,}"
+    )
+    for anchored_thread in threads[:_MAX_THREADS]:
+        _print_comment(printer, anchored_thread.thread.comment, _describe_anchor(anchored_thread), indent=2)
+        for reply in anchored_thread.thread.replies:
+            _print_comment(printer, reply, "", indent=6)
+    if len(threads) > _MAX_THREADS:
+        printer.print_line(
+            f"… and {format_count(len(threads) - _MAX_THREADS, 'later thread')}{_OMISSION_SUFFIX}", indent=2
+        )
 
 
-def _print_comment(paper: Paper, comment: Comment, where: str, *, indent: int) -> None:
-    paper.line(
+def _print_comment(printer: PagePrinter, comment: Comment, location: str, *, indent: int) -> None:
+    printer.print_line(
         StyledText(format_author(comment.author), "bold"),
         f", {format_moment(comment.time)}",
-        StyledText(f"  {where}" if where else "", "cyan"),
+        StyledText(f"  {location}" if location else "", "cyan"),
         StyledText(f"  {comment.id}", "dim"),
         indent=indent,
         hang=2,
     )
     if comment.target is not None and comment.target.quote:
-        paper.text("> " + comment.target.quote.replace("\n", "\n> "), indent=indent + 2, style="dim")
-    paper.text(comment.text, indent=indent + 2, most=_LINES, rest=_REST)
+        printer.print_text("> " + comment.target.quote.replace("\n", "\n> "), indent=indent + 2, style="dim")
+    printer.print_text(comment.text, indent=indent + 2, max_lines=_MAX_COMMENT_LINES, suffix=_OMISSION_SUFFIX)
 
 
-def _describe_anchor(placed: AnchoredThread) -> str:
-    """Return the place of a comment, and its change since."""
-    place = placed.thread.comment.target
-    if place is None:
+def _describe_anchor(anchored_thread: AnchoredThread) -> str:
+    """Return the address of a comment, and the change of its text since the comment."""
+    target = anchored_thread.thread.comment.target
+    if target is None:
         return ""
-    was = _address(place.path, place.slug)
-    found = placed.anchor
-    if found is None:
-        return was
-    now = _address(found.path, found.slug)
-    match found.status.value:
+    old_address = _join_address(target.path, target.slug)
+    anchor = anchored_thread.anchor
+    if anchor is None:
+        return old_address
+    current_address = _join_address(anchor.path, anchor.slug)
+    match anchor.status.value:
         case "here":
-            return now
+            return current_address
         case "moved":
-            return f"{now} (was {was})"
+            return f"{current_address} (was {old_address})"
         case "outdated":
             return (
-                f"{now} (its text has changed)" if now == was else f"{now} (was {was}; its text has changed)"
+                f"{current_address} (its text has changed)"
+                if current_address == old_address
+                else f"{current_address} (was {old_address}; its text has changed)"
             )
         case _:
-            return f"{was} (deleted)"
+            return f"{old_address} (deleted)"
 
 
-def _address(path: str, slug: str | None) -> str:
+def _join_address(path: str, slug: str | None) -> str:
     return path if slug is None else f"{path}#{slug}"
 
 
-def review_to_data(bound: ReviewStatus, void_by: Mapping[str, VoidReason]) -> dict[str, Any]:
-    """Return a review as data: `holds` is whether it counts, and `void` why it does not."""
-    review, void = bound.review, find_void_reason(bound, void_by)
+def review_to_data(review_status: ReviewStatus, void_by: Mapping[str, VoidReason]) -> dict[str, Any]:
+    """Return a review as data: `holds` is true if the review counts; else `void` is the reason."""
+    review, void_reason = review_status.review, find_void_reason(review_status, void_by)
     return {
         "id": review.id,
         "author": describe_author(review.author),
@@ -114,20 +122,20 @@ def review_to_data(bound: ReviewStatus, void_by: Mapping[str, VoidReason]) -> di
         "verdict": review.verdict.value,
         "text": review.text,
         "commit": review.commit,
-        "holds": void is None,
-        **({"void": void.value} if void else {}),
+        "holds": void_reason is None,
+        **({"void": void_reason.value} if void_reason else {}),
     }
 
 
-def thread_to_data(placed: AnchoredThread) -> dict[str, Any]:
-    """Return a comment as data, with its current place `now`, and the `replies` to it."""
-    comment = placed.thread.comment
+def thread_to_data(anchored_thread: AnchoredThread) -> dict[str, Any]:
+    """Return a comment as data, with its current location `now`, and the `replies` to it."""
+    comment = anchored_thread.thread.comment
     data = _comment_to_data(comment)
     if comment.target is not None:
         data |= {"file": comment.target.path, "slug": comment.target.slug, "quote": comment.target.quote}
-    if placed.anchor is not None:
-        data["now"] = _anchor_to_data(placed.anchor)
-    return {**data, "replies": [_comment_to_data(reply) for reply in placed.thread.replies]}
+    if anchored_thread.anchor is not None:
+        data["now"] = _anchor_to_data(anchored_thread.anchor)
+    return {**data, "replies": [_comment_to_data(reply) for reply in anchored_thread.thread.replies]}
 
 
 def _comment_to_data(comment: Comment) -> dict[str, Any]:
@@ -140,5 +148,5 @@ def _comment_to_data(comment: Comment) -> dict[str, Any]:
     }
 
 
-def _anchor_to_data(found: CommentAnchor) -> dict[str, Any]:
-    return {"state": found.status.value, "file": found.path, "slug": found.slug}
+def _anchor_to_data(anchor: CommentAnchor) -> dict[str, Any]:
+    return {"state": anchor.status.value, "file": anchor.path, "slug": anchor.slug}

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from docyard.cli.proposals.changes import Paper, StyledText
-from docyard.proposals.conflicts import ConflictSet, decode, format_version
+from docyard.cli.proposals.changes import PagePrinter, StyledText
+from docyard.proposals.conflicts import ConflictSet, decode_version, format_version
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
 from docyard.wording import format_count, join_words
@@ -26,33 +26,33 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
 
 
-_LINES = 12  # of each version
-_NAMED = 4  # conflicts in an example, else files
-_LONGEST = 2_000  # characters of a version that a page shows
+_MAX_VERSION_LINES = 12
+_MAX_EXAMPLES = 4  # names in the example command: of conflicts, or of files if there are more conflicts
+_MAX_VERSION_CHARS = 2_000
 
 
 def format_conflict_name(path: str, unit: UnitId) -> str:
     """Return the name of a conflict: `text:guide.md#retries`, `document:guide.md`."""
-    where = f"#{unit.where}" if unit.where else ""
-    part = f"~{unit.part}" if unit.part else ""
-    return f"{unit.kind}:{path}{where}{part}"
+    location = f"#{unit.where}" if unit.where else ""
+    unit_part = f"~{unit.part}" if unit.part else ""
+    return f"{unit.kind}:{path}{location}{unit_part}"
 
 
-def conflicts_to_data(proposal: Proposal, found: ConflictSet) -> dict[str, Any]:
-    """Return the conflicts as data. With each `choice` filled in, it decides them at these commits."""
+def conflicts_to_data(proposal: Proposal, conflict_set: ConflictSet) -> dict[str, Any]:
+    """Return the conflicts as data, as a form: with each `choice` filled in, it decides the conflicts."""
     return {
         "proposal": proposal.id,
         "ours": proposal.content.branch,
         "theirs": proposal.content.target,
-        "commit": found.commit,
-        "target_commit": found.target_commit,
-        "conflicts": list(map(conflict_to_data, found.conflicts)),
+        "commit": conflict_set.commit,
+        "target_commit": conflict_set.target_commit,
+        "conflicts": list(map(conflict_to_data, conflict_set.conflicts)),
     }
 
 
-def conflict_to_data(found: FileConflict) -> dict[str, Any]:
+def conflict_to_data(file_conflict: FileConflict) -> dict[str, Any]:
     """Return a conflict as data, with a `choice` to fill in."""
-    path, conflict = found
+    path, conflict = file_conflict
     unit = conflict.unit
     return {
         "name": format_conflict_name(path, unit),
@@ -60,160 +60,174 @@ def conflict_to_data(found: FileConflict) -> dict[str, Any]:
         "kind": unit.kind.value,
         "where": unit.where,
         "part": unit.part,
-        "base": decode(conflict.base),
-        "ours": decode(conflict.ours),
-        "theirs": decode(conflict.theirs),
+        "base": decode_version(conflict.base),
+        "ours": decode_version(conflict.ours),
+        "theirs": decode_version(conflict.theirs),
         "choice": None,
     }
 
 
 def report_conflicts(
-    proposal: Proposal, found: ConflictSet, *, as_json: bool, decided: Sequence[str] = ()
+    proposal: Proposal, conflict_set: ConflictSet, *, as_json: bool, earlier_options: Sequence[str] = ()
 ) -> int:
-    """Print the conflicts as data or as a page; return the exit code, 1 if there is one.
+    """Print the conflicts as data or as a page. Return the exit code, which is 1 if there is a conflict.
 
-    `decided` are options that decided other conflicts. They are not stored, so the next command repeats them.
+    `earlier_options` are options that decided other conflicts. The printed command repeats them, because the
+    decisions are not stored.
     """
     if as_json:
-        console.print_json(conflicts_to_data(proposal, found))
+        console.print_json(conflicts_to_data(proposal, conflict_set))
     else:
-        print_conflicts(proposal, found.conflicts, decided)
-    return Exit.PROBLEMS if found.conflicts else Exit.DONE
+        print_conflicts(proposal, conflict_set.conflicts, earlier_options)
+    return Exit.PROBLEMS if conflict_set.conflicts else Exit.DONE
 
 
-def print_conflicts(proposal: Proposal, found: Sequence[FileConflict], decided: Sequence[str] = ()) -> None:
-    """Print the conflicts, each with its versions, and how to decide them."""
-    paper = Paper()
+def print_conflicts(
+    proposal: Proposal, conflicts: Sequence[FileConflict], earlier_options: Sequence[str] = ()
+) -> None:
+    """Print the conflicts, each with its versions, and the commands that decide them."""
+    printer = PagePrinter()
     id, target = proposal.id, proposal.content.target
-    if not found:
-        paper.line(f"Proposal {id} has no conflict with {target}.")
+    if not conflicts:
+        printer.print_line(f"Proposal {id} has no conflict with {target}.")
         return
-    paper.line(f"{format_count(len(found), 'conflict')} of proposal {id} with {target}; nothing was merged.")
-    for path, conflict in found:
-        paper.head(format_conflict_name(path, conflict.unit))
+    printer.print_line(
+        f"{format_count(len(conflicts), 'conflict')} of proposal {id} with {target}; nothing was merged."
+    )
+    for path, conflict in conflicts:
+        printer.print_heading(format_conflict_name(path, conflict.unit))
         for label, version, style in (
             ("base", conflict.base, "dim"),
             ("ours", conflict.ours, "green"),
             ("theirs", conflict.theirs, "cyan"),
         ):
             _print_version(
-                paper, label, format_version(conflict.unit, version), style, is_there=version is not None
+                printer, label, format_version(conflict.unit, version), style, exists=version is not None
             )
-    paper.blank()
-    once = " all of them in one command" if len(found) > 1 else ""
-    paper.line(
-        f"ours is the proposal, theirs is {target}. Decide{once or ' it'} for one of the two, such as:"
-    )
+    printer.print_blank_line()
+    scope = "all conflicts in one command" if len(conflicts) > 1 else "the conflict"
+    printer.print_line(f"ours is the proposal, theirs is {target}. Select a side for {scope}, such as:")
     sides = [" --ours", " --theirs"]
-    names = [shlex.quote(format_conflict_name(path, conflict.unit)) for path, conflict in found[:_NAMED]]
-    if len(found) > _NAMED:
-        names = [shlex.quote(path) for path in dict.fromkeys(path for path, _ in found)]
-    choices = "".join(f"{sides[place % 2]} {name}" for place, name in enumerate(names[:_NAMED]))
-    more = " …" if len(names) > _NAMED else ""
-    before = "".join(f" {shlex.quote(word)}" for word in decided)
-    paper.command(f"docyard proposals refresh {id}{before}{choices}{more}", indent=2)
-    paper.line("or, also by new content, in a file:")
-    paper.command(f"docyard proposals conflicts {id} --json > decisions.json", indent=2)
-    paper.command(f"docyard proposals refresh {id} --resolve decisions.json", indent=2)
+    names = [
+        shlex.quote(format_conflict_name(path, conflict.unit)) for path, conflict in conflicts[:_MAX_EXAMPLES]
+    ]
+    if len(conflicts) > _MAX_EXAMPLES:
+        names = [shlex.quote(path) for path in dict.fromkeys(path for path, _ in conflicts)]
+    example_options = "".join(
+        f"{sides[position % 2]} {name}" for position, name in enumerate(names[:_MAX_EXAMPLES])
+    )
+    ellipsis = " …" if len(names) > _MAX_EXAMPLES else ""
+    earlier_text = "".join(f" {shlex.quote(word)}" for word in earlier_options)
+    printer.print_command(
+        f"docyard proposals refresh {id}{earlier_text}{example_options}{ellipsis}", indent=2
+    )
+    printer.print_line("or write the decisions, which may contain new text, into a file:")
+    printer.print_command(f"docyard proposals conflicts {id} --json > decisions.json", indent=2)
+    printer.print_command(f"docyard proposals refresh {id} --resolve decisions.json", indent=2)
 
 
-def _print_version(paper: Paper, label: str, text: str, style: str, *, is_there: bool) -> None:
-    paper.line(StyledText(label, "bold"), indent=2)
-    if not is_there:
-        paper.line(StyledText("(not there)", "dim"), indent=4)
+def _print_version(printer: PagePrinter, label: str, text: str, style: str, *, exists: bool) -> None:
+    printer.print_line(StyledText(label, "bold"), indent=2)
+    if not exists:
+        printer.print_line(StyledText("(does not exist)", "dim"), indent=4)
     else:
-        cut = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
-        paper.text(cut, indent=4, most=_LINES, style=style)
+        shown_text = text if len(text) <= _MAX_VERSION_CHARS else text[:_MAX_VERSION_CHARS] + "…"
+        printer.print_text(shown_text, indent=4, max_lines=_MAX_VERSION_LINES, style=style)
 
 
 Decisions = dict[str, dict[UnitId, Resolution]]
 """Decisions on conflicts: by path, and within a document by unit."""
 
-_LISTED = 3
+_MAX_SUGGESTIONS = 3
 _VERSIONS = ("base", "ours", "theirs")
 _FORM = "`docyard proposals conflicts ID --json` prints the form."
 
 
 def resolve_choices(
     conflicts: Sequence[FileConflict],
-    given: Mapping[str, Mapping[UnitId, Resolution]],
+    decisions: Mapping[str, Mapping[UnitId, Resolution]],
     ours: Sequence[str],
     theirs: Sequence[str],
 ) -> Decisions:
-    """Return the given decisions and those by name: of a conflict, a section, or a file.
+    """Return `decisions`, extended by those for the named conflicts, sections and files.
 
     Raises click.UsageError for a name without a conflict, and for a conflict that is decided for both sides.
     """
-    found: Decisions = {path: dict(units) for path, units in given.items()}
-    chosen: dict[tuple[str, UnitId], ResolutionChoice] = {}
+    merged: Decisions = {path: dict(units) for path, units in decisions.items()}
+    choices: dict[tuple[str, UnitId], ResolutionChoice] = {}
     for names, choice in ((ours, ResolutionChoice.OURS), (theirs, ResolutionChoice.THEIRS)):
         for name in names:
             for path, unit in _find_units(name, conflicts):
-                if chosen.setdefault((path, unit), choice) is not choice:
+                if choices.setdefault((path, unit), choice) is not choice:
                     raise click.UsageError(f"{format_conflict_name(path, unit)} has decisions for both sides")
-                found.setdefault(path, {})[unit] = Resolution(choice)
-    return found
+                merged.setdefault(path, {})[unit] = Resolution(choice)
+    return merged
 
 
 def parse_decisions(text: str) -> Decisions:
-    """Return the decisions under `conflicts` of a JSON or TOML text; those without a `choice` are left out.
+    """Return the decisions in the field `conflicts` of a JSON or TOML text.
 
-    Raises CannotError for a text of another form.
+    Entries without a `choice` are skipped. Raises CannotError for a text of another form.
     """
-    found: Decisions = {}
+    decisions: Decisions = {}
     for number, entry in enumerate(_parse_entries(text), 1):
         if entry.get("choice") is not None:
             path, unit, resolution = _parse_decision(number, entry)
-            found.setdefault(path, {})[unit] = resolution
-    return found
+            decisions.setdefault(path, {})[unit] = resolution
+    return decisions
 
 
-def parse_seen_commits(text: str) -> tuple[str | None, str | None]:
-    """Return the commits of the proposal and of its target that the text names."""
+def parse_commits(text: str) -> tuple[str | None, str | None]:
+    """Return the commits of the proposal and of its target that the text names; None for a missing field."""
     data = _parse_text(text)
-    named = (data.get(key) if isinstance(data, dict) else None for key in ("commit", "target_commit"))
-    commit, target = (one.strip().lower() or None if isinstance(one, str) else None for one in named)
+    values = (data.get(key) if isinstance(data, dict) else None for key in ("commit", "target_commit"))
+    commit, target = (value.strip().lower() or None if isinstance(value, str) else None for value in values)
     return commit, target
 
 
 def check_versions(text: str, conflicts: Sequence[FileConflict]) -> None:
-    """Raise CannotError for a decision on a version of a conflict that has changed."""
-    now = {(found.path, found.conflict.unit): conflict_to_data(found) for found in conflicts}
+    """Raise CannotError for a decision that was made for other versions than those of the conflicts."""
+    current_versions = {
+        (file_conflict.path, file_conflict.conflict.unit): conflict_to_data(file_conflict)
+        for file_conflict in conflicts
+    }
     for number, entry in enumerate(_parse_entries(text), 1):
         if entry.get("choice") is None:
             continue
         path, unit, _ = _parse_decision(number, entry)
-        there = now.get((path, unit), {})
-        if any(entry[side] != there[side] for side in _VERSIONS if side in entry and side in there):
+        current = current_versions.get((path, unit), {})
+        if any(entry[side] != current[side] for side in _VERSIONS if side in entry and side in current):
             raise CannotError(
-                f"decision {number} is for other versions than those in conflict now, so nothing was merged",
-                fix="Print the conflicts again, and decide those.",
+                f"decision {number} is for earlier versions of the conflict, so nothing was merged",
+                fix="Print the conflicts again, and decide the current versions.",
             )
 
 
 def _find_units(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[str, UnitId]]:
-    """Return the units that a name denotes. Raises click.UsageError for a name without a unit."""
+    """Return the units with the given name. Raises click.UsageError if there is none."""
     from tools.errors import escape_invisible
 
     units = [(path, conflict.unit) for path, conflict in conflicts]
-    named = [pair for pair in units if name in _list_names(*pair)]
-    if not named:
+    matches = [pair for pair in units if name in _list_names(*pair)]
+    if not matches:
         from workspace.nearest import find_nearest
 
-        known = [escape_invisible(format_conflict_name(*pair)) for pair in units]
-        close = (find_nearest(name, known) or known)[:_LISTED]
-        listed = f"there is {join_words(close)}" if close else "the proposal has no conflicts"
-        raise click.UsageError(f"no conflict has the name '{name[:200]}'; {listed}")
-    return named
+        names = [escape_invisible(format_conflict_name(*pair)) for pair in units]
+        nearest = (find_nearest(name, names) or names)[:_MAX_SUGGESTIONS]
+        suggestion = (
+            f"the conflicts include {join_words(nearest)}" if nearest else "the proposal has no conflicts"
+        )
+        raise click.UsageError(f"no conflict has the name '{name[:200]}'; {suggestion}")
+    return matches
 
 
 def _list_names(path: str, unit: UnitId) -> Iterator[str]:
-    """Yield the names of a conflict: its own, its form in a terminal, its file, its address."""
+    """Yield the names of a conflict: its full name, also as a terminal shows it, its file, its address."""
     from tools.errors import escape_invisible
 
-    whole = format_conflict_name(path, unit)
-    yield whole
-    yield escape_invisible(whole)
+    full_name = format_conflict_name(path, unit)
+    yield full_name
+    yield escape_invisible(full_name)
     yield path
     if unit.where:
         yield f"{path}#{unit.where}"
@@ -249,9 +263,9 @@ def _parse_text(text: str) -> Any:
 
 def _parse_decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId, Resolution]:
     path, kind = entry.get("file"), entry.get("kind")
-    where, part = entry.get("where") or "", entry.get("part") or ""
+    location, unit_part = entry.get("where") or "", entry.get("part") or ""
     choice, content = entry["choice"], entry.get("content")
-    if not all(isinstance(value, str) for value in (path, where, part)) or kind not in [*UnitKind]:
+    if not all(isinstance(value, str) for value in (path, location, unit_part)) or kind not in [*UnitKind]:
         raise CannotError(
             f"decision {number} does not name a conflict",
             fix=f"Keep 'file', 'kind', 'where' and 'part'. {_FORM}",
@@ -274,4 +288,8 @@ def _parse_decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId,
         data = content.encode() if content and choice == ResolutionChoice.CONTENT else None
     except UnicodeEncodeError as error:
         raise CannotError(f"the content of decision {number} is not valid Unicode", fix=_FORM) from error
-    return str(path), UnitId(UnitKind(str(kind)), where, part), Resolution(ResolutionChoice(choice), data)
+    return (
+        str(path),
+        UnitId(UnitKind(str(kind)), location, unit_part),
+        Resolution(ResolutionChoice(choice), data),
+    )

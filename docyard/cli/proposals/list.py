@@ -1,11 +1,11 @@
-"""The list of proposals: two lines each, or a line of cells outside a terminal."""
+"""The list of proposals: two lines for each, or outside a terminal one line of tab-separated cells."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Any
 
-from docyard.cli.proposals.changes import Paper, StyledText
+from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.environment import is_terminal
 from docyard.proposals.view import count_comments
 from docyard.terminal import console
@@ -31,73 +31,77 @@ _INDENT = 10  # an id and two spaces
 
 
 def select_by_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]:
-    """Return the proposals in a state; `open` includes drafts, `all` is every proposal."""
+    """Return the proposals in a state. `open` selects those that have not ended, `all` every proposal."""
     if state == "open":
-        return [one for one in proposals if one.is_open]
-    return [one for one in proposals if state in ("all", one.state.value)]
+        return [proposal for proposal in proposals if proposal.is_open]
+    return [proposal for proposal in proposals if state in ("all", proposal.state.value)]
 
 
-def proposal_to_data(one: Proposal) -> dict[str, Any]:
+def proposal_to_data(proposal: Proposal) -> dict[str, Any]:
     """Return the common fields of a proposal as data."""
     from tools.proposals.descriptions import summarize_proposal
 
     return {
-        **summarize_proposal(one),
-        "tip": one.tip,
-        "comments": count_comments(one),
-        "approvals": len(one.approvals),
+        **summarize_proposal(proposal),
+        "tip": proposal.tip,
+        "comments": count_comments(proposal),
+        "approvals": len(proposal.approvals),
     }
 
 
 def print_list(
-    shown: Sequence[Proposal], found: Sequence[Proposal], every: Sequence[Proposal], state: str
+    listed: Sequence[Proposal], matches: Sequence[Proposal], proposals: Sequence[Proposal], state: str
 ) -> None:
-    """Print proposals, `shown` of those `found` in a state; `every` holds all proposals."""
+    """Print `listed`, the first of the `matches` in a state; `proposals` are those in all states."""
     if not is_terminal(sys.stdout):
-        console.print_table((), [_cells(one) for one in shown])
-    elif shown:
-        paper = Paper()
-        for one in shown:
-            _print_entry(paper, one)
-    _print_rest(len(shown), len(found), every, state)
+        console.print_table((), [_format_cells(proposal) for proposal in listed])
+    elif listed:
+        printer = PagePrinter()
+        for proposal in listed:
+            _print_entry(printer, proposal)
+    _print_omissions(len(listed), len(matches), proposals, state)
 
 
-def _cells(one: Proposal) -> tuple[str, ...]:
+def _format_cells(proposal: Proposal) -> tuple[str, ...]:
     from tools.proposals.descriptions import format_time
 
-    words = one.content
+    content = proposal.content
     return (
-        one.id,
-        one.state.value,
-        format_time(words.updated_at),
-        format_author(words.author),
-        words.title,
-        words.branch,
+        proposal.id,
+        proposal.state.value,
+        format_time(content.updated_at),
+        format_author(content.author),
+        content.title,
+        content.branch,
     )
 
 
-def _print_entry(paper: Paper, one: Proposal) -> None:
-    paper.line(StyledText(one.id, "yellow"), "  ", StyledText(one.content.title, "bold"), hang=_INDENT)
-    comments = count_comments(one)
-    more = f", {format_count(comments, 'comment')}" if comments else ""
-    paper.line(
-        StyledText(format_state(one.state.value), STYLES[one.state.value]),
-        f" · {format_author(one.content.author)}, {format_moment(one.content.updated_at)}{more}",
+def _print_entry(printer: PagePrinter, proposal: Proposal) -> None:
+    printer.print_line(
+        StyledText(proposal.id, "yellow"), "  ", StyledText(proposal.content.title, "bold"), hang=_INDENT
+    )
+    content, comments = proposal.content, count_comments(proposal)
+    comment_text = f", {format_count(comments, 'comment')}" if comments else ""
+    printer.print_line(
+        StyledText(format_state(proposal.state.value), STYLES[proposal.state.value]),
+        f" · {format_author(content.author)}, {format_moment(content.updated_at)}{comment_text}",
         indent=_INDENT,
     )
 
 
-def _print_rest(shown: int, found: int, every: Sequence[Proposal], state: str) -> None:
+def _print_omissions(listed_count: int, match_count: int, proposals: Sequence[Proposal], state: str) -> None:
     """Print on standard error the number of omitted proposals, and the option that lists them."""
     import click
 
-    if shown < found:
-        click.echo(f"{shown:,} of {found:,}; --limit 0 shows all.", err=True)
-    if shown:
+    if listed_count < match_count:
+        click.echo(f"{listed_count:,} of {match_count:,}; --limit 0 shows all.", err=True)
+    if listed_count:
         return
-    if not every:
-        click.echo('There is no proposal yet: `docyard proposals create "TITLE"` creates one.', err=True)
+    if not proposals:
+        click.echo(
+            'There is no proposal yet: `docyard proposals create "TITLE"` creates a proposal.', err=True
+        )
         return
-    states = [one.state.value for one in every]
+    states = [proposal.state.value for proposal in proposals]
     counts = join_words(f"{states.count(name):,} {format_state(name)}" for name in STYLES if name in states)
     click.echo(f"No proposal is {format_state(state)}; there are {counts}. --state all shows them.", err=True)

@@ -41,14 +41,14 @@ class Report(NamedTuple):
     fix_command: str | None = None
 
     @property
-    def listed(self) -> Sequence[Finding]:
+    def listed_findings(self) -> Sequence[Finding]:
         """Return the findings that the report lists."""
         return self.findings[: self.limit]
 
     @property
-    def left_out(self) -> int:
+    def omitted_count(self) -> int:
         """Return the number of findings that the report omits."""
-        return len(self.findings) - len(self.listed)
+        return len(self.findings) - len(self.listed_findings)
 
     @property
     def counts(self) -> Counter[Severity]:
@@ -65,10 +65,10 @@ _ENCODER = json.JSONEncoder(separators=(",\n      ", ": "))
 
 
 def format_json(report: Report) -> str:
-    """Return the report as one JSON object. Characters beyond ASCII are escaped, so any pipe can carry it."""
+    """Return the report as one JSON object, with escaped characters beyond ASCII for any encoding."""
     counts = report.counts
     # The C encoder is much faster, but does not indent.
-    findings = ",\n    ".join(map(_indent_finding, map(_finding_to_data, report.listed)))
+    findings = ",\n    ".join(map(_indent_finding, map(_finding_to_data, report.listed_findings)))
     document = json.dumps(
         {
             "valid": report.is_valid,
@@ -76,7 +76,7 @@ def format_json(report: Report) -> str:
             "documents": report.documents,
             "counts": {severity.value: counts[severity] for severity in Severity},
             "findings": [],
-            "left_out": report.left_out,
+            "left_out": report.omitted_count,
         },
         indent=2,
     )
@@ -102,17 +102,17 @@ def _finding_to_data(finding: Finding) -> dict[str, object]:
     }
 
 
-# Possible targets of these findings are searched only by `docyard fix`.
+# Only `docyard fix` searches for the targets of these links.
 _LINK_RULES = frozenset({"broken-link", "broken-image", "broken-fragment"})
 
 
 def format_text(report: Report) -> str:
     """Return the report as text, with invisible characters escaped."""
-    return "\n".join(map(escape_invisible, _plain_lines(report)))
+    return "\n".join(map(escape_invisible, _format_text_lines(report)))
 
 
-def _plain_lines(report: Report) -> Iterator[str]:
-    for path, findings in groupby(report.listed, key=lambda finding: finding.path):
+def _format_text_lines(report: Report) -> Iterator[str]:
+    for path, findings in groupby(report.listed_findings, key=lambda finding: finding.path):
         yield path
         for finding in findings:
             position = f"{finding.line}:{finding.column}"
@@ -120,8 +120,8 @@ def _plain_lines(report: Report) -> Iterator[str]:
             if finding.suggestion:
                 yield f"      {finding.suggestion}"
         yield ""
-    if report.left_out:
-        yield f"{report.left_out:,} more are not shown; --max-findings shows more."
+    if report.omitted_count:
+        yield f"{report.omitted_count:,} more are not shown; --max-findings shows more."
     yield format_summary(report)
     yield from _suggest_fixes(report)
 
@@ -140,29 +140,31 @@ def _suggest_fixes(report: Report) -> Iterator[str]:
 
 def format_summary(report: Report) -> str:
     """Return the number of findings and of checked documents in one sentence."""
-    scope = f"{_count(report.documents, 'document')} of {report.origin}"
+    scope = f"{_format_count(report.documents, 'document')} of {report.origin}"
     if not report.findings:
         return f"Nothing is wrong in {scope}."
     counts = report.counts
-    counts_text = ", ".join(_count(counts[severity], severity) for severity in Severity if counts[severity])
+    counts_text = ", ".join(
+        _format_count(counts[severity], severity) for severity in Severity if counts[severity]
+    )
     files = len({finding.path for finding in report.findings})
-    return f"{counts_text} in {_count(files, 'file')}. Checked {scope}."
+    return f"{counts_text} in {_format_count(files, 'file')}. Checked {scope}."
 
 
-def _count(number: int, name: str) -> str:
+def _format_count(number: int, name: str) -> str:
     return f"{number:,} {name}" if number == 1 else f"{number:,} {name}s"
 
 
-_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
+_ANNOTATION_COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
 
 def format_annotations(report: Report) -> str:
-    """Return the report as one command a line, followed by the summary."""
-    return "\n".join(_annotation_lines(report))
+    """Return the report as one workflow command on each line, followed by the summary."""
+    return "\n".join(_format_annotation_lines(report))
 
 
-def _annotation_lines(report: Report) -> Iterator[str]:
-    for finding in report.listed:
+def _format_annotation_lines(report: Report) -> Iterator[str]:
+    for finding in report.listed_findings:
         properties = {"file": finding.path, "line": finding.line, "endLine": finding.end_line}
         if finding.line == finding.end_line:  # GitHub ignores columns of a finding with several lines
             properties["col"] = finding.column
@@ -172,9 +174,10 @@ def _annotation_lines(report: Report) -> Iterator[str]:
             f"{name}={_escape_property(escape_invisible(str(value)))}" for name, value in properties.items()
         )
         text = finding.message + (f". {finding.suggestion}" if finding.suggestion else "")
-        yield f"::{_COMMANDS[finding.severity]} {parameters}::{_escape_data(escape_invisible(text))}"
-    if report.left_out:
-        yield f"{report.left_out:,} more are not shown."
+        command = _ANNOTATION_COMMANDS[finding.severity]
+        yield f"::{command} {parameters}::{_escape_data(escape_invisible(text))}"
+    if report.omitted_count:
+        yield f"{report.omitted_count:,} more are not shown."
     yield escape_invisible(format_summary(report))
 
 
@@ -186,26 +189,26 @@ def _escape_property(text: str) -> str:
     return _escape_data(text).replace(":", "%3A").replace(",", "%2C")
 
 
-_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
-_FINGERPRINT = "docyardFinding/v1"
-_INDEX = {rule.name: index for index, rule in enumerate(RULES)}
+_SARIF_SCHEMA_URL = "https://json.schemastore.org/sarif-2.1.0.json"
+_FINGERPRINT_NAME = "docyardFinding/v1"
+_RULE_INDEX = {rule.name: index for index, rule in enumerate(RULES)}
 
 
 def format_sarif(report: Report) -> str:
     """Return the report as a SARIF log of one run.
 
-    Paths are relative URIs, columns count code points (§3.14.17).
+    Paths are relative URIs, and columns count code points (§3.14.17).
     """
-    seen: Counter[str] = Counter()
+    key_counts: Counter[str] = Counter()
     run = {
-        "tool": {"driver": {"name": "docyard", "semanticVersion": __version__, "rules": _rules()}},
+        "tool": {"driver": {"name": "docyard", "semanticVersion": __version__, "rules": _rules_to_data()}},
         "columnKind": "unicodeCodePoints",
-        "results": [_result(finding, seen) for finding in report.listed],
+        "results": [_finding_to_sarif(finding, key_counts) for finding in report.listed_findings],
     }
-    return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=2)
+    return json.dumps({"$schema": _SARIF_SCHEMA_URL, "version": "2.1.0", "runs": [run]}, indent=2)
 
 
-def _rules() -> list[dict[str, object]]:
+def _rules_to_data() -> list[dict[str, object]]:
     return [
         {
             "id": rule.name,
@@ -219,14 +222,14 @@ def _rules() -> list[dict[str, object]]:
     ]
 
 
-def _result(finding: Finding, seen: Counter[str]) -> dict[str, object]:
-    # SARIF §3.11.3: a message is plain text, in which a suggestion is a further sentence.
+def _finding_to_sarif(finding: Finding, key_counts: Counter[str]) -> dict[str, object]:
+    # SARIF §3.11.3: a message is plain text, so the suggestion is its second sentence.
     text = f"{finding.message[:1].upper()}{finding.message[1:]}."
     if finding.suggestion:
         text += f" {finding.suggestion}"
     return {
         "ruleId": finding.rule,
-        "ruleIndex": _INDEX[finding.rule],
+        "ruleIndex": _RULE_INDEX[finding.rule],
         "level": finding.severity.value,
         "message": {"text": escape_invisible(text)},
         "locations": [
@@ -242,13 +245,13 @@ def _result(finding: Finding, seen: Counter[str]) -> dict[str, object]:
                 }
             }
         ],
-        "partialFingerprints": {_FINGERPRINT: _fingerprint(finding, seen)},
+        "partialFingerprints": {_FINGERPRINT_NAME: _compute_fingerprint(finding, key_counts)},
     }
 
 
-def _fingerprint(finding: Finding, seen: Counter[str]) -> str:
+def _compute_fingerprint(finding: Finding, key_counts: Counter[str]) -> str:
     """Return an id that does not depend on line numbers (§3.27.17); equal findings are numbered."""
     key = "\0".join((finding.rule, finding.path, finding.text))
-    seen[key] += 1
-    identity = f"{key}\0{seen[key]}".encode("utf-8", "surrogateescape")
+    key_counts[key] += 1
+    identity = f"{key}\0{key_counts[key]}".encode("utf-8", "surrogateescape")
     return hashlib.sha256(identity).hexdigest()[:32]

@@ -12,12 +12,12 @@ from docyard.terminal.exits import Exit
 
 
 @click.command(name="approve", short_help="Approve a proposal at its current commit.")
-@parameters.proposal
+@parameters.proposal_id
 @parameters.message("The text of the approval.")
 @parameters.commit
 @parameters.actor_options
 def command(
-    proposal: str,
+    proposal_id: str,
     message: str | None,
     commit: str | None,
     token_file: Path | None,
@@ -46,14 +46,14 @@ def command(
 
     workspace = open_workspace(repo, branch, read_only=False)
     proposal_actions = workspace.proposal_actions()
-    seen_commit = expand_commit_prefix(proposal_actions.find(proposal), commit)
+    reviewed_commit = expand_commit_prefix(proposal_actions.find(proposal_id), commit)
     actor = identify_actor(workspace, token_file, prompt=True)
     try:
-        acted = proposal_actions.review(
-            proposal, actor, ReviewDecision.APPROVE, message or "", commit=seen_commit
+        result = proposal_actions.review(
+            proposal_id, actor, ReviewDecision.APPROVE, message or "", commit=reviewed_commit
         )
     except NeedsPerson as error:
         error.fix = TOKEN_FIX
         raise
-    print_action_result(acted, "approved", as_json=as_json)
+    print_action_result(result, "approved", as_json=as_json)
     return Exit.DONE

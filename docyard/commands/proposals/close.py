@@ -12,11 +12,11 @@ from docyard.terminal.exits import Exit
 
 
 @click.command(name="close", short_help="Close a proposal without a merge.")
-@parameters.proposal
+@parameters.proposal_id
 @parameters.message("The reason.")
 @parameters.actor_options
 def command(
-    proposal: str,
+    proposal_id: str,
     message: str | None,
     token_file: Path | None,
     repo: Path | None,
@@ -34,6 +34,6 @@ def command(
     workspace = open_workspace(repo, branch, read_only=False)
     actor = identify_actor(workspace, token_file)
     print_action_result(
-        workspace.proposal_actions().close(proposal, actor, message or ""), "closed", as_json=as_json
+        workspace.proposal_actions().close(proposal_id, actor, message or ""), "closed", as_json=as_json
     )
     return Exit.DONE

@@ -13,16 +13,16 @@ from docyard.terminal import console
 
 
 @click.command(name="conflicts", short_help="Show the conflicts of a proposal with its target.")
-@parameters.proposal
+@parameters.proposal_id
 @options.repository
 @options.branch
 @options.as_json
-def command(proposal: str, repo: Path | None, branch: str | None, as_json: bool) -> int:
+def command(proposal_id: str, repo: Path | None, branch: str | None, as_json: bool) -> int:
     """Show the conflicts of a proposal with its target: the base, ours and theirs.
 
     Ours is the proposal, and theirs is its target. The refresh command accepts the name of each conflict.
-    With --json the output is a form for `refresh --resolve`: fill in each `choice` with ours, theirs or
-    content. Exits with 1 if there is a conflict.
+    With --json the output is a form for `refresh --resolve`: set each `choice` to ours, theirs or content.
+    Exits with 1 if there is a conflict.
 
     \b
     Example:
@@ -33,7 +33,7 @@ def command(proposal: str, repo: Path | None, branch: str | None, as_json: bool)
     from docyard.proposals.conflicts import find_conflicts
 
     workspace = open_workspace(repo, branch)
-    one = workspace.proposal_actions().find(proposal)
+    proposal = workspace.proposal_actions().find(proposal_id)
     with console.show_progress("Trying the merge"):
-        found = find_conflicts(workspace, one)
-    return report_conflicts(one, found, as_json=as_json)
+        conflict_set = find_conflicts(workspace, proposal)
+    return report_conflicts(proposal, conflict_set, as_json=as_json)

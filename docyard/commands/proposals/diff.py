@@ -14,19 +14,24 @@ from docyard.terminal.exits import Exit
 
 
 @click.command(name="diff", short_help="Show the changes of a proposal, word by word.")
-@parameters.proposal
-@parameters.place
+@parameters.proposal_id
+@parameters.address
 @click.option("--markdown", is_flag=True, help="Print Markdown.")
 @options.repository
 @options.branch
 @options.as_json
 def command(
-    proposal: str, place: str | None, markdown: bool, repo: Path | None, branch: str | None, as_json: bool
+    proposal_id: str,
+    address: str | None,
+    markdown: bool,
+    repo: Path | None,
+    branch: str | None,
+    as_json: bool,
 ) -> int:
     """Show the changes of a proposal: sections, tasks, front matter, and their words.
 
-    The proposal is compared with the merge base of its branch and its target. Without colours, [-words-] were
-    removed and {+words+} added.
+    The proposal is compared with the merge base of its branch and its target. Without colours, [-words-]
+    marks removed and {+words+} added words.
 
     \b
     Example:
@@ -35,9 +40,9 @@ def command(
     """
     if markdown and as_json:
         raise click.UsageError("--markdown and --json exclude each other: choose one")
-    from docyard.cli.proposals.actions import resolve_place
+    from docyard.cli.proposals.actions import resolve_address_in_proposal
     from docyard.cli.proposals.changes import (
-        Paper,
+        PagePrinter,
         changes_to_data,
         changes_to_markdown,
         print_changes,
@@ -47,13 +52,13 @@ def command(
 
     workspace = open_workspace(repo, branch)
     with console.show_progress("Comparing"):
-        one = workspace.proposal_actions().find(proposal)
-        path, slug = resolve_place(workspace, one, place, find_folder(repo))
-        found = select_changes(workspace.proposal_reviews().changes(one), path, slug)
+        proposal = workspace.proposal_actions().find(proposal_id)
+        path, slug = resolve_address_in_proposal(workspace, proposal, address, find_folder(repo))
+        changes = select_changes(workspace.proposal_reviews().changes(proposal), path, slug)
     if as_json:
-        console.print_json({"proposal": one.id, **changes_to_data(found), "commit": found.tip})
+        console.print_json({"proposal": proposal.id, **changes_to_data(changes), "commit": changes.tip})
     elif markdown:
-        print(escape_invisible(changes_to_markdown(found)))
+        print(escape_invisible(changes_to_markdown(changes)))
     else:
-        print_changes(Paper(), found)
+        print_changes(PagePrinter(), changes)
     return Exit.DONE

@@ -12,7 +12,7 @@ from docyard.terminal.exits import Exit
 
 
 @click.command(name="edit", short_help="Change the title or the description of a proposal.")
-@parameters.proposal
+@parameters.proposal_id
 @click.option("--title", help="The new title.")
 @click.option("-d", "--description", metavar="TEXT", help="The new description, as Markdown.")
 @click.option(
@@ -20,7 +20,7 @@ from docyard.terminal.exits import Exit
 )
 @parameters.actor_options
 def command(
-    proposal: str,
+    proposal_id: str,
     title: str | None,
     description: str | None,
     file: str | None,
@@ -45,6 +45,6 @@ def command(
     text = read_text_file(file) if file is not None else description
     workspace = open_workspace(repo, branch, read_only=False)
     actor = identify_actor(workspace, token_file)
-    acted = workspace.proposal_actions().edit(proposal, actor, title=title, description=text)
-    print_action_result(acted, "edited", as_json=as_json)
+    result = workspace.proposal_actions().edit(proposal_id, actor, title=title, description=text)
+    print_action_result(result, "edited", as_json=as_json)
     return Exit.DONE

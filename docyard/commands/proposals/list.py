@@ -21,7 +21,7 @@ _STATES = ("open", "draft", "changes_requested", "approved", "merged", "closed",
     type=click.Choice(_STATES),
     default="open",
     show_default=True,
-    help="The state to list; open: all except merged, closed and gone ones.",
+    help="The state to list; open selects all proposals except merged, closed and gone.",
 )
 @click.option(
     "--limit",
@@ -46,18 +46,18 @@ def command(state: str, limit: int, repo: Path | None, branch: str | None, as_js
     from docyard.cli.proposals.list import print_list, proposal_to_data, select_by_state
 
     workspace = open_workspace(repo, branch)
-    every = workspace.proposal_actions().list_all()
-    found = select_by_state(every, state)
-    shown = found[: limit or None]
+    proposals = workspace.proposal_actions().list_all()
+    matches = select_by_state(proposals, state)
+    listed = matches[: limit or None]
     if as_json:
         console.print_json(
             {
-                "proposals": [proposal_to_data(one) for one in shown],
-                "total": len(found),
-                "complete": len(shown) == len(found),
+                "proposals": [proposal_to_data(proposal) for proposal in listed],
+                "total": len(matches),
+                "complete": len(listed) == len(matches),
                 "commit": workspace.tip(),
             }
         )
     else:
-        print_list(shown, found, every, state)
+        print_list(listed, matches, proposals, state)
     return Exit.DONE

@@ -13,11 +13,11 @@ from docyard.terminal.exits import Exit
 
 
 @click.command(name="merge", short_help="Merge a proposal into its target.")
-@parameters.proposal
+@parameters.proposal_id
 @parameters.commit
 @parameters.actor_options
 def command(
-    proposal: str,
+    proposal_id: str,
     commit: str | None,
     token_file: Path | None,
     repo: Path | None,
@@ -27,8 +27,8 @@ def command(
     """Merge a proposal into its target, as one commit. No commit is rewritten.
 
     Changes that the target's docyard.toml protects need approvals, passing checks, and your token. Conflicts
-    must be resolved with refresh first, so that reviewers see the result: they are shown, and the exit code
-    is 1. A merged proposal is not merged again.
+    must be resolved with refresh first, so that reviewers see the result: the command prints the conflicts
+    and exits with 1. A merged proposal is not merged again.
 
     \b
     Example:
@@ -48,25 +48,25 @@ def command(
 
     workspace = open_workspace(repo, branch, read_only=False)
     proposal_actions = workspace.proposal_actions()
-    one = proposal_actions.find(proposal)
-    seen_commit = expand_commit_prefix(one, commit)
+    proposal = proposal_actions.find(proposal_id)
+    reviewed_commit = expand_commit_prefix(proposal, commit)
     actor = identify_actor(workspace, token_file)
     try:
         try:
             with console.show_progress("Merging"):
-                acted = proposal_actions.merge(one.id, actor, commit=seen_commit)
+                result = proposal_actions.merge(proposal.id, actor, commit=reviewed_commit)
         except NeedsPerson as error:
-            # Prompt for a token only if one is needed.
+            # Prompt for a token only if the merge needs a token.
             actor = identify_actor(workspace, token_file, prompt=True)
             if actor.person is None:
                 error.fix = TOKEN_FIX
                 raise
-            acted = proposal_actions.merge(one.id, actor, commit=seen_commit)
+            result = proposal_actions.merge(proposal.id, actor, commit=reviewed_commit)
     except MergeBlocked as error:
-        error.fix = f"`docyard proposals show {one.id}` lists the missing requirements."
+        error.fix = f"`docyard proposals show {proposal.id}` lists the missing requirements."
         raise
     except MergeConflict:
         # The output has the names that `refresh` accepts.
-        return report_conflicts(one, find_conflicts(workspace, one), as_json=as_json)
-    print_action_result(acted, "merged", as_json=as_json)
+        return report_conflicts(proposal, find_conflicts(workspace, proposal), as_json=as_json)
+    print_action_result(result, "merged", as_json=as_json)
     return Exit.DONE

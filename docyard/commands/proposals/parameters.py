@@ -14,15 +14,15 @@ from docyard.commands import options
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def proposal(command: F) -> F:
-    """Add `ID`: the parameter `proposal`, the id of a proposal or the name of its branch."""
-    return click.argument("proposal", metavar="ID", shell_complete=completion.complete_proposals)(command)
+def proposal_id(command: F) -> F:
+    """Add `ID`: the parameter `proposal_id`, the id of a proposal or the name of its branch."""
+    return click.argument("proposal_id", metavar="ID", shell_complete=completion.complete_proposals)(command)
 
 
-def place(command: F) -> F:
-    """Add `[FILE[#SECTION]]`: the parameter `place`, None for the whole proposal."""
+def address(command: F) -> F:
+    """Add `[FILE[#SECTION]]`: the parameter `address`, None for the whole proposal."""
     return click.argument(
-        "place",
+        "address",
         metavar="[FILE[#SECTION]]",
         required=False,
         shell_complete=completion.complete_proposal_addresses,

@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 
 @click.command(name="refresh", short_help="Merge the target into a proposal.")
-@parameters.proposal
+@parameters.proposal_id
 @click.option(
-    "--ours", metavar="CONFLICT", multiple=True, help="Resolve with the proposal's version. May be repeated."
+    "--ours", metavar="CONFLICT", multiple=True, help="Resolve with the proposal's version. Can be repeated."
 )
 @click.option(
-    "--theirs", metavar="CONFLICT", multiple=True, help="Resolve with the target's version. May be repeated."
+    "--theirs", metavar="CONFLICT", multiple=True, help="Resolve with the target's version. Can be repeated."
 )
 @click.option("--resolve", metavar="FILE", help="A JSON or TOML file with decisions; - for standard input.")
 @parameters.actor_options
 def command(
-    proposal: str,
+    proposal_id: str,
     ours: tuple[str, ...],
     theirs: tuple[str, ...],
     resolve: str | None,
@@ -40,9 +40,9 @@ def command(
 ) -> int:
     """Merge the target into a proposal, as one commit. No commit is rewritten.
 
-    A section or task that only one side changed gets the version of that side. One that both sides changed
-    differently is a conflict: it is shown, nothing is merged, and the exit code is 1. CONFLICT is the name
-    that is shown, or a file or section for all conflicts in it.
+    A section or task that only one side changed gets the version of that side. A section or task that both
+    sides changed differently is a conflict: the command prints all conflicts, merges nothing, and exits
+    with 1. CONFLICT is the printed name of a conflict, or a file or section for all conflicts in it.
 
     \b
     Example:
@@ -54,8 +54,8 @@ def command(
     from docyard.cli.proposals.actions import identify_actor, print_action_result, read_text_file
     from docyard.cli.proposals.conflicts import (
         format_conflict_name,
+        parse_commits,
         parse_decisions,
-        parse_seen_commits,
         report_conflicts,
         resolve_choices,
     )
@@ -65,34 +65,43 @@ def command(
 
     workspace = open_workspace(repo, branch, read_only=False)
     proposal_actions = workspace.proposal_actions()
-    one = proposal_actions.find(proposal)
+    proposal = proposal_actions.find(proposal_id)
     text = read_text_file(resolve) if resolve is not None else None
-    given = parse_decisions(text) if text is not None else {}
+    file_decisions = parse_decisions(text) if text is not None else {}
     actor = identify_actor(workspace, token_file)
-    chosen: dict[str, dict[UnitId, Resolution]] = {}
+    choices: dict[str, dict[UnitId, Resolution]] = {}
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
-        chosen.update(resolve_choices(conflicts, given, ours, theirs))
-        return chosen
+        choices.update(resolve_choices(conflicts, file_decisions, ours, theirs))
+        return choices
 
-    decisions = None
-    if given or ours or theirs:
-        find_conflicts(workspace, one)  # raises if one of the branches was deleted
-        decisions = RefreshDecisions(choose, *(parse_seen_commits(text) if text is not None else ()))
-    left: ConflictSet | None = None
+    refresh_decisions = None
+    if file_decisions or ours or theirs:
+        find_conflicts(workspace, proposal)  # raises if one of the branches was deleted
+        refresh_decisions = RefreshDecisions(choose, *(parse_commits(text) if text is not None else ()))
+    remaining: ConflictSet | None = None
     with console.show_progress("Merging"):
         try:
-            acted = proposal_actions.refresh(one.id, actor, decisions)
+            result = proposal_actions.refresh(proposal.id, actor, refresh_decisions)
         except ConflictChanged as error:
-            error.fix = f"`docyard proposals conflicts {one.id}` shows the current conflicts; decide those."
+            error.fix = (
+                f"Decide the current conflicts: `docyard proposals conflicts {proposal.id}` shows them."
+            )
             raise
         except MergeConflict as error:
-            left = ConflictSet(error.tip, error.theirs, error.conflicts)
-    if left is not None:
-        given_too = {"--ours": ours, "--theirs": theirs, "--resolve": (resolve,) if resolve else ()}
-        again = [word for option, names in given_too.items() for name in names for word in (option, name)]
-        return report_conflicts(one, left, as_json=as_json, decided=again)
-    resolved = acted.merge.resolved if acted.merge is not None else ()
-    named = {format_conflict_name(path, unit): chosen[path][unit].choice.value for path, unit in resolved}
-    print_action_result(acted, "refreshed", as_json=as_json, decided=named)
+            remaining = ConflictSet(error.tip, error.theirs, error.conflicts)
+    if remaining is not None:
+        values_by_option = {"--ours": ours, "--theirs": theirs, "--resolve": (resolve,) if resolve else ()}
+        earlier_options = [
+            word
+            for option, values in values_by_option.items()
+            for value in values
+            for word in (option, value)
+        ]
+        return report_conflicts(proposal, remaining, as_json=as_json, earlier_options=earlier_options)
+    resolved_units = result.merge.resolved if result.merge is not None else ()
+    decisions = {
+        format_conflict_name(path, unit): choices[path][unit].choice.value for path, unit in resolved_units
+    }
+    print_action_result(result, "refreshed", as_json=as_json, decisions=decisions)
     return Exit.DONE

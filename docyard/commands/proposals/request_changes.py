@@ -12,12 +12,12 @@ from docyard.terminal.exits import Exit
 
 
 @click.command(name="request-changes", short_help="Request changes to a proposal.")
-@parameters.proposal
+@parameters.proposal_id
 @parameters.message("The required changes. [default: standard input, else a text from the editor]")
 @parameters.commit
 @parameters.actor_options
 def command(
-    proposal: str,
+    proposal_id: str,
     message: str | None,
     commit: str | None,
     token_file: Path | None,
@@ -42,10 +42,14 @@ def command(
     workspace = open_workspace(repo, branch, read_only=False)
     actor = identify_actor(workspace, token_file)
     proposal_actions = workspace.proposal_actions()
-    found = proposal_actions.find(proposal)
-    text = read_text(message, f"The required changes in {found.id}.")
+    proposal = proposal_actions.find(proposal_id)
+    text = read_text(message, f"The required changes in {proposal.id}.")
     result = proposal_actions.review(
-        found.id, actor, ReviewDecision.REQUEST_CHANGES, text, commit=expand_commit_prefix(found, commit)
+        proposal.id,
+        actor,
+        ReviewDecision.REQUEST_CHANGES,
+        text,
+        commit=expand_commit_prefix(proposal, commit),
     )
     print_action_result(result, "requested changes to", as_json=as_json)
     return Exit.DONE

@@ -14,16 +14,16 @@ from docyard.terminal.exits import Exit
 
 
 @click.command(name="show", short_help="Show a proposal: changes, discussion, missing requirements.")
-@parameters.proposal
-@parameters.place
-@click.option("--diff/--no-diff", default=True, help="With or without the changes.")
-@click.option("--comments/--no-comments", default=True, help="With or without the discussion.")
+@parameters.proposal_id
+@parameters.address
+@click.option("--diff/--no-diff", default=True, help="Show or omit the changes.")
+@click.option("--comments/--no-comments", default=True, help="Show or omit the discussion.")
 @options.repository
 @options.branch
 @options.as_json
 def command(
-    proposal: str,
-    place: str | None,
+    proposal_id: str,
+    address: str | None,
     diff: bool,
     comments: bool,
     repo: Path | None,
@@ -45,9 +45,9 @@ def command(
 
     workspace = open_workspace(repo, branch)
     with console.show_progress("Reading the proposal"):
-        found = load_proposal_view(workspace, proposal, place, find_folder(repo))
+        view = load_proposal_view(workspace, proposal_id, address, find_folder(repo))
     if as_json:
-        console.print_json(page_to_data(found, diff=diff, comments=comments))
+        console.print_json(page_to_data(view, diff=diff, comments=comments))
     else:
-        print_page(found, diff=diff, comments=comments)
+        print_page(view, diff=diff, comments=comments)
     return Exit.DONE

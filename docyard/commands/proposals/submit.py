@@ -14,11 +14,13 @@ from docyard.terminal.exits import Exit
 
 
 @click.command(name="submit", short_help="Request a review of a proposal.")
-@parameters.proposal
-@click.option("--no-forge", is_flag=True, help="Open no pull request, even with [forge] in docyard.toml.")
+@parameters.proposal_id
+@click.option(
+    "--no-forge", is_flag=True, help="Do not open a pull request, even with [forge] in docyard.toml."
+)
 @parameters.actor_options
 def command(
-    proposal: str,
+    proposal_id: str,
     no_forge: bool,
     token_file: Path | None,
     repo: Path | None,
@@ -27,9 +29,9 @@ def command(
 ) -> int:
     """Request a review of a proposal at its current commit. This also answers a request for changes.
 
-    With [forge] in docyard.toml, its branch is pushed, and its pull request is opened or updated. If that
-    fails, the proposal is submitted all the same, and the exit code is 1. DOCYARD_FORGE_TOKEN contains the
-    token for the forge.
+    With [forge] in docyard.toml, the proposal's branch is pushed, and its pull request is opened or updated.
+    If the forge fails, the proposal is submitted without a pull request, and the command exits with 1.
+    DOCYARD_FORGE_TOKEN contains the token for the forge.
 
     \b
     Example:
@@ -41,13 +43,17 @@ def command(
 
     workspace = open_workspace(repo, branch, read_only=False)
     actor = identify_actor(workspace, token_file)
-    acted = workspace.proposal_actions().submit(proposal, actor)
-    announced = None
+    result = workspace.proposal_actions().submit(proposal_id, actor)
+    pull_request_report = None
     if not no_forge:
         workspace.announcer = build_announcer(
             workspace, environment.read_forge_access, environment.read_remote_access
         )
         with console.show_progress("Updating the pull request"):
-            announced = workspace.proposal_actions().announce(acted.proposal)
-    print_action_result(acted, "submitted", as_json=as_json, announced=announced)
-    return Exit.PROBLEMS if announced is not None and announced.error is not None else Exit.DONE
+            pull_request_report = workspace.proposal_actions().announce(result.proposal)
+    print_action_result(result, "submitted", as_json=as_json, pull_request_report=pull_request_report)
+    return (
+        Exit.PROBLEMS
+        if pull_request_report is not None and pull_request_report.error is not None
+        else Exit.DONE
+    )

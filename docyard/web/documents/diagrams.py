@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PAGE_POLICY = f"{CONTENT_POLICY}; frame-src 'self'"
 """The policy of a page that shows diagrams."""
-DIAGRAM = '<pre class="mermaid">'
+DIAGRAM_TAG = '<pre class="mermaid">'
 """The tag before the text of a diagram in rendered HTML."""
 
 # HTML §4.12.1.3: text that would end a script, or start a nested one. In string literals the escape is equal.
@@ -84,5 +84,5 @@ def _escape_script(script: bytes) -> bytes:
 
     Browsers replace U+0000 and CR before they compute the hash, so they are replaced here.
     """
-    plain = script.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\0", b"\xef\xbf\xbd")
-    return _SCRIPT_TAG.sub(rb"\\x3c", plain.replace(b"<!--", rb"\x3c!--"))
+    normalized_script = script.replace(b"\r\n", b"\n").replace(b"\r", b"\n").replace(b"\0", b"\xef\xbf\xbd")
+    return _SCRIPT_TAG.sub(rb"\\x3c", normalized_script.replace(b"<!--", rb"\x3c!--"))

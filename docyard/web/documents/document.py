@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from markupsafe import Markup
 from starlette.responses import RedirectResponse, Response
 
-from docyard.web.documents.diagrams import DIAGRAM, PAGE_POLICY, get_frame_url
+from docyard.web.documents.diagrams import DIAGRAM_TAG, PAGE_POLICY, get_frame_url
 from docyard.web.documents.lookup import build_crumbs, find_redirect_url, get_path
 from docyard.web.live import format_unfinished_version
 from docyard.web.proposals.view import STATE_TAGS
@@ -78,18 +78,20 @@ _cached_pages: LRUCache[tuple[RenderedDocument, SectionLinks], RenderedPage] = L
 )
 
 
-def add_page_links(rendered: RenderedDocument, section_links: SectionLinks) -> RenderedPage:
+def add_page_links(rendered_document: RenderedDocument, section_links: SectionLinks) -> RenderedPage:
     """Return a rendered document with links next to its headings."""
-    return _cached_pages.get((rendered, section_links), lambda: _add_links(rendered, section_links))
+    return _cached_pages.get(
+        (rendered_document, section_links), lambda: _add_links(rendered_document, section_links)
+    )
 
 
-def _add_links(rendered: RenderedDocument, section_links: SectionLinks) -> RenderedPage:
-    sections = {entry.id for entry in rendered.outline}
-    title, text = None, rendered.html
+def _add_links(rendered_document: RenderedDocument, section_links: SectionLinks) -> RenderedPage:
+    sections = {entry.id for entry in rendered_document.outline}
+    title, text = None, rendered_document.html
     if match := _TITLE.match(text):
         title, text = mark_trusted(match[1]), text[match.end() :]
 
-    def entry(heading: re.Match[str]) -> str:
+    def render_heading(heading: re.Match[str]) -> str:
         """Return a section's heading as an entry of keyboard navigation, with its links."""
         section = unescape(heading[2])
         if section not in sections:
@@ -97,7 +99,7 @@ def _add_links(rendered: RenderedDocument, section_links: SectionLinks) -> Rende
         links = section_links.render_links(section)
         return f'<div class="titled {heading[1]}" data-entry>{heading[0]}{links}</div>'
 
-    return RenderedPage(title, mark_trusted(_HEADING.sub(entry, text)))
+    return RenderedPage(title, mark_trusted(_HEADING.sub(render_heading, text)))
 
 
 _MAX_COUNTED_BYTES = 1_000_000  # the tasks of a larger document are not counted
@@ -106,7 +108,7 @@ _MAX_COUNTED_BYTES = 1_000_000  # the tasks of a larger document are not counted
 class TaskProgress(NamedTuple):
     """The numbers of completed tasks and of all tasks of a document."""
 
-    done: int
+    completed: int
     total: int
 
 
@@ -131,23 +133,25 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
     from workspace.rendering.renderer import render
 
     options = RenderOptions(math=request.site.math, mermaid=request.site.mermaid is not None)
-    rendered = render(request.snapshot, path, urls=request.urls, options=options)
+    rendered_document = render(request.snapshot, path, urls=request.urls, options=options)
     proposal = find_read_proposal(request)
     may_edit = request.may_write and (request.ref is None or proposal is not None)
-    last = context.last_change(request, path)
-    section_links = SectionLinks(path, request.ref, last.has_history, may_edit, proposal or "")
+    last_change = context.last_change(request, path)
+    section_links = SectionLinks(path, request.ref, last_change.has_history, may_edit, proposal or "")
     backlinks = context.backlinks(request, document)
-    is_reading = request.ref is None and (not last.is_known or backlinks is None) and request.site.is_reading
-    diagrams = get_frame_url(request) if DIAGRAM in rendered.html else ""
+    is_reading = (
+        request.ref is None and (not last_change.is_known or backlinks is None) and request.site.is_reading
+    )
+    diagrams = get_frame_url(request) if DIAGRAM_TAG in rendered_document.html else ""
     page = request.page(
         "document.html",
         document=document,
         crumbs=build_crumbs(path),
-        shown=add_page_links(rendered, section_links),
+        rendered_page=add_page_links(rendered_document, section_links),
         section_links=section_links,
-        rendered=rendered,
-        outline=[entry for entry in rendered.outline if entry.id != PREAMBLE],
-        change=last.change,
+        rendered_document=rendered_document,
+        outline=[entry for entry in rendered_document.outline if entry.id != PREAMBLE],
+        change=last_change.change,
         progress=_count_tasks(document),
         backlinks=backlinks,
         is_reading=is_reading and backlinks is None,

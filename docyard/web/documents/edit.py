@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 _MAX_PROPOSALS = 20
 
 
-class Editable(NamedTuple):
+class EditableText(NamedTuple):
     """An editable text: its document and section, its content, and the commit at which it was read."""
 
     document: Document
@@ -58,7 +58,8 @@ class Editable(NamedTuple):
 class EditForm(NamedTuple):
     """The fields of a sent form: the text, its target, and the title and description of a proposal.
 
-    `proposal` is the id of an existing proposal, empty for a new one. `base` is the commit that was read.
+    `proposal` is the id of an existing proposal; empty if a new one is created. `base` is the commit that was
+    read.
     """
 
     path: str
@@ -78,7 +79,7 @@ def check_may_write(request: PageRequest) -> None:
         raise ReadOnly("Serve without --read-only to enable editing.")
 
 
-def read_editable(snapshot: Snapshot, path: str, section: str) -> Editable:
+def load_editable_text(snapshot: Snapshot, path: str, section: str) -> EditableText:
     """Return the editable text of a document or section.
 
     Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, LimitExceeded.
@@ -86,17 +87,17 @@ def read_editable(snapshot: Snapshot, path: str, section: str) -> Editable:
     document = snapshot.document(path)
     target = (document.section_by_key(section) or resolve_section(document, section)) if section else None
     assert snapshot.commit is not None, "a document belongs to a commit"
-    return Editable(document, target, read_editable_text(document, target), snapshot.commit)
+    return EditableText(document, target, read_editable_text(document, target), snapshot.commit)
 
 
-def list_target_proposals(request: PageRequest, selected: str) -> list[Proposal]:
+def list_target_proposals(request: PageRequest, selected_id: str) -> list[Proposal]:
     """Return the open proposals that may receive an edit: the selected one, and the caller's newest."""
     author = request.actor.event_author
     proposals = [proposal for proposal in request.proposals if proposal.is_open]
     own_proposals = [
-        item for item in proposals if item.id != selected and item.content.author.is_same(author)
+        item for item in proposals if item.id != selected_id and item.content.author.is_same(author)
     ]
-    return [item for item in proposals if item.id == selected] + own_proposals[:_MAX_PROPOSALS]
+    return [item for item in proposals if item.id == selected_id] + own_proposals[:_MAX_PROPOSALS]
 
 
 def get_edited_branch(request: PageRequest, proposal: str) -> Workspace:
@@ -114,7 +115,7 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
     Raises ConcurrentChange for a text that has changed since, PullRequestFailed if only the pull request
     failed, and the errors of writing and of `ProposalActions.propose`.
     """
-    base_text = read_editable(_resolve_base(request, form), form.path, form.section)
+    base_text = load_editable_text(_resolve_base(request, form), form.path, form.section)
     operation = RewriteText(file=form.path, slug=base_text.key or None, seen=base_text.text, text=form.text)
     title = events.validate_title(form.title) if not form.proposal or form.title.strip() else ""
     description = events.validate_text(form.description, "description", may_be_empty=True)
@@ -127,7 +128,7 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
     if form.proposal:
         proposal = proposal_actions.find(form.proposal)
         branch = request.workspace.on_proposal(proposal.id)
-        written = branch.write(
+        result = branch.write(
             [operation],
             mode=Mode.ALL,
             tool=actor.tool,
@@ -137,9 +138,9 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
             request=idempotent_request,
             person=actor.person,
         )
-        _raise_step_error(written)
+        _raise_step_error(result)
     else:
-        proposed = proposal_actions.propose(
+        outcome = proposal_actions.propose(
             [operation],
             actor,
             mode=Mode.ALL,
@@ -147,10 +148,10 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
             base_commit=base_text.commit,
             request=idempotent_request,
         )
-        _raise_step_error(proposed.result)
-        if proposed.proposal is None:
+        _raise_step_error(outcome.result)
+        if outcome.proposal is None:
             return ""
-        proposal = proposed.proposal
+        proposal = outcome.proposal
     if not form.is_draft and proposal.content.submitted_commit is None and proposal.is_open:
         submit_proposal(proposal_actions, proposal.id, actor, f"{form.key}-submit")
     return proposal.id
@@ -167,9 +168,9 @@ def _resolve_base(request: PageRequest, form: EditForm) -> Snapshot:
         ) from error
 
 
-def _raise_step_error(written: WriteResult) -> None:
+def _raise_step_error(result: WriteResult) -> None:
     """Raise the error of the failed operation, if there is one."""
-    for step in written.steps:
+    for step in result.steps:
         if step.status is StepStatus.FAILED and step.error is not None:
             raise step.error
 
@@ -177,7 +178,7 @@ def _raise_step_error(written: WriteResult) -> None:
 MAX_FORM_CHARS = 1_000_000
 """The maximum length of a text that a form edits."""
 
-_KEY = re.compile("[0-9a-f]{32}")
+_IDEMPOTENCY_KEY = re.compile("[0-9a-f]{32}")
 
 
 def render_edit_page(request: PageRequest) -> Response:
@@ -188,7 +189,7 @@ def render_edit_page(request: PageRequest) -> Response:
     check_may_write(request)
     proposal = request.query.get("proposal", "").strip()
     try:
-        editable = read_editable(
+        editable_text = load_editable_text(
             get_edited_branch(request, proposal).snapshot(), get_path(request), get_section(request)
         )
     except (DocumentNotFound, SectionNotFound) as error:
@@ -196,16 +197,16 @@ def render_edit_page(request: PageRequest) -> Response:
         if url is None:
             raise
         return RedirectResponse(url, 302)
-    if len(editable.text) > MAX_FORM_CHARS:
+    if len(editable_text.text) > MAX_FORM_CHARS:
         return _render_form(
             request,
-            editable,
-            _build_empty_form(request, editable),
+            editable_text,
+            _build_empty_form(request, editable_text),
             problem=_build_too_long_error(),
-            is_closed=True,
+            is_form_hidden=True,
             status=413,
         )
-    return _render_form(request, editable, _build_empty_form(request, editable))
+    return _render_form(request, editable_text, _build_empty_form(request, editable_text))
 
 
 def handle_edit_form(request: PageRequest) -> Response:
@@ -221,7 +222,7 @@ def handle_edit_form(request: PageRequest) -> Response:
         fields.get("proposal", "").strip(),
         fields.get("title", "").strip(),
         fields.get("description", "").strip(),
-        key if _KEY.fullmatch(key) else secrets.token_hex(16),
+        key if _IDEMPOTENCY_KEY.fullmatch(key) else secrets.token_hex(16),
         fields.get("act") == "draft",
     )
     if fields.get("act") == "preview":
@@ -253,15 +254,15 @@ def handle_edit_form(request: PageRequest) -> Response:
     return request.redirect(request.urls.proposal(proposal))
 
 
-def _build_empty_form(request: PageRequest, editable: Editable) -> EditForm:
+def _build_empty_form(request: PageRequest, editable_text: EditableText) -> EditForm:
     """Return a form with the unchanged text."""
     proposal = request.query.get("proposal", "").strip()
     key = secrets.token_hex(16)
     return EditForm(
-        editable.document.path,
-        editable.key,
-        editable.text,
-        editable.commit,
+        editable_text.document.path,
+        editable_text.key,
+        editable_text.text,
+        editable_text.commit,
         proposal,
         "",
         "",
@@ -270,13 +271,15 @@ def _build_empty_form(request: PageRequest, editable: Editable) -> EditForm:
     )
 
 
-def _read_base_text(request: PageRequest, form: EditForm) -> Editable:
+def _read_base_text(request: PageRequest, form: EditForm) -> EditableText:
     """Return the text at the form's commit; the current text if that commit is unreadable."""
     try:
         base = request.workspace.at(form.base)
-        return read_editable(base, form.path, form.section)
+        return load_editable_text(base, form.path, form.section)
     except WorkspaceError:
-        return read_editable(get_edited_branch(request, form.proposal).snapshot(), form.path, form.section)
+        return load_editable_text(
+            get_edited_branch(request, form.proposal).snapshot(), form.path, form.section
+        )
 
 
 def _render_preview(request: PageRequest, form: EditForm) -> Markup:
@@ -294,44 +297,48 @@ def _render_preview(request: PageRequest, form: EditForm) -> Markup:
 def _render_conflict(request: PageRequest, form: EditForm, error: ConcurrentChange) -> Response:
     """Return the form with all three texts; its new base is the current text."""
     try:
-        current = read_editable(get_edited_branch(request, form.proposal).snapshot(), form.path, form.section)
+        current_text = load_editable_text(
+            get_edited_branch(request, form.proposal).snapshot(), form.path, form.section
+        )
     except WorkspaceError:  # the section was deleted
-        current = None
+        current_text = None
     base = _read_base_text(request, form)
     # Keys of sections with the same address are numbered, so this key may now name another section.
-    if current is None or (current.section is not None and current.section.key != current.section.address):
+    if current_text is None or (
+        current_text.section is not None and current_text.section.key != current_text.section.address
+    ):
         return _render_form(request, base, form, problem=error, status=409)
     # The first form may have used its idempotency key, so the next one needs a new key.
-    new_form = form._replace(base=current.commit, key=secrets.token_hex(16))
+    new_form = form._replace(base=current_text.commit, key=secrets.token_hex(16))
     return _render_form(
-        request, current, new_form, problem=error, theirs=current.text, base=base.text, status=409
+        request, current_text, new_form, problem=error, theirs=current_text.text, base=base.text, status=409
     )
 
 
 def _render_form(
     request: PageRequest,
-    editable: Editable,
+    editable_text: EditableText,
     form: EditForm,
     *,
     preview: Markup | None = None,
     problem: WorkspaceError | None = None,
     theirs: str | None = None,
     base: str | None = None,
-    is_closed: bool = False,
+    is_form_hidden: bool = False,
     status: int = 200,
 ) -> Response:
     return request.page(
         "edit.html",
         status=status,
-        editable=editable,
+        editable_text=editable_text,
         form=form,
-        crumbs=build_crumbs(editable.document.path),
-        drafts=list_target_proposals(request, form.proposal),
+        crumbs=build_crumbs(editable_text.document.path),
+        target_proposals=list_target_proposals(request, form.proposal),
         preview=preview,
         problem=problem,
         theirs=theirs,
         base=base,
-        is_closed=is_closed,
+        is_form_hidden=is_form_hidden,
         rows=min(40, max(9, form.text.count("\n") + 4 + len(form.text) // 300)),
     )
 

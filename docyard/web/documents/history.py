@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 COMMITS_PER_PAGE = 30
 """The number of changes on one page."""
 
-_COMMIT = re.compile(r"[0-9a-f]{40}")
+_COMMIT_ID = re.compile(r"[0-9a-f]{40}")
 
 
-class Day(NamedTuple):
+class DayChanges(NamedTuple):
     """The changes of one day (UTC)."""
 
     at: datetime
@@ -60,10 +60,10 @@ def render_history_page(request: PageRequest) -> Response:
         if url is None:
             raise
         return RedirectResponse(url, 302)
-    older = None
+    older_url = None
     if page.next is not None:
         url = request.urls.at(None).history(path)
-        older = add_query(url, section=section, ref=request.ref, at=snapshot.commit, after=page.next)
+        older_url = add_query(url, section=section, ref=request.ref, at=snapshot.commit, after=page.next)
     is_current = snapshot.entry(path) is not None
     document = snapshot.document(path) if is_current and section else None
     named_section = document.section_by_key(section) if document else None
@@ -74,7 +74,7 @@ def render_history_page(request: PageRequest) -> Response:
         heading=named_section.title if named_section else section,
         crumbs=build_crumbs(path),
         days=_group_by_day(page.entries),
-        older=older,
+        older_url=older_url,
         is_first=not request.query.get("after"),
         exists=is_current,
         page=page,
@@ -84,21 +84,21 @@ def render_history_page(request: PageRequest) -> Response:
 def _get_start(request: PageRequest) -> Snapshot:
     """Return the commit of `at`, at which the first page began; else the requested commit."""
     start_commit = request.query.get("at", "")
-    if _COMMIT.fullmatch(start_commit) and request.workspace.exists(start_commit):
+    if _COMMIT_ID.fullmatch(start_commit) and request.workspace.exists(start_commit):
         return request.workspace.at(start_commit)
     return request.snapshot
 
 
-def _group_by_day(changes: tuple[CommitChange, ...]) -> list[Day]:
-    days: list[Day] = []
+def _group_by_day(changes: tuple[CommitChange, ...]) -> list[DayChanges]:
+    days: list[DayChanges] = []
     for change in changes:
         if not days or days[-1].at.date() != change.time.date():
-            days.append(Day(change.time, []))
+            days.append(DayChanges(change.time, []))
         days[-1].changes.append(change)
     return days
 
 
-BLAME_LINES = 600
+BLAME_LINES_PER_PAGE = 600
 """The number of lines on one page."""
 
 _MAX_LINE_CHARS = 2_000
@@ -131,9 +131,13 @@ def render_blame_page(request: PageRequest) -> Response:
         return RedirectResponse(url, 302)
     path = target.document.path
     lines = request.workspace.history().blame(request.snapshot, path, target.key or None)
-    start = request.query.get("from", "")
-    first = min(int(start), len(lines)) if start.isascii() and start.isdecimal() and len(start) < 9 else 0
-    page_lines = lines[first : first + BLAME_LINES]
+    start_text = request.query.get("from", "")
+    first_line = (
+        min(int(start_text), len(lines))
+        if start_text.isascii() and start_text.isdecimal() and len(start_text) < 9
+        else 0
+    )
+    page_lines = lines[first_line : first_line + BLAME_LINES_PER_PAGE]
 
     def build_page_url(line: int) -> str:
         return add_query(
@@ -150,8 +154,10 @@ def render_blame_page(request: PageRequest) -> Response:
         crumbs=build_crumbs(path),
         runs=_build_runs(request, page_lines),
         total=len(lines),
-        earlier=build_page_url(max(0, first - BLAME_LINES)) if first else None,
-        later=build_page_url(first + BLAME_LINES) if first + BLAME_LINES < len(lines) else None,
+        earlier_url=build_page_url(max(0, first_line - BLAME_LINES_PER_PAGE)) if first_line else None,
+        later_url=build_page_url(first_line + BLAME_LINES_PER_PAGE)
+        if first_line + BLAME_LINES_PER_PAGE < len(lines)
+        else None,
     )
 
 
@@ -203,8 +209,10 @@ def render_commit_page(request: PageRequest, context: DocumentContext) -> Respon
     id = find_ref(request.workspace, request.path["id"])
     commit = request.workspace.git.commit(id)
     view = "inline" if request.query.get("view") == "inline" else "side"
-    start = request.query.get("offset", "")
-    offset = int(start) if start.isascii() and start.isdecimal() and len(start) < 9 else 0
+    offset_text = request.query.get("offset", "")
+    offset = (
+        int(offset_text) if offset_text.isascii() and offset_text.isdecimal() and len(offset_text) < 9 else 0
+    )
     parent, is_shallow = _get_first_parent(request, commit)
     changes = None if is_shallow else context.changes(parent, request.workspace.snapshot(id))
     url = request.urls.commit(id)
@@ -218,8 +226,8 @@ def render_commit_page(request: PageRequest, context: DocumentContext) -> Respon
         proposal=_find_proposal(request, describe_commit(commit)),
         diff=build_diff(changes, offset=offset) if changes else None,
         view=view,
-        other_view=add_query(url, view=other_view),
-        link=lambda offset: add_query(url, view=view, offset=offset or None),
+        other_view_url=add_query(url, view=other_view),
+        page_url=lambda offset: add_query(url, view=view, offset=offset or None),
     )
 
 
@@ -243,9 +251,9 @@ def _find_proposal(request: PageRequest, info: CommitInfo) -> str | None:
 
 def _parse_message(message: str) -> CommitMessage:
     body = message.strip().partition("\n")[2].strip()
-    text, _, last = body.rpartition("\n\n")
+    text, _, last_paragraph = body.rpartition("\n\n")
     other_trailers: tuple[tuple[str, str], ...] = ()
-    if last and all(_IS_TRAILER.match(line) for line in last.split("\n")):
+    if last_paragraph and all(_IS_TRAILER.match(line) for line in last_paragraph.split("\n")):
         trailers = read_trailers(message)
         other_trailers = tuple(
             (name, value) for name, value in trailers.items() if not name.startswith("Docyard-")

@@ -11,7 +11,7 @@ from workspace.snapshot.snapshot import DocumentNotFound, NotADocument
 
 if TYPE_CHECKING:
     from docyard.web.page_request import PageRequest
-    from tools.moved import Location
+    from tools.moved_addresses import Location
     from workspace.document.document import Document
     from workspace.document.sections import Section
 
@@ -66,10 +66,10 @@ def get_section(request: PageRequest) -> str:
 
 def find_moved_target(request: PageRequest, path: str, section: str) -> Location | None:
     """Return the new location of an address that no longer exists; None if it is unknown."""
-    from tools.moved import find_moved
+    from tools.moved_addresses import find_moved_location
 
     try:
-        return find_moved(request.workspace.moves, request.snapshot, path, section or None)
+        return find_moved_location(request.workspace.moves, request.snapshot, path, section or None)
     except WorkspaceError:  # the page's own error has more details
         return None
 
@@ -82,14 +82,14 @@ def find_redirect_url(request: PageRequest, error: WorkspaceError, kind: str) ->
     if not isinstance(error, (DocumentNotFound, SectionNotFound)) or isinstance(error, NotADocument):
         return None
     try:
-        moved = find_moved_target(request, get_path(request), get_section(request))
+        new_location = find_moved_target(request, get_path(request), get_section(request))
     except DocumentNotFound:
         return None
-    if moved is None:
+    if new_location is None:
         return None
     if kind == "raw":
-        return request.urls.raw(moved.file)
-    url: str = getattr(request.urls, kind)(moved.file, (moved.slug or "").partition("[")[0])
+        return request.urls.raw(new_location.file)
+    url: str = getattr(request.urls, kind)(new_location.file, (new_location.slug or "").partition("[")[0])
     return url
 
 

@@ -26,57 +26,57 @@ def build_document_routes(site: Site) -> list[BaseRoute]:
 
     context = DocumentContext()
 
-    def document(request: PageRequest) -> Response:
+    def get_document(request: PageRequest) -> Response:
         from docyard.web.documents.document import render_document_page
 
         return render_document_page(request, context)
 
-    def raw_file(request: PageRequest) -> Response:
+    def get_raw_file(request: PageRequest) -> Response:
 
         return render_raw_page(request)
 
-    def history(request: PageRequest) -> Response:
+    def get_history(request: PageRequest) -> Response:
         from docyard.web.documents.history import render_history_page
 
         return render_history_page(request)
 
-    def blame(request: PageRequest) -> Response:
+    def get_blame(request: PageRequest) -> Response:
         from docyard.web.documents.history import render_blame_page
 
         return render_blame_page(request)
 
-    def commit(request: PageRequest) -> Response:
+    def get_commit(request: PageRequest) -> Response:
         from docyard.web.documents.history import render_commit_page
 
         return render_commit_page(request, context)
 
-    def frame(request: PageRequest) -> Response:
+    def get_frame(request: PageRequest) -> Response:
         from docyard.web.documents.diagrams import render_frame_page
 
         return render_frame_page(request)
 
-    def edit(request: PageRequest) -> Response:
+    def get_edit_form(request: PageRequest) -> Response:
         from docyard.web.documents.edit import render_edit_page
 
         return render_edit_page(request)
 
-    def edit_form(request: PageRequest) -> Response:
+    def post_edit_form(request: PageRequest) -> Response:
         from docyard.web.documents.edit import handle_edit_form
 
         return handle_edit_form(request)
 
     handlers: dict[str, Handler] = {
-        "/doc/{path:path}": document,
-        "/raw/{path:path}": raw_file,
-        "/history/{path:path}": history,
-        "/blame/{path:path}": blame,
-        "/commit/{id}": commit,
-        "/diagram/{name}": frame,
-        "/edit/{path:path}": edit,
+        "/doc/{path:path}": get_document,
+        "/raw/{path:path}": get_raw_file,
+        "/history/{path:path}": get_history,
+        "/blame/{path:path}": get_blame,
+        "/commit/{id}": get_commit,
+        "/diagram/{name}": get_frame,
+        "/edit/{path:path}": get_edit_form,
     }
     return [
-        *(Route(path, answer_get(site, answer), methods=["GET"]) for path, answer in handlers.items()),
-        Route("/edit/{path:path}", answer_post(site, edit_form), methods=["POST"]),
+        *(Route(path, answer_get(site, handler), methods=["GET"]) for path, handler in handlers.items()),
+        Route("/edit/{path:path}", answer_post(site, post_edit_form), methods=["POST"]),
     ]
 
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
-_CACHE_SIZE = 512
+_MAX_CACHE_ENTRIES = 512
 _MAX_CACHED_CHANGES = 16  # commits, each of which may have megabytes of changes
 _MAX_WALKED_COMMITS = 300  # while a page waits
 _GRAPH_TIMEOUT_S = 0.05  # to wait for the graph of links of a small workspace
-_SMALL_WORKSPACE = 500  # documents
+_MAX_SMALL_WORKSPACE_DOCUMENTS = 500
 _MAX_SOURCES = 200  # documents whose links are resolved for one page
 _MAX_PROPOSALS = 200  # open proposals that are checked, the newest first
 _MAX_BACKLINKS = 12
@@ -63,13 +63,13 @@ class Backlink(NamedTuple):
     section: str
     crumbs: tuple[str, ...]
     to: str
-    times: int
+    link_count: int
 
 
 class Backlinks(NamedTuple):
     """The first sections that link to a document, and their number; `is_cut` is true if there are more."""
 
-    places: tuple[Backlink, ...]
+    sections: tuple[Backlink, ...]
     total: int
     is_cut: bool
 
@@ -78,9 +78,9 @@ class DocumentContext:
     """A cache of the context of recently shown documents and commits. Safe in several threads."""
 
     def __init__(self) -> None:
-        self._last: LRUCache[tuple[str | None, str], LastChange] = LRUCache(_CACHE_SIZE)
-        self._links: LRUCache[tuple[str | None, str], Backlinks] = LRUCache(_CACHE_SIZE)
-        self._proposals: LRUCache[tuple[str, str], tuple[Proposal, ...]] = LRUCache(_CACHE_SIZE)
+        self._last_changes: LRUCache[tuple[str | None, str], LastChange] = LRUCache(_MAX_CACHE_ENTRIES)
+        self._backlinks: LRUCache[tuple[str | None, str], Backlinks] = LRUCache(_MAX_CACHE_ENTRIES)
+        self._proposals: LRUCache[tuple[str, str], tuple[Proposal, ...]] = LRUCache(_MAX_CACHE_ENTRIES)
         self._changes: LRUCache[tuple[str | None, str | None], CommitChanges] = LRUCache(_MAX_CACHED_CHANGES)
 
     def last_change(self, request: PageRequest, path: str) -> LastChange:
@@ -95,13 +95,13 @@ class DocumentContext:
 
         def continue_walk() -> bool:
             try:
-                self._last.get((snapshot.commit, path), read_last_change)
+                self._last_changes.get((snapshot.commit, path), read_last_change)
             except _NotReadYet:
                 return False
             return True
 
         try:
-            return self._last.get((snapshot.commit, path), read_last_change)
+            return self._last_changes.get((snapshot.commit, path), read_last_change)
         except _NotReadYet:
             request.site.background.submit((snapshot.commit, path), continue_walk)
             return LastChange(None, has_history=True, is_known=False)
@@ -111,7 +111,7 @@ class DocumentContext:
     def backlinks(self, request: PageRequest, document: Document) -> Backlinks | None:
         """Return the sections of other documents that link to a document; None if they are not read yet."""
         try:
-            return self._links.get(
+            return self._backlinks.get(
                 (request.snapshot.commit, document.path), lambda: _find_backlinks(request, document)
             )
         except WorkspaceError:  # not read yet, another process writes the graph, or the disk is full
@@ -124,13 +124,13 @@ class DocumentContext:
             return ()
 
         # Reading thousands of refs is slow, so the result is cached by version.
-        def find() -> tuple[Proposal, ...]:
+        def find_proposals() -> tuple[Proposal, ...]:
             open_proposals = tuple(proposal for proposal in request.proposals if proposal.is_open)[
                 :_MAX_PROPOSALS
             ]
             return _select_changing(workspace, open_proposals, path)
 
-        return self._proposals.get((version, path), find) if version else find()
+        return self._proposals.get((version, path), find_proposals) if version else find_proposals()
 
     def changes(self, old: Snapshot, new: Snapshot) -> CommitChanges:
         """Return the differences of two commits. Raises DamagedRepository."""
@@ -147,56 +147,64 @@ def _find_backlinks(request: PageRequest, document: Document) -> Backlinks:
     records = graph.records(snapshot, document.path)
     if records is None and request.ref is None:
         reader = graph.begin(snapshot)
-        if len(snapshot.documents) <= _SMALL_WORKSPACE:
+        if len(snapshot.documents) <= _MAX_SMALL_WORKSPACE_DOCUMENTS:
             reader.join(_GRAPH_TIMEOUT_S)
             records = graph.records(snapshot, document.path)
     if records is None:
         raise _NotReadYet("the links are being read", fix="Try again in a moment.")
     other_records = [record for record in records if record[0] != document.path]
-    links = resolve_backlinks(OverlayFileTree(snapshot), document, other_records[:_MAX_SOURCES], own=False)
+    links = resolve_backlinks(
+        OverlayFileTree(snapshot), document, other_records[:_MAX_SOURCES], include_own=False
+    )
     sections: dict[tuple[str, str | None], list[DocumentLink]] = {}
     for link in links:
         sections.setdefault((link.source, link.section), []).append(link)
-    remaining = _MAX_READ_BYTES
+    remaining_bytes = _MAX_READ_BYTES
     backlinks: list[Backlink] = []
     for group in list(sections.values())[:_MAX_BACKLINKS]:
         source = group[0].source
         size = snapshot.git.blob_size(snapshot.blob(source))
-        is_read = size <= remaining
-        remaining -= size if is_read else 0
+        is_read = size <= remaining_bytes
+        remaining_bytes -= size if is_read else 0
         backlinks.append(_build_backlink(snapshot, group) if is_read else _build_unread_backlink(group))
     return Backlinks(tuple(backlinks), len(sections), len(other_records) > _MAX_SOURCES)
 
 
 def _build_backlink(snapshot: Snapshot, links: list[DocumentLink]) -> Backlink:
-    first = links[0]
-    source = snapshot.document(first.source)
-    section = source.section_by_key(first.section) if first.section else None
+    first_link = links[0]
+    source = snapshot.document(first_link.source)
+    section = source.section_by_key(first_link.section) if first_link.section else None
     crumbs = source.breadcrumb(section) if section is not None and not section.is_preamble else ()
-    return Backlink(first.source, source.title, first.section or "", crumbs, first.to or "", len(links))
+    return Backlink(
+        first_link.source, source.title, first_link.section or "", crumbs, first_link.to or "", len(links)
+    )
 
 
 def _build_unread_backlink(links: list[DocumentLink]) -> Backlink:
     """Return a section of a document that is too large to read, with its key instead of titles."""
-    first, key = links[0], links[0].section or ""
+    first_link, key = links[0], links[0].section or ""
     crumbs = (key,) if key and key != PREAMBLE else ()
-    return Backlink(first.source, first.source.rpartition("/")[2], key, crumbs, first.to or "", len(links))
+    return Backlink(
+        first_link.source, first_link.source.rpartition("/")[2], key, crumbs, first_link.to or "", len(links)
+    )
 
 
 def _select_changing(
     workspace: Workspace, proposals: tuple[Proposal, ...], path: str
 ) -> tuple[Proposal, ...]:
     """Return the proposals whose document differs from both their base and the served branch."""
-    current = workspace.snapshot().entry(path)
-    changing: list[Proposal] = []
+    current_entry = workspace.snapshot().entry(path)
+    changing_proposals: list[Proposal] = []
     for proposal in proposals:
         try:
-            proposed = _find_entry(workspace, proposal.tip, path)
-            if proposed != current and proposed != _find_entry(workspace, proposal.content.base, path):
-                changing.append(proposal)
+            proposed_entry = _find_entry(workspace, proposal.tip, path)
+            if proposed_entry != current_entry and proposed_entry != _find_entry(
+                workspace, proposal.content.base, path
+            ):
+                changing_proposals.append(proposal)
         except WorkspaceError:  # the proposal's own page shows the error
             continue
-    return tuple(changing)
+    return tuple(changing_proposals)
 
 
 def _find_entry(workspace: Workspace, commit: str | None, path: str) -> object:

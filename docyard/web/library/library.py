@@ -49,7 +49,7 @@ class FolderContents(NamedTuple):
 
     folders: Sequence[Folder]
     documents: Sequence[str]
-    below: Sequence[str]
+    documents_below: Sequence[str]
 
 
 def list_folder(snapshot: Snapshot, folder: str) -> FolderContents:
@@ -148,18 +148,24 @@ def render_library(request: PageRequest) -> Response:
     contents = list_folder(snapshot, folder)
     if request.ref is None:
         request.site.summaries.read_ahead(snapshot)
-    first = (page - 1) * ROWS_PER_PAGE
+    first_index = (page - 1) * ROWS_PER_PAGE
     if is_open_only:
         open_documents = list(
-            islice(_filter_open(request, snapshot, contents.below), first, first + ROWS_PER_PAGE + 1)
+            islice(
+                _filter_by_open_tasks(request, snapshot, contents.documents_below),
+                first_index,
+                first_index + ROWS_PER_PAGE + 1,
+            )
         )
         page_entries: Sequence[Folder | str] = open_documents[:ROWS_PER_PAGE]
         has_more = len(open_documents) > ROWS_PER_PAGE
     else:
         entries: list[Folder | str] = [*contents.folders, *contents.documents]
-        page_entries = entries[first : first + ROWS_PER_PAGE]
-        has_more = len(entries) > first + ROWS_PER_PAGE
-    is_grouped = not is_open_only and bool(contents.folders) and len(contents.below) <= MAX_GROUPED_DOCUMENTS
+        page_entries = entries[first_index : first_index + ROWS_PER_PAGE]
+        has_more = len(entries) > first_index + ROWS_PER_PAGE
+    is_grouped = (
+        not is_open_only and bool(contents.folders) and len(contents.documents_below) <= MAX_GROUPED_DOCUMENTS
+    )
     if is_grouped:
         page_entries, has_more = contents.documents, False
     rows = _build_rows(request, snapshot, [path for path in page_entries if isinstance(path, str)])
@@ -171,23 +177,23 @@ def render_library(request: PageRequest) -> Response:
         **_build_location(request, folder),
         folders=[entry for entry in page_entries if isinstance(entry, Folder)],
         rows=rows,
-        groups=_build_groups(request, snapshot, folder, contents.below) if is_grouped else (),
-        total=len(contents.below),
+        groups=_build_groups(request, snapshot, folder, contents.documents_below) if is_grouped else (),
+        total=len(contents.documents_below),
         open_only=is_open_only,
-        toggle=add_query(base_url, tasks=None if is_open_only else "open", ref=request.ref),
+        toggle_url=add_query(base_url, tasks=None if is_open_only else "open", ref=request.ref),
         page=page,
-        earlier=add_query(base_url, page=page - 1 if page > 2 else None, **filters) if page > 1 else None,
-        later=add_query(base_url, page=page + 1, **filters) if has_more else None,
+        earlier_url=add_query(base_url, page=page - 1 if page > 2 else None, **filters) if page > 1 else None,
+        later_url=add_query(base_url, page=page + 1, **filters) if has_more else None,
     )
 
 
 def _build_location(request: PageRequest, folder: str) -> Mapping[str, Any]:
     """Return the location: the folder, its parents, and the branch and commit that are read."""
     parts = folder.split("/") if folder else []
-    parent = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
+    parents = ["/".join(parts[:depth]) for depth in range(1, len(parts))]
     return {
         "folder": folder,
-        "above": [(path.rpartition("/")[2], path) for path in parent],
+        "parents": [(path.rpartition("/")[2], path) for path in parents],
         "name": parts[-1] if parts else request.workspace.name,
         "branch": request.workspace.branch if request.ref is None else None,
         "commit": request.snapshot.commit,
@@ -202,10 +208,10 @@ def _build_empty_page() -> Mapping[str, Any]:
         "groups": (),
         "total": 0,
         "open_only": False,
-        "toggle": "",
+        "toggle_url": "",
         "page": 1,
-        "earlier": None,
-        "later": None,
+        "earlier_url": None,
+        "later_url": None,
     }
 
 
@@ -219,32 +225,34 @@ def _parse_page_number(text: str) -> int:
     return max(1, int(text)) if text.isascii() and text.isdigit() and len(text) < 8 else 1
 
 
-def _filter_open(request: PageRequest, snapshot: Snapshot, paths: Iterable[str]) -> Iterator[str]:
+def _filter_by_open_tasks(request: PageRequest, snapshot: Snapshot, paths: Iterable[str]) -> Iterator[str]:
     """Yield the documents with open tasks."""
-    return (path for path in paths if request.site.summaries.has_open(snapshot, path))
+    return (path for path in paths if request.site.summaries.has_open_tasks(snapshot, path))
 
 
 def _build_rows(request: PageRequest, snapshot: Snapshot, paths: Sequence[str]) -> list[DocumentRow]:
-    changed = request.site.last_changes.of(snapshot) if _has_commits(request) else {}
+    commit_by_path = request.site.last_changes.get(snapshot) if _has_commits(request) else {}
     authors: dict[str, Signature | None] = {}
     rows = []
     for path in paths:
-        summary = request.site.summaries.of(snapshot, path)
-        commit = changed.get(path)
+        summary = request.site.summaries.get(snapshot, path)
+        commit = commit_by_path.get(path)
         if commit is not None and commit not in authors:
             authors[commit] = _find_author(snapshot, commit)
-        kind, tags = _read_facets(snapshot, path, summary)
+        type_names, tags = _read_facets(snapshot, path, summary)
         author = authors[commit] if commit else None
-        rows.append(DocumentRow(path, summary, kind, tags[:_MAX_TAGS], len(tags[_MAX_TAGS:]), author, commit))
+        rows.append(
+            DocumentRow(path, summary, type_names, tags[:_MAX_TAGS], len(tags[_MAX_TAGS:]), author, commit)
+        )
     return rows
 
 
 def _build_groups(
-    request: PageRequest, snapshot: Snapshot, folder: str, below: Sequence[str]
+    request: PageRequest, snapshot: Snapshot, folder: str, documents_below: Sequence[str]
 ) -> list[FolderGroup]:
     """Return the documents in folders below, grouped by folder."""
     paths: dict[str, list[str]] = {}
-    for path in below:
+    for path in documents_below:
         parent = path.rpartition("/")[0]
         if parent != folder:
             paths.setdefault(parent, []).append(path)

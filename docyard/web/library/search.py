@@ -73,8 +73,8 @@ def _parse_prose(text: str, matcher: Matcher) -> Iterator[SnippetBlock]:
     runs: list[SnippetRun] = []
     for index, part in enumerate(parts):
         is_code = index % 2 == 1
-        plain = part if is_code else _SPACE.sub(" ", _EMPHASIS.sub("", part))
-        runs += _split_runs(plain, matcher, is_code=is_code)
+        plain_text = part if is_code else _SPACE.sub(" ", _EMPHASIS.sub("", part))
+        runs += _split_runs(plain_text, matcher, is_code=is_code)
     if runs:
         yield SnippetBlock(False, tuple(runs))
 
@@ -87,7 +87,7 @@ def _join_cells(row: re.Match[str]) -> str:
 
 def _split_runs(text: str, matcher: Matcher, *, is_code: bool) -> Iterator[SnippetRun]:
     position = 0
-    for start, _ in matcher.matches(text):
+    for start, _ in matcher.find_matches(text):
         word = TOKEN.match(text, start)
         if start < position or word is None:
             continue
@@ -99,15 +99,15 @@ def _split_runs(text: str, matcher: Matcher, *, is_code: bool) -> Iterator[Snipp
         yield SnippetRun(text[position:], False, is_code)
 
 
-MAX_HITS = 20
+HITS_PER_PAGE = 20
 """The number of hits on one page."""
 
-_QUERY = "q"
-_RESERVED_KEYS = (_QUERY, "path", "ref", "cursor")
+_QUERY_FIELD = "q"
+_RESERVED_KEYS = (_QUERY_FIELD, "path", "ref", "cursor")
 _MAX_VALUE_CHARS = 500  # of a filter's value on the page
 _MAX_FACETS = 4
-_NOTHING = "0 results found: "
-_FOR_CLIENTS = ", or use one of suggested_filters"
+_NO_HITS_PREFIX = "0 results found: "
+_CLIENT_SUFFIX = ", or use one of suggested_filters"
 
 
 class SearchFilter(NamedTuple):
@@ -116,7 +116,7 @@ class SearchFilter(NamedTuple):
     key: str
     label: str
     values: Sequence[str]
-    selected: str
+    selected_value: str
 
 
 class SearchResult(NamedTuple):
@@ -125,7 +125,7 @@ class SearchResult(NamedTuple):
     path: str
     section: str
     heading: str
-    above: tuple[str, ...]
+    parent_headings: tuple[str, ...]
     blocks: Sequence[SnippetBlock]
     facets: tuple[str, ...]
 
@@ -139,22 +139,24 @@ class SuggestedSearch(NamedTuple):
 
 def render_search(request: PageRequest) -> Response:
     """Return the page of a search. It shows an error of the query, with the form as it was sent."""
-    query = request.query.get(_QUERY, "")
+    query = request.query.get(_QUERY_FIELD, "")
     path = request.query.get("path", "").strip()
     filters = _build_filters(request)
-    selected = {
-        search_filter.key: search_filter.selected for search_filter in filters if search_filter.selected
+    selected_filters = {
+        search_filter.key: search_filter.selected_value
+        for search_filter in filters
+        if search_filter.selected_value
     }
-    fields = {_QUERY: query, "path": path, **selected}
+    fields = {_QUERY_FIELD: query, "path": path, **selected_filters}
     page: SearchPage | None = None
     error: WorkspaceError | None = None
     if query.strip():
         try:
             page = request.index.search(
                 query,
-                limit=MAX_HITS,
+                limit=HITS_PER_PAGE,
                 cursor=request.query.get("cursor") or None,
-                filters=selected,
+                filters=selected_filters,
                 path=path or None,
                 ref=request.ref,
             )
@@ -165,11 +167,11 @@ def render_search(request: PageRequest) -> Response:
         query=query[:_MAX_VALUE_CHARS] if error else query,
         path=path[:_MAX_VALUE_CHARS],
         filters=filters,
-        is_filtered=bool(path or selected),
-        result=page,
-        found=_build_results(page) if page else (),
+        is_filtered=bool(path or selected_filters),
+        search_page=page,
+        results=_build_results(page) if page else (),
         error=error,
-        tries=_suggest_from_hint(request, fields, page.hint)
+        suggestions=_suggest_from_hint(request, fields, page.hint)
         if page and page.hint
         else _suggest_from_error(request, fields, filters, error)
         if error
@@ -186,20 +188,22 @@ def render_search(request: PageRequest) -> Response:
 def _build_filters(request: PageRequest) -> list[SearchFilter]:
     """Return the keys of the taxonomy with their indexed values, and the selected values."""
     metadata = request.index.metadata()
-    known: Mapping[str, Sequence[str]]
+    values_by_key: Mapping[str, Sequence[str]]
     if metadata is not None:
-        known = {key: facet.listed for key, facet in metadata.taxonomy.items()}
+        values_by_key = {key: facet.listed for key, facet in metadata.taxonomy.items()}
     else:
         try:
-            known = dict.fromkeys(request.index.keys(), ())
+            values_by_key = dict.fromkeys(request.index.keys(), ())
         except WorkspaceError:  # a search shows the error
-            known = {}
+            values_by_key = {}
     return [
-        SearchFilter(key, key[:1].upper() + key[1:].replace("_", " "), values, selected)
-        for key, values in known.items()
+        SearchFilter(key, key[:1].upper() + key[1:].replace("_", " "), values, selected_value)
+        for key, values in values_by_key.items()
         if key not in _RESERVED_KEYS
         and (
-            (selected := request.query.get(key, "").strip()[:_MAX_VALUE_CHARS]) or values or metadata is None
+            (selected_value := request.query.get(key, "").strip()[:_MAX_VALUE_CHARS])
+            or values
+            or metadata is None
         )
     ]
 
@@ -224,13 +228,13 @@ def _build_results(page: SearchPage) -> list[SearchResult]:
 
 def _format_hint(hint: Hint) -> str:
     """Return a hint for people; the suggestions, which clients get as data, are links on the page."""
-    text = hint.message.removeprefix(_NOTHING).replace(_FOR_CLIENTS, "")
+    text = hint.message.removeprefix(_NO_HITS_PREFIX).replace(_CLIENT_SUFFIX, "")
     return text[:1].upper() + text[1:]
 
 
 def _suggest_from_hint(request: PageRequest, fields: Mapping[str, str], hint: Hint) -> list[SuggestedSearch]:
     suggestions = [
-        SuggestedSearch(query, request.urls.search(**{**fields, _QUERY: query}))
+        SuggestedSearch(query, request.urls.search(**{**fields, _QUERY_FIELD: query}))
         for query in hint.suggested_queries
     ]
     for key, values in hint.suggested_filters.items():
@@ -248,14 +252,14 @@ def _suggest_from_error(
     if error.code in ("STALE_CURSOR", "INVALID_CURSOR"):
         return [SuggestedSearch("From the beginning", request.urls.search(**fields))]
     nearest = error.details.get("nearest")
-    invalid = [
+    invalid_keys = [
         search_filter.key
         for search_filter in filters
-        if search_filter.selected and search_filter.selected not in search_filter.values
+        if search_filter.selected_value and search_filter.selected_value not in search_filter.values
     ]
     suggestions = []
-    if error.code == "UNKNOWN_FILTER_VALUE" and isinstance(nearest, list) and len(invalid) == 1:
-        key = invalid[0]
+    if error.code == "UNKNOWN_FILTER_VALUE" and isinstance(nearest, list) and len(invalid_keys) == 1:
+        key = invalid_keys[0]
         suggestions = [
             SuggestedSearch(f"{key}: {value}", request.urls.search(**{**fields, key: value}))
             for value in nearest
@@ -264,6 +268,6 @@ def _suggest_from_error(
 
 
 def _suggest_without_filters(request: PageRequest, fields: Mapping[str, str]) -> list[SuggestedSearch]:
-    if not any(value for key, value in fields.items() if key != _QUERY):
+    if not any(value for key, value in fields.items() if key != _QUERY_FIELD):
         return []
-    return [SuggestedSearch("Without filters", request.urls.search(**{_QUERY: fields[_QUERY]}))]
+    return [SuggestedSearch("Without filters", request.urls.search(**{_QUERY_FIELD: fields[_QUERY_FIELD]}))]

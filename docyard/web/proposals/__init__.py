@@ -1,4 +1,4 @@
-"""The pages of proposals: read, discuss, decide and merge.
+"""The pages of proposals: view, discuss, review and merge.
 
 actions.py       the actions of a proposal's forms, and the page of a refused action
 changes.py       the changes of a proposal, with the comments on each section

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
 
 
-_COMMIT = re.compile("[0-9a-f]{40}")
+_COMMIT_ID = re.compile("[0-9a-f]{40}")
 _TEXT_FIELDS = ("title", "description", "quote", "text")
-_PERMANENT = (NeedsPerson, OwnProposal, ProposalEnded)
+_PERMANENT_ERRORS = (NeedsPerson, OwnProposal, ProposalEnded)
 
 _RETRY_LABELS = {
     "approve": "Approve the current version",
@@ -54,9 +54,11 @@ class UnknownAction(WorkspaceError):
 
     code: ClassVar[str] = "ACT_NOT_FOUND"
 
-    def __init__(self, name: str, known: Sequence[str]) -> None:
+    def __init__(self, name: str, known_names: Sequence[str]) -> None:
         super().__init__(
-            f"the action '{name[:60]}' is unknown", fix=f"Use one of: {', '.join(known)}.", act=name[:60]
+            f"the action '{name[:60]}' is unknown",
+            fix=f"Use one of: {', '.join(known_names)}.",
+            act=name[:60],
         )
 
 
@@ -76,30 +78,30 @@ def render_refusal(request: PageRequest, proposal: Proposal, act: str, error: Wo
     """Return the page of a refused action, with a form that contains the user's text."""
     proposal = request.workspace.proposal_actions().find(proposal.id)  # read its current state
     texts = {name: request.fields[name] for name in _TEXT_FIELDS if name in request.fields}
-    again_as, again = act, _RETRY_LABELS.get(act, "")
-    if isinstance(error, _PERMANENT):
+    retry_action, retry_label = act, _RETRY_LABELS.get(act, "")
+    if isinstance(error, _PERMANENT_ERRORS):
         # The action would be refused again, but its text can be sent as a comment.
         texts = {name: value for name, value in texts.items() if name == "text" and value.strip()}
-        again_as, again = ("comment", "Send it as a comment") if texts else (act, "")
+        retry_action, retry_label = ("comment", "Send it as a comment") if texts else (act, "")
     if isinstance(error, PullRequestFailed):
         texts = {}  # the action succeeded, so they are stored
-    news = _find_new_changes(request, proposal) if isinstance(error, ProposalMoved) else None
-    if isinstance(error, ProposalMoved) and news is None:
-        again = ""  # a decision needs the changes on the page
+    new_changes = _find_new_changes(request, proposal) if isinstance(error, ProposalMoved) else None
+    if isinstance(error, ProposalMoved) and new_changes is None:
+        retry_label = ""  # a review or merge needs the changes on the page
     return request.page(
         "refused.html",
         status=get_status(error),
         **build_head(request, proposal),
         error=error,
         act=act,
-        again_as=again_as,
-        again=again,
+        retry_action=retry_action,
+        retry_label=retry_label,
         needs_person=isinstance(error, NeedsPerson),
-        blocks=[block["message"] for block in error.details.get("blocks", ())][1:],
-        news=news,
-        words=texts,
-        # A decision is for the commit that the user saw: the form's, unless this page shows newer changes.
-        commit=proposal.tip if news is not None else request.fields.get("commit"),
+        blocker_messages=[blocker["message"] for blocker in error.details.get("blocks", ())][1:],
+        new_changes=new_changes,
+        texts=texts,
+        # A review or merge is for the commit that the user saw: the form's, or the tip if this page shows it.
+        commit=proposal.tip if new_changes is not None else request.fields.get("commit"),
         hidden_fields={
             name: request.fields[name] for name in ("file", "slug", "reply_to") if name in request.fields
         },
@@ -113,7 +115,7 @@ def _find_new_changes(request: PageRequest, proposal: Proposal) -> DiffPage | No
     seen_commit = request.fields.get("commit", "")
     if (
         proposal.tip is None
-        or not _COMMIT.fullmatch(seen_commit)
+        or not _COMMIT_ID.fullmatch(seen_commit)
         or not request.workspace.exists(seen_commit)
     ):
         return None
@@ -130,10 +132,10 @@ def submit_proposal(
 ) -> ActionResult:
     """Submit a proposal for review. Raises PullRequestFailed if only its pull request failed."""
     result = proposal_actions.submit(id, actor, key=key)
-    announced = proposal_actions.announce(result.proposal)
-    if announced is not None and announced.error is not None:
-        announced.error.details["proposal"] = id
-        raise announced.error
+    announcement = proposal_actions.announce(result.proposal)
+    if announcement is not None and announcement.error is not None:
+        announcement.error.details["proposal"] = id
+        raise announcement.error
     return result
 
 
@@ -221,9 +223,9 @@ def _submit(request: PageRequest, proposal_actions: ProposalActions, proposal: P
 def _edit(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
     new_texts = [request.fields.get(name, "").strip() for name in ("title", "description")]
 
-    def confirm(now: Proposal) -> None:
-        is_done = new_texts == [now.content.title, now.content.description]  # the form was sent twice
-        if request.fields.get("seen", digest_text(now)) != digest_text(now) and not is_done:
+    def confirm(current: Proposal) -> None:
+        is_done = new_texts == [current.content.title, current.content.description]  # the form was sent twice
+        if request.fields.get("seen", digest_text(current)) != digest_text(current) and not is_done:
             raise TextChanged
 
     result = proposal_actions.edit(

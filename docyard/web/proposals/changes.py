@@ -32,9 +32,9 @@ def render_changes_page(request: PageRequest) -> Response:
     offset = request.query.get("offset", "")
     first_section = int(offset) if offset.isascii() and offset.isdigit() and len(offset) < 9 else 0
     diff = build_diff(changes, path=path, offset=first_section)
-    threads, elsewhere = _select_threads(request, proposal, changes, diff)
+    threads, other_count = _select_threads(request, proposal, changes, diff)
 
-    def link(offset: int) -> str:
+    def build_page_url(offset: int) -> str:
         return request.urls.proposal(proposal.id, "changes", view=view, path=path, offset=offset or None)
 
     return request.page(
@@ -47,8 +47,8 @@ def render_changes_page(request: PageRequest) -> Response:
         ref=changes.tip,
         paths=[document.path for document in changes.documents],
         threads=threads,
-        elsewhere=elsewhere,
-        link=link,
+        other_comments=other_count,
+        page_url=build_page_url,
     )
 
 
@@ -57,27 +57,34 @@ def _select_threads(
 ) -> tuple[dict[tuple[str, str], list[ThreadView]], int]:
     """Return the threads of this page by path and section, and the number of other comments."""
     proposal_reviews = request.workspace.proposal_reviews()
-    shown = {(document.path, section.address) for document in diff.documents for section in document.sections}
+    shown_keys = {
+        (document.path, section.address) for document in diff.documents for section in document.sections
+    }
     first_sections = {
         document.path: document.sections[0].address for document in diff.documents if document.sections
     }
     threads: dict[tuple[str, str], list[ThreadView]] = {}
-    elsewhere, after = 0, 0
-    while after < _MAX_THREADS:
-        page = proposal_reviews.comments(proposal, after=after)
+    other_count, next_index = 0, 0
+    while next_index < _MAX_THREADS:
+        page = proposal_reviews.comments(proposal, after=next_index)
         for anchored_thread in page.threads:
-            place = anchored_thread.anchor or anchored_thread.thread.comment.target
-            key = (place.path, place.slug or "") if place is not None else None
-            if place is not None and key not in shown and place.slug is None and place.path in first_sections:
+            target = anchored_thread.anchor or anchored_thread.thread.comment.target
+            key = (target.path, target.slug or "") if target is not None else None
+            if (
+                target is not None
+                and key not in shown_keys
+                and target.slug is None
+                and target.path in first_sections
+            ):
                 # A comment on the document is shown in its first section.
-                key = place.path, first_sections[place.path]
-            if key in shown:
+                key = target.path, first_sections[target.path]
+            if key in shown_keys:
                 threads.setdefault(key, []).extend(
                     build_thread_views(request, proposal, changes, [anchored_thread])
                 )
             else:
-                elsewhere += 1
+                other_count += 1
         if page.next is None:
-            return threads, elsewhere
-        after = page.next
-    return threads, elsewhere + len(proposal.content.threads) - after
+            return threads, other_count
+        next_index = page.next
+    return threads, other_count + len(proposal.content.threads) - next_index

@@ -1,7 +1,8 @@
 """The conflicts of a proposal with its target, and the form that resolves all of them.
 
-A form decides for each conflict: one side, or a text of the user. Its decisions are valid for the commits
-that it shows. If a branch has moved since, nothing is merged, and the form is shown again with its content.
+A form has a choice for each conflict: one side, or a text of the user. The choices are valid for the commits
+that the form shows. If a branch has moved since, nothing is merged, and the form is shown again with its
+content.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
 
 
-class FormDecision(NamedTuple):
-    """A form's decision: a choice, None if open, a new text, and a digest of the versions that were shown."""
+class FormChoice(NamedTuple):
+    """A choice in a form, None if open; a new text; and a digest of the versions that the form showed."""
 
     choice: ResolutionChoice | None
     content: str
-    seen: str
+    versions_digest: str
 
 
 def format_conflict_id(path: str, unit: UnitId) -> str:
@@ -58,13 +59,13 @@ def digest_versions(conflict: UnitConflict) -> str:
     return digest.hexdigest()[:16]
 
 
-def parse_decisions(fields: Mapping[str, str]) -> dict[str, FormDecision]:
-    """Return the decisions in the fields `choice-ID`, `content-ID` and `seen-ID`, by conflict id."""
+def parse_form_choices(fields: Mapping[str, str]) -> dict[str, FormChoice]:
+    """Return the choices in the fields `choice-ID`, `content-ID` and `seen-ID`, by conflict id."""
     ids = dict.fromkeys(
         name.partition("-")[2] for name in fields if name.startswith(("choice-", "content-", "seen-"))
     )
     return {
-        id: FormDecision(
+        id: FormChoice(
             _parse_choice(fields.get(f"choice-{id}", "")),
             fields.get(f"content-{id}", ""),
             fields.get(f"seen-{id}", ""),
@@ -73,25 +74,31 @@ def parse_decisions(fields: Mapping[str, str]) -> dict[str, FormDecision]:
     }
 
 
-def build_resolutions(conflicts: Sequence[FileConflict], decided: Mapping[str, FormDecision]) -> Resolutions:
-    """Return the resolutions of those conflicts for which the form has a decision."""
+def build_resolutions(
+    conflicts: Sequence[FileConflict], form_choices: Mapping[str, FormChoice]
+) -> Resolutions:
+    """Return the resolutions of the conflicts for which the form has a choice."""
     resolutions: dict[str, dict[UnitId, Resolution]] = {}
     for path, conflict in conflicts:
-        decision = decided.get(format_conflict_id(path, conflict.unit))
-        if decision is not None and decision.choice is not None:
-            has_text = decision.choice is ResolutionChoice.CONTENT
-            content = _encode_content(conflict, decision.content) if has_text else None
-            resolutions.setdefault(path, {})[conflict.unit] = Resolution(decision.choice, content)
+        form_choice = form_choices.get(format_conflict_id(path, conflict.unit))
+        if form_choice is not None and form_choice.choice is not None:
+            has_text = form_choice.choice is ResolutionChoice.CONTENT
+            content = _encode_content(conflict, form_choice.content) if has_text else None
+            resolutions.setdefault(path, {})[conflict.unit] = Resolution(form_choice.choice, content)
     return resolutions
 
 
-def digest_decisions(decided: Mapping[str, FormDecision]) -> str:
-    """Return a digest of the decisions, by which a form that is sent twice with its key is recognized."""
-    decisions = sorted(
-        (id, decision.choice, decision.content if decision.choice is ResolutionChoice.CONTENT else "")
-        for id, decision in decided.items()
+def digest_form_choices(form_choices: Mapping[str, FormChoice]) -> str:
+    """Return a digest of the choices, which identifies a form that is sent twice with its key."""
+    choices = sorted(
+        (
+            id,
+            form_choice.choice,
+            form_choice.content if form_choice.choice is ResolutionChoice.CONTENT else "",
+        )
+        for id, form_choice in form_choices.items()
     )
-    return hashlib.sha256(json.dumps(decisions).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(choices).encode()).hexdigest()
 
 
 def _parse_choice(text: str) -> ResolutionChoice | None:
@@ -114,7 +121,7 @@ MAX_CONFLICTS = 100
 """The maximum number of conflicts on one form."""
 
 _MAX_TEXT_CHARS = 200_000  # of a text that is edited on a page
-_COMMIT = re.compile("[0-9a-f]{40}")
+_COMMIT_ID = re.compile("[0-9a-f]{40}")
 
 _KINDS = {
     UnitKind.DOCUMENT: "The whole file",
@@ -142,7 +149,7 @@ class ConflictView(NamedTuple):
     """
 
     id: str
-    seen: str
+    versions_digest: str
     path: str
     where: str
     kind: str
@@ -162,27 +169,37 @@ def render_conflicts_page(request: PageRequest) -> Response:
 
 
 def handle_conflicts_form(request: PageRequest, proposal: Proposal) -> Response:
-    """Merge the target as the form decides, or return the form with its content."""
-    decided = parse_decisions(request.fields)
+    """Merge the target with the choices of the form, or return the form with its content."""
+    form_choices = parse_form_choices(request.fields)
     commit, target = request.fields.get("commit", ""), request.fields.get("target", "")
-    if not _COMMIT.fullmatch(commit) or not _COMMIT.fullmatch(target):
-        return _render_page(request, proposal, _find_conflicts(request, proposal), decided, status=409)
+    if not _COMMIT_ID.fullmatch(commit) or not _COMMIT_ID.fullmatch(target):
+        return _render_page(request, proposal, _find_conflicts(request, proposal), form_choices, status=409)
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
-        return build_resolutions(conflicts, decided)
+        return build_resolutions(conflicts, form_choices)
 
-    decisions = RefreshDecisions(choose, commit, target, digest_decisions(decided))
+    refresh_decisions = RefreshDecisions(choose, commit, target, digest_form_choices(form_choices))
     proposal_actions = request.workspace.proposal_actions()
     try:
-        proposal_actions.refresh(proposal.id, request.actor, decisions, key=request.fields.get("key") or None)
+        proposal_actions.refresh(
+            proposal.id, request.actor, refresh_decisions, key=request.fields.get("key") or None
+        )
     except ConflictChanged as error:
         proposal = proposal_actions.find(proposal.id)
         return _render_page(
-            request, proposal, ConflictSet(error.tip, error.theirs, error.conflicts), decided, changed=True
+            request,
+            proposal,
+            ConflictSet(error.tip, error.theirs, error.conflicts),
+            form_choices,
+            has_changed=True,
         )
     except MergeConflict as error:
         return _render_page(
-            request, proposal, _find_conflicts(request, proposal, target), decided, left=len(error.conflicts)
+            request,
+            proposal,
+            _find_conflicts(request, proposal, target),
+            form_choices,
+            unresolved_count=len(error.conflicts),
         )
     except WorkspaceError as error:
         if has_committed():
@@ -192,7 +209,7 @@ def handle_conflicts_form(request: PageRequest, proposal: Proposal) -> Response:
             request,
             proposal,
             _find_conflicts(request, proposal, target if proposal.is_open else None),
-            decided,
+            form_choices,
             error=error,
         )
     return request.redirect(request.urls.proposal(proposal.id))
@@ -214,25 +231,25 @@ def _render_page(
     request: PageRequest,
     proposal: Proposal,
     conflict_set: ConflictSet,
-    decided: Mapping[str, FormDecision],
+    form_choices: Mapping[str, FormChoice],
     *,
-    changed: bool = False,
-    left: int = 0,
+    has_changed: bool = False,
+    unresolved_count: int = 0,
     error: WorkspaceError | None = None,
     status: int | None = None,
 ) -> Response:
     views = [
-        _build_view(path, conflict, decided, error)
+        _build_view(path, conflict, form_choices, error)
         for path, conflict in conflict_set.conflicts[:MAX_CONFLICTS]
     ]
     editable = {view.id for view in views} if proposal.is_open and request.may_write else set[str]()
-    lost_texts = [
-        decision.content
-        for id, decision in decided.items()
-        if id not in editable and decision.content.strip()
+    unused_texts = [
+        form_choice.content
+        for id, form_choice in form_choices.items()
+        if id not in editable and form_choice.content.strip()
     ]
     if status is None:
-        status = get_status(error) if error is not None else 409 if changed or left else 200
+        status = get_status(error) if error is not None else 409 if has_changed or unresolved_count else 200
     return request.page(
         "conflicts.html",
         status=status,
@@ -241,11 +258,11 @@ def _render_page(
         target_commit=conflict_set.target_commit,
         conflicts=views,
         more=max(0, len(conflict_set.conflicts) - MAX_CONFLICTS),
-        changed=changed,
-        left=left,
+        has_changed=has_changed,
+        unresolved_count=unresolved_count,
         error=error,
-        lost=lost_texts,
-        refreshed=_find_last_refresh(request, proposal) if changed else None,
+        unused_texts=unused_texts,
+        last_refresh=_find_last_refresh(request, proposal) if has_changed else None,
     )
 
 
@@ -259,7 +276,7 @@ def _find_last_refresh(request: PageRequest, proposal: Proposal) -> tuple[str, E
 def _build_view(
     path: str,
     conflict: UnitConflict,
-    decided: Mapping[str, FormDecision],
+    form_choices: Mapping[str, FormChoice],
     error: WorkspaceError | None,
 ) -> ConflictView:
     unit, id, versions_digest = (
@@ -267,14 +284,16 @@ def _build_view(
         format_conflict_id(path, conflict.unit),
         digest_versions(conflict),
     )
-    decision = decided.get(id)
-    has_changed = decision is not None and decision.seen not in ("", versions_digest)
-    choice = decision.choice.value if decision is not None and decision.choice and not has_changed else ""
+    form_choice = form_choices.get(id)
+    has_changed = form_choice is not None and form_choice.versions_digest not in ("", versions_digest)
+    choice = (
+        form_choice.choice.value if form_choice is not None and form_choice.choice and not has_changed else ""
+    )
     base = _decode(unit, conflict.base)
     is_invalid = error is not None and error.details.get("unit") == unit
     content = _get_initial_text(conflict)
-    if content is not None and decision is not None and decision.content.strip():
-        content = decision.content
+    if content is not None and form_choice is not None and form_choice.content.strip():
+        content = form_choice.content
     return ConflictView(
         id,
         versions_digest,

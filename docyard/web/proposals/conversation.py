@@ -45,7 +45,7 @@ def render_text(request: PageRequest, text: str, path: str = "") -> Markup:
     return mark_trusted(render_text(text, urls=request.urls.at(None), snapshot=snapshot, base_path=path))
 
 
-PAGE = 100
+ENTRIES_PER_PAGE = 100
 """The number of entries on one page, limited because each comment may read two versions of a document."""
 
 _VERDICTS = {
@@ -74,21 +74,22 @@ class CommentView(NamedTuple):
 class ThreadView(NamedTuple):
     """A comment with its replies.
 
-    `place` is the address of its target, and `url` the link to it. `now` is a note if the text has changed.
+    `address` is the address of its target, and `url` the link to it. `anchor_note` reports that the text has
+    changed; else it is empty.
     """
 
-    remark: CommentView
+    comment: CommentView
     replies: tuple[CommentView, ...]
-    place: str
+    address: str
     quote: str
-    now: str
+    anchor_note: str
     url: str
 
 
 class ConversationEntry(NamedTuple):
     """An event: a thread, or a sentence with an optional text.
 
-    `verdict` is the decision of a review, and `void` the reason why it does not count.
+    `verdict` is the decision of a review, and `void_reason` the reason why it does not count.
     """
 
     id: str
@@ -97,55 +98,66 @@ class ConversationEntry(NamedTuple):
     sentence: str = ""
     text: Markup | None = None
     verdict: str = ""
-    void: str = ""
+    void_reason: str = ""
     thread: ThreadView | None = None
 
 
 class Conversation(NamedTuple):
-    """The entries of one page, of `total`. `first` counts from 0; `before` starts the previous page."""
+    """The entries of one page, of `total`, and the indexes at which this and the previous page begin."""
 
     entries: tuple[ConversationEntry, ...]
     total: int
-    first: int
-    before: int
+    first_index: int
+    previous_index: int
 
 
 def build_conversation(
     request: PageRequest,
     proposal: Proposal,
     changes: CommitChanges,
-    void: Mapping[str, VoidReason],
-    first: int | None,
+    void_reasons: Mapping[str, VoidReason],
+    first_index: int | None,
 ) -> Conversation:
-    """Return the page that begins at the entry `first`; the last page for None."""
-    numbers = {thread.comment.id: number for number, thread in enumerate(proposal.content.threads)}
+    """Return the page that begins at the entry `first_index`; the last page for None."""
+    thread_indexes = {
+        thread.comment.id: thread_index for thread_index, thread in enumerate(proposal.content.threads)
+    }
     events = [
         event
         for event in request.workspace.proposal_actions().list_events(proposal)
-        if _is_shown(event, numbers)
+        if _is_shown(event, thread_indexes)
     ]
-    last = max(0, len(events) - PAGE)
-    first = last if first is None else min(max(0, first), max(0, len(events) - 1))
-    page = events[first : first + PAGE]
+    last_page_start = max(0, len(events) - ENTRIES_PER_PAGE)
+    first_index = (
+        last_page_start if first_index is None else min(max(0, first_index), max(0, len(events) - 1))
+    )
+    page = events[first_index : first_index + ENTRIES_PER_PAGE]
     threads = _load_threads(
-        request, proposal, changes, [numbers[event.id] for event in page if event.id in numbers]
+        request, proposal, changes, [thread_indexes[event.id] for event in page if event.id in thread_indexes]
     )
-    voids = {bound.review.id: find_void_reason(bound, void) for bound in proposal.reviews}
+    void_reason_by_review = {
+        review_status.review.id: find_void_reason(review_status, void_reasons)
+        for review_status in proposal.reviews
+    }
     entries = tuple(
-        _build_entry(request, event, threads.get(event.id), voids.get(event.id)) for event in page
+        _build_entry(request, event, threads.get(event.id), void_reason_by_review.get(event.id))
+        for event in page
     )
-    return Conversation(entries, len(events), first, max(0, first - PAGE))
+    return Conversation(entries, len(events), first_index, max(0, first_index - ENTRIES_PER_PAGE))
 
 
 def build_thread_views(
-    request: PageRequest, proposal: Proposal, changes: CommitChanges, placed: Sequence[AnchoredThread]
+    request: PageRequest,
+    proposal: Proposal,
+    changes: CommitChanges,
+    anchored_threads: Sequence[AnchoredThread],
 ) -> list[ThreadView]:
     """Return the views of threads."""
     sections = {
         (document.path, change.section) for document in changes.documents for change in document.sections
     }
     paths = changes.paths
-    return [_build_thread(request, proposal, thread, sections, paths) for thread in placed]
+    return [_build_thread(request, proposal, thread, sections, paths) for thread in anchored_threads]
 
 
 def _is_shown(event: Event, threads: Mapping[str, int]) -> bool:
@@ -155,22 +167,22 @@ def _is_shown(event: Event, threads: Mapping[str, int]) -> bool:
 
 
 def _load_threads(
-    request: PageRequest, proposal: Proposal, changes: CommitChanges, numbers: Sequence[int]
+    request: PageRequest, proposal: Proposal, changes: CommitChanges, thread_indexes: Sequence[int]
 ) -> dict[str, ThreadView]:
-    if not numbers:
+    if not thread_indexes:
         return {}
-    first = min(numbers)
+    first_index = min(thread_indexes)
     comments = request.workspace.proposal_reviews().comments(
-        proposal, after=first, limit=max(numbers) - first + 1
+        proposal, after=first_index, limit=max(thread_indexes) - first_index + 1
     )
     return {
-        thread.remark.id: thread
+        thread.comment.id: thread
         for thread in build_thread_views(request, proposal, changes, comments.threads)
     }
 
 
 def _build_entry(
-    request: PageRequest, event: Event, thread: ThreadView | None, void: VoidReason | None
+    request: PageRequest, event: Event, thread: ThreadView | None, void_reason: VoidReason | None
 ) -> ConversationEntry:
     entry = ConversationEntry(event.id, format_author(event.author), event.time, thread=thread)
     match event.body:
@@ -179,7 +191,7 @@ def _build_entry(
                 sentence=f"{_VERDICTS[review.verdict]}, as of {shorten_id(review.commit)}",
                 text=render_text(request, review.text) if review.text else None,
                 verdict=review.verdict.value,
-                void=VOID_REASONS[void] if void is not None else "",
+                void_reason=VOID_REASONS[void_reason] if void_reason is not None else "",
             )
         case Submitted() as submitted:
             return entry._replace(sentence=f"requested a review of {shorten_id(submitted.commit)}")
@@ -208,22 +220,22 @@ def _build_comment(request: PageRequest, comment: Comment, path: str) -> Comment
 def _build_thread(
     request: PageRequest,
     proposal: Proposal,
-    placed: AnchoredThread,
+    anchored_thread: AnchoredThread,
     sections: set[tuple[str, str]],
     paths: frozenset[str],
 ) -> ThreadView:
-    comment, place = placed.thread.comment, placed.thread.comment.target
-    base_path = place.path if place is not None else ""
+    comment, target = anchored_thread.thread.comment, anchored_thread.thread.comment.target
+    base_path = target.path if target is not None else ""
     comment_view = _build_comment(request, comment, base_path)
-    replies = tuple(_build_comment(request, reply, base_path) for reply in placed.thread.replies)
-    if place is None:
+    replies = tuple(_build_comment(request, reply, base_path) for reply in anchored_thread.thread.replies)
+    if target is None:
         return ThreadView(comment_view, replies, "", "", "", "")
-    path, slug = place.path, place.slug
+    path, slug = target.path, target.slug
     anchor_note = ""
-    if placed.anchor is not None:
-        path, slug = placed.anchor.path, placed.anchor.slug
-        anchor_note = _ANCHOR_NOTES[placed.anchor.status.value]
-    is_deleted = placed.anchor is not None and placed.anchor.status.value == "gone"
+    if anchored_thread.anchor is not None:
+        path, slug = anchored_thread.anchor.path, anchored_thread.anchor.slug
+        anchor_note = _ANCHOR_NOTES[anchored_thread.anchor.status.value]
+    is_deleted = anchored_thread.anchor is not None and anchored_thread.anchor.status.value == "gone"
     if slug is not None and (path, slug) in sections:
         url = request.urls.proposal(proposal.id, "changes", path=path) + "#" + format_element_id(path, slug)
     elif path in paths:
@@ -235,5 +247,5 @@ def _build_thread(
             else request.urls.at(proposal.tip).document(path, slug or "")
         )
     return ThreadView(
-        comment_view, replies, path + (f"#{slug}" if slug else ""), place.quote, anchor_note, url
+        comment_view, replies, path + (f"#{slug}" if slug else ""), target.quote, anchor_note, url
     )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from docyard.web.page_request import PageRequest
     from workspace.proposals.proposal import Proposal
 
-PAGE = 50
+PROPOSALS_PER_PAGE = 50
 """The number of proposals on one page."""
 
 STATES = {
@@ -50,10 +50,13 @@ def render_proposals_page(request: PageRequest) -> Response:
     state = request.query.get("state", "open")
     state = state if state in STATES else "open"
     all_proposals = request.proposals
-    selected = select_by_state(all_proposals, state)
-    last = max(1, -(-len(selected) // PAGE))
-    page = min(max(1, _parse_page_number(request.query.get("page", ""))), last)
-    entries = [_build_entry(request, proposal) for proposal in selected[(page - 1) * PAGE : page * PAGE]]
+    selected_proposals = select_by_state(all_proposals, state)
+    last_page = max(1, -(-len(selected_proposals) // PROPOSALS_PER_PAGE))
+    page = min(max(1, _parse_page_number(request.query.get("page", ""))), last_page)
+    entries = [
+        _build_entry(request, proposal)
+        for proposal in selected_proposals[(page - 1) * PROPOSALS_PER_PAGE : page * PROPOSALS_PER_PAGE]
+    ]
     counts = {name: len(select_by_state(all_proposals, name)) for name in STATES}
     return request.page(
         "proposals.html",
@@ -63,7 +66,7 @@ def render_proposals_page(request: PageRequest) -> Response:
         entries=entries,
         state_tags=STATE_TAGS,
         page=page,
-        last=last,
+        last_page=last_page,
     )
 
 
@@ -89,15 +92,19 @@ def _build_entry(request: PageRequest, proposal: Proposal) -> ProposalEntry:
         documents: int | None = len(request.workspace.proposal_reviews().changed_paths(proposal))
     except WorkspaceError:  # such as a commit that a shallow clone lacks
         documents = None
-    requesting = [format_author(bound.review.author) for bound in proposal.reviews if bound.requests_changes]
-    approving = [format_author(review.author) for review in proposal.approvals]
+    requesters = [
+        format_author(review_status.review.author)
+        for review_status in proposal.reviews
+        if review_status.requests_changes
+    ]
+    approvers = [format_author(review.author) for review in proposal.approvals]
     return ProposalEntry(
         proposal,
         format_author(proposal.content.author),
         count_comments(proposal),
         documents,
-        tuple(dict.fromkeys(approving)),
-        tuple(dict.fromkeys(requesting)),
+        tuple(dict.fromkeys(approvers)),
+        tuple(dict.fromkeys(requesters)),
     )
 
 

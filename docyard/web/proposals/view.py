@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 _MAX_COMMITS = 20
 _MAX_OVERLAPS = 10
 _MAX_DOCUMENTS = 50
-_GLANCE_SECTIONS = 3  # changed sections that are shown above the conversation
-_GLANCE_CHARS = 1_500  # of each of them
+_MAX_SHOWN_SECTIONS = 3  # changed sections above the conversation
+_MAX_SHOWN_CHARS = 1_500  # of each of these sections
 
 
 class MergeStatus(NamedTuple):
@@ -40,7 +40,7 @@ class MergeStatus(NamedTuple):
     """
 
     is_ready: bool
-    missing: tuple[str, ...]
+    missing_requirements: tuple[str, ...]
     needs_token: str
 
 
@@ -50,34 +50,38 @@ def render_proposal_page(request: PageRequest) -> Response:
     if proposal.id != request.path["id"]:
         return request.redirect(request.urls.proposal(proposal.id))
     view = load_view(request, proposal)
-    first = request.query.get("from", "")
+    first_index = request.query.get("from", "")
     conversation = build_conversation(
         request,
         proposal,
         view.changes,
         view.merge_requirements.void_reasons,
-        int(first) if first.isascii() and first.isdigit() and len(first) < 7 else None,
+        int(first_index)
+        if first_index.isascii() and first_index.isdigit() and len(first_index) < 7
+        else None,
     )
     return request.page(
         "proposal.html",
         **build_head(request, proposal),
         view=view,
-        talk=conversation,
-        glance=build_diff(view.changes, max_sections=_GLANCE_SECTIONS, max_change_chars=_GLANCE_CHARS),
+        conversation=conversation,
+        first_changes=build_diff(
+            view.changes, max_sections=_MAX_SHOWN_SECTIONS, max_change_chars=_MAX_SHOWN_CHARS
+        ),
         unreviewed=build_diff(view.merge_requirements.unreviewed, id_prefix="unreviewed-")
         if view.merge_requirements.unreviewed is not None
         else None,
         ref=view.changes.tip,
-        merging=build_merge_status(request, view),
-        merged_by=_describe_merge_commit(request, proposal),
-        conflicted=_list_conflict_paths(view.preview.conflicts),
+        merge_status=build_merge_status(request, view),
+        merge_commit=_describe_merge_commit(request, proposal),
+        conflict_paths=_list_conflict_paths(view.preview.conflicts),
         description=render_text(request, proposal.content.description)
         if proposal.content.description
         else None,
-        most_commits=_MAX_COMMITS,
-        looked_at=MAX_WALKED,
-        most_overlaps=_MAX_OVERLAPS,
-        most_documents=_MAX_DOCUMENTS,
+        max_commits=_MAX_COMMITS,
+        max_walked=MAX_WALKED,
+        max_overlaps=_MAX_OVERLAPS,
+        max_documents=_MAX_DOCUMENTS,
     )
 
 
@@ -102,12 +106,11 @@ def load_view(request: PageRequest, proposal: Proposal) -> ProposalView:
 def build_head(request: PageRequest, proposal: Proposal) -> Mapping[str, Any]:
     """Return the variables of all pages of a proposal: for the header, and for the fields of forms."""
     return {
-        "one": proposal,
+        "proposal": proposal,
         "author": format_author(proposal.content.author),
-        "who": format_author,
         "state_tags": STATE_TAGS,
         "new_key": new_key,
-        "seen_words": digest_text(proposal),
+        "text_digest": digest_text(proposal),
         "pull_request": find_link(request.workspace.proposal_actions().list_events(proposal)),
         "is_own": request.caller.person is not None
         and proposal.content.author.is_same(request.actor.event_author),
@@ -141,14 +144,16 @@ STATE_TAGS = {
 def build_merge_status(request: PageRequest, view: ProposalView) -> MergeStatus:
     """Return the status of a merge by the caller."""
     person = request.caller.person
-    missing = [block.message for block in view.merge_requirements.blockers if not block.only_clients]
+    missing_requirements = [
+        blocker.message for blocker in view.merge_requirements.blockers if not blocker.only_clients
+    ]
     needs_token = ""
-    if not missing and view.merge_requirements.evaluation is not None:
-        block = find_blocker_for_actor(view.merge_requirements.evaluation, person, is_client=False)
-        if block is not None:
+    if not missing_requirements and view.merge_requirements.evaluation is not None:
+        blocker = find_blocker_for_actor(view.merge_requirements.evaluation, person, is_client=False)
+        if blocker is not None:
             needs_token = describe_needed_token(view) or "a person's token"
-    is_ready = view.proposal.is_open and request.may_write and not missing and not needs_token
-    return MergeStatus(is_ready, tuple(missing), needs_token)
+    is_ready = view.proposal.is_open and request.may_write and not missing_requirements and not needs_token
+    return MergeStatus(is_ready, tuple(missing_requirements), needs_token)
 
 
 def _describe_merge_commit(request: PageRequest, proposal: Proposal) -> CommitInfo | None:

@@ -2,7 +2,7 @@
 "use strict";
 
 {
-  const each = (selector, act) => document.querySelectorAll(selector).forEach(act);
+  const forEachElement = (selector, action) => document.querySelectorAll(selector).forEach(action);
 
   const wideParts = ".prose pre, .prose table";
 
@@ -16,7 +16,7 @@
   const widths = new ResizeObserver((entries) => entries.forEach(({ target }) => makeFocusable(target)));
   const observeWidths = () => {
     widths.disconnect();
-    each(wideParts, (part) => { makeFocusable(part); widths.observe(part); });
+    forEachElement(wideParts, (part) => { makeFocusable(part); widths.observe(part); });
   };
 
   // The current section is that of the last heading above a quarter of the window.
@@ -28,7 +28,7 @@
       if (heading.getBoundingClientRect().top > (isEnd ? innerHeight : innerHeight / 4)) break;
       currentId = heading.id;
     }
-    each(".outline a", (link) => {
+    forEachElement(".outline a", (link) => {
       const isCurrent = Boolean(currentId) && decodeURIComponent(link.hash.slice(1)) === currentId;
       if (isCurrent === link.hasAttribute("aria-current")) return;
       link.toggleAttribute("aria-current", isCurrent);
@@ -36,11 +36,11 @@
     });
   };
 
-  let isDue = false;
+  let isUpdateScheduled = false;
   const scheduleUpdate = () => {
-    if (isDue) return;
-    isDue = true;
-    requestAnimationFrame(() => { isDue = false; markCurrentSection(); });
+    if (isUpdateScheduled) return;
+    isUpdateScheduled = true;
+    requestAnimationFrame(() => { isUpdateScheduled = false; markCurrentSection(); });
   };
   addEventListener("scroll", scheduleUpdate, { passive: true });
   addEventListener("resize", scheduleUpdate);

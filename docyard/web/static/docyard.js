@@ -2,17 +2,17 @@
 "use strict";
 
 const root = document.documentElement;
-const all = (selector, within = document) => [...within.querySelectorAll(selector)];
-const one = (selector, within = document) => within.querySelector(selector);
+const findAll = (selector, within = document) => [...within.querySelectorAll(selector)];
+const findFirst = (selector, within = document) => within.querySelector(selector);
 const isTyping = (element) =>
   Boolean(element && (element.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(element.tagName)));
-const isShown = (element) => Boolean(element.getClientRects().length);
+const isVisible = (element) => Boolean(element.getClientRects().length);
 
 // A notice on one line, which screen readers announce.
 
 let noticeTimer = 0;
-function showNotice(text, label, act) {
-  const line = one("[data-news]");
+function showNotice(text, label, action) {
+  const line = findFirst("[data-news]");
   if (!line) return;
   clearTimeout(noticeTimer);
   line.hidden = false;
@@ -22,7 +22,7 @@ function showNotice(text, label, act) {
     button.type = "button";
     button.className = "link";
     button.textContent = label;
-    button.addEventListener("click", () => { line.hidden = true; act(); });
+    button.addEventListener("click", () => { line.hidden = true; action(); });
     line.append(button);
   } else {
     noticeTimer = setTimeout(() => { line.hidden = true; }, 3000);
@@ -37,12 +37,12 @@ function switchTheme() {
   try { localStorage.setItem("docyard-theme", root.dataset.theme); } catch { /* the theme is then not stored */ }
 }
 
-// The browser asks before it leaves a page with unsent texts.
+// The browser asks the user before it leaves a page with unsent texts.
 
 let isSending = false;
 const isEdited = (field) => !field.readOnly && field.value !== field.defaultValue;
-const isPicked = (field) => field.checked !== field.defaultChecked;
-const hasEdits = () => all('textarea, form[method="post"] input:not([type])').some(isEdited) || all("main input[type=radio]").some(isPicked);
+const isChoiceChanged = (field) => field.checked !== field.defaultChecked;
+const hasEdits = () => findAll('textarea, form[method="post"] input:not([type])').some(isEdited) || findAll("main input[type=radio]").some(isChoiceChanged);
 addEventListener("beforeunload", (event) => { if (!isSending && hasEdits()) event.preventDefault(); });
 
 // A form is sent once. The server also ignores a repeated form.
@@ -54,62 +54,62 @@ document.addEventListener("submit", (event) => {
   form.dataset.sent = "yes";
   isSending = true;
   // The buttons are disabled later, because the form does not contain the field of a disabled button.
-  setTimeout(() => all("button", form).forEach((button) => { button.disabled = true; }));
+  setTimeout(() => findAll("button", form).forEach((button) => { button.disabled = true; }));
 });
 addEventListener("pageshow", (event) => {
   if (!event.persisted) return;
   isSending = false;
-  all("form[data-sent]").forEach((form) => {
+  findAll("form[data-sent]").forEach((form) => {
     delete form.dataset.sent;
-    all("button", form).forEach((button) => { button.disabled = false; });
+    findAll("button", form).forEach((button) => { button.disabled = false; });
   });
 });
 
-// Entries: j and k choose the next and the previous one. Other keys act on the chosen entry first.
+// Entries: j and k choose the next and the previous entry. Other keys act on the chosen entry first.
 
-let chosen = null;
-const entries = () => all("[data-entry]", one("[data-main]") ?? document).filter(isShown);
+let chosenEntry = null;
+const entries = () => findAll("[data-entry]", findFirst("[data-main]") ?? document).filter(isVisible);
 
 function choose(entry) {
-  chosen?.removeAttribute("data-chosen");
-  chosen = entry ?? null;
-  if (!chosen) return;
-  chosen.setAttribute("data-chosen", "");
-  const target = one("a[href], button, summary", chosen) ?? chosen;
-  if (target === chosen && !chosen.hasAttribute("tabindex") && chosen.tabIndex < 0) chosen.tabIndex = -1;
+  chosenEntry?.removeAttribute("data-chosen");
+  chosenEntry = entry ?? null;
+  if (!chosenEntry) return;
+  chosenEntry.setAttribute("data-chosen", "");
+  const target = findFirst("a[href], button, summary", chosenEntry) ?? chosenEntry;
+  if (target === chosenEntry && !chosenEntry.hasAttribute("tabindex") && chosenEntry.tabIndex < 0) chosenEntry.tabIndex = -1;
   target.focus({ preventScroll: true });
-  const box = chosen.getBoundingClientRect();
-  if (box.top < 72 || box.bottom > innerHeight) chosen.scrollIntoView({ block: box.height < innerHeight / 2 ? "center" : "start" });
+  const box = chosenEntry.getBoundingClientRect();
+  if (box.top < 72 || box.bottom > innerHeight) chosenEntry.scrollIntoView({ block: box.height < innerHeight / 2 ? "center" : "start" });
 }
 
-function step(offset) {
+function moveChoice(offset) {
   const list = entries();
   if (!list.length) return;
-  const index = chosen?.isConnected ? list.indexOf(chosen) : -1;
+  const index = chosenEntry?.isConnected ? list.indexOf(chosenEntry) : -1;
   if (index < 0) choose(list.find((entry) => entry.getBoundingClientRect().bottom > 72) ?? list[0]);
   else choose(list[Math.min(Math.max(index + offset, 0), list.length - 1)]);
 }
 
-function press(key) {
+function pressKey(key) {
   const selector = `[data-key="${CSS.escape(key)}"]`;
-  const candidates = (chosen?.isConnected ? all(selector, chosen) : []).concat(all(selector)).filter((element) => !element.disabled);
+  const candidates = (chosenEntry?.isConnected ? findAll(selector, chosenEntry) : []).concat(findAll(selector)).filter((element) => !element.disabled);
   const inView = (element) => (element.closest("[data-entry]") ?? element).getBoundingClientRect().bottom > 72;
-  const target = candidates.find((element) => chosen?.contains(element)) ?? candidates.find(inView) ?? candidates[0];
+  const target = candidates.find((element) => chosenEntry?.contains(element)) ?? candidates.find(inView) ?? candidates[0];
   if (!target) return false;
   const closedDetails = target.closest("details:not([open])");
   if (closedDetails && target.tagName !== "SUMMARY") closedDetails.open = true;
   target.focus();
   if (isTyping(target)) target.scrollIntoView({ block: "center" });
   else target.click();
-  if (target.tagName === "SUMMARY" && target.parentElement.open) one("textarea, a[href], button", target.parentElement)?.focus();
+  if (target.tagName === "SUMMARY" && target.parentElement.open) findFirst("textarea, a[href], button", target.parentElement)?.focus();
   return true;
 }
 
 // Keys. They are ignored while the user types, or with a modifier key.
 
-const search = () => { const field = one("[data-find]"); field?.focus(); field?.select(); };
-const showKeys = () => one("[data-keys]")?.showModal();
-const pageKeys = { "/": search, "?": showKeys, t: switchTheme, j: () => step(1), k: () => step(-1) };
+const focusSearchField = () => { const field = findFirst("[data-find]"); field?.focus(); field?.select(); };
+const showKeyHelp = () => findFirst("[data-keys]")?.showModal();
+const pageKeys = { "/": focusSearchField, "?": showKeyHelp, t: switchTheme, j: () => moveChoice(1), k: () => moveChoice(-1) };
 let goPressedAt = 0;
 
 document.addEventListener("keydown", (event) => {
@@ -117,29 +117,29 @@ document.addEventListener("keydown", (event) => {
   const target = event.target;
   if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && target.tagName === "TEXTAREA" && target.form) {
     event.preventDefault();
-    target.form.requestSubmit(one("button.main", target.form) ?? undefined);
+    target.form.requestSubmit(findFirst("button.main", target.form) ?? undefined);
     return;
   }
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Escape" && !one("dialog[open]")) {
+  if (event.key === "Escape" && !findFirst("dialog[open]")) {
     if (isTyping(target)) target.blur();
     else choose(null);
     return;
   }
-  if (isTyping(target) || one("dialog[open]")) return;
+  if (isTyping(target) || findFirst("dialog[open]")) return;
   if (event.key === "Enter") {
-    if (target === document.body && chosen) one("a[href], button, summary", chosen)?.click();
+    if (target === document.body && chosenEntry) findFirst("a[href], button, summary", chosenEntry)?.click();
     return;
   }
   if (goPressedAt && Date.now() - goPressedAt < 1500) {
     goPressedAt = 0;
-    const link = one(`[data-go="${CSS.escape(event.key)}"]`);
+    const link = findFirst(`[data-go="${CSS.escape(event.key)}"]`);
     if (link) { event.preventDefault(); link.click(); }
     return;
   }
   if (event.key === "g") { goPressedAt = Date.now(); return; }
   if (pageKeys[event.key]) { event.preventDefault(); pageKeys[event.key](); }
-  else if (event.key.length === 1 && event.key !== " " && press(event.key)) event.preventDefault();
+  else if (event.key.length === 1 && event.key !== " " && pressKey(event.key)) event.preventDefault();
 });
 
 // Updates: the page is requested again, and only its <main> replaces the shown one.
@@ -154,113 +154,113 @@ async function fetchPage(url, signal) {
 // response.
 function serializeMain(main) {
   const copy = main.cloneNode(true);
-  all('input[type="hidden"], script', copy).forEach((element) => element.remove());
+  findAll('input[type="hidden"], script', copy).forEach((element) => element.remove());
   return copy.innerHTML;
 }
-let shownHtml = one("[data-main]") && serializeMain(one("[data-main]"));
+let shownHtml = findFirst("[data-main]") && serializeMain(findFirst("[data-main]"));
 
 // The <details> elements by label and number of the same label, because an update may insert others.
 function listDetails(main) {
   const counts = {}, elements = new Map();
-  for (const element of all("details", main)) {
-    const name = element.id || one("summary", element)?.textContent.trim();
+  for (const element of findAll("details", main)) {
+    const name = element.id || findFirst("summary", element)?.textContent.trim();
     counts[name] = (counts[name] ?? 0) + 1;
     elements.set(`${name} ${counts[name]}`, element);
   }
   return elements;
 }
 
-function swap(current, next, page) {
-  const open = new Map([...listDetails(current)].map(([name, element]) => [name, element.open]));
-  const index = chosen ? entries().indexOf(chosen) : -1;
-  const link = index >= 0 ? one("a[href]", chosen)?.getAttribute("href") : null;
-  const focused = current.contains(document.activeElement) ? document.activeElement : null;
-  const href = focused?.getAttribute("href");
+function replaceMain(current, next, page) {
+  const openStates = new Map([...listDetails(current)].map(([name, element]) => [name, element.open]));
+  const index = chosenEntry ? entries().indexOf(chosenEntry) : -1;
+  const link = index >= 0 ? findFirst("a[href]", chosenEntry)?.getAttribute("href") : null;
+  const focusedElement = current.contains(document.activeElement) ? document.activeElement : null;
+  const href = focusedElement?.getAttribute("href");
   const scrollTop = scrollY;
-  all("script", next).forEach((script) => script.remove());
+  findAll("script", next).forEach((script) => script.remove());
   shownHtml = serializeMain(next);
   current.replaceChildren(...document.adoptNode(next).childNodes);
-  for (const [name, element] of listDetails(current)) element.open = open.get(name) ?? element.open;
+  for (const [name, element] of listDetails(current)) element.open = openStates.get(name) ?? element.open;
   if (index >= 0) {
     const list = entries();
-    chosen = list.find((entry) => one("a[href]", entry)?.getAttribute("href") === link) ?? list[index] ?? null;
-    chosen?.setAttribute("data-chosen", "");
+    chosenEntry = list.find((entry) => findFirst("a[href]", entry)?.getAttribute("href") === link) ?? list[index] ?? null;
+    chosenEntry?.setAttribute("data-chosen", "");
   }
-  const refocused = focused && (focused.id ? document.getElementById(focused.id)
-    : href && all("a[href]", current).find((element) => element.getAttribute("href") === href));
-  (refocused || (focused ? current : null))?.focus({ preventScroll: true });
+  const nextFocus = focusedElement && (focusedElement.id ? document.getElementById(focusedElement.id)
+    : href && findAll("a[href]", current).find((element) => element.getAttribute("href") === href));
+  (nextFocus || (focusedElement ? current : null))?.focus({ preventScroll: true });
   scrollTo({ top: scrollTop, behavior: "instant" });
   document.title = page.title;
   document.dispatchEvent(new CustomEvent("docyard:shown"));
 }
 
 // A verdict applies to the commit that the user has read, so an update must not replace it without consent.
-const commits = (main, within = "") => all(`${within} input[name="commit"]`, main).map((field) => field.value);
-const isDeciding = (current, next) => commits(current, "details[open]").some((commit) => !commits(next).includes(commit));
+const listCommits = (main, within = "") => findAll(`${within} input[name="commit"]`, main).map((field) => field.value);
+const isDeciding = (current, next) => listCommits(current, "details[open]").some((commit) => !listCommits(next).includes(commit));
 
 // Live updates. A hidden tab does not listen; its version shows later whether it missed a change.
 
-let source = null;
+let eventSource = null;
 let lastRefresh = Promise.resolve();  // in sequence, because an older response must not replace a newer one
 const refresh = () => (lastRefresh = lastRefresh.then(reloadMain, reloadMain));
 async function reloadMain() {
   const page = await fetchPage(location.href).catch(() => null);
-  const current = one("[data-main]"), next = page && one("[data-main]", page);
+  const current = findFirst("[data-main]"), next = page && findFirst("[data-main]", page);
   if (!current || !next) return false;
   if (page.documentElement.dataset.version) root.dataset.version = page.documentElement.dataset.version;
   if (serializeMain(next) === shownHtml) return true;
   if (hasEdits() || isDeciding(current, next) || (current.contains(document.activeElement) && isTyping(document.activeElement))) {
     showNotice("This page has changed.", "Show it", () => location.reload());
   } else {
-    swap(current, next, page);
+    replaceMain(current, next, page);
     showNotice("This page was updated.");
   }
   return true;
 }
 
 function listen() {
-  if (source || document.hidden || !root.dataset.version || !window.EventSource) return;
-  source = new EventSource(`/events?since=${encodeURIComponent(root.dataset.version)}`);
-  source.addEventListener("moved", async (event) => {
-    const notifying = source, { version } = JSON.parse(event.data);
-    const isShown = await refresh(), isWhole = root.dataset.version !== `${version}~`;
-    if (isShown && isWhole) root.dataset.version = version;
+  if (eventSource || document.hidden || !root.dataset.version || !window.EventSource) return;
+  eventSource = new EventSource(`/events?since=${encodeURIComponent(root.dataset.version)}`);
+  eventSource.addEventListener("moved", async (event) => {
+    const notifyingSource = eventSource, { version } = JSON.parse(event.data);
+    const isUpdated = await refresh(), isComplete = root.dataset.version !== `${version}~`;
+    if (isUpdated && isComplete) root.dataset.version = version;
     // After a failure, or for an unfinished page, a new connection reports the change again.
-    else if (source === notifying) { stopListening(); setTimeout(listen, isShown ? 1000 : 15000); }
+    else if (eventSource === notifyingSource) { stopListening(); setTimeout(listen, isUpdated ? 1000 : 15000); }
   });
-  source.addEventListener("error", () => {
+  eventSource.addEventListener("error", () => {
     // The browser does not reconnect if the server has too many listeners, or if the session has ended.
-    if (source?.readyState === EventSource.CLOSED) { stopListening(); setTimeout(listen, 60000); }
+    if (eventSource?.readyState === EventSource.CLOSED) { stopListening(); setTimeout(listen, 60000); }
   });
 }
-function stopListening() { source?.close(); source = null; }
+function stopListening() { eventSource?.close(); eventSource = null; }
 document.addEventListener("visibilitychange", () => (document.hidden ? stopListening() : listen()));
 addEventListener("pagehide", stopListening);
 addEventListener("pageshow", listen);
 
 // Search during typing: the results of the page that the form would open.
 
-const searchForm = one("form[data-live]");
+const searchForm = findFirst("form[data-live]");
 if (searchForm) {
   let timer = 0, controller = null;
-  const run = async () => {
+  const updateResults = async () => {
     const query = new URLSearchParams([...new FormData(searchForm)].filter(([, value]) => value));
     const url = `${searchForm.getAttribute("action")}?${query}`;
     controller?.abort();
     controller = new AbortController();
     const page = await fetchPage(url, controller.signal).catch(() => null);
-    const next = page && one("[data-results]", page);
+    const next = page && findFirst("[data-results]", page);
     if (!next) return;
-    shownHtml = serializeMain(one("[data-main]", page));
-    one("[data-results]").replaceChildren(...document.adoptNode(next).childNodes);
-    chosen = null;
+    shownHtml = serializeMain(findFirst("[data-main]", page));
+    findFirst("[data-results]").replaceChildren(...document.adoptNode(next).childNodes);
+    chosenEntry = null;
     document.title = page.title;
     history.replaceState(history.state, "", url);
   };
-  searchForm.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(run, 180); });
+  searchForm.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(updateResults, 180); });
   searchForm.addEventListener("submit", () => { clearTimeout(timer); controller?.abort(); });
 }
 
-for (const [selector, act] of [["[data-theme-switch]", switchTheme], ["[data-keys-switch]", showKeys]]) {
-  all(selector).forEach((button) => { button.hidden = false; button.addEventListener("click", act); });
+for (const [selector, action] of [["[data-theme-switch]", switchTheme], ["[data-keys-switch]", showKeyHelp]]) {
+  findAll(selector).forEach((button) => { button.hidden = false; button.addEventListener("click", action); });
 }

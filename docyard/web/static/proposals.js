@@ -3,22 +3,22 @@
 
 // Texts that the user has not sent are stored during a login, and restored after it.
 
-const DRAFT = "docyard-draft";
+const DRAFT_KEY = "docyard-draft";
 const getAreaKey = (area) => [area.form?.getAttribute("action"), area.name]
-  .concat(area.form ? all('input[type="hidden"]', area.form).filter((field) => !/^(csrf|key|commit)$/.test(field.name)).map((field) => field.value) : [])
+  .concat(area.form ? findAll('input[type="hidden"]', area.form).filter((field) => !/^(csrf|key|commit)$/.test(field.name)).map((field) => field.value) : [])
   .join("\n");
 document.addEventListener("click", (event) => {
   if (!event.target.closest?.("[data-sign-in]")) return;
   const isOwn = (area) => isEdited(area) || (!area.readOnly && area.closest(".resend"));
-  const drafts = all("textarea").filter((area) => isOwn(area) && area.value.trim()).map((area) => [getAreaKey(area), area.value]);
-  try { sessionStorage.setItem(DRAFT, JSON.stringify(drafts)); } catch { return; }  // the browser then asks before it leaves the page
+  const drafts = findAll("textarea").filter((area) => isOwn(area) && area.value.trim()).map((area) => [getAreaKey(area), area.value]);
+  try { sessionStorage.setItem(DRAFT_KEY, JSON.stringify(drafts)); } catch { return; }  // the browser then asks before it leaves the page
   isSending = true;
 });
 function restoreDraft() {
-  const drafts = new Map(JSON.parse(sessionStorage.getItem(DRAFT) ?? "[]"));
+  const drafts = new Map(JSON.parse(sessionStorage.getItem(DRAFT_KEY) ?? "[]"));
   if (!drafts.size) return;
-  sessionStorage.removeItem(DRAFT);
-  all("textarea").filter((area) => drafts.has(getAreaKey(area))).forEach((area) => {
+  sessionStorage.removeItem(DRAFT_KEY);
+  findAll("textarea").filter((area) => drafts.has(getAreaKey(area))).forEach((area) => {
     area.value = drafts.get(getAreaKey(area));
     if (area.closest("details")) area.closest("details").open = true;
   });
@@ -27,18 +27,18 @@ try { restoreDraft(); } catch { /* no text was stored */ }
 
 // A comment quotes the text that is selected when its form is opened.
 
-let selected = null;
+let quotedText = null;
 document.addEventListener("selectionchange", () => {
   const selection = getSelection();
   if (selection.isCollapsed) return;
   const range = selection.getRangeAt(0), fragment = range.cloneContents(), container = range.commonAncestorContainer;
-  all("del, .old, summary", fragment).forEach((element) => element.remove());
+  findAll("del, .old, summary", fragment).forEach((element) => element.remove());
   const entry = (container.closest ? container : container.parentElement)?.closest(".changed-section");
   const isOld = Boolean((container.closest ? container : container.parentElement)?.closest("del, .old"));
-  selected = entry && !isOld ? { entry, text: fragment.textContent.trim().slice(0, 500) } : null;
+  quotedText = entry && !isOld ? { entry, text: fragment.textContent.trim().slice(0, 500) } : null;
 });
-document.addEventListener("pointerdown", (event) => { if (!event.target.closest?.("summary")) selected = null; });
+document.addEventListener("pointerdown", (event) => { if (!event.target.closest?.("summary")) quotedText = null; });
 document.addEventListener("toggle", (event) => {
-  const quote = event.target.open && event.target.closest(".changed-section") && one('input[name="quote"]', event.target);
-  if (quote && selected && selected.entry.contains(quote)) quote.value = quote.defaultValue = selected.text;
+  const quote = event.target.open && event.target.closest(".changed-section") && findFirst('input[name="quote"]', event.target);
+  if (quote && quotedText && quotedText.entry.contains(quote)) quote.value = quote.defaultValue = quotedText.text;
 }, true);

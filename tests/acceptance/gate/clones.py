@@ -1,7 +1,7 @@
 """Three clones of one remote: agents write, people review, and all synchronize, in random order.
 
 Every write has a unique word. A person who approves a proposal sees the words of the documents that it
-changes. The model checks one promise, independently of the implementation: no protected path of any clone's
+changes. The model checks, independently of the implementation: no protected path of any clone's
 branch, or of the remote's, has a word that no person has seen.
 """
 
@@ -49,14 +49,14 @@ FILES: Mapping[str, str] = {
 SLUGS = ("one", "two", "tasks", "_preamble")
 NAMES = ("api", "a", "b", "c", "run")
 FOLDERS = ("specs", "free", "notes")
-MOST_OPEN = 6
+MAX_OPEN = 6
 _WORD = re.compile(rb"\bw\d+\b")
 _TYPE = re.compile(rb"---\n(?:.*\n)*?type: runbook\n(?:.*\n)*?---\n")
 
 
 @dataclass
 class Clone:
-    """One clone, its tools, and the person who works there."""
+    """A clone, its tools, and the person who works in it."""
 
     repo: Repo
     workspace: Workspace
@@ -68,20 +68,20 @@ class Clones:
     """The clones, and the words that people have seen."""
 
     def __init__(self, folder: Path, seed: int) -> None:
-        self.chance = random.Random(seed)
-        self.there = repositories.bare(folder / "there.git", FILES)
-        self.seen: set[bytes] = set()
+        self.rng = random.Random(seed)
+        self.remote = repositories.bare(folder / "remote.git", FILES)
+        self.seen_words: set[bytes] = set()
         self.counts: Counter[str] = Counter()
-        self.story: list[str] = []
-        self._words = 0
-        self._met: dict[str, int] = {}
-        self._checked: set[str] = set()
+        self.steps: list[str] = []
+        self._word_count = 0
+        self._order: dict[str, int] = {}
+        self._checked_commits: set[str] = set()
         secret = ""
         self.clones: list[Clone] = []
         for number in range(3):
             path = folder / f"clone{number}"
             bare = ["--bare"] if number else []
-            self.there.git("clone", "-q", *bare, str(self.there.path), str(path))
+            self.remote.git("clone", "-q", *bare, str(self.remote.path), str(path))
             repo = Repo(path)
             repo.git("config", "user.name", f"Server {number}")
             repo.git("config", "user.email", f"server{number}@example.org")
@@ -93,13 +93,13 @@ class Clones:
                 secret = tokens.add("bea", "Bea", "bea@example.org")
             author = Author("Bea", "bea@example.org", KnownBy.TOKEN, "bea")
             person = Actor(author, "proposals", "command line", tokens.person(secret))
-            self.clones.append(Clone(repo, workspace, self._tools(workspace), person))
+            self.clones.append(Clone(repo, workspace, self._build_tools(workspace), person))
 
-    def _tools(self, workspace: Workspace) -> Callable[..., Answer]:
+    def _build_tools(self, workspace: Workspace) -> Callable[..., Answer]:
         toolbox, seen_texts = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False), SeenTexts()
 
-        def call(tool: str, /, **given: object) -> Answer:
-            fields = {name: value for name, value in given.items() if value is not None}
+        def call(tool: str, /, **arguments: object) -> Answer:
+            fields = {name: value for name, value in arguments.items() if value is not None}
             return toolbox.call(tool, fields, client="an agent", seen_texts=seen_texts)
 
         return call
@@ -110,48 +110,48 @@ class Clones:
         """Raise AssertionError if a protected path has a word that no person has seen."""
         for clone in self.clones:
             self._check(clone.workspace.snapshot())
-        tip = self.there.git("rev-parse", "main").strip()
-        holder = next((one for one in self.clones if one.workspace.git.has(tip)), None)
-        assert holder is not None
-        self._check(holder.workspace.snapshot(tip))
+        tip = self.remote.git("rev-parse", "main").strip()
+        clone_with_tip = next((clone for clone in self.clones if clone.workspace.git.has(tip)), None)
+        assert clone_with_tip is not None
+        self._check(clone_with_tip.workspace.snapshot(tip))
 
     def _check(self, snapshot: Snapshot) -> None:
         assert snapshot.commit is not None
-        if snapshot.commit in self._checked:
+        if snapshot.commit in self._checked_commits:
             return
         for path, blob in snapshot.documents.items():
             text = snapshot.git.blob(blob)
             if path.startswith("specs/") or _TYPE.match(text):
-                unseen = {*_WORD.findall(text)} - self.seen
+                unseen = {*_WORD.findall(text)} - self.seen_words
                 assert not unseen, "\n".join(
-                    [f"{path} at {snapshot.commit} has {unseen}, which no person saw", *self.story[-60:]]
+                    [f"{path} at {snapshot.commit} has {unseen}, which no person saw", *self.steps[-60:]]
                 )
-        self._checked.add(snapshot.commit)
+        self._checked_commits.add(snapshot.commit)
 
     def log_step(self, clone: Clone, text: str) -> None:
         """Record a step for the message of a failure."""
-        self.story.append(f"{clone.repo.path.name}: {text}")
+        self.steps.append(f"{clone.repo.path.name}: {text}")
 
     # Actions of agents
 
-    def word(self) -> str:
+    def create_word(self) -> str:
         """Return a word that no other write has."""
-        self._words += 1
-        return f"w{self._words}"
+        self._word_count += 1
+        return f"w{self._word_count}"
 
-    def path(self, clone: Clone) -> str:
-        """Return the path of a document, usually an existing one."""
-        known = list(clone.workspace.snapshot().documents)
-        if known and self.chance.random() < 0.9:
-            return self.chance.choice(known)
-        return f"{self.chance.choice(FOLDERS)}/{self.chance.choice(NAMES)}.md"
+    def choose_path(self, clone: Clone) -> str:
+        """Return the path of a document, usually of an existing document."""
+        paths = list(clone.workspace.snapshot().documents)
+        if paths and self.rng.random() < 0.9:
+            return self.rng.choice(paths)
+        return f"{self.rng.choice(FOLDERS)}/{self.rng.choice(NAMES)}.md"
 
-    def operation(self, clone: Clone) -> dict[str, Any]:
+    def choose_operation(self, clone: Clone) -> dict[str, Any]:
         """Return an operation that writes a new word, moves a document, or changes its type."""
-        file, other, slug = self.path(clone), self.path(clone), self.chance.choice(SLUGS)
-        word = f"Text {self.word()}.\n"
-        new = f"{self.chance.choice(FOLDERS)}/{self.chance.choice(NAMES)}.md"
-        return self.chance.choice(
+        file, other, slug = self.choose_path(clone), self.choose_path(clone), self.rng.choice(SLUGS)
+        word = f"Text {self.create_word()}.\n"
+        new = f"{self.rng.choice(FOLDERS)}/{self.rng.choice(NAMES)}.md"
+        return self.rng.choice(
             [
                 {"operation": "append_content", "file": file, "slug": slug, "content": word},
                 {"operation": "append_content", "file": file, "slug": slug, "content": word},
@@ -164,109 +164,120 @@ class Clones:
                 {"operation": "move_document", "file": file, "new_path": new},
                 {"operation": "move_document", "file": file, "new_path": new},
                 {"operation": "set_metadata", "file": file, "metadata": {"type": "runbook"}},
-                {"operation": "set_metadata", "file": file, "metadata": {"type": None, "owner": self.word()}},
+                {
+                    "operation": "set_metadata",
+                    "file": file,
+                    "metadata": {"type": None, "owner": self.create_word()},
+                },
                 {"operation": "remove_document", "path": file},
             ]
         )
 
     def edit(self, clone: Clone) -> None:
         """Write directly, or to a proposal."""
-        proposal = self.chance.choice([None, None, None, self.some(clone)])
-        several = [self.operation(clone) for _ in range(self.chance.choice([1, 1, 2]))]
-        self._call(clone, "edit_document", operations=several, proposal=proposal)
+        proposal = self.rng.choice([None, None, None, self.choose_proposal_id(clone)])
+        operations = [self.choose_operation(clone) for _ in range(self.rng.choice([1, 1, 2]))]
+        self._call(clone, "edit_document", operations=operations, proposal=proposal)
 
     def edit_freely(self, clone: Clone) -> None:
         """Write directly to an unprotected document, which a proposal may move."""
         documents = clone.workspace.snapshot().documents
-        free = [path for path in documents if not path.startswith("specs/")]
-        if free:
-            operation = {"operation": "append_content", "file": self.chance.choice(free)}
-            slug = self.chance.choice(SLUGS)
-            self._call(clone, "edit_document", **operation, slug=slug, content=f"Text {self.word()}.\n")
+        free_paths = [path for path in documents if not path.startswith("specs/")]
+        if free_paths:
+            operation = {"operation": "append_content", "file": self.rng.choice(free_paths)}
+            slug = self.rng.choice(SLUGS)
+            self._call(
+                clone, "edit_document", **operation, slug=slug, content=f"Text {self.create_word()}.\n"
+            )
 
-    def other_writers(self, clone: Clone) -> None:
+    def write_with_other_tool(self, clone: Clone) -> None:
         """Write with one of the tools other than edit_document."""
-        past = clone.repo.git("rev-list", "-n30", "main").split()
-        commit, file = self.chance.choice(past), self.path(clone)
-        folder = self.chance.choice(FOLDERS)
+        commits = clone.repo.git("rev-list", "-n30", "main").split()
+        commit, file = self.rng.choice(commits), self.choose_path(clone)
+        folder = self.rng.choice(FOLDERS)
         writers: list[tuple[str, dict[str, Any]]] = [
-            ("create_document", {"doc_type": "document", "title": f"New {self.word()}", "folder": folder}),
-            ("tag_document", {"file": file, "tags": [self.word()]}),
+            (
+                "create_document",
+                {"doc_type": "document", "title": f"New {self.create_word()}", "folder": folder},
+            ),
+            ("tag_document", {"file": file, "tags": [self.create_word()]}),
             ("remove_document", {"path": file}),
             ("restore_document", {"file": file, "ref": commit}),
             ("restore_document", {"undo": commit}),
         ]
-        tool, fields = self.chance.choice(writers)
+        tool, fields = self.rng.choice(writers)
         self._call(clone, tool, **fields)
 
     def propose(self, clone: Clone) -> None:
         """Make a change that needs a proposal, because it moves a document under a rule, and submit it."""
         documents = clone.workspace.snapshot().documents
-        free = [path for path in documents if not path.startswith("specs/")]
-        if not free or len(self.open_of(clone)) >= MOST_OPEN:
+        free_paths = [path for path in documents if not path.startswith("specs/")]
+        if not free_paths or len(self.list_open_proposals(clone)) >= MAX_OPEN:
             self.close(clone)
             return
-        file = self.chance.choice(free)
-        new = f"specs/{self.chance.choice(NAMES)}{self.chance.randrange(9)}.md"
-        operation = self.chance.choice(
+        file = self.rng.choice(free_paths)
+        new = f"specs/{self.rng.choice(NAMES)}{self.rng.randrange(9)}.md"
+        operation = self.rng.choice(
             [
                 {"operation": "move_document", "file": file, "new_path": new},
                 {"operation": "move_document", "file": file, "new_path": new},
                 {"operation": "set_metadata", "file": file, "metadata": {"type": "runbook"}},
             ]
         )
-        answer = self._call(clone, "edit_document", **operation)
-        if "proposal" in answer.data and not answer.is_error:
-            self._call(clone, "update_proposal", proposal=answer.data["proposal"], action="submit")
+        response = self._call(clone, "edit_document", **operation)
+        if "proposal" in response.data and not response.is_error:
+            self._call(clone, "update_proposal", proposal=response.data["proposal"], action="submit")
 
     def refresh(self, clone: Clone) -> None:
-        """Refresh a proposal, and resolve its conflicts for one side."""
-        id = self.some(clone)
-        answer = self._call(clone, "update_proposal", proposal=id, action="refresh")
-        if answer.data.get("code") == "MERGE_CONFLICT":
-            shown = clone.call("view_proposal", proposal=id).data
+        """Refresh a proposal, and resolve its conflicts for a random side."""
+        id = self.choose_proposal_id(clone)
+        response = self._call(clone, "update_proposal", proposal=id, action="refresh")
+        if response.data.get("code") == "MERGE_CONFLICT":
+            view = clone.call("view_proposal", proposal=id).data
             names = ("file", "kind", "where", "part")
             resolutions = [
-                {name: found[name] for name in names if name in found}
-                | {"choice": self.chance.choice(["ours", "theirs"])}
-                for found in shown.get("conflicts", ())
+                {name: conflict[name] for name in names if name in conflict}
+                | {"choice": self.rng.choice(["ours", "theirs"])}
+                for conflict in view.get("conflicts", ())
             ]
-            seen = {"commit": shown.get("commit"), "target_commit": shown.get("target_commit")}
-            fields = {"proposal": id, "action": "refresh", "resolutions": resolutions, **seen}
+            commits = {"commit": view.get("commit"), "target_commit": view.get("target_commit")}
+            fields = {"proposal": id, "action": "refresh", "resolutions": resolutions, **commits}
             self._call(clone, "update_proposal", **fields)
 
     def _call(self, clone: Clone, tool: str, **fields: object) -> Answer:
-        answer = clone.call(tool, **fields)
-        id = answer.data.get("proposal")
+        response = clone.call(tool, **fields)
+        id = response.data.get("proposal")
         if isinstance(id, str):
-            self._met.setdefault(id, len(self._met))
-        done = answer.data.get("code") or answer.data.get("proposal") or "done"
-        self.log_step(clone, f"{tool} {fields}: {done}")
-        self.counts[str(answer.data.get("code") or tool)] += 1
-        return answer
+            self._order.setdefault(id, len(self._order))
+        outcome = response.data.get("code") or response.data.get("proposal") or "done"
+        self.log_step(clone, f"{tool} {fields}: {outcome}")
+        self.counts[str(response.data.get("code") or tool)] += 1
+        return response
 
     # Actions of people
 
-    def open_of(self, clone: Clone) -> list[Proposal]:
-        """Return the open proposals in the order in which the walk met them.
+    def list_open_proposals(self, clone: Clone) -> list[Proposal]:
+        """Return the open proposals in the order in which the walk first used them.
 
-        Ids are random, and times have seconds: a walk of the same seed would differ in any other order.
+        Ids are random, and times have seconds: in any other order, walks of the same seed would differ.
         """
-        found = [one for one in clone.workspace.proposal_actions().list_all() if one.is_open]
-        return sorted(found, key=lambda one: self._met.get(one.id, 0))
+        proposals = [
+            proposal for proposal in clone.workspace.proposal_actions().list_all() if proposal.is_open
+        ]
+        return sorted(proposals, key=lambda proposal: self._order.get(proposal.id, 0))
 
-    def some(self, clone: Clone) -> str:
+    def choose_proposal_id(self, clone: Clone) -> str:
         """Return the id of an open proposal, or an unknown id."""
-        found = [one.id for one in self.open_of(clone)]
-        return self.chance.choice(found) if found else "none"
+        ids = [proposal.id for proposal in self.list_open_proposals(clone)]
+        return self.rng.choice(ids) if ids else "none"
 
     def close(self, clone: Clone) -> None:
         """Close a proposal."""
-        self._call(clone, "update_proposal", proposal=self.some(clone), action="close")
+        self._call(clone, "update_proposal", proposal=self.choose_proposal_id(clone), action="close")
 
     def approve(self, clone: Clone, id: str | None = None) -> None:
         """Approve a proposal at its tip, and record the words of its changes as seen."""
-        id = id or self.some(clone)
+        id = id or self.choose_proposal_id(clone)
         proposal_actions = clone.workspace.proposal_actions()
         try:
             proposal = proposal_actions.find(id)
@@ -283,95 +294,97 @@ class Clones:
         for path in clone.workspace.proposal_reviews().changes(proposal).paths:
             blob = snapshot.documents.get(path)
             if blob is not None:
-                self.seen.update(_WORD.findall(snapshot.git.blob(blob)))
+                self.seen_words.update(_WORD.findall(snapshot.git.blob(blob)))
 
     def merge(self, clone: Clone, id: str | None = None) -> None:
         """Merge a proposal as a person."""
-        id = id or self.some(clone)
+        id = id or self.choose_proposal_id(clone)
         try:
             clone.workspace.proposal_actions().merge(id, clone.person)
         except WorkspaceError as error:
-            blocks = [block["code"] for block in error.details.get("blocks", ())]
-            self.log_step(clone, f"merge {id}: {error.code} {blocks}")
-            self.counts.update(blocks or [error.code])
+            blockers = [blocker["code"] for blocker in error.details.get("blocks", ())]
+            self.log_step(clone, f"merge {id}: {error.code} {blockers}")
+            self.counts.update(blockers or [error.code])
             return
         self.log_step(clone, f"merge {id}")
         self.counts["merge"] += 1
 
     def review(self, clone: Clone) -> None:
         """Approve a proposal, sometimes write or synchronize in between, and merge it."""
-        id = self.some(clone)
+        id = self.choose_proposal_id(clone)
         self.approve(clone, id)
-        if self.chance.random() < 0.5:
-            self.chance.choice([self.edit_freely, self.edit_freely, self.edit, self.sync])(clone)
+        if self.rng.random() < 0.5:
+            self.rng.choice([self.edit_freely, self.edit_freely, self.edit, self.sync])(clone)
             self.check()
         self.merge(clone, id)
 
     def race(self, clone: Clone) -> None:
         """Move a document under a rule in another clone, and write to it here before a fetch."""
-        other = self.chance.choice([one for one in self.clones if one is not clone])
-        for one in (other, clone):
-            self.sync(one)
+        other = self.rng.choice([candidate for candidate in self.clones if candidate is not clone])
+        for racer in (other, clone):
+            self.sync(racer)
         documents = other.workspace.snapshot().documents
-        free = [path for path in documents if not path.startswith("specs/")]
-        known = {one.id for one in self.open_of(other)}
+        free_paths = [path for path in documents if not path.startswith("specs/")]
+        old_ids = {proposal.id for proposal in self.list_open_proposals(other)}
         self.propose(other)
-        for id in [one.id for one in self.open_of(other) if one.id not in known]:
+        for id in [proposal.id for proposal in self.list_open_proposals(other) if proposal.id not in old_ids]:
             self.approve(other, id)
             self.merge(other, id)
         self.sync(other)
-        moved = [path for path in free if path not in other.workspace.snapshot().documents]
-        for file in moved or free[:1]:
-            content = f"Text {self.word()}.\n"
-            slug = self.chance.choice(SLUGS)
+        moved_files = [path for path in free_paths if path not in other.workspace.snapshot().documents]
+        for file in moved_files or free_paths[:1]:
+            content = f"Text {self.create_word()}.\n"
+            slug = self.rng.choice(SLUGS)
             operation = {"operation": "append_content", "file": file, "slug": slug, "content": content}
             self._call(clone, "edit_document", **operation)
         self.sync(clone)
 
     def sync(self, clone: Clone) -> None:
-        """Synchronize; after a conflict, sometimes resolve it for one side or with new text."""
-        choose = self._chooser({}) if self.chance.random() < 0.5 else None
+        """Synchronize; after a conflict, sometimes resolve the conflict for a side or with new text."""
+        choose = self._build_chooser({}) if self.rng.random() < 0.5 else None
         for _ in range(3):
             reviewed: dict[str, ResolutionChoice] = {}
             try:
-                found = sync(clone.workspace, Access(), choose=choose)
+                result = sync(clone.workspace, Access(), choose=choose)
             except WorkspaceError as error:
                 unreviewed = error.details.get("unreviewed", ())
-                for one in unreviewed:
-                    reviewed[one["path"]] = (
-                        ResolutionChoice.THEIRS if one["side"] == "ours" else ResolutionChoice.OURS
+                for change in unreviewed:
+                    reviewed[change["path"]] = (
+                        ResolutionChoice.THEIRS if change["side"] == "ours" else ResolutionChoice.OURS
                     )
                 outcome = f"{error.code} {unreviewed[0]['side'] if unreviewed else ''}".strip()
             else:
-                outcome = "merged" if found.merged else found.state.value
+                outcome = "merged" if result.merged else result.state.value
             self.log_step(clone, f"sync, {'deciding' if choose else 'undecided'}: {outcome}")
             self.counts[f"sync {outcome}"] += 1
-            if not reviewed or self.chance.random() < 0.5:
+            if not reviewed or self.rng.random() < 0.5:
                 break
-            choose = self._chooser(reviewed)
+            choose = self._build_chooser(reviewed)
 
-    def _chooser(
+    def _build_chooser(
         self, reviewed: Mapping[str, ResolutionChoice]
     ) -> Callable[[Sequence[FileConflict]], Resolutions]:
-        """Return a function that selects the reviewed side of files, else one side or a random one."""
-        side = self.chance.choice([ResolutionChoice.OURS, ResolutionChoice.THEIRS, None])
+        """Return a function that selects the reviewed side of files, else a fixed side or random choices."""
+        side = self.rng.choice([ResolutionChoice.OURS, ResolutionChoice.THEIRS, None])
 
         def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
-            found: dict[str, dict[UnitId, Resolution]] = {}
+            resolutions: dict[str, dict[UnitId, Resolution]] = {}
             for path, conflict in conflicts:
-                choice = reviewed.get(path) or side or self.chance.choice([*ResolutionChoice])
-                content = f"Text {self.word()}.\n".encode() if choice is ResolutionChoice.CONTENT else None
-                found.setdefault(path, {})[conflict.unit] = Resolution(choice, content)
-            return found
+                choice = reviewed.get(path) or side or self.rng.choice([*ResolutionChoice])
+                content = (
+                    f"Text {self.create_word()}.\n".encode() if choice is ResolutionChoice.CONTENT else None
+                )
+                resolutions.setdefault(path, {})[conflict.unit] = Resolution(choice, content)
+            return resolutions
 
         return choose
 
     def step(self) -> None:
-        """Run a random action in a random clone, and check the promise."""
-        acts: list[Callable[[Clone], None]] = [
+        """Run a random action in a random clone, and check the protected paths."""
+        actions: list[Callable[[Clone], None]] = [
             self.edit,
             self.edit_freely,
-            self.other_writers,
+            self.write_with_other_tool,
             self.propose,
             self.refresh,
             self.approve,
@@ -381,6 +394,6 @@ class Clones:
             self.sync,
             self.race,
         ]
-        [act] = self.chance.choices(acts, [8, 6, 3, 6, 2, 2, 2, 6, 1, 5, 2])
-        act(self.chance.choice(self.clones))
+        [action] = self.rng.choices(actions, [8, 6, 3, 6, 2, 2, 2, 6, 1, 5, 2])
+        action(self.rng.choice(self.clones))
         self.check()

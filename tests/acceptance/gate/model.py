@@ -16,8 +16,8 @@ from typing import NamedTuple
 from tests.repositories import Repo
 
 
-class Demand(NamedTuple):
-    """The requirements of a rule: approvals, approvers, and mergers; an empty list permits all people."""
+class RuleRequirement(NamedTuple):
+    """The requirements of a rule: approvals, approvers and mergers; an empty tuple permits all people."""
 
     approvals: int
     approvers: tuple[str, ...]
@@ -30,11 +30,11 @@ class Model:
     def __init__(self, repo: Repo) -> None:
         self.repo = repo
         self.started = self.checked = repo.head()
-        self.approved: set[tuple[str, str, str]] = set()  # proposal, its commit, by whom
+        self.approved: set[tuple[str, str, str]] = set()  # proposal, its commit, name
         self.openers: dict[str, str] = {}  # proposal: e-mail
         self.committers: dict[str, str] = {}  # commit: e-mail
-        self.merging: set[tuple[str, str]] = set()  # proposal, by whom, since the last check
-        self.seen: Counter[str] = Counter()
+        self.merging: set[tuple[str, str]] = set()  # proposal, name, since the last check
+        self.counts: Counter[str] = Counter()
         self.log: list[str] = []
 
     def log_step(self, text: str) -> None:
@@ -51,48 +51,56 @@ class Model:
         self.merging.clear()
 
     def _check(self, commit: str) -> None:
-        before, *others = self.repo.git("rev-list", "--parents", "-n1", commit).split()[1:]
-        demands = list(self._demands(before, commit))
-        if not demands:
+        parent, *merged_parents = self.repo.git("rev-list", "--parents", "-n1", commit).split()[1:]
+        requirements = list(self._list_requirements(parent, commit))
+        if not requirements:
             return
-        story = "\n".join([self.repo.git("show", "--stat", "-m", "--first-parent", commit), *self.log[-12:]])
-        assert len(others) == 1, f"protected, and no merge of a proposal:\n{story}"
+        report = "\n".join([self.repo.git("show", "--stat", "-m", "--first-parent", commit), *self.log[-12:]])
+        assert len(merged_parents) == 1, f"protected, and no merge of a proposal:\n{report}"
         id = re.findall(
             r"^Docyard-Proposal: (\S+)$", self.repo.git("show", "-s", commit).replace("    ", ""), re.M
         )[-1]
-        written = self.repo.git("rev-list", f"{before}..{others[0]}").split()
-        own = {self.committers[one] for one in written if one in self.committers} | {self.openers.get(id, "")}
-        approved = {by for of, at, by in self.approved if (of, at) == (id, others[0])}
-        counting = {by for by in approved if f"{by}@example.org" not in own}
-        mergers = {by for of, by in self.merging if of == id}
-        for demand in demands:
-            enough = {by for by in counting if not demand.approvers or by in demand.approvers}
-            assert len(enough) >= demand.approvals, f"{demand}, {enough}:\n{story}"
-            may = {by for by in mergers if not demand.mergers or by in demand.mergers}
-            assert may, f"{demand}, merged by {mergers}:\n{story}"
-        self.seen["merged"] += 1
+        proposal_commits = self.repo.git("rev-list", f"{parent}..{merged_parents[0]}").split()
+        author_emails = {
+            self.committers[commit_id] for commit_id in proposal_commits if commit_id in self.committers
+        } | {self.openers.get(id, "")}
+        approvers = {
+            name for proposal, tip, name in self.approved if (proposal, tip) == (id, merged_parents[0])
+        }
+        valid_approvers = {name for name in approvers if f"{name}@example.org" not in author_emails}
+        mergers = {name for proposal, name in self.merging if proposal == id}
+        for requirement in requirements:
+            rule_approvers = {
+                name for name in valid_approvers if not requirement.approvers or name in requirement.approvers
+            }
+            assert len(rule_approvers) >= requirement.approvals, f"{requirement}, {rule_approvers}:\n{report}"
+            rule_mergers = {
+                name for name in mergers if not requirement.mergers or name in requirement.mergers
+            }
+            assert rule_mergers, f"{requirement}, merged by {mergers}:\n{report}"
+        self.counts["merged"] += 1
 
-    def _demands(self, before: str, commit: str) -> Iterator[Demand]:
-        """Yield the requirements of the rules of a commit for its child."""
-        rules = tomllib.loads(self.repo.git("show", f"{before}:docyard.toml")).get("protect", [])
-        names = self.repo.git("diff-tree", "-r", "--no-renames", "--name-only", "-z", before, commit)
+    def _list_requirements(self, parent: str, commit: str) -> Iterator[RuleRequirement]:
+        """Yield the requirements of the rules at a parent for the changes of its child."""
+        rules = tomllib.loads(self.repo.git("show", f"{parent}:docyard.toml")).get("protect", [])
+        names = self.repo.git("diff-tree", "-r", "--no-renames", "--name-only", "-z", parent, commit)
         paths = [path for path in names.split("\0") if path]
         for rule in rules:
-            kinds = set(rule.get("types", []))
+            types = set(rule.get("types", []))
             if any(
                 path in ("docyard.toml",)
                 or path.startswith(".docyard/")
                 or path.endswith(".taxonomy.toml")
                 or (
                     ("paths" not in rule or path.startswith("specs/"))
-                    and (not kinds or kinds & {self._kind(before, path), self._kind(commit, path)})
+                    and (not types or types & {self._read_type(parent, path), self._read_type(commit, path)})
                 )
                 for path in paths
             ):
                 approvers, mergers = tuple(rule.get("approvers", [])), tuple(rule.get("merge", []))
-                yield Demand(rule.get("approvals", 1), approvers, mergers)
+                yield RuleRequirement(rule.get("approvals", 1), approvers, mergers)
 
-    def _kind(self, commit: str, path: str) -> str:
+    def _read_type(self, commit: str, path: str) -> str:
         text = self.repo.git("show", f"{commit}:{path}", check=False)
-        found = re.match(r"---\n(?:.*\n)*?type: (\w+)\n(?:.*\n)*?---\n", text)
-        return found[1] if found else ""
+        match = re.match(r"---\n(?:.*\n)*?type: (\w+)\n(?:.*\n)*?---\n", text)
+        return match[1] if match else ""

@@ -30,24 +30,26 @@ class Walk(World):
     # Tools
 
     def edit(self) -> None:
-        """Make one operation, or a batch, directly or in a proposal."""
-        proposal = self._maybe(self.some())
-        common: dict[str, Any] = {
+        """Write an operation or a batch, directly or in a proposal."""
+        proposal = self._choose_or_none(self.choose_proposal_id())
+        common_fields: dict[str, Any] = {
             "proposal": proposal,
-            "dry_run": self.chance.choice([None, None, None, None, True]),
+            "dry_run": self.rng.choice([None, None, None, None, True]),
         }
-        if self.chance.random() < 0.7:
-            self.call("edit_document", **self.operation(), **common)
+        if self.rng.random() < 0.7:
+            self.call("edit_document", **self.choose_operation(), **common_fields)
             return
-        several = [self.operation() for _ in range(self.chance.randint(2, 4))]
-        self.call("edit_document", operations=several, mode=self.chance.choice(["each", "all"]), **common)
+        operations = [self.choose_operation() for _ in range(self.rng.randint(2, 4))]
+        self.call(
+            "edit_document", operations=operations, mode=self.rng.choice(["each", "all"]), **common_fields
+        )
 
-    def operation(self) -> dict[str, Any]:
+    def choose_operation(self) -> dict[str, Any]:
         """Return an operation whose fields are often valid."""
-        file, other, slug = self.path(), self.path(), self.chance.choice(SLUGS)
-        word = f"Word {self.chance.randrange(10**6)}."
-        folder = self.chance.choice(["specs", "notes", "specs/deep"])
-        return self.chance.choice(
+        file, other, slug = self.choose_path(), self.choose_path(), self.rng.choice(SLUGS)
+        word = f"Word {self.rng.randrange(10**6)}."
+        folder = self.rng.choice(["specs", "notes", "specs/deep"])
+        return self.rng.choice(
             [
                 {"operation": "update_content", "file": file, "slug": slug, "content": word},
                 {"operation": "append_content", "file": file, "slug": slug, "content": word},
@@ -65,46 +67,46 @@ class Walk(World):
             ]
         )
 
-    def other_writers(self) -> None:
+    def write_with_other_tool(self) -> None:
         """Write with one of the tools other than edit_document."""
-        file, proposal = self.path(), self._maybe(self.some())
-        past = self.repo.git("rev-list", "--all", "--not", f"{self.model.started}^@").split()
-        commit, number = self.chance.choice(past), self.chance.randrange(10**6)
-        folder = self.chance.choice(["specs", "notes", ".docyard/templates", "."])
-        kind = self.chance.choice(["runbook", "document", "api_spec"])
+        file, proposal = self.choose_path(), self._choose_or_none(self.choose_proposal_id())
+        commits = self.repo.git("rev-list", "--all", "--not", f"{self.model.started}^@").split()
+        commit, number = self.rng.choice(commits), self.rng.randrange(10**6)
+        folder = self.rng.choice(["specs", "notes", ".docyard/templates", "."])
+        kind = self.rng.choice(["runbook", "document", "api_spec"])
         writers: list[tuple[str, dict[str, Any]]] = [
             ("create_document", {"doc_type": kind, "title": f"New {number}", "folder": folder}),
             ("remove_document", {"path": file}),
-            ("remove_document", {"file": file, "slug": self.chance.choice(SLUGS)}),
+            ("remove_document", {"file": file, "slug": self.rng.choice(SLUGS)}),
             ("tag_document", {"file": file, "tags": [f"t{number}"]}),
             ("complete_task", {"file": file, "slug": "tasks[0]"}),
             ("restore_document", {"file": file, "ref": commit}),
             ("restore_document", {"undo": commit}),
             ("restore_document", {"undo": commit, "partial": True}),
         ]
-        tool, fields = self.chance.choice(writers)
-        message = self.chance.choice([None, f"Words\n\nDocyard-Proposal: {proposal}"])
+        tool, fields = self.rng.choice(writers)
+        message = self.rng.choice([None, f"Words\n\nDocyard-Proposal: {proposal}"])
         self.call(tool, proposal=proposal, message=message, **fields)
 
-    def agent_on_proposal(self) -> None:
+    def act_on_proposal_as_agent(self) -> None:
         """Run a random action of an agent on a proposal, permitted or not."""
-        if self.chance.random() < 0.2:
-            self.call("create_proposal", title=f"P {self.chance.randrange(10**6)}", description="Why.")
+        if self.rng.random() < 0.2:
+            self.call("create_proposal", title=f"P {self.rng.randrange(10**6)}", description="Why.")
             return
-        action = self.chance.choice(ACTIONS)
-        words = "Words." if action in ("comment", "request_changes") else None
-        self.call("update_proposal", proposal=self.some(), action=action, text=words)
+        action = self.rng.choice(ACTIONS)
+        text = "Words." if action in ("comment", "request_changes") else None
+        self.call("update_proposal", proposal=self.choose_proposal_id(), action=action, text=text)
 
     # People
 
-    def commands(self) -> None:
+    def run_command(self) -> None:
         """Run a command that may write to the served branch."""
-        self.run(*self.chance.choice(COMMANDS))
+        self.run(*self.rng.choice(COMMANDS))
 
     def approve(self, id: str | None = None, by: str | None = None) -> None:
         """Approve a proposal at its tip as a person."""
-        id, by = id or self.some(), by or self.chance.choice(PEOPLE)
-        tip = self.tip(id)
+        id, by = id or self.choose_proposal_id(), by or self.rng.choice(PEOPLE)
+        tip = self.get_tip(id)
         if tip is None:
             return
         if self.run("proposals", "approve", id, "--commit", tip, by=by) == 0:
@@ -112,185 +114,192 @@ class Walk(World):
 
     def merge(self, id: str | None = None, by: str | None = None) -> int:
         """Merge a proposal, with or without a token."""
-        id, by = id or self.some(), by or self.chance.choice([*PEOPLE, None])
+        id, by = id or self.choose_proposal_id(), by or self.rng.choice([*PEOPLE, None])
         if by:
             self.model.merging.add((id, by))
         return self.run("proposals", "merge", id, by=by)
 
-    def change_their_mind(self) -> None:
-        """Request changes, or replace a token; either makes earlier approvals of the person void."""
-        by, id = self.chance.choice(PEOPLE), self.some()
-        if self.chance.random() < 0.7:
+    def void_approvals(self) -> None:
+        """Request changes, or replace a token: both make earlier approvals of the person void."""
+        by, id = self.rng.choice(PEOPLE), self.choose_proposal_id()
+        if self.rng.random() < 0.7:
             if self.run("proposals", "request-changes", id, "-m", "No.", by=by) == 0:
-                self.model.approved = {one for one in self.model.approved if (one[0], one[2]) != (id, by)}
+                self.model.approved = {
+                    approval for approval in self.model.approved if (approval[0], approval[2]) != (id, by)
+                }
             return
         self.tokens.revoke(by)
-        self.secrets[by] = self.token(by)
-        self.model.approved = {one for one in self.model.approved if one[2] != by}
+        self.secrets[by] = self.create_token(by)
+        self.model.approved = {approval for approval in self.model.approved if approval[2] != by}
 
-    def commands_on_proposal(self) -> None:
-        """Run another command on a proposal, or create one with or without a token."""
-        by = self.chance.choice([*PEOPLE, None])
-        action = self.chance.choice(["refresh", "submit", "close", "reopen", "create"])
+    def run_proposal_command(self) -> None:
+        """Run another command on a proposal, or create a proposal, with or without a token."""
+        by = self.rng.choice([*PEOPLE, None])
+        action = self.rng.choice(["refresh", "submit", "close", "reopen", "create"])
         if action == "create":
-            self.open(by)
+            self.create_proposal(by)
             return
-        self.run("proposals", action, self.some(), by=by)
+        self.run("proposals", action, self.choose_proposal_id(), by=by)
 
-    def open(self, by: str | None) -> str:
+    def create_proposal(self, by: str | None) -> str:
         """Create a proposal as a person and return its id."""
-        before = {one.id for one in self.all()}
+        old_ids = {proposal.id for proposal in self.list_proposals()}
         assert self.run("proposals", "create", "By hand", "-d", "Why.", by=by) == 0
-        [new] = {one.id for one in self.all()} - before
-        self.model.openers[new] = f"{by or 'ada'}@example.org"
-        return new
+        [new_id] = {proposal.id for proposal in self.list_proposals()} - old_ids
+        self.model.openers[new_id] = f"{by or 'ada'}@example.org"
+        return new_id
 
     def attempt(self) -> None:
-        """Try one of the known ways to bypass the gate."""
-        by, merges = self.chance.sample(PEOPLE, 2)
-        self.chance.choice(ATTEMPTS)(self, by, merges)
+        """Make an attempt to bypass the gate in a known way."""
+        approver, merger = self.rng.sample(PEOPLE, 2)
+        self.rng.choice(ATTEMPTS)(self, approver, merger)
 
     def commit_to_proposal(self) -> None:
         """Commit to a proposal's branch with the git program: on its tip, or on main instead."""
-        path, text = self.chance.choice(
+        path, text = self.rng.choice(
             [
-                ("docyard.toml", self.chance.choice([RULES, LAX, STRICT, NONE])),
-                ("specs/api.md", f"# API\n\n## Calls\n\nBy hand {self.chance.randrange(10**6)}.\n"),
-                ("free.md", f"# Free\n\n## Calls\n\nBy hand {self.chance.randrange(10**6)}.\n"),
-                (".taxonomy.toml", f'[metadata]\nowner = "o{self.chance.randrange(10**6)}"\n'),
+                ("docyard.toml", self.rng.choice([RULES, LAX, STRICT, NONE])),
+                ("specs/api.md", f"# API\n\n## Calls\n\nBy hand {self.rng.randrange(10**6)}.\n"),
+                ("free.md", f"# Free\n\n## Calls\n\nBy hand {self.rng.randrange(10**6)}.\n"),
+                (".taxonomy.toml", f'[metadata]\nowner = "o{self.rng.randrange(10**6)}"\n'),
             ]
         )
-        base = self.chance.choice([None, None, "refs/heads/main"])
-        self.commit_with_git(self.some(), self.chance.choice(PEOPLE), path, text, base=base)
+        base = self.rng.choice([None, None, "refs/heads/main"])
+        self.commit_with_git(self.choose_proposal_id(), self.rng.choice(PEOPLE), path, text, base=base)
 
     def commit_with_git(
         self, id: str, by: str, path: str, text: str, *, base: str | None = None, amends: bool = False
     ) -> None:
         """Commit a file on a proposal's tip, on `base`, or in place of the tip.
 
-        An amended commit has the author and the message of the old one, with Docyard's trailers.
+        An amended commit has the author and the message of the old commit, with the trailers of Docyard.
         """
-        proposal = self.one(id)
+        proposal = self.find_proposal(id)
         if proposal is None or proposal.tip is None:
             return
         branch, committer = f"refs/heads/{proposal.content.branch}", f"{by} <{by}@example.org>"
-        author, time, words = self.repo.git("log", "-1", "--format=%an <%ae>%n%at%n%B", branch).split("\n", 2)
+        author, time, message = self.repo.git("log", "-1", "--format=%an <%ae>%n%at%n%B", branch).split(
+            "\n", 2
+        )
         if not amends:
-            author, words = committer, "Hand"
+            author, message = committer, "Manual commit"
         lines = [
             f"commit {branch}",
             f"author {author} {time} +0000",
             f"committer {committer} {int(time) + 1} +0000",
         ]
-        lines += [f"data {len(words.encode())}", words, f"from {base or branch}{'^' if amends else '^0'}"]
+        lines += [f"data {len(message.encode())}", message, f"from {base or branch}{'^' if amends else '^0'}"]
         lines += [f"M 100644 inline {path}", f"data {len(text.encode())}", text, ""]
         command = ["git", "fast-import", "--quiet", "--force"]
         subprocess.run(command, cwd=self.repo.path, input="\n".join(lines), text=True, check=True)
         self.model.committers[self.repo.git("rev-parse", branch).strip()] = f"{by}@example.org"
-        self.model.log_step(f"{by} wrote {path} to {id} by hand, on {base or branch}")
+        self.model.log_step(f"{by} wrote {path} to {id} with git, on {base or branch}")
 
     def forge(self) -> None:
-        """Append an event in another person's name, without a seal or with a copied one."""
-        proposal, other = self.one(self.some()), self.one(self.some())
+        """Append an event in another person's name, without a seal or with a copied seal."""
+        proposal, other = (
+            self.find_proposal(self.choose_proposal_id()),
+            self.find_proposal(self.choose_proposal_id()),
+        )
         if proposal is None or other is None or proposal.tip is None:
             return
-        by = self.chance.choice(PEOPLE)
+        by = self.rng.choice(PEOPLE)
         token = Author(by.title(), f"{by}@example.org", KnownBy.TOKEN, by)
         events = EventLog(self.workspace.git).read().events_of(other.id).events
-        seals = [one.body.seal for one in events if isinstance(one.body, Reviewed)]
-        seal = self.chance.choice([None, "0" * 96, *seals])
+        seals = [event.body.seal for event in events if isinstance(event.body, Reviewed)]
+        seal = self.rng.choice([None, "0" * 96, *seals])
         approval = Reviewed(ReviewDecision.APPROVE, "", proposal.tip, seal)
-        opened = Opened("To main", "", "main", self.chance.choice(["main", other.content.branch]), None)
-        words = approval if self.chance.random() < 0.75 else opened
+        opened = Opened("To main", "", "main", self.rng.choice(["main", other.content.branch]), None)
+        body = approval if self.rng.random() < 0.75 else opened
         try:
-            EventLog(self.workspace.git).append(proposal.id, [words], token, tool="forger", client="forger")
+            EventLog(self.workspace.git).append(proposal.id, [body], token, tool="forger", client="forger")
         except WorkspaceError as error:
             self.model.log_step(f"forged, refused: {error.code}")
-        self.model.log_step(f"forged {words.kind} of {proposal.id} in the name of {by}")
+        self.model.log_step(f"forged {body.kind} of {proposal.id} in the name of {by}")
 
-    # At once
+    # Concurrent actions
 
     def race(self) -> None:
-        """Run two actions on one proposal concurrently, each in its own workspace."""
-        id = self.some()
-        tip, by = self.tip(id), self.chance.choice(PEOPLE)
-        person = next(one for one in self.tokens.list() if one.token == by)
-        first, second = self.operation(), self.operation()
-        acts: list[Callable[[], object]] = self.chance.sample(
+        """Run two actions on a proposal concurrently, each in its own workspace."""
+        id = self.choose_proposal_id()
+        tip, by = self.get_tip(id), self.rng.choice(PEOPLE)
+        person = next(person for person in self.tokens.list() if person.token == by)
+        first, second = self.choose_operation(), self.choose_operation()
+        actions: list[Callable[[], object]] = self.rng.sample(
             [
                 lambda: self._merge(id, person),
                 lambda: self._approve(id, tip, person),
-                lambda: self.boxes[0]("edit_document", **first, proposal=id),
-                lambda: self.boxes[1]("edit_document", **second),
+                lambda: self.toolboxes[0]("edit_document", **first, proposal=id),
+                lambda: self.toolboxes[1]("edit_document", **second),
                 lambda: self._refresh(id),
             ],
             2,
         )
         self.model.merging.add((id, by))
-        failed: list[BaseException] = []
+        errors: list[BaseException] = []
 
-        def act(one: Callable[[], object]) -> None:
+        def run_action(action: Callable[[], object]) -> None:
             try:
-                one()
+                action()
             except WorkspaceError:
                 pass
             except BaseException as error:
-                failed.append(error)
+                errors.append(error)
 
-        threads = [threading.Thread(target=act, args=(one,)) for one in acts]
+        threads = [threading.Thread(target=run_action, args=(action,)) for action in actions]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        assert not failed, failed
+        assert not errors, errors
         self.model.log_step(f"{by} and others at once on {id}")
 
-    def _actor(self, person: Person | None) -> Actor:
+    def _build_actor(self, person: Person | None) -> Actor:
         return Actor(AGENT, "race", "race", person)
 
     def _merge(self, id: str, person: Person) -> None:
-        Workspace.open(self.repo.path, durable=False).proposal_actions().merge(id, self._actor(person))
+        Workspace.open(self.repo.path, durable=False).proposal_actions().merge(id, self._build_actor(person))
 
     def _approve(self, id: str, tip: str | None, person: Person) -> None:
         if tip is None:
             return
         proposal_actions = Workspace.open(self.repo.path, durable=False).proposal_actions()
-        proposal_actions.review(id, self._actor(person), ReviewDecision.APPROVE, commit=tip)
+        proposal_actions.review(id, self._build_actor(person), ReviewDecision.APPROVE, commit=tip)
         self.model.approved.add((id, tip, person.token))
 
     def _refresh(self, id: str) -> None:
-        Workspace.open(self.repo.path, durable=False).proposal_actions().refresh(id, self._actor(None))
+        Workspace.open(self.repo.path, durable=False).proposal_actions().refresh(id, self._build_actor(None))
 
-    def _maybe(self, value: str) -> str | None:
-        return self.chance.choice([value, None])
+    def _choose_or_none(self, value: str) -> str | None:
+        return self.rng.choice([value, None])
 
     def step(self) -> None:
         """Run a random action, and check the history."""
-        acts: list[Callable[[], object]] = [
+        actions: list[Callable[[], object]] = [
             self.edit,
-            self.other_writers,
-            self.agent_on_proposal,
-            self.commands,
+            self.write_with_other_tool,
+            self.act_on_proposal_as_agent,
+            self.run_command,
             self.approve,
             self.merge,
-            self.through,
-            self.change_their_mind,
-            self.commands_on_proposal,
+            self.approve_and_merge,
+            self.void_approvals,
+            self.run_proposal_command,
             self.commit_to_proposal,
             self.forge,
             self.race,
             self.attempt,
         ]
-        [act] = self.chance.choices(acts, [6, 4, 4, 1, 4, 3, 3, 1, 1, 3, 2, 2, 2])
-        act()
+        [action] = self.rng.choices(actions, [6, 4, 4, 1, 4, 3, 3, 1, 1, 3, 2, 2, 2])
+        action()
         self.model.check()
 
-    def through(self) -> None:
+    def approve_and_merge(self) -> None:
         """Approve a proposal by all people, sometimes change it, and merge it."""
-        id = self.some()
+        id = self.choose_proposal_id()
         for by in PEOPLE:
             self.approve(id, by)
-        if self.chance.random() < 0.5:
-            self.chance.choice([self.commit_to_proposal, self.forge, self.change_their_mind, self.edit])()
+        if self.rng.random() < 0.5:
+            self.rng.choice([self.commit_to_proposal, self.forge, self.void_approvals, self.edit])()
             self.model.check()
-        self.merge(id, self.chance.choice(PEOPLE))
+        self.merge(id, self.rng.choice(PEOPLE))

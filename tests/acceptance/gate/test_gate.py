@@ -12,18 +12,18 @@ from tests.acceptance.gate.random_walk import Walk
 
 
 @pytest.fixture(autouse=True)
-def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def use_own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     load_user_key.cache_clear()
 
 
 def run_walk(folder: Path, environment: pytest.MonkeyPatch, seed: int, steps: int) -> Walk:
-    """Run a permitted merge, then each known way to bypass the gate, then random steps."""
+    """Run a permitted merge, then each known attempt to bypass the gate, then random steps."""
     walk = Walk(folder, environment, seed)
     edit = {"operation": "append_content", "file": "specs/api.md", "slug": "calls", "content": "Listed."}
-    answer = walk.call("edit_document", **edit)
-    id = str(answer.data["proposal"])
+    response = walk.call("edit_document", **edit)
+    id = str(response.data["proposal"])
     walk.model.check()
     assert walk.model.checked == walk.model.started
     assert walk.merge(id, "bea") != 0
@@ -31,11 +31,11 @@ def run_walk(folder: Path, environment: pytest.MonkeyPatch, seed: int, steps: in
     walk.approve(id, "cyd")
     assert walk.merge(id, "bea") == 0
     walk.model.check()
-    assert walk.model.seen == {"proposed": 1, "merged": 1}
+    assert walk.model.counts == {"proposed": 1, "merged": 1}
     for attempt in ATTEMPTS:
         attempt(walk, "cyd", "bea")
         walk.model.check()
-    assert walk.model.seen["merged"] == 1, "an attempt bypassed the gate unseen by the model"
+    assert walk.model.counts["merged"] == 1, "an attempt bypassed the gate without a report of the model"
     for _ in range(steps):
         walk.step()
     assert walk.repo.fsck() == ""
@@ -58,4 +58,4 @@ def test_long_random_walk_changes_no_protected_path_without_review(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], seed: int
 ) -> None:
     walk = run_walk(tmp_path, monkeypatch, seed, 300)
-    assert min(walk.model.seen["proposed"], walk.model.seen["merged"]) > 5
+    assert min(walk.model.counts["proposed"], walk.model.counts["merged"]) > 5

@@ -1,4 +1,4 @@
-"""No protected path gets a word that no person saw, for any merges and synchronizations of clones."""
+"""No protected path gets a word that no person has seen, for any merges and synchronizations of clones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.acceptance.gate.clones import Clones
 
 
 @pytest.fixture(autouse=True)
-def own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def use_own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     load_user_key.cache_clear()

@@ -1,4 +1,4 @@
-"""The repository of a walk, two servers for agents, and people with tokens at the command line."""
+"""The repository of a random walk, two toolboxes for agents, and people with tokens at the command line."""
 
 from __future__ import annotations
 
@@ -52,69 +52,72 @@ class World:
     """A repository, two toolboxes, people with tokens, and the model."""
 
     def __init__(self, folder: Path, environment: pytest.MonkeyPatch, seed: int) -> None:
-        self.chance = random.Random(seed)
+        self.rng = random.Random(seed)
         self.repo: Repo = normal(folder / "docs", FILES)
         self.environment = environment
         self.model = Model(self.repo)
-        self.boxes = [self._toolbox(), self._toolbox()]
+        self.toolboxes = [self._build_toolbox(), self._build_toolbox()]
         self.workspace = Workspace.open(self.repo.path, durable=False)
         self.tokens = Tokens(self.workspace.git.common_dir)
-        self.secrets = {name: self.token(name) for name in PEOPLE}
+        self.secrets = {name: self.create_token(name) for name in PEOPLE}
 
-    def _toolbox(self) -> Callable[..., Answer]:
+    def _build_toolbox(self) -> Callable[..., Answer]:
         workspace = Workspace.open(self.repo.path, durable=False)
         index = SearchIndex(workspace)
         workspace.inbound = index
         toolbox, seen_texts = Toolbox(workspace, index, TOOLSETS, False), SeenTexts()
 
-        def call(tool: str, /, **given: object) -> Answer:
-            return toolbox.call(tool, given, client="an agent", seen_texts=seen_texts)
+        def call(tool: str, /, **arguments: object) -> Answer:
+            return toolbox.call(tool, arguments, client="an agent", seen_texts=seen_texts)
 
         return call
 
-    def token(self, name: str) -> str:
+    def create_token(self, name: str) -> str:
         """Create a token of a person and return its secret."""
         return self.tokens.add(name, name.title(), f"{name}@example.org")
 
-    def call(self, tool: str, /, **given: object) -> Answer:
-        """Call a tool of one of two servers; arguments that are None are omitted."""
-        fields = {name: value for name, value in given.items() if value is not None}
-        answer = self.chance.choice(self.boxes)(tool, **fields)
+    def call(self, tool: str, /, **arguments: object) -> Answer:
+        """Call a tool of one of the toolboxes, without the arguments that are None."""
+        fields = {name: value for name, value in arguments.items() if value is not None}
+        response = self.rng.choice(self.toolboxes)(tool, **fields)
         self.model.log_step(
-            f"{tool} {fields}: {answer.data.get('code') or answer.data.get('note') or 'done'}"
+            f"{tool} {fields}: {response.data.get('code') or response.data.get('note') or 'done'}"
         )
-        self.model.seen["proposed"] += "note" in answer.data and "proposal" in answer.data
-        return answer
+        self.model.counts["proposed"] += "note" in response.data and "proposal" in response.data
+        return response
 
     def run(self, *arguments: str, by: str | None = None) -> int:
-        """Run a command with the token of a person, or without one."""
+        """Run a command with the token of a person, or without a token. Return the exit code."""
         self.environment.setenv("DOCYARD_TOKEN", self.secrets[by] if by else "")
         code = main([*arguments, "-C", str(self.repo.path)])
         assert code != Exit.USAGE, arguments
         self.model.log_step(f"{by}: {' '.join(arguments)}: {code}")
         return code
 
-    def all(self) -> tuple[Proposal, ...]:
+    def list_proposals(self) -> tuple[Proposal, ...]:
+        """Return all proposals."""
         return self.workspace.proposal_actions().list_all()
 
-    def one(self, id: str) -> Proposal | None:
-        return next((one for one in self.all() if one.id == id), None)
+    def find_proposal(self, id: str) -> Proposal | None:
+        """Return a proposal; None for an unknown id."""
+        return next((proposal for proposal in self.list_proposals() if proposal.id == id), None)
 
-    def some(self) -> str:
-        """Return the id of a proposal, most often a recent one."""
-        found = [
-            one.id
-            for one in self.all()
-            if one.state is not ProposalState.MERGED or self.chance.random() < 0.1
+    def choose_proposal_id(self) -> str:
+        """Return the id of a proposal, usually of a recent one."""
+        recent_ids = [
+            proposal.id
+            for proposal in self.list_proposals()
+            if proposal.state is not ProposalState.MERGED or self.rng.random() < 0.1
         ][:5]
-        return self.chance.choice(found) if found else "none"
+        return self.rng.choice(recent_ids) if recent_ids else "none"
 
-    def tip(self, id: str) -> str | None:
-        proposal = self.one(id)
+    def get_tip(self, id: str) -> str | None:
+        """Return the tip of a proposal; None for an unknown id or a deleted branch."""
+        proposal = self.find_proposal(id)
         return proposal.tip if proposal else None
 
-    def path(self) -> str:
-        """Return the path of a document of main, or of a removed one."""
-        return self.chance.choice(
+    def choose_path(self) -> str:
+        """Return the path of a document of main, or of a removed document."""
+        return self.rng.choice(
             [*PATHS, *self.repo.git("ls-tree", "-r", "--name-only", "main").split("\n")[:-1]]
         )

@@ -47,7 +47,7 @@ class Person:
 
     def run(self, *arguments: str, exit_code: int = 0) -> str:
         """Run a command of docyard and return its output."""
-        done = subprocess.run(
+        completed = subprocess.run(
             [*preloaded.python(), "-m", "docyard", *arguments],
             cwd=self._folder,
             env=self._variables,
@@ -55,8 +55,8 @@ class Person:
             text=True,
             check=False,
         )
-        assert done.returncode == exit_code, done.stdout + done.stderr
-        return done.stdout + done.stderr
+        assert completed.returncode == exit_code, completed.stdout + completed.stderr
+        return completed.stdout + completed.stderr
 
     def run_json(self, *arguments: str) -> Any:
         """Run a command with --json and return its data."""
@@ -64,11 +64,11 @@ class Person:
 
 
 class Scene(NamedTuple):
-    """A repository, two agents with their own servers, one with the older protocol, and a person."""
+    """A repository, two agents with their own servers, the second with the older protocol, and a person."""
 
     repo: Repo
-    one: Server
-    other: Server
+    first_agent: Server
+    second_agent: Server
     person: Person
     home: Path
 
@@ -77,8 +77,8 @@ class Scene(NamedTuple):
 def scene(tmp_path: Path, home: Path) -> Iterator[Scene]:
     documents = {f"specs/service-{number}.md": DOCUMENT.format(number=number) for number in range(10)}
     repo = repositories.normal(tmp_path / "repo", {**documents, "docyard.toml": SETTINGS})
-    with serving(repo.path, home) as one, serving(repo.path, home, protocol="legacy") as other:
-        yield Scene(repo, one, other, Person(repo, home), home)
+    with serving(repo.path, home) as first_agent, serving(repo.path, home, protocol="legacy") as second_agent:
+        yield Scene(repo, first_agent, second_agent, Person(repo, home), home)
 
 
 def document_path(number: int) -> str:
@@ -103,7 +103,7 @@ def open_proposal(agent: Server, title: str, *operations: dict[str, Any]) -> str
 
 
 def section_edit(number: int, slug: str, content: str) -> dict[str, Any]:
-    """Return an edit that replaces the text of a section that the agent has read."""
+    """Return an edit that replaces a known text in a section."""
     return {
         "operation": "replace_text",
         "file": document_path(number),
@@ -114,30 +114,35 @@ def section_edit(number: int, slug: str, content: str) -> dict[str, Any]:
 
 
 def test_proposals_of_two_agents_arrive_in_a_fresh_clone(scene: Scene, tmp_path: Path) -> None:
-    one, other, person = scene.one, scene.other, scene.person
+    first_agent, second_agent, person = scene.first_agent, scene.second_agent, scene.person
 
     # Two agents make five proposals; the last is a direct write to a protected path.
     limits = open_proposal(
-        one,
+        first_agent,
         "Raise the limits",
         section_edit(0, "limits", "Two hundred requests."),
         section_edit(1, "limits", "Two hundred requests."),
         section_edit(2, "limits", "Two hundred requests."),
     )
     lower = open_proposal(
-        other,
+        second_agent,
         "Lower the limits",
         section_edit(2, "limits", "Fifty requests."),
         section_edit(3, "limits", "Fifty requests."),
     )
     errors = open_proposal(
-        other, "Retry errors", section_edit(4, "errors", "All are."), section_edit(5, "errors", "Some are.")
+        second_agent,
+        "Retry errors",
+        section_edit(4, "errors", "All are."),
+        section_edit(5, "errors", "Some are."),
     )
-    tasks = call_tool(one, "create_proposal", title="🎉 Measured", description="", submit=True)["proposal"]
+    tasks = call_tool(first_agent, "create_proposal", title="🎉 Measured", description="", submit=True)[
+        "proposal"
+    ]
     for number in (6, 7):
-        call_tool(one, "complete_task", proposal=tasks, file=document_path(number), slug="tasks[0]")
-    answer = call_tool(
-        other,
+        call_tool(first_agent, "complete_task", proposal=tasks, file=document_path(number), slug="tasks[0]")
+    response = call_tool(
+        second_agent,
         "edit_document",
         operations=[
             section_edit(8, "limits", "None."),
@@ -147,45 +152,45 @@ def test_proposals_of_two_agents_arrive_in_a_fresh_clone(scene: Scene, tmp_path:
         mode="all",
         idempotency_key="direct",
     )
-    direct = answer["proposal"]
-    assert sorted(answer["protected"]) == [document_path(2), document_path(8), document_path(9)]
+    direct = response["proposal"]
+    assert sorted(response["protected"]) == [document_path(2), document_path(8), document_path(9)]
     assert scene.repo.git("log", "--format=%s", "main") == "First\n"
-    call_tool(other, "update_proposal", proposal=direct, action="submit")
-    every = [direct, tasks, errors, lower, limits]
-    assert [found["proposal"] for found in call_tool(one, "view_proposal")["proposals"]] == every
+    call_tool(second_agent, "update_proposal", proposal=direct, action="submit")
+    expected_ids = [direct, tasks, errors, lower, limits]
+    assert [item["proposal"] for item in call_tool(first_agent, "view_proposal")["proposals"]] == expected_ids
 
     # Overlaps are reported, and a search in a proposal finds its additions.
-    overlaps = call_tool(other, "view_proposal", proposal=lower)["overlaps"]
-    assert [found["proposal"] for found in overlaps] == [limits]
+    overlaps = call_tool(second_agent, "view_proposal", proposal=lower)["overlaps"]
+    assert [item["proposal"] for item in overlaps] == [limits]
     assert overlaps[0]["addresses"] == [f"{document_path(2)}#limits"]
-    there = call_tool(other, "search_docs", query="fifty requests", ref=lower)
-    assert document_path(3) in json.dumps(there)
-    assert "Fifty" not in json.dumps(call_tool(other, "search_docs", query="fifty requests"))
+    results = call_tool(second_agent, "search_docs", query="fifty requests", ref=lower)
+    assert document_path(3) in json.dumps(results)
+    assert "Fifty" not in json.dumps(call_tool(second_agent, "search_docs", query="fifty requests"))
 
     # A person reviews on the command line.
     assert "Raise the limits" in person.run("proposals", "list")
-    shown = person.run("proposals", "show", limits)
-    assert "{+Two+} hundred requests" in shown
-    assert lower in shown
-    secret = person.run("tokens", "add", "ana", "--name", "Ana Li", "--email", "ana@example.org")
-    found = re.search(r"docyard_ana_\w+", secret)
-    assert found is not None
-    person.use_token(found[0])
+    page = person.run("proposals", "show", limits)
+    assert "{+Two+} hundred requests" in page
+    assert lower in page
+    output = person.run("tokens", "add", "ana", "--name", "Ana Li", "--email", "ana@example.org")
+    match = re.search(r"docyard_ana_\w+", output)
+    assert match is not None
+    person.use_token(match[0])
     person.run(
         "proposals", "comment", limits, f"{document_path(0)}#limits", "-m", "Per minute?",
         "--quote", "Two hundred",
     )  # fmt: skip
     person.run("proposals", "request-changes", limits, "-m", "Say per what.")
-    blocked = one.call("update_proposal", proposal=limits, action="merge")
+    blocked = first_agent.call("update_proposal", proposal=limits, action="merge")
     assert blocked.is_error
 
-    # The agent answers, and the section that was commented on moves.
-    seen = call_tool(one, "view_proposal", proposal=limits)
-    assert seen["state"] == "changes_requested"
-    remark = seen["comments"][0]
-    assert remark["text"] == "Per minute?"
+    # The agent replies, and moves the section of the comment.
+    view = call_tool(first_agent, "view_proposal", proposal=limits)
+    assert view["state"] == "changes_requested"
+    comment = view["comments"][0]
+    assert comment["text"] == "Per minute?"
     call_tool(
-        one,
+        first_agent,
         "edit_document",
         proposal=limits,
         operations=[
@@ -199,29 +204,36 @@ def test_proposals_of_two_agents_arrive_in_a_fresh_clone(scene: Scene, tmp_path:
         mode="all",
     )
     call_tool(
-        one, "update_proposal", proposal=limits, action="comment", text="Yes.", reply_to=remark["comment"]
+        first_agent,
+        "update_proposal",
+        proposal=limits,
+        action="comment",
+        text="Yes.",
+        reply_to=comment["comment"],
     )
-    call_tool(one, "update_proposal", proposal=limits, action="submit")
-    refused = one.call("update_proposal", proposal=limits, action="approve")
+    call_tool(first_agent, "update_proposal", proposal=limits, action="submit")
+    refused = first_agent.call("update_proposal", proposal=limits, action="approve")
     assert refused.is_error
     assert refused.data["code"] == "NEEDS_PERSON"
 
-    # After the merge, the proposal of the other agent is in conflict, and its view shows that.
+    # After the merge, the proposal of the second agent has a conflict, and its view contains the conflict.
     person.run("proposals", "approve", limits, "-m", "Good.")
     person.run("proposals", "merge", limits)
     assert scene.repo.git("show", f"main:{document_path(1)}").count("Two hundred requests.") == 1
-    preview = call_tool(other, "view_proposal", proposal=lower)
+    preview = call_tool(second_agent, "view_proposal", proposal=lower)
     [conflict] = preview["conflicts"]
     assert (conflict["file"], conflict["where"]) == (document_path(2), "limits")
     assert conflict["base"].strip(), conflict
     person.run("proposals", "approve", lower)
     assert "conflict" in person.run("proposals", "merge", lower, exit_code=1).lower()
-    decided = {
+    resolution = {
         name: value for name, value in conflict.items() if name in ("file", "kind", "where", "part")
     } | {"choice": "content", "content": "Between fifty and two hundred requests.\n"}
-    seen = {name: preview[name] for name in ("commit", "target_commit")}
-    call_tool(other, "update_proposal", proposal=lower, action="refresh", resolutions=[decided], **seen)
-    [review] = call_tool(other, "view_proposal", proposal=lower)["reviews"]
+    commits = {name: preview[name] for name in ("commit", "target_commit")}
+    call_tool(
+        second_agent, "update_proposal", proposal=lower, action="refresh", resolutions=[resolution], **commits
+    )
+    [review] = call_tool(second_agent, "view_proposal", proposal=lower)["reviews"]
     assert (review["holds"], review["void"]) == (False, "outdated")
     for id in (lower, errors, tasks, direct):
         person.run("proposals", "approve", id)
@@ -234,15 +246,15 @@ def test_proposals_of_two_agents_arrive_in_a_fresh_clone(scene: Scene, tmp_path:
     # The history has one merge for each proposal, in order, with its approvers.
     graph = scene.repo.git("log", "--graph", "--oneline", "main")
     subjects = scene.repo.git("log", "--first-parent", "--format=%s", "main").splitlines()
-    assert len(subjects) == 1 + len(every), graph
+    assert len(subjects) == 1 + len(expected_ids), graph
     assert "🎉 Measured" in subjects[1], graph
     assert scene.repo.git("fsck", "--strict") == ""
 
-    # An ordinary clone has every proposal with its discussion.
+    # An ordinary clone has expected_ids proposal with its discussion.
     scene.repo.git("clone", "-q", str(scene.repo.path), str(tmp_path / "clone"))
-    newcomer = Person(Repo(tmp_path / "clone"), scene.home)
-    listed = newcomer.run_json("proposals", "list", "--state", "all")["proposals"]
-    assert {found["proposal"]: found["state"] for found in listed} == dict.fromkeys(every, "merged")
-    words = newcomer.run("proposals", "show", limits)
+    clone_person = Person(Repo(tmp_path / "clone"), scene.home)
+    proposals = clone_person.run_json("proposals", "list", "--state", "all")["proposals"]
+    assert {item["proposal"]: item["state"] for item in proposals} == dict.fromkeys(expected_ids, "merged")
+    page = clone_person.run("proposals", "show", limits)
     for text in ("Because of Raise the limits.", "Per minute?", "Yes.", "Say per what.", "Good.", "Ana Li"):
-        assert text in words
+        assert text in page

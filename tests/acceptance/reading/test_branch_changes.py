@@ -11,7 +11,7 @@ from mcp import MCPError
 from tests.acceptance.server import Server, serving
 from tests.repositories import Repo, bare, linked, normal
 
-PAGE = "# Guide\n\n## Topic\n\nThe {} stands here.\n"
+PAGE = "# Guide\n\n## Topic\n\nThe {} swims here.\n"
 
 
 @pytest.fixture
@@ -26,14 +26,14 @@ def server(repo: Repo, home: Path) -> Iterator[Server]:
 
 
 def assert_words_indexed(server: Server, repo: Repo, *, present: str, absent: str) -> None:
-    """Check that one word is found and read at HEAD, and that another is not found."""
-    found = server.call("search_docs", query=present)
-    assert [hit["chunk_id"] for hit in found.data["hits"]] == ["guide.md#topic"]
-    assert found.data["commit"] == found.data["hits"][0]["source_commit"] == repo.head()
+    """Check that `present` is found and read at HEAD, and that `absent` is not found."""
+    search = server.call("search_docs", query=present)
+    assert [hit["chunk_id"] for hit in search.data["hits"]] == ["guide.md#topic"]
+    assert search.data["commit"] == search.data["hits"][0]["source_commit"] == repo.head()
     assert server.call("search_docs", query=absent).data["hits"] == []
-    read = server.call("get_doc", chunk_id="guide.md#topic")
-    assert read.text.endswith(f"The {present} stands here.")
-    assert read.data["commit"] == repo.head()
+    chunk = server.call("get_doc", chunk_id="guide.md#topic")
+    assert chunk.text.endswith(f"The {present} swims here.")
+    assert chunk.data["commit"] == repo.head()
     assert present in server.call("view_document", file="guide.md", slug="topic").data["content"]
 
 
@@ -71,8 +71,8 @@ def test_search_follows_commit_amend_reset_and_switch(server: Server, repo: Repo
 def test_write_goes_to_checked_out_branch(server: Server, repo: Repo) -> None:
     main = repo.head()
     repo.git("switch", "-q", "-c", "topic")
-    written = server.call("tag_document", file="guide.md", tags=["new"])
-    assert written.data["commit"] == repo.git("rev-parse", "topic").strip() != main
+    response = server.call("tag_document", file="guide.md", tags=["new"])
+    assert response.data["commit"] == repo.git("rev-parse", "topic").strip() != main
     assert repo.git("rev-parse", "main").strip() == main
     assert repo.status() == ""
 
@@ -82,8 +82,8 @@ def test_write_goes_to_checked_out_branch(server: Server, repo: Repo) -> None:
     assert "git switch" in refused.data["fix"]
 
     repo.git("switch", "-q", "main")
-    written = server.call("tag_document", file="guide.md", tags=["here"])
-    assert written.data["commit"] == repo.head() == repo.git("rev-parse", "main").strip()
+    response = server.call("tag_document", file="guide.md", tags=["here"])
+    assert response.data["commit"] == repo.head() == repo.git("rev-parse", "main").strip()
     assert repo.fsck() == repo.status() == ""
 
 
@@ -92,8 +92,8 @@ def test_named_branch_is_served_with_another_branch_checked_out(repo: Repo, home
     with serving(repo.path, home, "--branch", "served") as server:
         repo.commit({"guide.md": PAGE.format("otter")})
         assert server.call("search_docs", query="otter").data["hits"] == []
-        written = server.call("tag_document", file="guide.md", tags=["new"])
-        assert written.data["commit"] == repo.git("rev-parse", "served").strip()
+        response = server.call("tag_document", file="guide.md", tags=["new"])
+        assert response.data["commit"] == repo.git("rev-parse", "served").strip()
         assert server.call("search_docs", query="walrus", tags="new").data["hits"]
     assert repo.fsck() == repo.status() == ""
 
@@ -119,8 +119,8 @@ def test_cursor_of_older_commit_is_refused(server: Server, repo: Repo) -> None:
     page = server.call("search_docs", query="walrus heron", limit=1)
     assert page.data["next_cursor"]
     repo.commit({"new.md": "# New\n"})
-    again = server.call("search_docs", query="walrus heron", limit=1, cursor=page.data["next_cursor"])
-    assert (again.is_error, again.data["code"]) == (True, "CURSOR_STALE")
+    stale = server.call("search_docs", query="walrus heron", limit=1, cursor=page.data["next_cursor"])
+    assert (stale.is_error, stale.data["code"]) == (True, "CURSOR_STALE")
 
 
 def test_first_tool_call_commits_to_unborn_branch(tmp_path: Path, home: Path) -> None:
@@ -129,8 +129,8 @@ def test_first_tool_call_commits_to_unborn_branch(tmp_path: Path, home: Path) ->
     repo = unborn(tmp_path / "new")
     with serving(repo.path, home) as server:
         assert server.call("list_documents").data["commit"] is None
-        found = server.call("search_docs", query="anything").data
-        assert (found["hits"], found["commit"]) == ([], None)
+        search = server.call("search_docs", query="anything").data
+        assert (search["hits"], search["commit"]) == ([], None)
         created = server.call("create_document", doc_type="document", title="First")
         assert created.data["commit"] == repo.head()
         assert server.call("search_docs", query="first").data["hits"]

@@ -20,15 +20,15 @@ FILES = {
 
 
 def compute_digest(folder: Path) -> str:
-    """Return a hash of every file's path, mode, time and bytes, except the search index."""
-    total = hashlib.sha256()
+    """Return a digest of every file's path, mode, time and bytes, except the search index."""
+    digest = hashlib.sha256()
     for path in sorted(folder.rglob("*")):
         if path.is_relative_to(folder / ".git" / "docyard") or not path.is_file():
             continue
         status = path.stat()
-        total.update(f"{path.relative_to(folder)} {status.st_mode} {status.st_mtime_ns}\n".encode())
-        total.update(path.read_bytes())
-    return total.hexdigest()
+        digest.update(f"{path.relative_to(folder)} {status.st_mode} {status.st_mtime_ns}\n".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,14 @@ def test_hundred_reads_change_no_file(tmp_path: Path, home: Path, options: tuple
                 server.call(name, file="guides/tasks.md", slug="tasks[0]", path="guides/tasks.md", tags=["x"])
             assert caught.value.error.code == -32602
         for number in range(100):
-            found = server.call("search_docs", query=f"backoff doubles {number}")
-            assert found.data["hits"][0]["chunk_id"] == "guides/retries.md#backoff"
+            search = server.call("search_docs", query=f"backoff doubles {number}")
+            assert search.data["hits"][0]["chunk_id"] == "guides/retries.md#backoff"
             replies = [
                 server.call("list_documents", has_open_tasks=True),
                 server.call("view_document", file="guides/tasks.md", slug=("tasks", "tasks[0]")[number % 2]),
                 server.call("get_doc", chunk_id="guides/retries.md#backoff", context=number % 6),
             ]
-            steps = " ".join(reply.data["next_step"] for reply in (found, *replies))
+            steps = " ".join(reply.data["next_step"] for reply in (search, *replies))
             assert not any(reply.is_error for reply in replies)
             assert not any(name in steps for name in WRITERS), "a next step names a tool that is not offered"
     assert compute_digest(repo.path) == before

@@ -31,8 +31,7 @@ LONG = "# Handbook\n\nHow the service is run.\n\n" + "".join(
     f"## Chapter {chapter}\n\n"
     + "".join(
         f"### Step {step}\n\nStep {step} of chapter {chapter} MUST be done before the next. "
-        + "The operator looks at the dashboard, waits for the queue to drain and writes down what it says. "
-        * 6
+        + "The operator looks at the dashboard, waits for the queue to drain and writes down its values. " * 6
         + "\n\n- [ ] Look\n\n"
         for step in range(12)
     )
@@ -54,13 +53,13 @@ FILES: dict[str, str | bytes] = {
     "utf16.txt": "Words.".encode("utf-16"),
     "archive.zip": b"PK\x03\x04" + b"\0" * 100,
     "pointer.bin": b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 9\n",
-    "huge.txt": b"line of a log that nobody reads to its end\n" * (50_000_000 // 43),
+    "huge.txt": b"line of a log that no person reads to its end\n" * (50_000_000 // 43),
 }
 
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """Return a repository with files of many kinds, also unreadable ones."""
+    """Return a repository with files of many kinds, also unreadable files."""
     folder = tmp_path_factory.mktemp("reading")
     (folder / "outside.md").write_text("# Outside\n")
     repo = normal(folder / "docs", FILES)
@@ -75,14 +74,14 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture(scope="module")
 def server(repo: Repo, home: Path) -> Iterator[Server]:
-    """Yield a server that no test stops."""
+    """Yield a server, and check after the tests that it still responds."""
     with serving(repo.path, home, "--toolsets", "search,reading") as server:
         yield server
         assert not server.call("list_sections", file_path="short.md").is_error
 
 
 def check_fields(reply: Reply, schema: Schema, repo: Repo) -> dict[str, Any]:
-    """Return the data of an answer after a check that it has every field of a schema."""
+    """Return the data of a response, after a check that the data have every field of a schema."""
     Draft202012Validator(every_field(schema)).validate(reply.data)
     assert json.loads(reply.text) == reply.data
     assert reply.data["commit"] == repo.head()
@@ -90,10 +89,10 @@ def check_fields(reply: Reply, schema: Schema, repo: Repo) -> dict[str, Any]:
 
 
 def follow(server: Server, reply: Reply) -> Reply:
-    """Make the call that an answer suggests, and return its answer."""
-    found = re.search(r"(\w+) (\{.*\})", reply.data["next_step"])
-    assert found, reply.data["next_step"]
-    return server.call(found[1], **json.loads(found[2]))
+    """Make the call that a response suggests, and return the new response."""
+    match = re.search(r"(\w+) (\{.*\})", reply.data["next_step"])
+    assert match, reply.data["next_step"]
+    return server.call(match[1], **json.loads(match[2]))
 
 
 def test_input_schemas_match_contract(server: Server) -> None:
@@ -185,8 +184,8 @@ def test_section_is_returned(
     assert data["section"].endswith(section)
     if lines:
         assert (data["start_line"], data["end_line"]) == lines
-    shown = source.splitlines(keepends=True)[data["start_line"] - 1 : data["end_line"]]
-    assert data["content"] == "".join(shown)
+    lines_of_section = source.splitlines(keepends=True)[data["start_line"] - 1 : data["end_line"]]
+    assert data["content"] == "".join(lines_of_section)
     assert not follow(server, reply).is_error
 
 
@@ -197,8 +196,8 @@ def test_sections_are_listed_in_order(server: Server, repo: Repo, file: str) -> 
     assert data["count"] == len(data["sections"]) == len(data["outline"])
     assert data["sections"] == [entry["address"] for entry in data["outline"]]
     for address in (data["sections"][0], data["sections"][-1]):
-        found = server.call("read_section", file_path=file, section_heading=address)
-        assert check_fields(found, SECTION, repo)["section"] == address
+        section = server.call("read_section", file_path=file, section_heading=address)
+        assert check_fields(section, SECTION, repo)["section"] == address
     assert not follow(server, reply).is_error
 
 
@@ -219,7 +218,7 @@ UNREADABLE = {
     "a submodule": ("module", "", "submodule"),
     "a file in a submodule": ("module/a.md", "", ""),
     "not committed": ("draft.md", "NOT_COMMITTED", "not committed"),
-    "not there": ("shrt.md", "DOCUMENT_NOT_FOUND", "shrt.md"),
+    "missing": ("shrt.md", "DOCUMENT_NOT_FOUND", "shrt.md"),
     "absolute and outside": ("/etc/hosts", "INVALID_PATH", "absolute"),
     "above the workspace": ("../outside.md", "", ""),
     "a path of NUL": ("a\0b.md", "INVALID_PATH", ""),
@@ -239,7 +238,7 @@ def test_unreadable_file_returns_error(
 
 
 def check_error(server: Server, repo: Repo, tool: str, reply: Reply) -> None:
-    """Check that an error has the promised fields, no local path, and an example that works."""
+    """Check that an error has the promised fields, no local path, and a working example."""
     schema = SECTION_ERROR if tool == "read_section" else ERROR
     data = check_fields(reply, schema, repo)
     assert reply.is_error
@@ -254,6 +253,6 @@ def test_ten_thousand_headings_are_listed_in_pages(server: Server) -> None:
     reply = server.call("list_sections", file_path="ten-thousand.md")
     assert (reply.data["count"], len(reply.data["sections"])) == (10_001, 500)
     assert follow(server, reply).data["sections"][0] == "heading-499"
-    found = server.call("read_section", file_path="ten-thousand.md", section_heading="Heading 9876")
-    assert found.data["section"] == "heading-9876"
+    section = server.call("read_section", file_path="ten-thousand.md", section_heading="Heading 9876")
+    assert section.data["section"] == "heading-9876"
     assert server.call("smart_read", file_path="ten-thousand.md").data["sections"]["count"] == 10_001

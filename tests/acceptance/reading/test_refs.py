@@ -10,24 +10,24 @@ import pytest
 from tests.acceptance.server import Server, serving
 from tests.repositories import Repo, normal
 
-FILES = {"api.md": "# API\n\nOld words.\n\n## Usage\n\nThe heron.\n", "other.md": "# Other\n\nText.\n"}
+FILES = {"api.md": "# API\n\nOld text.\n\n## Usage\n\nThe heron.\n", "other.md": "# Other\n\nText.\n"}
 
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """Return a document that was tagged, rewritten and then renamed."""
-    found = normal(tmp_path_factory.mktemp("refs") / "docs", FILES)
-    found.git("tag", "v1")
-    found.commit({"api.md": FILES["api.md"].replace("heron", "kestrel")})
-    found.git("mv", "api.md", "reference.md")
-    found.commit({})
-    return found
+    repo = normal(tmp_path_factory.mktemp("refs") / "docs", FILES)
+    repo.git("tag", "v1")
+    repo.commit({"api.md": FILES["api.md"].replace("heron", "kestrel")})
+    repo.git("mv", "api.md", "reference.md")
+    repo.commit({})
+    return repo
 
 
 @pytest.fixture(scope="module")
 def server(repo: Repo, home: Path) -> Iterator[Server]:
-    with serving(repo.path, home) as found:
-        yield found
+    with serving(repo.path, home) as server:
+        yield server
 
 
 def test_text_at_tag_is_read_and_found(server: Server, repo: Repo) -> None:
@@ -40,8 +40,8 @@ def test_text_at_tag_is_read_and_found(server: Server, repo: Repo) -> None:
     assert [hit["chunk_id"] for hit in hits["hits"]] == ["api.md#usage"]
     assert hits["commit"] == tagged
     assert server.call("search_docs", query="heron").data["hits"] == []
-    listed = server.call("list_documents", ref="@{2099-12-31}").data["documents"]
-    assert [entry["path"] for entry in listed] == ["other.md", "reference.md"]
+    documents = server.call("list_documents", ref="@{2099-12-31}").data["documents"]
+    assert [entry["path"] for entry in documents] == ["other.md", "reference.md"]
 
 
 def test_old_address_returns_current_address(server: Server, repo: Repo) -> None:

@@ -12,7 +12,13 @@ from mcp import MCPError
 from mcp_types import TextResourceContents
 
 from tests import preloaded
-from tests.acceptance.clients import LIST, EventRecorder, connected, start_slow_lock_server, watching
+from tests.acceptance.clients import (
+    LIST,
+    EventRecorder,
+    connect_to_server,
+    start_slow_lock_server,
+    watch_resources,
+)
 from tests.acceptance.server import ProtocolVersion, user_environment
 from tests.repositories import Repo, normal
 from tests.stdio_client import line_of
@@ -31,7 +37,7 @@ DOCUMENT, INSTALL, USE = (
     "doc:///guides/setup.md#install",
     "doc:///guides/setup.md#use",
 )
-QUIET = 0.4  # seconds without an unexpected message
+QUIET_S = 0.4
 
 
 @pytest.fixture
@@ -39,11 +45,11 @@ def repo(tmp_path: Path) -> Repo:
     return normal(tmp_path / "docs", FILES)
 
 
-def options(repo: Repo, *more: str) -> list[str | Path]:
-    return ["-C", repo.path, "--no-fsync", *more]
+def build_options(repo: Repo, *extra: str) -> list[str | Path]:
+    return ["-C", repo.path, "--no-fsync", *extra]
 
 
-def text_of(part: object) -> tuple[str, dict[str, Any]]:
+def get_text(part: object) -> tuple[str, dict[str, Any]]:
     assert isinstance(part, TextResourceContents)
     return part.text, part.meta or {}
 
@@ -51,29 +57,29 @@ def text_of(part: object) -> tuple[str, dict[str, Any]]:
 async def test_documents_are_listed_and_read_exactly_as_stored(
     repo: Repo, home: Path, protocol: ProtocolVersion
 ) -> None:
-    async with connected(home, protocol, options(repo)) as client:
+    async with connect_to_server(home, protocol, build_options(repo)) as client:
         capabilities = client.server_capabilities
         assert capabilities is not None
         assert capabilities.resources is not None
         assert capabilities.resources.subscribe
         assert capabilities.resources.list_changed
-        listed = await client.list_resources()
-        assert [(found.name, found.title, found.mime_type) for found in listed.resources] == [
+        result = await client.list_resources()
+        assert [(resource.name, resource.title, resource.mime_type) for resource in result.resources] == [
             ("a b/C# ü?.md", "Sharp", "text/markdown"),
             ("guides/setup.md", "Setup", "text/markdown"),
         ]
-        assert listed.next_cursor is None
-        for found in listed.resources:
-            [part] = (await client.read_resource(found.uri)).contents
-            assert part.uri == found.uri
+        assert result.next_cursor is None
+        for resource in result.resources:
+            [part] = (await client.read_resource(resource.uri)).contents
+            assert part.uri == resource.uri
             assert part.mime_type == "text/markdown"
-            text, meta = text_of(part)
-            assert text == FILES[found.name]
-            assert found.size == len(text.encode())
-            assert meta == {"commit": repo.head(), "address": found.name}
+            text, meta = get_text(part)
+            assert text == FILES[resource.name]
+            assert resource.size == len(text.encode())
+            assert meta == {"commit": repo.head(), "address": resource.name}
         templates = await client.list_resource_templates()
-        assert [found.uri_template for found in templates.resource_templates] == [
-            each.uri for each in TEMPLATES
+        assert [template.uri_template for template in templates.resource_templates] == [
+            template.uri for template in TEMPLATES
         ]
 
 
@@ -81,42 +87,42 @@ async def test_sections_refs_and_moved_addresses_are_readable(
     repo: Repo, home: Path, protocol: ProtocolVersion
 ) -> None:
     first = repo.head()
-    async with connected(home, protocol, options(repo)) as client:
+    async with connect_to_server(home, protocol, build_options(repo)) as client:
         [part] = (await client.read_resource(INSTALL)).contents
-        assert text_of(part) == (
+        assert get_text(part) == (
             "## Install\n\nSteps.\n\n### Linux\n\nWith apt.\n\n",
             {"commit": first, "address": "guides/setup.md#install"},
         )
         repo.git("mv", "guides/setup.md", "guides/start.md")
         moved = repo.commit({})
         [part] = (await client.read_resource(f"{DOCUMENT}?ref={first}#use")).contents
-        assert text_of(part) == ("## Use\n\nRun it.\n", {"commit": first, "address": "guides/setup.md#use"})
+        assert get_text(part) == ("## Use\n\nRun it.\n", {"commit": first, "address": "guides/setup.md#use"})
         [part] = (await client.read_resource(USE)).contents
-        text, meta = text_of(part)
+        text, meta = get_text(part)
         assert text == "## Use\n\nRun it.\n"
         assert meta["address"] == "guides/start.md#use"
         assert meta["moved_to"] == {"file": "guides/start.md", "slug": "use", "commit": moved}
 
 
-async def test_long_lists_are_paged_and_long_documents_cut(
+async def test_long_lists_are_paged_and_long_documents_truncated(
     tmp_path: Path, home: Path, protocol: ProtocolVersion
 ) -> None:
     files = {f"{number:03}.md": f"# {number}\n" for number in range(PAGE_SIZE + 5)}
     parts = "".join(f"## Part {number}\n\n{'word ' * 4000}\n\n" for number in range(10))
     repo = normal(tmp_path / "docs", {**files, "long.md": f"# Long\n\n{parts}"})
-    async with connected(home, protocol, options(repo)) as client:
+    async with connect_to_server(home, protocol, build_options(repo)) as client:
         first = await client.list_resources()
         second = await client.list_resources(cursor=first.next_cursor)
-        assert [found.name for found in (*first.resources, *second.resources)] == [*files, "long.md"]
+        assert [resource.name for resource in (*first.resources, *second.resources)] == [*files, "long.md"]
         assert second.next_cursor is None
         source, note = (await client.read_resource("doc:///long.md")).contents
-        text, meta = text_of(source)
+        text, meta = get_text(source)
         assert f"# Long\n\n{parts}".startswith(text)
         assert meta["truncated"] is True
-        assert meta["rest"][0] in text_of(note)[0]
+        assert meta["rest"][0] in get_text(note)[0]
         assert note.mime_type == "text/plain"
         [rest] = (await client.read_resource(meta["rest"][0])).contents
-        assert f"# Long\n\n{parts}"[len(text) :].startswith(text_of(rest)[0])
+        assert f"# Long\n\n{parts}"[len(text) :].startswith(get_text(rest)[0])
         repo.commit({"more.md": "# More\n"})
         with pytest.raises(MCPError, match="have changed since the cursor") as caught:
             await client.list_resources(cursor=first.next_cursor)
@@ -127,11 +133,11 @@ async def test_long_lists_are_paged_and_long_documents_cut(
 async def test_unreadable_uri_returns_error_with_fix(
     repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolVersion, artifact: bool
 ) -> None:
-    served = options(repo)
+    arguments = build_options(repo)
     if artifact:
         build(repo, home, tmp_path / "out")
-        served = ["--index", tmp_path / "out", "--read-only"]
-    async with connected(home, protocol, served) as client:
+        arguments = ["--index", tmp_path / "out", "--read-only"]
+    async with connect_to_server(home, protocol, arguments) as client:
         for uri, nearest in (
             ("doc:///guides/setpu.md", [DOCUMENT]),
             ("doc:///guides/setup.md#instal", [INSTALL, f"{INSTALL}/linux"]),
@@ -162,21 +168,21 @@ async def test_unreadable_uri_returns_error_with_fix(
 
 async def test_changes_are_sent_to_subscribers(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
     recorder = EventRecorder()
-    async with connected(home, protocol, options(repo), recorder) as client:
-        async with watching(client, protocol, recorder, [DOCUMENT, INSTALL, USE]) as watched:
-            assert watched == [DOCUMENT, INSTALL, USE]
+    async with connect_to_server(home, protocol, build_options(repo), recorder) as client:
+        async with watch_resources(client, protocol, recorder, [DOCUMENT, INSTALL, USE]) as accepted:
+            assert accepted == [DOCUMENT, INSTALL, USE]
             repo.commit({"guides/setup.md": SETUP.replace("apt", "dnf")})  # by another process
-            await recorder.until(DOCUMENT, INSTALL)
+            await recorder.wait_for_events(DOCUMENT, INSTALL)
             await client.call_tool("tag_document", {"file": "guides/setup.md", "tags": ["new"]})
-            await recorder.until(DOCUMENT)
+            await recorder.wait_for_events(DOCUMENT)
             await client.call_tool("create_document", {"doc_type": "document", "title": "New"})
-            await recorder.until(LIST)
+            await recorder.wait_for_events(LIST)
             repo.git("rm", "-q", "guides/setup.md")
             repo.commit({})
-            await recorder.until(DOCUMENT, INSTALL, USE, LIST)
+            await recorder.wait_for_events(DOCUMENT, INSTALL, USE, LIST)
         repo.commit({"guides/setup.md": SETUP})
         await client.call_tool("list_documents", {})
-        await anyio.sleep(QUIET)
+        await anyio.sleep(QUIET_S)
         assert set(recorder.events) <= {LIST}
 
 
@@ -184,7 +190,7 @@ async def test_subscription_to_missing_resource_is_refused(
     repo: Repo, home: Path, protocol: ProtocolVersion
 ) -> None:
     recorder = EventRecorder()
-    async with connected(home, protocol, options(repo, "--read-only"), recorder) as client:
+    async with connect_to_server(home, protocol, build_options(repo, "--read-only"), recorder) as client:
         if protocol == "legacy":
             for uri in ("doc:///none.md", "file:///etc/passwd", f"{DOCUMENT}?ref=main"):
                 with pytest.raises(MCPError) as caught:
@@ -193,19 +199,19 @@ async def test_subscription_to_missing_resource_is_refused(
             await client.unsubscribe_resource("doc:///none.md")
             return
         uris = ["doc:///none.md", USE, "file:///etc/passwd"]
-        async with watching(client, protocol, recorder, uris) as watched:
-            assert watched == [USE]
+        async with watch_resources(client, protocol, recorder, uris) as accepted:
+            assert accepted == [USE]
             repo.commit({"guides/setup.md": SETUP.replace("Run", "Start")})
-            await recorder.until(USE)
+            await recorder.wait_for_events(USE)
 
 
 async def test_client_without_subscription_gets_no_notification(repo: Repo, home: Path) -> None:
     recorder = EventRecorder()
-    async with connected(home, "legacy", options(repo), recorder) as client:
+    async with connect_to_server(home, "legacy", build_options(repo), recorder) as client:
         await client.read_resource(DOCUMENT)
         repo.commit({"guides/setup.md": "# Other\n", "new.md": "# New\n"})
         await client.call_tool("list_documents", {})
-        await anyio.sleep(QUIET)
+        await anyio.sleep(QUIET_S)
         assert recorder.events == []
 
 
@@ -216,42 +222,44 @@ async def test_replaced_artifact_is_announced(
     first = repo.head()
     build(repo, home, out)
     recorder = EventRecorder()
-    async with connected(home, protocol, ["--index", out, "--read-only"], recorder) as client:
+    async with connect_to_server(home, protocol, ["--index", out, "--read-only"], recorder) as client:
         [part] = (await client.read_resource(INSTALL)).contents
-        assert text_of(part)[1]["commit"] == first
-        async with watching(client, protocol, recorder, [INSTALL, USE]):
+        assert get_text(part)[1]["commit"] == first
+        async with watch_resources(client, protocol, recorder, [INSTALL, USE]):
             repo.commit({"guides/setup.md": SETUP.replace("Run", "Start"), "new.md": "# New\n"})
             build(repo, home, out)
-            await recorder.until(USE, LIST)
+            await recorder.wait_for_events(USE, LIST)
             [part] = (await client.read_resource(USE)).contents
-            assert text_of(part)[0] == "## Use\n\nStart it.\n"
+            assert get_text(part)[0] == "## Use\n\nStart it.\n"
 
 
 def build(repo: Repo, home: Path, out: Path) -> None:
     command = [*preloaded.python(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
-    done = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    completed = subprocess.run(
+        command, env=user_environment(home), capture_output=True, text=True, check=False
+    )
+    assert completed.returncode == 0, completed.stderr
 
 
 def test_document_of_invalid_bytes_is_refused(repo: Repo, home: Path) -> None:
-    wire = start_slow_lock_server(repo.path, home / "wire")
-    wrong: list[object] = ["doc:///\ud800.md", "\x00", "doc:///\x00", None, 5, ["doc:///a.md"], {}]
-    for number, uri in enumerate(wrong):
-        wire.write(line_of({"id": number, "method": "resources/read", "params": {"uri": uri}}))
-        answer = wire.receive()
-        assert answer["id"] == number
-        assert answer["error"]["code"] in (-32602, -32600, -32700)
-        assert str(repo.path) not in str(answer)
-    wire.close_input()
-    assert wire.wait_for_exit() == (0, "")
+    client = start_slow_lock_server(repo.path, home / "raw")
+    invalid_uris: list[object] = ["doc:///\ud800.md", "\x00", "doc:///\x00", None, 5, ["doc:///a.md"], {}]
+    for number, uri in enumerate(invalid_uris):
+        client.write(line_of({"id": number, "method": "resources/read", "params": {"uri": uri}}))
+        response = client.receive()
+        assert response["id"] == number
+        assert response["error"]["code"] in (-32602, -32600, -32700)
+        assert str(repo.path) not in str(response)
+    client.close_input()
+    assert client.wait_for_exit() == (0, "")
 
 
 def test_server_ends_when_subscribed_client_disconnects(repo: Repo, home: Path) -> None:
-    wire = start_slow_lock_server(repo.path, home / "watching")
-    wire.write(line_of({"id": 1, "method": "resources/subscribe", "params": {"uri": DOCUMENT}}))
-    assert wire.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
+    client = start_slow_lock_server(repo.path, home / "watching")
+    client.write(line_of({"id": 1, "method": "resources/subscribe", "params": {"uri": DOCUMENT}}))
+    assert client.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
     repo.commit({"guides/setup.md": "# Other\n"})
-    message = wire.receive()
+    message = client.receive()
     assert (message["method"], message["params"]) == ("notifications/resources/updated", {"uri": DOCUMENT})
-    wire.close_input()
-    assert wire.wait_for_exit() == (0, "")
+    client.close_input()
+    assert client.wait_for_exit() == (0, "")

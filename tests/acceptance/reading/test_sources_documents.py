@@ -13,7 +13,7 @@ from tests.acceptance.server import ProtocolVersion, Reply, Server, serving
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.stdio_client import RawClient
-from tests.stdio_client import serve_command as command_of
+from tests.stdio_client import serve_command as build_command
 
 SPEC = "---\ntype: api_spec\n---\n# API\n\nIntroduction.\n\n## Endpoints\n\n### Search\n\nFinds things.\n\n"
 FILES = {
@@ -24,7 +24,7 @@ FILES = {
 }
 STATELESS = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientInfo": {"name": "by hand", "version": "1"},
+    "io.modelcontextprotocol/clientInfo": {"name": "raw client", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
 
@@ -36,7 +36,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture(scope="module", params=["auto", "legacy"])
 def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[Server]:
-    """Yield a server of documents that no test here changes."""
+    """Yield a server of documents that the tests do not change."""
     protocol: ProtocolVersion = request.param
     with serving(repo.path, home, protocol=protocol) as server:
         yield server
@@ -47,8 +47,8 @@ def edit(server: Server, operation: str, **fields: Any) -> Reply:
 
 
 def test_type_is_null_without_front_matter(server: Server) -> None:
-    listed = server.call("list_documents").data["documents"]
-    assert {entry["path"]: entry["type"] for entry in listed} == {
+    documents = server.call("list_documents").data["documents"]
+    assert {entry["path"]: entry["type"] for entry in documents} == {
         "api.md": "api_spec",
         "empty.md": "api_spec",
         "guides/setup.md": None,
@@ -59,10 +59,12 @@ def test_type_is_null_without_front_matter(server: Server) -> None:
 
 
 def test_task_section_has_same_fields_without_tasks(server: Server) -> None:
-    listed = {entry["path"]: entry["sections"] for entry in server.call("list_documents").data["documents"]}
-    assert listed["api.md"]["tasks"] == {"total": 2, "completed": 1}
-    assert listed["empty.md"]["tasks"] == {"total": 0, "completed": 0}
-    assert listed["api.md"]["todo-list"] == []
+    documents = {
+        entry["path"]: entry["sections"] for entry in server.call("list_documents").data["documents"]
+    }
+    assert documents["api.md"]["tasks"] == {"total": 2, "completed": 1}
+    assert documents["empty.md"]["tasks"] == {"total": 0, "completed": 0}
+    assert documents["api.md"]["todo-list"] == []
     full, empty = (
         server.call("view_document", file=file).data["sections"] for file in ("api.md", "empty.md")
     )
@@ -101,18 +103,18 @@ def test_move_to_missing_file_suggests_create_document(
         created = server.call("create_document", **json.JSONDecoder().raw_decode(call)[0])
         assert created.data["path"] == "guides/new-thing.md"
         assert not edit(server, "move_section", **move).is_error
-        near = edit(server, "move_section", **{**move, "slug": "endpoints", "to_file": "guides/setpu.md"})
-        assert near.data["candidates"] == ["guides/setup.md"]
-        assert "'guides/setup.md'" in near.data["fix"]
+        misspelt = edit(server, "move_section", **{**move, "slug": "endpoints", "to_file": "guides/setpu.md"})
+        assert misspelt.data["candidates"] == ["guides/setup.md"]
+        assert "'guides/setup.md'" in misspelt.data["fix"]
 
 
 def test_array_of_arguments_returns_usage(repo: Repo, protocol: ProtocolVersion) -> None:
     meta: dict[str, Any] = {} if protocol == "legacy" else {"_meta": STATELESS}
-    server = RawClient(command_of(repo.path), handshake=protocol == "legacy")
+    server = RawClient(build_command(repo.path), handshake=protocol == "legacy")
     operations = [{"operation": "add_task", "file": "api.md", "slug": "tasks", "title": "One"}]
     for number in range(3):  # also after other calls
-        answer = server.request(number, "tools/call", name="edit_document", arguments=operations, **meta)
-        result = answer["result"]
+        response = server.request(number, "tools/call", name="edit_document", arguments=operations, **meta)
+        result = response["result"]
         assert result["isError"] is True
         data = result["structuredContent"]
         assert data["code"] == "INVALID_ARGUMENTS"
@@ -121,8 +123,8 @@ def test_array_of_arguments_returns_usage(repo: Repo, protocol: ProtocolVersion)
         assert "operations" in data["usage"]["batch"]
         server.request(10 + number, "tools/call", name="list_documents", arguments={}, **meta)
     for number, tool in enumerate(("complete_task", "remove_document", "tag_document", "search_docs"), 20):
-        answer = server.request(number, "tools/call", name=tool, arguments=[{}], **meta)
-        assert answer["result"]["structuredContent"]["usage"]
+        response = server.request(number, "tools/call", name=tool, arguments=[{}], **meta)
+        assert response["result"]["structuredContent"]["usage"]
     assert (
         server.request(30, "tools/call", name="search_docs", arguments="x", **meta)["error"]["code"] == -32602
     )
@@ -151,10 +153,10 @@ def test_text_in_history_diff_counts_as_read(tmp_path: Path, home: Path, protoco
     repo = normal(tmp_path / "docs", {"a.md": f"# A\n\n## Short\n\nOld words.\n\n## Long\n\n{lines}"})
     repo.commit({"a.md": f"# A\n\n## Short\n\nNew words.\n\n## Long\n\n{lines}Last.\n"})
     with serving(repo.path, home, "--toolsets", "documents,history", protocol=protocol) as server:
-        shown = server.call("view_history", file="a.md", slug="short", limit=1).data
-        assert "+New words." in shown["history"][0]["diff"]
+        history = server.call("view_history", file="a.md", slug="short", limit=1).data
+        assert "+New words." in history["history"][0]["diff"]
         assert not edit(server, "update_content", file="a.md", slug="short", content="Newest.").is_error
-        # Three lines of this one are shown.
+        # The diff shows only three lines of this section.
         server.call("view_history", file="a.md", slug="long", limit=1)
         refused = edit(server, "update_content", file="a.md", slug="long", content="Newest.")
         assert refused.data["code"] == "READ_FIRST"
@@ -166,8 +168,8 @@ def test_text_in_truncated_diff_counts_as_unread(
     text = "".join(f"A line of words, the {number}th.\n" for number in range(2_000))
     repo = normal(tmp_path / "docs", {"a.md": f"# A\n\n## Long\n\n{text}\n## Last\n\nWords.\n"})
     with serving(repo.path, home, "--toolsets", "documents,history", protocol=protocol) as server:
-        shown = server.call("view_history", file="a.md", diff=True).data
-        assert "more lines" in shown["history"][0]["diff"]
+        history = server.call("view_history", file="a.md", diff=True).data
+        assert "more lines" in history["history"][0]["diff"]
         for slug in ("long", "last"):
             refused = edit(server, "update_content", file="a.md", slug=slug, content="New.")
             assert refused.data["code"] == "READ_FIRST"

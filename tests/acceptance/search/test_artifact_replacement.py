@@ -24,34 +24,34 @@ def build(source: Path, out: Path, key: Path, number: int) -> None:
 
 
 class Host(threading.Thread):
-    """A host that searches and reads until it is stopped, and records answers and failures."""
+    """A host that searches and reads until it is stopped, and records editions and failures."""
 
-    def __init__(self, server: Server, ended: threading.Event) -> None:
+    def __init__(self, server: Server, stop_event: threading.Event) -> None:
         super().__init__()
         self._server = server
-        self._ended = ended
+        self._stop_event = stop_event
         self.editions: list[int] = []
-        self.wrong: list[str] = []
+        self.failures: list[str] = []
 
     def run(self) -> None:
         try:
-            while not self._ended.is_set():
+            while not self._stop_event.is_set():
                 self._call()
-        except Exception as error:  # a thread's error would be lost
-            self.wrong.append(repr(error))
+        except Exception as error:  # an exception in a thread would not fail the test
+            self.failures.append(repr(error))
 
     def _call(self) -> None:
-        found = self._server.call("search_docs", query="edition")
-        if found.is_error or len(found.data["hits"]) != 3:
-            self.wrong.append(found.text)
+        search = self._server.call("search_docs", query="edition")
+        if search.is_error or len(search.data["hits"]) != 3:
+            self.failures.append(search.text)
             return
-        editions = {hit["snippet"].partition("edition")[2] for hit in found.data["hits"]}
+        editions = {hit["snippet"].partition("edition")[2] for hit in search.data["hits"]}
         if len(editions) != 1:
-            self.wrong.append(f"of several artifacts: {found.text}")
+            self.failures.append(f"of several artifacts: {search.text}")
         self.editions.append(int(editions.pop().strip(". ")))
-        read = self._server.call("get_doc", chunk_id=found.data["hits"][0]["chunk_id"])
-        if read.is_error or "Edition edition" not in read.text:
-            self.wrong.append(read.text)
+        chunk = self._server.call("get_doc", chunk_id=search.data["hits"][0]["chunk_id"])
+        if chunk.is_error or "Edition edition" not in chunk.text:
+            self.failures.append(chunk.text)
 
 
 @pytest.mark.parametrize("clients", [2, pytest.param(8, marks=pytest.mark.slow)])
@@ -61,24 +61,24 @@ def test_calls_succeed_while_artifact_is_replaced(tmp_path: Path, home: Path, cl
     key.write_bytes(bytes(range(32)))
     key.chmod(0o600)
     build(source, out, key, 0)
-    ended = threading.Event()
+    stop_event = threading.Event()
     with ExitStack() as stack:
         servers = [
             stack.enter_context(serving_artifact(out, home, *(["--key", str(key)] if number % 2 else [])))
             for number in range(clients)
         ]
-        hosts = [Host(server, ended) for server in servers]
+        hosts = [Host(server, stop_event) for server in servers]
         for host in hosts:
             host.start()
         for number in range(1, BUILDS + 1):
             build(source, out, key, number)
-        ended.set()
+        stop_event.set()
         for host in hosts:
             host.join()
-        assert [host.wrong for host in hosts] == [[]] * clients
+        assert [host.failures for host in hosts] == [[]] * clients
         assert all(host.editions == sorted(host.editions) for host in hosts)
         assert all(host.editions for host in hosts)
         for server in servers:
-            while not (last := server.call("search_docs", query=f"edition{BUILDS}")).data["hits"]:
-                assert last.data.get("stale")
+            while not (response := server.call("search_docs", query=f"edition{BUILDS}")).data["hits"]:
+                assert response.data.get("stale")
             assert f"guides of edition {BUILDS}" in server.tools()["search_docs"]["description"]

@@ -1,4 +1,4 @@
-"""An artifact, which returns the same answers as its repository, or is refused."""
+"""An artifact, which returns the same responses as its repository, or is refused."""
 
 from __future__ import annotations
 
@@ -33,39 +33,39 @@ MANIFEST = '[metadata]\narea = "core"\n[[override]]\nmatch = "c/*"\nmetadata = {
 SETTINGS = '[taxonomy.language]\ndescription = "Programming language"\n[taxonomy.area]\n'
 
 
-def pages(number: int) -> dict[str, str]:
-    """Documents of random words, some with front matter, in folders with manifests."""
-    chance = random.Random(number)
-    found = {
+def build_pages(number: int) -> dict[str, str]:
+    """Return documents of random words, some with front matter, in folders with manifests."""
+    rng = random.Random(number)
+    files = {
         "docyard.toml": SETTINGS,
         ".taxonomy.toml": MANIFEST,
         "b/.taxonomy.toml": '[metadata]\nlanguage = "go"\n',
     }
     for page in range(number):
         head = (
-            f"---\ntype: {chance.choice(['runbook', 'api_spec'])}\ntags: [t{page % 3}]\n---\n"
+            f"---\ntype: {rng.choice(['runbook', 'api_spec'])}\ntags: [t{page % 3}]\n---\n"
             if page % 2
             else ""
         )
         sections = "".join(
-            f"\n## {chance.choice(WORDS)} {section}\n\n{' '.join(chance.choices(WORDS, k=12))}\n"
-            for section in range(chance.randrange(5))
+            f"\n## {rng.choice(WORDS)} {section}\n\n{' '.join(rng.choices(WORDS, k=12))}\n"
+            for section in range(rng.randrange(5))
         )
-        found[f"{'abc'[page % 3]}/{page:02}.md"] = (
-            f"{head}# Page {page}\n\nOn {chance.choice(WORDS)}.\n{sections}"
+        files[f"{'abc'[page % 3]}/{page:02}.md"] = (
+            f"{head}# Page {page}\n\nOn {rng.choice(WORDS)}.\n{sections}"
         )
-    return found
+    return files
 
 
-def queries(number: int) -> list[dict[str, Any]]:
-    chance = random.Random(number)
+def build_queries(number: int) -> list[dict[str, Any]]:
+    rng = random.Random(number)
     filters = [{}, {}, {"type": "guide"}, {"tags": "t1"}, {"language": "go"}, {"area": "core"}, {"path": "b"}]
     shapes = ["{} {}", "{}", "{} -{}", '"{} {}"', "{} {} {}", "nothing {}x"]
     return [
         {
-            "query": chance.choice(shapes).format(*chance.choices(WORDS, k=3)),
+            "query": rng.choice(shapes).format(*rng.choices(WORDS, k=3)),
             "limit": 30,
-            **chance.choice(filters),
+            **rng.choice(filters),
         }
         for _ in range(number)
     ]
@@ -84,7 +84,7 @@ def docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[s
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    return normal(tmp_path_factory.mktemp("source") / "site", pages(45))
+    return normal(tmp_path_factory.mktemp("source") / "site", build_pages(45))
 
 
 @pytest.fixture(scope="module")
@@ -95,14 +95,14 @@ def key(home: Path) -> Path:
 @pytest.fixture(scope="module")
 def out(repo: Repo, key: Path, home: Path) -> Path:
     out = home / "out"
-    done = docyard(home, "build", repo.path, "--out", out, "--key", key)
-    assert done.returncode == 0, done.stderr
+    completed = docyard(home, "build", repo.path, "--out", out, "--key", key)
+    assert completed.returncode == 0, completed.stderr
     return out
 
 
 @pytest.fixture(scope="module")
 def servers(repo: Repo, out: Path, key: Path, home: Path) -> Iterator[tuple[Server, Server, Server]]:
-    """Servers of the repository, of the artifact with its key, and of the artifact without it."""
+    """Yield servers of the repository, of the artifact with its key, and of the artifact without the key."""
     with ExitStack() as stack:
         yield (
             stack.enter_context(serving(repo.path, home, "--read-only")),
@@ -111,15 +111,15 @@ def servers(repo: Repo, out: Path, key: Path, home: Path) -> Iterator[tuple[Serv
         )
 
 
-def all_pages(server: Server, query: dict[str, Any]) -> list[object]:
+def read_all_pages(server: Server, query: dict[str, Any]) -> list[object]:
     """Return all pages of a list, with their hints and commits."""
-    found: list[object] = []
+    results: list[object] = []
     cursor: dict[str, str] = {}
     while True:
         data = server.call("search_docs", **query, **cursor).data
-        found += [data["commit"], data["hint"], *data["hits"]]
+        results += [data["commit"], data["hint"], *data["hits"]]
         if not data["next_cursor"]:
-            return found
+            return results
         cursor = {"cursor": data["next_cursor"]}
 
 
@@ -128,13 +128,13 @@ def test_artifact_returns_same_results_as_repository(
     servers: tuple[Server, Server, Server], number: int
 ) -> None:
     live, sealed, plain = servers
-    answered = 0
-    for query in queries(number):
-        expected = all_pages(live, query)
-        assert all_pages(sealed, query) == expected, query
-        assert all_pages(plain, query) == expected, query
-        answered += len(expected) > 2
-    assert answered > number // 2
+    found_count = 0
+    for query in build_queries(number):
+        expected = read_all_pages(live, query)
+        assert read_all_pages(sealed, query) == expected, query
+        assert read_all_pages(plain, query) == expected, query
+        found_count += len(expected) > 2
+    assert found_count > number // 2
 
 
 def test_artifact_has_same_tools_and_schemas(servers: tuple[Server, Server, Server]) -> None:
@@ -179,19 +179,19 @@ def test_truncated_artifact_file_is_named_in_error(out: Path, key: Path, tmp_pat
         shutil.copytree(out, copy)
         with (copy / name).open("r+b") as file:
             file.truncate(file.seek(0, 2) // 2)
-        done = docyard(tmp_path, "serve", "--index", copy, "--read-only", "--key", key)
-        assert (done.returncode, done.stdout) == (3, "")
-        assert name in done.stderr or name.endswith(".manifest")
-        assert "fix:" in done.stderr
-        assert str(tmp_path) not in done.stderr
+        completed = docyard(tmp_path, "serve", "--index", copy, "--read-only", "--key", key)
+        assert (completed.returncode, completed.stdout) == (3, "")
+        assert name in completed.stderr or name.endswith(".manifest")
+        assert "fix:" in completed.stderr
+        assert str(tmp_path) not in completed.stderr
 
 
 def test_folder_that_is_not_an_artifact_is_refused(repo: Repo, tmp_path: Path) -> None:
     live = next((repo.path / ".git" / "docyard" / "index").iterdir())
     for folder in (tmp_path, tmp_path / "missing", repo.path, live):
-        done = docyard(tmp_path, "serve", "--index", folder, "--read-only")
-        assert (done.returncode, done.stdout) == (3, "")
-        assert done.stderr.startswith("error: ")
+        completed = docyard(tmp_path, "serve", "--index", folder, "--read-only")
+        assert (completed.returncode, completed.stdout) == (3, "")
+        assert completed.stderr.startswith("error: ")
 
 
 def test_all_metadata_of_artifact_are_checked(out: Path, key: Path, tmp_path: Path, home: Path) -> None:
@@ -202,6 +202,6 @@ def test_all_metadata_of_artifact_are_checked(out: Path, key: Path, tmp_path: Pa
     data = bytearray(pack.read_bytes())
     data[len(data) // 2] ^= 1
     pack.write_bytes(data)
-    done = docyard(home, "metadata", copy)
-    assert done.returncode == 1
-    assert pack.name in done.stdout + done.stderr
+    completed = docyard(home, "metadata", copy)
+    assert completed.returncode == 1
+    assert pack.name in completed.stdout + completed.stderr

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from index.artifacts.manifest import read, write
+from index.artifacts.manifest import read_manifest, write_manifest
 from index.storage.metadata import parse_metadata
 from tests import preloaded
 from tests.acceptance.server import Server, serving_artifact, user_environment
@@ -42,10 +42,10 @@ def docyard(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def build(home: Path, source: Path, out: Path, *options: str) -> dict[str, Any]:
     """Build an artifact and return its metadata.json."""
-    done = docyard(home, "build", str(source), "--out", str(out), *options)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads((out / "metadata.json").read_bytes())
-    return found
+    completed = docyard(home, "build", str(source), "--out", str(out), *options)
+    assert completed.returncode == 0, completed.stderr
+    metadata: dict[str, Any] = json.loads((out / "metadata.json").read_bytes())
+    return metadata
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def server(out: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> I
 def test_artifact_contains_index_sources_metadata_and_checksums(out: Path) -> None:
     metadata = parse_metadata((out / "metadata.json").read_bytes())
     assert (metadata.stats.total_files, metadata.stats.total_chunks) == (2, 4)
-    manifest = read(out, (out / "metadata.json").read_bytes())
+    manifest = read_manifest(out, (out / "metadata.json").read_bytes())
     assert {name.split("/")[0] for name in manifest.files} >= {"index", "objects"}
     for name, file_sum in manifest.files.items():
         assert (out / name).stat().st_size == file_sum[0]
@@ -107,10 +107,10 @@ def test_reading_tools_work_without_repository(server: Server, repo: Repo) -> No
     chunk = server.call("get_doc", chunk_id=hits[0]["chunk_id"])
     assert chunk.text.endswith("## Backoff\n\nExponential, like a quagga.")
     assert chunk.data["commit"] == repo.head()
-    listed = server.call("list_documents").data["documents"]
-    assert [item["path"] for item in listed] == ["guides/limits.md", "guides/retries.md"]
-    viewed = server.call("view_document", file="guides/limits.md", slug="rate")
-    assert viewed.data["content"] == "## Rate\n\nTen a second.\n"
+    documents = server.call("list_documents").data["documents"]
+    assert [item["path"] for item in documents] == ["guides/limits.md", "guides/retries.md"]
+    view = server.call("view_document", file="guides/limits.md", slug="rate")
+    assert view.data["content"] == "## Rate\n\nTen a second.\n"
     assert set(server.tools()) >= {"search_docs", "get_doc", "list_documents", "view_document"}
     assert "edit_document" not in server.tools()
 
@@ -127,9 +127,9 @@ def test_artifact_of_folder_has_no_source_commit(tmp_path: Path, home: Path) -> 
     metadata = build(home, folder, tmp_path / "out", "--description", "A folder")
     assert metadata["stats"]["source_commit"] is None
     with serving_artifact(tmp_path / "out", tmp_path / "home") as server:
-        found = server.call("search_docs", query="quagga").data
-        assert found["commit"] is None
-        assert [hit["filepath"] for hit in found["hits"]] == ["guides/retries.md"]
+        search = server.call("search_docs", query="quagga").data
+        assert search["commit"] is None
+        assert [hit["filepath"] for hit in search["hits"]] == ["guides/retries.md"]
 
 
 def test_build_of_ref_uses_its_commit(repo: Repo, tmp_path: Path, home: Path) -> None:
@@ -138,16 +138,16 @@ def test_build_of_ref_uses_its_commit(repo: Repo, tmp_path: Path, home: Path) ->
     metadata = build(home, repo.path, tmp_path / "out", "--ref", "v1", "--description", "Before")
     assert metadata["stats"]["source_commit"] == before
     out = tmp_path / "out"
-    tree = read(out, (out / "metadata.json").read_bytes()).tree
+    tree = read_manifest(out, (out / "metadata.json").read_bytes()).tree
     assert list(Archive(out, tree).snapshot().documents) == ["guides/limits.md", "old.md"]
 
 
 def rewrite_metadata(out: Path, copy: Path, **fields: Any) -> Path:
-    """Return an artifact with a changed metadata.json, as another builder may write it."""
+    """Return an artifact with a changed metadata.json, as another program may write the file."""
     shutil.copytree(out, copy)
     old = (copy / "metadata.json").read_bytes()
     new = json.dumps({**json.loads(old), **fields}).encode()
-    write(copy, new, read(copy, old), None)
+    write_manifest(copy, new, read_manifest(copy, old), None)
     (copy / "metadata.json").write_bytes(new)
     return copy
 
@@ -164,9 +164,9 @@ def test_unknown_metadata_is_refused_at_start(
     out: Path, tmp_path: Path, fields: dict[str, Any], expected: str
 ) -> None:
     copy = rewrite_metadata(out, tmp_path / "copy", **fields)
-    done = docyard(tmp_path, "serve", "--index", str(copy), "--read-only")
-    assert (done.returncode, done.stdout) == (3, "")
-    assert expected in done.stderr
+    completed = docyard(tmp_path, "serve", "--index", str(copy), "--read-only")
+    assert (completed.returncode, completed.stdout) == (3, "")
+    assert expected in completed.stderr
 
 
 def test_unused_metadata_do_not_prevent_start(out: Path, tmp_path: Path) -> None:
@@ -174,6 +174,6 @@ def test_unused_metadata_do_not_prevent_start(out: Path, tmp_path: Path) -> None
     stats = json.loads((out / "metadata.json").read_bytes())["stats"] | {"source_commit": "ab" * 20}
     copy = rewrite_metadata(out, tmp_path / "copy", embedding=model, stats=stats)
     with serving_artifact(copy, tmp_path / "home") as server:
-        found = server.call("search_docs", query="exponential").data
-        assert [hit["chunk_id"] for hit in found["hits"]] == ["guides/retries.md#backoff"]
-        assert found["commit"] == "ab" * 20
+        search = server.call("search_docs", query="exponential").data
+        assert [hit["chunk_id"] for hit in search["hits"]] == ["guides/retries.md#backoff"]
+        assert search["commit"] == "ab" * 20

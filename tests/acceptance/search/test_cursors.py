@@ -30,13 +30,13 @@ def server(repo: Repo, home: Path) -> Iterator[Server]:
         yield server
 
 
-def cursor_of(server: Server) -> str:
-    found = server.call("search_docs", **SEARCH).data["next_cursor"]
-    assert isinstance(found, str)
-    return found
+def get_cursor(server: Server) -> str:
+    cursor = server.call("search_docs", **SEARCH).data["next_cursor"]
+    assert isinstance(cursor, str)
+    return cursor
 
 
-def next_page(server: Server, cursor: str, **arguments: Any) -> Reply:
+def get_next_page(server: Server, cursor: str, **arguments: Any) -> Reply:
     return server.call("search_docs", **{**SEARCH, "cursor": cursor, **arguments})
 
 
@@ -51,46 +51,46 @@ def next_page(server: Server, cursor: str, **arguments: Any) -> Reply:
     ],
 )
 def test_cursor_of_other_search_is_refused(server: Server, other: dict[str, Any]) -> None:
-    cursor = cursor_of(server)
-    refused = next_page(server, cursor, **other)
+    cursor = get_cursor(server)
+    refused = get_next_page(server, cursor, **other)
     assert refused.is_error
     assert refused.data["code"] == "INVALID_CURSOR"
     assert "another query or other filters" in refused.data["error"]
     assert refused.data["fix"]
-    again = server.call("search_docs", **refused.data["example"])
-    assert not again.is_error
+    corrected = server.call("search_docs", **refused.data["example"])
+    assert not corrected.is_error
 
 
 def test_cursor_of_other_tool_is_refused(server: Server) -> None:
-    of_a_list = server.call("list_documents", limit=2).data["next_cursor"]
-    assert next_page(server, of_a_list).data["code"] == "INVALID_CURSOR"
-    assert server.call("list_documents", cursor=cursor_of(server)).data["code"] == "INVALID_CURSOR"
+    list_cursor = server.call("list_documents", limit=2).data["next_cursor"]
+    assert get_next_page(server, list_cursor).data["code"] == "INVALID_CURSOR"
+    assert server.call("list_documents", cursor=get_cursor(server)).data["code"] == "INVALID_CURSOR"
 
 
 def test_cursor_of_other_user_is_refused(server: Server, repo: Repo, tmp_path: Path) -> None:
     with serving(repo.path, tmp_path / "other") as other:
-        refused = next_page(other, cursor_of(server))
+        refused = get_next_page(other, get_cursor(server))
     assert refused.data["code"] == "INVALID_CURSOR"
     assert "was not issued by this server" in refused.data["error"]
 
 
 def test_page_can_have_other_size_and_be_repeated(server: Server) -> None:
-    cursor = cursor_of(server)
-    once, twice = (next_page(server, cursor, limit=2).data["hits"] for _ in range(2))
-    assert once == twice == next_page(server, cursor, limit=50).data["hits"][:2]
+    cursor = get_cursor(server)
+    first_result, second_result = (get_next_page(server, cursor, limit=2).data["hits"] for _ in range(2))
+    assert first_result == second_result == get_next_page(server, cursor, limit=50).data["hits"][:2]
 
 
 def test_cursor_is_stale_only_for_other_commit(server: Server, repo: Repo) -> None:
-    cursor, first = cursor_of(server), repo.head()
-    page = next_page(server, cursor).data["hits"]
+    cursor, first = get_cursor(server), repo.head()
+    page = get_next_page(server, cursor).data["hits"]
     repo.git("switch", "-q", "-c", "same")
-    assert next_page(server, cursor).data["hits"] == page
+    assert get_next_page(server, cursor).data["hits"] == page
 
     second = repo.commit({"g/8.md": "# New\n\nA quagga.\n"})
-    stale = next_page(server, cursor)
+    stale = get_next_page(server, cursor)
     assert stale.is_error
     assert stale.data["code"] == "CURSOR_STALE"
     assert (stale.data["cursor_commit"], stale.data["commit"]) == (first, second)
 
     repo.git("switch", "-q", "main")
-    assert next_page(server, cursor).data["hits"] == page
+    assert get_next_page(server, cursor).data["hits"] == page

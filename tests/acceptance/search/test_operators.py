@@ -1,6 +1,6 @@
-"""The operators of queries find the same everywhere.
+"""The operators of queries, which find the same sections through each interface.
 
-In both protocol versions and tools, at a ref, in a proposal, in an artifact, in the shell and on the page.
+The interfaces are both protocol versions, both tools, a ref, a proposal, an artifact, the shell and the web.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ RETRY, BACKOFF, LIMITS, NOTE = (
 )
 
 # Each query with the sections that it finds, in any order.
-FOUND: Mapping[str, set[str]] = {
+EXPECTED_SECTIONS: Mapping[str, set[str]] = {
     "auth*": {RETRY, LIMITS},
     "authent*": {RETRY},
     "jitterr~1": {BACKOFF},
@@ -83,18 +83,18 @@ NOTES = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """Make a repository of these files at the tag `v1`; the branch has other settings, dates and words."""
-    found = normal(tmp_path_factory.mktemp("operators") / "docs", FILES)
-    found.git("tag", "v1")
-    found.commit(
+    """Return a repository with these files at the tag `v1`; the branch has other settings and texts."""
+    repo = normal(tmp_path_factory.mktemp("operators") / "docs", FILES)
+    repo.git("tag", "v1")
+    repo.commit(
         {
             "docyard.toml": "[taxonomy.level]\n",
             "guides/retry.md": FILES["guides/retry.md"].replace("updated", "changed").replace("jitter", "x"),
         }
     )
-    found.git("rm", "guides/limits.md")
-    found.commit({})
-    return found
+    repo.git("rm", "guides/limits.md")
+    repo.commit({})
+    return repo
 
 
 @pytest.fixture(scope="module")
@@ -129,9 +129,9 @@ def servers(repo: Repo, home: Path) -> Iterator[dict[str, Callable[..., Any]]]:
 
 def _propose(server: Server) -> str:
     """Open a proposal that has the files of the tag again, except the settings."""
-    made = server.call("create_proposal", title="Restore the guides", description="Both.")
-    assert not made.is_error, made.text
-    proposal: str = made.data["proposal"]
+    response = server.call("create_proposal", title="Restore the guides", description="Both.")
+    assert not response.is_error, response.text
+    proposal: str = response.data["proposal"]
     for file in ("guides/limits.md", "guides/retry.md", "guides/retry.md"):
         # The first call for a document that the client has not read returns its text.
         restored = server.call("restore_document", file=file, ref="v1", proposal=proposal)
@@ -139,27 +139,27 @@ def _propose(server: Server) -> str:
     return proposal
 
 
-@pytest.mark.parametrize("where", ["auto", "legacy", "ref", "proposal", "sealed", "unsealed"])
+@pytest.mark.parametrize("interface", ["auto", "legacy", "ref", "proposal", "sealed", "unsealed"])
 def test_operators_find_the_same_sections_everywhere(
-    servers: dict[str, Callable[..., Any]], where: str
+    servers: dict[str, Callable[..., Any]], interface: str
 ) -> None:
-    call = servers[where]
-    for query, expected in FOUND.items():
-        if where == "proposal" and "language" in query:
+    call = servers[interface]
+    for query, expected in EXPECTED_SECTIONS.items():
+        if interface == "proposal" and "language" in query:
             continue  # the settings of the proposal have another key
-        answer = call("search_docs", query=query, limit=50)
-        assert not answer.is_error, (query, answer.text)
-        assert {hit["chunk_id"] for hit in answer.data["hits"]} == expected, query
-        assert (answer.data["hint"] is None) == bool(expected)
-        notes = answer.data.get("query_notes", [])
+        response = call("search_docs", query=query, limit=50)
+        assert not response.is_error, (query, response.text)
+        assert {hit["chunk_id"] for hit in response.data["hits"]} == expected, query
+        assert (response.data["hint"] is None) == bool(expected)
+        notes = response.data.get("query_notes", [])
         assert len(notes) == len(NOTES.get(query, [])), (query, notes)
         assert all(note.startswith(start) for note, start in zip(notes, NOTES.get(query, []), strict=True))
 
 
 def test_search_documents_finds_the_same_sections(servers: dict[str, Callable[..., Any]]) -> None:
-    for where in ("auto", "legacy", "ref"):
-        for query, expected in FOUND.items():
-            data = servers[where]("search_documents", query=query, limit=50).data
+    for interface in ("auto", "legacy", "ref"):
+        for query, expected in EXPECTED_SECTIONS.items():
+            data = servers[interface]("search_documents", query=query, limit=50).data
             assert {f"{match['file']}#{match['slug']}" for match in data["matches"]} == expected, query
             assert len(data.get("query_notes", [])) == len(NOTES.get(query, []))
 
@@ -180,15 +180,15 @@ def test_pages_of_a_query_with_operators_join_to_its_full_list(
 ) -> None:
     call = servers["auto"]
     full = [hit["chunk_id"] for hit in call("search_docs", query="limit OR retry OR 退避").data["hits"]]
-    found: list[str] = []
+    results: list[str] = []
     cursor: dict[str, str] = {}
     while True:
         data = call("search_docs", query="limit OR retry OR 退避", limit=1, **cursor).data
-        found += [hit["chunk_id"] for hit in data["hits"]]
+        results += [hit["chunk_id"] for hit in data["hits"]]
         if data["next_cursor"] is None:
             break
         cursor = {"cursor": data["next_cursor"]}
-    assert found == full
+    assert results == full
     assert len(full) == 4
 
 
@@ -200,16 +200,16 @@ def test_pages_of_a_query_with_operators_join_to_its_full_list(
         ("path:" + "x" * 2_000, "path:x"),
     ],
 )
-@pytest.mark.parametrize("where", ["auto", "legacy", "ref", "sealed"])
+@pytest.mark.parametrize("interface", ["auto", "legacy", "ref", "sealed"])
 def test_exceeded_limit_is_an_error_with_its_part(
-    servers: dict[str, Callable[..., Any]], where: str, query: str, part: str
+    servers: dict[str, Callable[..., Any]], interface: str, query: str, part: str
 ) -> None:
-    for tool in ("search_docs", "search_documents") if where != "sealed" else ("search_docs",):
-        answer = servers[where](tool, query=query)
-        assert answer.is_error
-        assert answer.data["code"] == "QUERY_TOO_BROAD"
-        assert answer.data["part"].startswith(part)
-        assert answer.data["fix"]
+    for tool in ("search_docs", "search_documents") if interface != "sealed" else ("search_docs",):
+        response = servers[interface](tool, query=query)
+        assert response.is_error
+        assert response.data["code"] == "QUERY_TOO_BROAD"
+        assert response.data["part"].startswith(part)
+        assert response.data["fix"]
 
 
 def test_field_without_sections_is_named_in_the_hint(servers: dict[str, Callable[..., Any]]) -> None:
@@ -237,20 +237,20 @@ def test_command_line_finds_and_reports_the_same(
         ["-C", repo.path, "--ref", "v1"],
         ["--index", home / "operators-out", "--key", home / "operators.key"],
     ]
-    for where in options:
+    for interface in options:
         for query in ("(jitter OR legacy) AND limit", "updated:>=2026", "nowhere:x legacy"):
-            done = _run(home, home, "search", query, "--json", *where)
-            answer = json.loads(done.stdout)
-            assert {hit["chunk_id"] for hit in answer["hits"]} == FOUND[query]
-            assert len(answer["query_notes"]) == len(NOTES.get(query, []))
-    done = _run(home, repo.path, "search", "--ref", "v1", "nowhere:x", "legacy")
-    assert done.returncode == 0
-    assert done.stdout.startswith(LIMITS)
-    assert "Note: 'nowhere:x' was searched as words: 'nowhere' is not a field (title," in done.stderr
-    done = _run(home, repo.path, "search", "(" * 30 + "a1 OR b1" + ")" * 30)
-    assert done.returncode != 0
-    assert "error: the brackets are nested more than 20 deep" in done.stderr
-    assert "\n  fix: Use fewer brackets." in done.stderr
+            completed = _run(home, home, "search", query, "--json", *interface)
+            data = json.loads(completed.stdout)
+            assert {hit["chunk_id"] for hit in data["hits"]} == EXPECTED_SECTIONS[query]
+            assert len(data["query_notes"]) == len(NOTES.get(query, []))
+    completed = _run(home, repo.path, "search", "--ref", "v1", "nowhere:x", "legacy")
+    assert completed.returncode == 0
+    assert completed.stdout.startswith(LIMITS)
+    assert "Note: 'nowhere:x' was searched as words: 'nowhere' is not a field (title," in completed.stderr
+    completed = _run(home, repo.path, "search", "(" * 30 + "a1 OR b1" + ")" * 30)
+    assert completed.returncode != 0
+    assert "error: the brackets are nested more than 20 deep" in completed.stderr
+    assert "\n  fix: Use fewer brackets." in completed.stderr
 
 
 def test_web_page_shows_the_same_hits_and_notes(
@@ -258,26 +258,26 @@ def test_web_page_shows_the_same_hits_and_notes(
 ) -> None:
     for name, value in user_environment(home).items():
         monkeypatch.setenv(name, value)
-    with serve_pages(repo.path) as served:
+    with serve_pages(repo.path) as page_server:
         for query in (
             "(jitter OR legacy) AND limit",
             "title:ret* jitter",
             "updated:2025",
             "nowhere:x legacy",
         ):
-            page = served.client.get("/search", params={"q": query, "ref": "v1"}).text
-            for section in FOUND[query]:
+            page = page_server.client.get("/search", params={"q": query, "ref": "v1"}).text
+            for section in EXPECTED_SECTIONS[query]:
                 path, _, slug = section.partition("#")
                 anchor = "" if slug == "_preamble" else f"#{slug}"
                 assert f'href="/doc/{path}?ref=v1{anchor}"' in page
-            assert page.count('class="hit"') == len(FOUND[query])
+            assert page.count('class="hit"') == len(EXPECTED_SECTIONS[query])
             for note in NOTES.get(query, []):
                 assert f'<p class="note">{note}' in unescape(page)
-        page = served.client.get("/search", params={"q": "auth*", "ref": "v1"}).text
+        page = page_server.client.get("/search", params={"q": "auth*", "ref": "v1"}).text
         assert "<mark>authenticate</mark>" in page
         assert "<mark>authorization</mark>" in page
-        page = served.client.get("/search", params={"q": "nowhere:zebra"}).text
+        page = page_server.client.get("/search", params={"q": "nowhere:zebra"}).text
         assert "Nothing found" in page
         assert "is not a field" in page
-        page = served.client.get("/search", params={"q": "(" * 30 + "a1 OR b1" + ")" * 30}).text
+        page = page_server.client.get("/search", params={"q": "(" * 30 + "a1 OR b1" + ")" * 30}).text
         assert "The brackets are nested more than 20 deep" in page

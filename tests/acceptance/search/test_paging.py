@@ -13,7 +13,7 @@ from tests.repositories import Repo, normal
 
 LIMIT = 7
 COMMITS = 4
-PAGES, SECTIONS = 20 + COMMITS, 70  # each commit takes the word out of one page
+PAGES, SECTIONS = 20 + COMMITS, 70  # each commit removes the word from a page
 
 
 def page(number: int, word: str = "heron") -> str:
@@ -33,30 +33,30 @@ def server(repo: Repo, home: Path) -> Iterator[Server]:
 
 
 def test_each_result_is_returned_once_or_cursor_is_stale(server: Server, repo: Repo) -> None:
-    chance = random.Random(7)
-    moments = sorted(chance.sample(range(1, 230), COMMITS))  # by the number of requested pages
-    requested = committed = stale = 0
-    found: list[str] = []
+    rng = random.Random(7)
+    commit_points = sorted(rng.sample(range(1, 230), COMMITS))  # by the number of requested pages
+    request_count = commit_count = stale_count = 0
+    results: list[str] = []
     cursor: str | None = None
     expected = PAGES * SECTIONS
     while True:
-        if requested in moments:
-            repo.commit({f"page-{committed:02}.md": page(committed, "kestrel")})
-            committed, expected = committed + 1, expected - SECTIONS
-        requested += 1
-        more = {} if cursor is None else {"cursor": cursor}
-        answer = server.call("search_docs", query="heron", limit=LIMIT, **more)
-        if answer.is_error:
-            assert answer.data["code"] == "CURSOR_STALE"
-            assert found, "a first page is never stale"
-            stale, cursor, found = stale + 1, None, []
+        if request_count in commit_points:
+            repo.commit({f"page-{commit_count:02}.md": page(commit_count, "kestrel")})
+            commit_count, expected = commit_count + 1, expected - SECTIONS
+        request_count += 1
+        cursor_field = {} if cursor is None else {"cursor": cursor}
+        response = server.call("search_docs", query="heron", limit=LIMIT, **cursor_field)
+        if response.is_error:
+            assert response.data["code"] == "CURSOR_STALE"
+            assert results, "a first page is never stale"
+            stale_count, cursor, results = stale_count + 1, None, []
             continue
-        found += [hit["chunk_id"] for hit in answer.data["hits"]]
-        assert {hit["source_commit"] for hit in answer.data["hits"]} <= {answer.data["commit"]}
-        cursor = answer.data["next_cursor"]
+        results += [hit["chunk_id"] for hit in response.data["hits"]]
+        assert {hit["source_commit"] for hit in response.data["hits"]} <= {response.data["commit"]}
+        cursor = response.data["next_cursor"]
         if cursor is None:
             break
-        assert len(answer.data["hits"]) == LIMIT
-    assert len(found) == len(set(found)) == expected
-    assert committed == COMMITS
-    assert 0 < stale <= committed
+        assert len(response.data["hits"]) == LIMIT
+    assert len(results) == len(set(results)) == expected
+    assert commit_count == COMMITS
+    assert 0 < stale_count <= commit_count

@@ -1,4 +1,4 @@
-"""A published documentation of 150 files, whose ids stay valid addresses."""
+"""Published documentation of 150 files, whose ids stay valid addresses."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAGE, OTHER = path_of(4), path_of(5)
 
 def run(repo: Repo, home: Path, *arguments: str) -> str:
     """Run a command of docyard, which must succeed, and return its output."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [*preloaded.python(), "-m", "docyard", *arguments],
         cwd=repo.path,
         env={**user_environment(home), "COLUMNS": "100"},
@@ -25,8 +25,8 @@ def run(repo: Repo, home: Path, *arguments: str) -> str:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
 
 
 def call_tool(agent: Server, tool: str, **arguments: Any) -> dict[str, Any]:
@@ -49,8 +49,8 @@ def test_published_ids_stay_valid_addresses(tmp_path: Path, home: Path) -> None:
     repo = repositories.normal(tmp_path / "repo", documentation())
     out = run(repo, home, "init")
     assert "published with MkDocs (mkdocs.yml)" in out
-    assert f"{COUNT * 4} headings carry an anchor as {{ #id }}." in out
-    assert f"{COUNT} headings carry it on the next line, as {{: #id }}." in out
+    assert f"{COUNT * 4} headings have an anchor as {{ #id }}." in out
+    assert f"{COUNT} headings have the anchor on the next line, as {{: #id }}." in out
     with serving(repo.path, home, "--toolsets", "documents,search,history,proposals") as agent:
         check_titles(agent)
         check_ids_after_edits(repo, agent)
@@ -63,10 +63,10 @@ def test_published_ids_stay_valid_addresses(tmp_path: Path, home: Path) -> None:
 def check_titles(agent: Server) -> None:
     """Check that titles contain no anchor: in documents, hits and breadcrumbs."""
     for number in range(0, COUNT, 30):
-        seen = call_tool(agent, "view_document", file=path_of(number))
-        assert seen["title"].startswith(f"Page {number} of")
-        assert "{" not in seen["title"]
-        outline = json.dumps(seen, ensure_ascii=False)
+        view = call_tool(agent, "view_document", file=path_of(number))
+        assert view["title"].startswith(f"Page {number} of")
+        assert "{" not in view["title"]
+        outline = json.dumps(view, ensure_ascii=False)
         for heading in headings_of(number):
             assert heading.id in outline
     for words, published in (("First steps", "first-steps"), ("In MDX", "in-mdx"), ("Questions", "faq")):
@@ -74,14 +74,14 @@ def check_titles(agent: Server) -> None:
         assert hits
         assert f"#{published}" in json.dumps(hits)
         for hit in hits:
-            shown = {key: value for key, value in hit.items() if key not in ("snippet", "metadata")}
-            assert "{" not in str(list(shown.values())).replace("a-set--a-b-", "")
-    by_earlier = call_tool(agent, "view_document", file=PAGE, slug="first-steps--first-steps-")
-    assert by_earlier["slug"] == "first-steps"
-    by_earlier = call_tool(
+            fields = {key: value for key, value in hit.items() if key not in ("snippet", "metadata")}
+            assert "{" not in str(list(fields.values())).replace("a-set--a-b-", "")
+    view = call_tool(agent, "view_document", file=PAGE, slug="first-steps--first-steps-")
+    assert view["slug"] == "first-steps"
+    view = call_tool(
         agent, "view_document", file=PAGE, slug="first-steps--first-steps-/install-it--install-004-wide-"
     )
-    assert by_earlier["slug"] == "install-004"
+    assert view["slug"] == "install-004"
 
 
 def check_ids_after_edits(repo: Repo, agent: Server) -> None:
@@ -102,13 +102,13 @@ def check_ids_after_edits(repo: Repo, agent: Server) -> None:
     edit(agent, operation="update_content", file=PAGE, slug="faq", content="Answers.")
     text = (repo.path / PAGE).read_text()
     assert "## Questions\n{: #faq .no_toc }\n\nAnswers.\n" in text
-    # The section moved, and its links follow.
+    # The section moved, and the links to it were updated.
     edit(agent, operation="move_section", file=PAGE, slug="install-004", to_file=OTHER, after="limits")
     assert "## Install it { #install-004 .wide }" in lines(repo, OTHER)
-    linking = next(number for number in range(COUNT) if (number * 7 + 1) % COUNT == 4)
-    assert "page-005.md#install-004)" in (repo.path / path_of(linking)).read_text()
-    followed = agent.call("view_document", file=PAGE, slug="install-004")
-    assert OTHER in followed.text
+    linking_number = next(number for number in range(COUNT) if (number * 7 + 1) % COUNT == 4)
+    assert "page-005.md#install-004)" in (repo.path / path_of(linking_number)).read_text()
+    moved = agent.call("view_document", file=PAGE, slug="install-004")
+    assert OTHER in moved.text
     call_tool(agent, "view_document", file=PAGE)
     call_tool(agent, "view_document", file=OTHER)
     call_tool(agent, "restore_document", file=PAGE, ref=before)
@@ -127,8 +127,8 @@ def check_ids_in_proposal(repo: Repo, agent: Server) -> None:
         slug="first-steps--first-steps-", text="Shorter?",
     )  # fmt: skip
     call_tool(agent, "update_proposal", proposal=proposal, action="submit")
-    seen = call_tool(agent, "view_proposal", proposal=proposal)
-    [comment] = seen["comments"]
+    view = call_tool(agent, "view_proposal", proposal=proposal)
+    [comment] = view["comments"]
     assert comment["text"] == "Shorter?"
     assert comment["slug"] == "first-steps"
     edit(agent, operation="append_content", file=page, slug="größe", content="More on main.")
@@ -143,9 +143,9 @@ def check_ids_in_proposal(repo: Repo, agent: Server) -> None:
 def check_repair_of_old_anchors(repo: Repo, home: Path, agent: Server) -> None:
     """Remove a derived anchor; calls and links by it still resolve."""
     page = path_of(12)
-    written = text_of(12).replace("{ #first-steps }", "{ #first-steps } {#first-steps--first-steps-}")
+    old_text = text_of(12).replace("{ #first-steps }", "{ #first-steps } {#first-steps--first-steps-}")
     folder = page.removeprefix("docs/")
-    repo.commit({page: written, "docs/notes.md": f"# Notes\n\n[a]({folder}#first-steps--first-steps-)\n"})
+    repo.commit({page: old_text, "docs/notes.md": f"# Notes\n\n[a]({folder}#first-steps--first-steps-)\n"})
     assert (
         call_tool(agent, "view_document", file=page, slug="first-steps--first-steps-")["slug"]
         == "first-steps"

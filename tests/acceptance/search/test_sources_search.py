@@ -49,18 +49,18 @@ def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[S
         yield server
 
 
-def next_call(reply: Reply) -> tuple[str, dict[str, Any]]:
-    """Return the call that the next step of an answer names."""
-    found = re.search(r"(\w+) (\{.*\})", reply.data["next_step"])
-    assert found, reply.data["next_step"]
-    return found[1], json.loads(found[2])
+def read_next_call(reply: Reply) -> tuple[str, dict[str, Any]]:
+    """Return the call that the next step of a response names."""
+    match = re.search(r"(\w+) (\{.*\})", reply.data["next_step"])
+    assert match, reply.data["next_step"]
+    return match[1], json.loads(match[2])
 
 
 def read_to_end(server: Server, chunk_id: str) -> tuple[str, list[Reply]]:
-    """Return the text of a chunk and the answers, by following each answer's next step."""
+    """Return the text of a chunk and the responses, each of which is the next step of the response before."""
     replies = [server.call("get_doc", chunk_id=chunk_id)]
     while replies[-1].data.get("truncated"):
-        tool, arguments = next_call(replies[-1])
+        tool, arguments = read_next_call(replies[-1])
         assert (tool, arguments["chunk_id"]) == ("get_doc", chunk_id)
         assert arguments["offset"] == replies[-1].data["offset"]
         replies.append(server.call(tool, **arguments))
@@ -88,7 +88,7 @@ def test_chunk_over_limit_is_readable_with_search_tools_only(server: Server) -> 
         assert reply.text.startswith("--- Chunk: long.md#one (Chunk 2 of 3) (Target) ---\n")
         assert reply.text.count("(Target)") == 1
         assert len([line for line in reply.text.splitlines() if line == "```"]) % 2 == 0
-    tool, arguments = next_call(replies[-1])
+    tool, arguments = read_next_call(replies[-1])
     assert not server.call(tool, **arguments).is_error
 
 
@@ -99,22 +99,22 @@ def test_limit_counts_tokens(server: Server) -> None:
 
 
 def test_offset_after_end_or_with_context_is_refused(server: Server) -> None:
-    behind = server.call("get_doc", chunk_id="long.md#two", offset=10_000)
-    assert (behind.is_error, behind.data["code"]) == (True, "INVALID_ARGUMENTS")
-    assert "after the end" in behind.text
-    both = server.call("get_doc", chunk_id="long.md#one", offset=10, context=1)
-    assert (both.is_error, both.data["field"]) == (True, "context")
+    late_offset = server.call("get_doc", chunk_id="long.md#two", offset=10_000)
+    assert (late_offset.is_error, late_offset.data["code"]) == (True, "INVALID_ARGUMENTS")
+    assert "after the end" in late_offset.text
+    with_context = server.call("get_doc", chunk_id="long.md#one", offset=10, context=1)
+    assert (with_context.is_error, with_context.data["field"]) == (True, "context")
 
 
 def test_truncated_neighbours_are_readable_separately(server: Server) -> None:
     reply = server.call("get_doc", chunk_id="long.md#two", context=2)
     assert count_tokens(reply.text) <= 25_000
     assert [chunk.get("truncated", False) for chunk in reply.data["chunks"]] == [False, True, False]
-    tool, arguments = next_call(reply)
+    tool, arguments = read_next_call(reply)
     assert (tool, arguments["chunk_id"]) == ("get_doc", "long.md#one")
     rest = server.call(tool, **arguments)
-    shown = reply.data["chunks"][1]["text"]
-    assert LONG.startswith(shown + rest.data["chunks"][0]["text"])
+    shown_text = reply.data["chunks"][1]["text"]
+    assert LONG.startswith(shown_text + rest.data["chunks"][0]["text"])
 
 
 @pytest.mark.parametrize("by", ["option", "settings"])
@@ -127,9 +127,9 @@ def test_operator_sets_limit_of_texts_in_tokens(
     with serving(
         repo.path, home, "--toolsets", "search,documents,reading", *options, protocol=protocol
     ) as server:
-        fetched = server.call("get_doc", chunk_id="long.md#one")
-        assert fetched.data["truncated"] is True
-        assert 150 < count_tokens(fetched.text) <= 300
+        chunk = server.call("get_doc", chunk_id="long.md#one")
+        assert chunk.data["truncated"] is True
+        assert 150 < count_tokens(chunk.text) <= 300
         for tool, arguments in (
             ("view_document", {"file": "long.md", "slug": "one"}),
             ("read_section", {"file_path": "long.md", "section_heading": "one"}),
@@ -157,8 +157,10 @@ def test_combined_filters_without_results_return_suggestions(server: Server) -> 
 
 
 def test_corpus_without_description_is_described_by_repository_name(server: Server) -> None:
-    described = server.tools()["search_docs"]["description"]
-    assert described.startswith("Search the documentation of docs. Use this to find relevant documentation,")
+    description = server.tools()["search_docs"]["description"]
+    assert description.startswith(
+        "Search the documentation of docs. Use this to find relevant documentation,"
+    )
 
 
 def docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -184,8 +186,8 @@ def test_artifact_with_malformed_source_commit_is_served(
     artifact: Path, home: Path, protocol: ProtocolVersion
 ) -> None:
     file = artifact / "metadata.json"
-    was = file.read_bytes()
-    metadata = json.loads(was)
+    old_data = file.read_bytes()
+    metadata = json.loads(old_data)
     assert metadata["corpus_description"] == "documentation of docs"
     try:
         file.write_text(json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": "unknown"}}))
@@ -193,7 +195,7 @@ def test_artifact_with_malformed_source_commit_is_served(
             reply = server.call("search_docs", query="quagga")
         checked = docyard(home, "metadata", artifact)
     finally:
-        file.write_bytes(was)
+        file.write_bytes(old_data)
     [hit] = reply.data["hits"]
     assert (hit["source_commit"], reply.data["commit"]) == (None, None)
     assert checked.returncode == 1
@@ -201,21 +203,24 @@ def test_artifact_with_malformed_source_commit_is_served(
 
 
 def test_search_and_eval_read_artifact(artifact: Path, repo: Repo, home: Path) -> None:
-    found = docyard(home, "search", "quagga", "--index", artifact, "--json")
-    assert found.returncode == 0, found.stderr
-    data = json.loads(found.stdout)
+    search = docyard(home, "search", "quagga", "--index", artifact, "--json")
+    assert search.returncode == 0, search.stderr
+    data = json.loads(search.stdout)
     assert data["commit"] == repo.head()
     assert data == json.loads(docyard(home, "search", "quagga", "-C", repo.path, "--json").stdout)
-    done = docyard(home, "eval", repo.path / "cases.yaml", "--index", artifact, "--json")
-    assert done.returncode == 0, done.stderr
-    run = json.loads(done.stdout)
+    completed = docyard(home, "eval", repo.path / "cases.yaml", "--index", artifact, "--json")
+    assert completed.returncode == 0, completed.stderr
+    run = json.loads(completed.stdout)
     assert (run["commit"], run["summary"]["page"]["mrr"]) == (repo.head(), 1)
     assert run["metadata"]["stats"]["source_commit"] == repo.head()
 
 
 def test_artifact_and_repository_exclude_each_other(artifact: Path, repo: Repo, home: Path) -> None:
     for command in (("search", "quagga"), ("eval", repo.path / "cases.yaml")):
-        both = docyard(home, *command, "--index", artifact, "-C", repo.path)
-        assert (both.returncode, "--index and -C exclude each other" in both.stderr) == (2, True)
-        alone = docyard(home, *command, "-C", repo.path, "--key", "site.key")
-        assert (alone.returncode, "--key belongs to --index" in alone.stderr) == (2, True)
+        conflicting = docyard(home, *command, "--index", artifact, "-C", repo.path)
+        assert (conflicting.returncode, "--index and -C exclude each other" in conflicting.stderr) == (
+            2,
+            True,
+        )
+        key_only = docyard(home, *command, "-C", repo.path, "--key", "site.key")
+        assert (key_only.returncode, "--key belongs to --index" in key_only.stderr) == (2, True)

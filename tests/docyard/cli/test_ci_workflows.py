@@ -27,17 +27,17 @@ ACTIONS = ("github", "gitea")
 GUIDE = "# Guide\n\nHow to {}.\n\n[Old](gone-before.md)\n"
 
 
-def steps(kind: str) -> list[dict[str, Any]]:
+def read_steps(kind: str) -> list[dict[str, Any]]:
     """Return the steps of a workflow for Actions."""
-    found: list[dict[str, Any]] = yaml.safe_load(build_workflow(kind).text)["jobs"]["documents"]["steps"]
-    return found
+    step_list: list[dict[str, Any]] = yaml.safe_load(build_workflow(kind).text)["jobs"]["documents"]["steps"]
+    return step_list
 
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """Return a CI runner's checkout, detached at the merge of a pull request with one broken link."""
     folder = tmp_path_factory.mktemp("runner")
-    remote = repositories.normal(folder / "there", {"guide.md": GUIDE.format("begin")})
+    remote = repositories.normal(folder / "remote", {"guide.md": GUIDE.format("begin")})
     remote.git("switch", "-q", "-c", "topic")
     remote.commit({"guide.md": GUIDE.format("go on"), "new.md": "# New\n\n[Nowhere](nowhere.md)\n"})
     remote.git("switch", "-q", "main")
@@ -46,8 +46,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     merge = remote.head()
     remote.git("reset", "-q", "--hard", "HEAD~1")
     remote.git("update-ref", "refs/pull/1/merge", merge)
-    remote.git("clone", "-q", str(remote.path), str(folder / "here"))
-    repo = Repo(folder / "here")
+    remote.git("clone", "-q", str(remote.path), str(folder / "clone"))
+    repo = Repo(folder / "clone")
     repo.git("fetch", "-q", "origin", "refs/pull/1/merge")
     repo.git("checkout", "-q", "--detach", merge)
     return repo
@@ -79,18 +79,18 @@ def run(clone: Repo, script: str, folder: Path, **variables: str) -> subprocess.
 
 @pytest.mark.process
 def test_steps_write_summary_and_annotations(clone: Repo, tmp_path: Path) -> None:
-    *_, summarize, validate = steps("github")
+    *_, summarize, validate = read_steps("github")
     (tmp_path / "summary").write_text("Of another step.\n")
-    summarized = run(clone, summarize["run"], tmp_path, BASE="main")
-    assert summarized.returncode == 0, summarized.stderr
+    completed = run(clone, summarize["run"], tmp_path, BASE="main")
+    assert completed.returncode == 0, completed.stderr
     summary = (tmp_path / "summary").read_text()
     assert summary.startswith("Of another step.\n### `guide.md`")
     assert "~~begin.~~ **go on.**" in summary
     assert "### `new.md`" in summary
     assert "others.md" not in summary
-    done = run(clone, validate["run"], tmp_path, BASE="main")
-    assert done.returncode == 1, done.stderr
-    assert re.findall(r"^::(\w+) file=([^,]+),line=(\d+)", done.stdout, re.MULTILINE) == [
+    completed = run(clone, validate["run"], tmp_path, BASE="main")
+    assert completed.returncode == 1, completed.stderr
+    assert re.findall(r"^::(\w+) file=([^,]+),line=(\d+)", completed.stdout, re.MULTILINE) == [
         ("error", "new.md", "3")
     ]
 
@@ -102,21 +102,23 @@ def test_steps_of_gitlab_write_summary_and_findings(clone: Repo, tmp_path: Path)
     install, *script = job["script"]
     assert install.endswith('"$DOCYARD"')
     base = clone.git("merge-base", "HEAD^1", "HEAD^2").strip()
-    merged = {"CI_MERGE_REQUEST_TARGET_BRANCH_SHA": clone.git("rev-parse", "HEAD^1").strip()}
+    target_variables = {"CI_MERGE_REQUEST_TARGET_BRANCH_SHA": clone.git("rev-parse", "HEAD^1").strip()}
     try:
-        done = run(clone, "\n".join(script), tmp_path, CI_MERGE_REQUEST_DIFF_BASE_SHA=base, **merged)
-        assert done.returncode == 1, done.stderr
+        completed = run(
+            clone, "\n".join(script), tmp_path, CI_MERGE_REQUEST_DIFF_BASE_SHA=base, **target_variables
+        )
+        assert completed.returncode == 1, completed.stderr
         assert (clone.path / "documents.md").read_text().startswith("### `guide.md`")
     finally:
         (clone.path / "documents.md").unlink(missing_ok=True)
-    assert "\nnew.md\n  3:" in done.stdout
-    assert "others.md" not in done.stdout
+    assert "\nnew.md\n  3:" in completed.stdout
+    assert "others.md" not in completed.stdout
 
 
 @pytest.mark.process
 @loop_over("branch", ['$(touch pwned)`touch pwned`";touch${IFS}pwned;"'], ids=["hostile"])
 def test_branch_name_is_never_executed(clone: Repo, tmp_path: Path, branch: str) -> None:
-    *_, summarize, validate = steps("github")
+    *_, summarize, validate = read_steps("github")
     script = f"{validate['run']} || {summarize['run']}"
     assert run(clone, script, tmp_path, BASE=branch).returncode == 3
     assert not (clone.path / "pwned").exists()
@@ -126,16 +128,16 @@ def test_branch_name_is_never_executed(clone: Repo, tmp_path: Path, branch: str)
 @loop_over("kind", ACTIONS)
 def test_workflow_is_read_only_and_pinned(kind: str) -> None:
     text = build_workflow(kind).text
-    found = yaml.safe_load(text)
-    assert found["permissions"] == {"contents": "read"}
-    assert list(found[True]) == ["pull_request"]  # YAML 1.1 reads `on` as true
-    assert set(found["jobs"]) == {"documents"}
-    used = [step["uses"] for step in steps(kind) if "uses" in step]
-    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", name) for name in used)
-    checkout = steps(kind)[0]["with"]
+    workflow = yaml.safe_load(text)
+    assert workflow["permissions"] == {"contents": "read"}
+    assert list(workflow[True]) == ["pull_request"]  # YAML 1.1 reads `on` as true
+    assert set(workflow["jobs"]) == {"documents"}
+    actions = [step["uses"] for step in read_steps(kind) if "uses" in step]
+    assert all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", name) for name in actions)
+    checkout = read_steps(kind)[0]["with"]
     assert checkout == {"fetch-depth": 0, "persist-credentials": False}
-    assert steps(kind)[2]["env"]["DOCYARD"] == f"docyard=={__version__}"
-    assert "${{" not in "".join(step.get("run", "") for step in steps(kind))
+    assert read_steps(kind)[2]["env"]["DOCYARD"] == f"docyard=={__version__}"
+    assert "${{" not in "".join(step.get("run", "") for step in read_steps(kind))
     assert "secrets." not in text
     assert "github.event" not in text
 
@@ -185,8 +187,8 @@ def test_requirement_can_be_set_and_is_validated(
     arguments = ["init", "--workflow", "github", "--docyard", requirement, "-C", str(repo.path)]
     assert main(arguments) == code
     if code == 0:
-        written = yaml.safe_load((repo.path / ".github/workflows/docyard.yml").read_text())
-        assert written["jobs"]["documents"]["steps"][2]["env"]["DOCYARD"] == requirement
+        workflow = yaml.safe_load((repo.path / ".github/workflows/docyard.yml").read_text())
+        assert workflow["jobs"]["documents"]["steps"][2]["env"]["DOCYARD"] == requirement
 
 
 def test_link_out_of_repository_is_refused(tmp_path: Path, capsys: Capture) -> None:
@@ -208,9 +210,9 @@ def test_long_summary_is_truncated_between_documents(tmp_path: Path, capsys: Cap
     repo = repositories.normal(tmp_path / "docs")
     repo.commit({f"{number:02}.md": f"# {number}\n\n{'Words. ' * 60}\n" for number in range(30)})
     assert main(["diff", "--markdown", "--most", "3000", "-C", str(repo.path)]) == 0
-    shown = capsys.readouterr().out
-    assert 2_000 < len(shown) < 4_000
-    assert re.search(r"… and \d+ more documents\.\n$", shown)
+    output = capsys.readouterr().out
+    assert 2_000 < len(output) < 4_000
+    assert re.search(r"… and \d+ more documents\.\n$", output)
 
 
 def test_each_kind_has_its_own_file() -> None:

@@ -29,22 +29,22 @@ def test_two_processes_return_same_fixes_as_one(tmp_path: Path) -> None:
         (tmp_path / path).write_text(text)
     config = WorkspaceConfig()
     files = FileSet(frozenset(TEXTS), frozenset(), FolderReader(tmp_path), config)
-    fixers = FixFinder(
+    finder = FixFinder(
         files=files,
         selection=Selection(config.validation),
         moves=RenamedDocuments({"old.md": "new.md"}),
     )
-    reported: list[float] = []
-    done = process_in_blocks(
-        partial(fix_documents, fixers),
+    counts: list[float] = []
+    results = process_in_blocks(
+        partial(fix_documents, finder),
         sorted(TEXTS),
         "Fixing",
         jobs=2,
-        progress=lambda done, total, message: reported.append(done),
+        progress=lambda count, total, message: counts.append(count),
     )
-    assert sorted(done) == sorted(fix_documents(fixers, TEXTS))
-    assert reported[-1] == len(TEXTS)
-    by_path = {one.path: one for one in done}
+    assert sorted(results) == sorted(fix_documents(finder, TEXTS))
+    assert counts[-1] == len(TEXTS)
+    by_path = {result.path: result for result in results}
     assert by_path["b.md"].is_open  # a deleted section: only the history has its new address
     change = by_path["a.md"].change
     assert change

@@ -17,18 +17,20 @@ from tests.docyard.conftest import Git
 from tests.loops import loop_over
 
 
-def commands() -> Iterator[tuple[str, click.Command]]:
+def list_all_commands() -> Iterator[tuple[str, click.Command]]:
     context = click.Context(docyard)
     for name in COMMANDS:
         command = docyard.get_command(context, name)
         assert command is not None
         yield name, command
         if isinstance(command, click.Group):
-            yield from ((f"{name} {inner}", command.commands[inner]) for inner in command.commands)
+            yield from (
+                (f"{name} {subcommand}", command.commands[subcommand]) for subcommand in command.commands
+            )
 
 
-ALL = dict(commands())
-WITHOUT = ("demo", "completion", "index", "tokens", "proposals")
+ALL_COMMANDS = dict(list_all_commands())
+COMMANDS_WITHOUT_REPOSITORY = ("demo", "completion", "index", "tokens", "proposals")
 """Commands without a repository option, and groups whose commands have it."""
 
 
@@ -38,15 +40,15 @@ def test_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"docyard {__version__}\n"
 
 
-@loop_over("name", ALL)
+@loop_over("name", ALL_COMMANDS)
 def test_every_command_has_help_with_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*name.split(), "--help"]) == 0
     assert "Example:" in capsys.readouterr().out
 
 
-@loop_over("name", [name for name in ALL if name not in WITHOUT])
+@loop_over("name", [name for name in ALL_COMMANDS if name not in COMMANDS_WITHOUT_REPOSITORY])
 def test_every_command_takes_a_repository_after_its_name(name: str) -> None:
-    options = {option for parameter in ALL[name].params for option in parameter.opts}
+    options = {option for parameter in ALL_COMMANDS[name].params for option in parameter.opts}
     assert {"-C", "--repo"} <= options
 
 
@@ -82,9 +84,9 @@ def test_search_prints_hits_for_people_and_for_programs(
         main(["search", "backoff", "--json", "--repo", str(repo), "--type", "runbook", "--tag", "backend"])
         == 0
     )
-    answer = json.loads(capsys.readouterr().out)
-    assert [hit["chunk_id"] for hit in answer["hits"]] == ["guide.md#retries"]
-    assert len(answer["commit"]) == 40
+    data = json.loads(capsys.readouterr().out)
+    assert [hit["chunk_id"] for hit in data["hits"]] == ["guide.md#retries"]
+    assert len(data["commit"]) == 40
 
 
 def test_search_at_ref_uses_that_commit(
@@ -96,9 +98,9 @@ def test_search_at_ref_uses_that_commit(
     assert main(["search", "backoff", "-C", str(repo)]) == 1
     capsys.readouterr()
     assert main(["search", "backoff", "--ref", "HEAD~1", "--json", "-C", str(repo)]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert [hit["chunk_id"] for hit in answer["hits"]] == ["guide.md#retries"]
-    assert (answer["commit"], answer["stale"]) == (old, False)
+    data = json.loads(capsys.readouterr().out)
+    assert [hit["chunk_id"] for hit in data["hits"]] == ["guide.md#retries"]
+    assert (data["commit"], data["stale"]) == (old, False)
     assert main(["search", "backoff", "--ref", "nowhere", "-C", str(repo)]) == 3
     assert "nowhere" in capsys.readouterr().err
 
@@ -144,28 +146,28 @@ def test_index_status_reports_state_and_commit(
 ) -> None:
     def status() -> dict[str, object]:
         assert main(["index", "status", "--json", "-C", str(repo)]) == 0
-        found: dict[str, object] = json.loads(capsys.readouterr().out)
-        return found
+        data: dict[str, object] = json.loads(capsys.readouterr().out)
+        return data
 
     assert status()["state"] == "missing"
     assert main(["index", "rebuild", "-C", str(repo)]) == 0
     assert "1 documents" in capsys.readouterr().out
-    found = status()
-    assert (found["state"], found["commit"], found["documents"]) == ("current", git("rev-parse", "HEAD"), 1)
+    data = status()
+    assert (data["state"], data["commit"], data["documents"]) == ("current", git("rev-parse", "HEAD"), 1)
     git("commit", "--quiet", "--allow-empty", "--message", "On")
     assert status()["state"] == "behind"
 
 
-LATE = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "numpy")
+LATE_MODULES = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "numpy")
 
 
 @pytest.mark.process
 @loop_over(
     ("statement", "late"),
     [
-        ("import docyard.cli.main", LATE),
-        *((f"import docyard.commands.{name}", LATE) for name in COMMANDS),
-        ("import docyard.cli.hosts", LATE),
+        ("import docyard.cli.main", LATE_MODULES),
+        *((f"import docyard.commands.{name}", LATE_MODULES) for name in COMMANDS),
+        ("import docyard.cli.hosts", LATE_MODULES),
         (
             "import workspace.edits",
             ("markdown_it", "yaml", "workspace.links.reader", "workspace.links.resolver"),
@@ -186,16 +188,16 @@ LATE = ("rich", "whoosh", "markdown_it", "yaml", "mcp", "pygit2", "Stemmer", "nu
 )
 def test_commands_import_no_heavy_modules_before_they_run(statement: str, late: tuple[str, ...]) -> None:
     code = f"{statement}; import sys; print([name for name in {late!r} if name in sys.modules])"
-    done = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    completed = subprocess.run((sys.executable, "-c", code), capture_output=True, text=True, check=True)
+    assert completed.stdout.strip() == "[]"
 
 
 def test_missing_command_prints_help_without_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 2
-    shown = capsys.readouterr()
-    assert shown.out == ""
-    assert shown.err.startswith("Usage: docyard")
-    assert "fix:" not in shown.err
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith("Usage: docyard")
+    assert "fix:" not in captured.err
 
 
 @pytest.mark.parametrize(

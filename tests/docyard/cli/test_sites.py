@@ -21,7 +21,7 @@ from workspace.validation.files import FolderReader, list_folder
 SPACED = "# A { #a }\n\n## B { #b }\n\n## C {: #c }\n\n## D\n{: #d }\n"
 
 
-def find_site_of(root: Path, **files: str) -> SiteSettings:
+def write_and_find_site(root: Path, **files: str) -> SiteSettings:
     for name, text in files.items():
         file = root / name.replace("__", "/").replace("_DOT_", ".")
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -64,18 +64,18 @@ def test_generator_is_detected_by_its_file(
 
 
 def test_generator_nearest_to_root_is_detected(tmp_path: Path) -> None:
-    site = find_site_of(tmp_path, **{"sub__docusaurus_DOT_config.js": "", "mkdocs.yml": "- attr_list"})
+    site = write_and_find_site(tmp_path, **{"sub__docusaurus_DOT_config.js": "", "mkdocs.yml": "- attr_list"})
     assert site.generator == "MkDocs"
 
 
 def test_anchor_form_of_documents_overrides_generator(tmp_path: Path) -> None:
-    site = find_site_of(tmp_path, **{"a.md": SPACED, "b.md": "## D {#d}\n", "mkdocs.yml": ""})
+    site = write_and_find_site(tmp_path, **{"a.md": SPACED, "b.md": "## D {#d}\n", "mkdocs.yml": ""})
     assert site.headings == {AnchorForm.SPACED: 2, AnchorForm.COLON: 1, AnchorForm.BRACES: 1}
     assert site.anchors is AnchorForm.SPACED
-    assert "1 heading carries it on the next line, as {: #id }." in site.notes
+    assert "1 heading has the anchor on the next line, as {: #id }." in site.notes
     assert site.describe()[:2] == [
         "The documents are published with MkDocs (mkdocs.yml).",
-        "2 headings carry an anchor as { #id }.",
+        "2 headings have an anchor as { #id }.",
     ]
 
 
@@ -88,8 +88,8 @@ def test_unreadable_file_is_skipped(tmp_path: Path) -> None:
 def test_settings_of_each_site_are_valid() -> None:
     for dialect in Dialect:
         for form in AnchorForm:
-            written = SiteSettings(dialect=dialect, anchors=form).fill_in_settings(SETTINGS)
-            config = WorkspaceConfig.read(written.encode())
+            text = SiteSettings(dialect=dialect, anchors=form).fill_in_settings(SETTINGS)
+            config = WorkspaceConfig.read(text.encode())
             assert (config.links.dialect, config.anchors) == (dialect, form)
     assert SiteSettings().fill_in_settings(SETTINGS) == SETTINGS
 
@@ -102,7 +102,7 @@ def test_init_reports_and_writes_detected_site(
     assert main(["init", "-C", str(repo)]) == 0
     out = capsys.readouterr().out
     assert "The documents are published with MkDocs (mkdocs.yml).\n" in out
-    assert "2 headings carry an anchor as { #id }.\n" in out
+    assert "2 headings have an anchor as { #id }.\n" in out
     assert 'Settings: anchors = "spaced", and [links] dialect = "mkdocs".\n' in out
     settings = tomllib.loads(git("show", "HEAD:docyard.toml"))
     assert (settings["anchors"], settings["links"]["dialect"]) == ("spaced", "mkdocs")

@@ -26,8 +26,8 @@ Screen = Callable[..., str]
 Commit = Callable[..., str]
 
 
-class Past(NamedTuple):
-    """A repository for copies, and its commits that changed documents, oldest first."""
+class History(NamedTuple):
+    """A repository to copy, and its commits that changed documents, oldest first."""
 
     folder: Path
     ids: list[str]
@@ -43,10 +43,10 @@ def commit_all(folder: Path, day: int, message: str, author: str = "Ann Author <
         (*identity, "commit", "--quiet", "--author", author, "--message", message),
         ("rev-parse", "HEAD"),
     ):
-        done = subprocess.run(
+        completed = subprocess.run(
             ("git", *command), cwd=folder, env=variables, check=True, capture_output=True, text=True
         )
-    return done.stdout.strip()
+    return completed.stdout.strip()
 
 
 @pytest.fixture
@@ -56,9 +56,9 @@ def commit(repo: Path) -> Commit:
 
 
 @pytest.fixture(scope="session")
-def past(tmp_path_factory: pytest.TempPathFactory) -> Past:
-    """Return a history: a document is changed, retitled and moved; another one is added and removed."""
-    folder = tmp_path_factory.mktemp("past")
+def history(tmp_path_factory: pytest.TempPathFactory) -> History:
+    """Return a history: a document is changed, retitled and moved; another document is added and removed."""
+    folder = tmp_path_factory.mktemp("history")
     subprocess.run(("git", "init", "--quiet", "--initial-branch=main"), cwd=folder, check=True)
     guide = folder / "guide.md"
     text = "# Guide\n\nHow to begin.\n\n## Retries\n\nA backoff with jitter.\n"
@@ -66,9 +66,9 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Past:
     ids = [commit_all(folder, 1, "Begin")]
     guide.write_text(text := text.replace("A backoff with jitter.", "A backoff, which doubles."))
     client = "\n\nDocyard-Client: claude-code\nDocyard-Tool: edit_document"
-    ids.append(commit_all(folder, 2, f"Say that it doubles{client}", "Bob Builder <bob@example.com>"))
+    ids.append(commit_all(folder, 2, f"Describe the backoff{client}", "Bob Builder <bob@example.com>"))
     guide.write_text(text := text.replace("## Retries", "## How to retry"))
-    ids.append(commit_all(folder, 3, "Name it after what people look for"))
+    ids.append(commit_all(folder, 3, "Rename the section after a common question"))
     (folder / "guides").mkdir()
     guide = guide.rename(folder / "guides" / "setup.md")
     (folder / "app.py").write_text("print()\n")
@@ -81,15 +81,15 @@ def past(tmp_path_factory: pytest.TempPathFactory) -> Past:
     ids.append(commit_all(folder, 6, "Drop B"))
     (folder / "app.py").write_text("print(2)\n")
     commit_all(folder, 7, "No document")
-    return Past(folder, ids)
+    return History(folder, ids)
 
 
 @pytest.fixture
-def ids(repo: Path, past: Past) -> list[str]:
-    """Copy `past` to the repository, and return its commits."""
+def ids(repo: Path, history: History) -> list[str]:
+    """Copy `history` to the repository, and return its commits."""
     shutil.rmtree(repo)
-    shutil.copytree(past.folder, repo)
-    return past.ids
+    shutil.copytree(history.folder, repo)
+    return history.ids
 
 
 @pytest.fixture
@@ -107,15 +107,15 @@ def screen(repo: Path) -> Screen:
             command, cwd=repo, stdin=terminal, stdout=terminal, stderr=terminal, env=variables
         )
         os.close(terminal)
-        seen = b""
+        output = b""
         try:
-            while part := os.read(master, 65536):
-                seen += part
+            while chunk := os.read(master, 65536):
+                output += chunk
         except OSError:  # Linux raises this when all writers have closed
             pass
         os.close(master)
         assert process.wait() == 0
-        text = seen.decode().replace("\r\n", "\n")
+        text = output.decode().replace("\r\n", "\n")
         return text if colours else ANSI.sub("", text)
 
     return run

@@ -17,29 +17,29 @@ from workspace.workspace import Workspace
 Capture = pytest.CaptureFixture[str]
 
 
-def rows(capsys: Capture) -> list[list[str]]:
+def read_rows(capsys: Capture) -> list[list[str]]:
     return [line.split("\t", 4) for line in capsys.readouterr().out.split("\n")[:-1]]
 
 
 def test_each_line_has_commit_and_author(repo: Path, ids: list[str], capsys: Capture) -> None:
     assert main(["blame", "guides/setup.md#how-to-retry", "-C", str(repo)]) == 0
-    first, doubled, named, _, _, dropped = (id[:8] for id in ids)
-    found = rows(capsys)
-    assert [[row[0], row[1], *row[3:]] for row in found] == [
-        [named, "Ann Author", "5", "## How to retry"],
-        [first, "Ann Author", "6", ""],
+    created, doubled, renamed, _, _, removed = (id[:8] for id in ids)
+    blame_rows = read_rows(capsys)
+    assert [[row[0], row[1], *row[3:]] for row in blame_rows] == [
+        [renamed, "Ann Author", "5", "## How to retry"],
+        [created, "Ann Author", "6", ""],
         [doubled, "Bob Builder", "7", "A backoff, which doubles."],
-        [dropped, "Ann Author", "8", ""],
-        [dropped, "Ann Author", "9", "- [ ] Raise it"],
-        [dropped, "Ann Author", "10", "\tA \\u001b[31mtab\\u001b[0m."],
+        [removed, "Ann Author", "8", ""],
+        [removed, "Ann Author", "9", "- [ ] Raise it"],
+        [removed, "Ann Author", "10", "\tA \\u001b[31mtab\\u001b[0m."],
     ]
-    assert found[2][2] == "2026-01-02"
+    assert blame_rows[2][2] == "2026-01-02"
 
 
 def test_commits_equal_those_of_git_blame(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
     assert main(["blame", "guides/setup.md", "-C", str(repo)]) == 0
     blamed = [line.split()[0][:8] for line in git("blame", "-s", "--root", "guides/setup.md").splitlines()]
-    assert [row[0] for row in rows(capsys)] == [id.lstrip("^") for id in blamed]
+    assert [row[0] for row in read_rows(capsys)] == [id.lstrip("^") for id in blamed]
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
@@ -47,26 +47,26 @@ def test_line_endings_are_not_shown(repo: Path, commit: Commit, ending: str, cap
     (repo / "odd.md").write_bytes(ending.join(("# Odd", "", "One\ttab", "Last")).encode() + b"\xff")
     commit(2, "Odd")
     assert main(["blame", "odd.md", "-C", str(repo)]) == 0
-    assert [row[4] for row in rows(capsys)] == ["# Odd", "", "One\ttab", "Last\ufffd"]
+    assert [row[4] for row in read_rows(capsys)] == ["# Odd", "", "One\ttab", "Last\ufffd"]
 
 
 def test_json_equals_answer_of_tool(repo: Path, ids: list[str], git: Git, capsys: Capture) -> None:
     assert main(["blame", "guides/setup.md#how", "--json", "-C", str(repo)]) == 0
     data = json.loads(capsys.readouterr().out)
     workspace = Workspace.open(repo, durable=False, read_only=True)
-    call = {"file": "guides/setup.md", "slug": "how-to-retry", "blame": True}
-    answer = (
+    arguments = {"file": "guides/setup.md", "slug": "how-to-retry", "blame": True}
+    response = (
         Toolbox(workspace, SearchIndex(workspace), ["history"], True)
-        .call("view_history", call, client="x")
+        .call("view_history", arguments, client="x")
         .data
     )
-    assert data == {name: answer[name] for name in ("file", "slug", "lines", "commits", "commit")}
+    assert data == {name: response[name] for name in ("file", "slug", "lines", "commits", "commit")}
     assert data["commit"] == git("rev-parse", "HEAD")
     assert "".join(line["text"] for line in data["lines"]).startswith("## How to retry\n")
 
 
 def test_long_document_is_printed_in_full(repo: Path, commit: Commit, capsys: Capture) -> None:
-    """The answer of the tool has pages; the command reads all of them."""
+    """The response of the tool has pages; the command reads all of them."""
     text = "# Long\n\n" + "".join(f"Line {number} of many words.\n" for number in range(6_000))
     (repo / "long.md").write_text(text)
     commit(2, "Long")
@@ -76,10 +76,10 @@ def test_long_document_is_printed_in_full(repo: Path, commit: Commit, capsys: Ca
 
 def test_blame_at_ref_and_of_moved_section_works(repo: Path, ids: list[str], capsys: Capture) -> None:
     assert main(["blame", "guide.md#retries", "--ref", ids[0], "-C", str(repo)]) == 0
-    assert {row[0] for row in rows(capsys)} == {ids[0][:8]}
+    assert {row[0] for row in read_rows(capsys)} == {ids[0][:8]}
     assert main(["blame", "guide.md#retries[0]", "-C", str(repo)]) == 0
     captured = capsys.readouterr()
-    assert captured.err == "This has moved to guides/setup.md#how-to-retry.\n"
+    assert captured.err == "The address has moved to guides/setup.md#how-to-retry.\n"
     assert captured.out.startswith(ids[2][:8])
 
 
@@ -96,7 +96,7 @@ def test_oldest_lines_of_shallow_clone_are_marked(
 ) -> None:
     git("clone", "--quiet", "--depth", "3", f"file://{repo}", str(tmp_path / "shallow"), cwd=tmp_path)
     assert main(["blame", "guides/setup.md#how", "-C", str(tmp_path / "shallow")]) == 0
-    assert [row[0] for row in rows(capsys)] == [f"^{ids[4][:8]}"] * 3 + [ids[5][:8]] * 3
+    assert [row[0] for row in read_rows(capsys)] == [f"^{ids[4][:8]}"] * 3 + [ids[5][:8]] * 3
 
 
 def test_empty_document_has_no_lines(repo: Path, commit: Commit, capsys: Capture) -> None:
@@ -151,9 +151,9 @@ def test_long_lines_and_names_stay_in_their_columns(repo: Path, commit: Commit, 
         lines = screen("blame", "long.md", columns=columns).splitlines()
         assert lines[0][10:].startswith(f"{name}  2026-01-08   1  # Long")
         margin = len(lines[0]) - len("# Long")
-        further = [line for line in lines[2:] if not line[:margin].strip()]
-        assert further
-        assert all(line[margin] != " " for line in further)
+        continuation_lines = [line for line in lines[2:] if not line[:margin].strip()]
+        assert continuation_lines
+        assert all(line[margin] != " " for line in continuation_lines)
 
 
 @pytest.mark.process

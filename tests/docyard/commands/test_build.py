@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from docyard.cli.main import main
-from index.artifacts.build import LOCK
+from index.artifacts.build import LOCK_FILE
 from index.storage.locking import hold_lock
 from tests import preloaded
 from tests.docyard.conftest import Git
@@ -39,7 +39,7 @@ def read_metadata(out: Path) -> dict[str, Any]:
     return dict(json.loads((out / "metadata.json").read_bytes()))
 
 
-def error(capsys: Capture) -> str:
+def read_error(capsys: Capture) -> str:
     captured = capsys.readouterr()
     assert captured.out == ""
     return captured.err
@@ -49,10 +49,10 @@ def test_work_tree_is_built_at_head(repo: Path, git: Git, out: Path, capsys: Cap
     (repo / "guide.md").write_text("# Guide\n\nNot committed.\n")
     (repo / "new.md").write_text("# New\n")
     (repo / "other.txt").write_text("No document.\n")
-    found = build_json(capsys, repo, "--out", out)
-    assert found["commit"] == read_metadata(out)["stats"]["source_commit"] == git("rev-parse", "HEAD")
-    assert (found["documents"], found["indexed"], found["sealed"]) == (1, 1, False)
-    assert found["warnings"] == ["uncommitted changes are not in the artifact: guide.md, new.md"]
+    report = build_json(capsys, repo, "--out", out)
+    assert report["commit"] == read_metadata(out)["stats"]["source_commit"] == git("rev-parse", "HEAD")
+    assert (report["documents"], report["indexed"], report["sealed"]) == (1, 1, False)
+    assert report["warnings"] == ["uncommitted changes are not in the artifact: guide.md, new.md"]
 
 
 def test_folder_outside_git_has_no_commit(tmp_path: Path, out: Path, capsys: Capture) -> None:
@@ -85,8 +85,8 @@ def test_branch_tag_or_commit_is_built(repo: Path, git: Git, out: Path, name: st
     (repo / "more.md").write_text("# More\n")
     git("add", ".")
     git("commit", "-q", "-m", "More")
-    found = build_json(capsys, repo, "--out", out, "--ref", name.format(commit=commit, short=commit[:9]))
-    assert (found["commit"], found["documents"], found["warnings"]) == (commit, 1, [])
+    report = build_json(capsys, repo, "--out", out, "--ref", name.format(commit=commit, short=commit[:9]))
+    assert (report["commit"], report["documents"], report["warnings"]) == (commit, 1, [])
 
 
 def test_bare_repository_is_built(repo: Path, git: Git, out: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -108,10 +108,10 @@ def test_options_are_written_to_metadata(repo: Path, out: Path, capsys: Capture)
 
 def test_summary_is_one_line(repo: Path, out: Path, capsys: Capture) -> None:
     assert build(repo, "--out", out) == 0
-    printed = capsys.readouterr()
-    assert printed.out.startswith("Built 1 documents, 2 sections, of commit ")
-    assert printed.out.endswith("; 1 were read, the others copied.\n")
-    assert printed.err == ""
+    captured = capsys.readouterr()
+    assert captured.out.startswith("Built 1 documents, 2 sections, of commit ")
+    assert captured.out.endswith(". Read 1 documents, and copied the others.\n")
+    assert captured.err == ""
 
 
 def test_key_is_created_once_and_private(repo: Path, out: Path, tmp_path: Path, capsys: Capture) -> None:
@@ -121,14 +121,14 @@ def test_key_is_created_once_and_private(repo: Path, out: Path, tmp_path: Path, 
     data = key.read_bytes()
     assert len(data) == 32
     assert key.stat().st_mode & 0o077 == 0
-    found = build_json(capsys, repo, "--out", out, "--key", key)
-    assert (found["sealed"], found["indexed"]) == (True, 0)
+    report = build_json(capsys, repo, "--out", out, "--key", key)
+    assert (report["sealed"], report["indexed"]) == (True, 0)
     assert key.read_bytes() == data
 
 
 def test_key_in_artifact_folder_is_refused(repo: Path, out: Path, capsys: Capture) -> None:
     assert build(repo, "--out", out, "--key", out / "site.key") == 2
-    assert "would be published" in error(capsys)
+    assert "would be published" in read_error(capsys)
     assert not out.exists()
 
 
@@ -138,7 +138,7 @@ def test_pipe_as_key_is_refused_without_blocking(
 ) -> None:
     os.mkfifo(tmp_path / "key", 0o600)
     assert build(repo, "--out", out, "--key", tmp_path / "key") == 3
-    assert "32 bytes" in error(capsys)
+    assert "32 bytes" in read_error(capsys)
 
 
 @pytest.mark.parametrize(("size", "mode"), [(31, 0o600), (33, 0o600), (32, 0o644), (0, 0o600)])
@@ -149,7 +149,7 @@ def test_invalid_key_is_refused(
     key.write_bytes(bytes(size))
     key.chmod(mode)
     assert build(repo, "--out", out, "--key", key) == 3
-    assert "32 bytes" in error(capsys)
+    assert "32 bytes" in read_error(capsys)
     assert not out.exists()
 
 
@@ -157,7 +157,7 @@ def test_folder_without_markdown_is_refused(tmp_path: Path, out: Path, capsys: C
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "page.txt").write_text("Text.")
     assert build(tmp_path / "site", "--out", out) == 3
-    assert error(capsys).startswith("error: there is no Markdown to build from\n  fix: ")
+    assert read_error(capsys).startswith("error: there is no Markdown to build from\n  fix: ")
     assert not out.exists()
 
 
@@ -166,7 +166,7 @@ def test_repository_without_commit_is_refused(tmp_path: Path, git: Git, out: Pat
     git("init", "-q")
     (tmp_path / "specs" / "page.md").write_text("# Page\n")
     assert build(tmp_path / "specs", "--out", out) == 3
-    assert "no commit yet" in error(capsys)
+    assert "no commit yet" in read_error(capsys)
 
 
 def test_invalid_manifest_error_names_file_line_and_key(
@@ -178,12 +178,12 @@ def test_invalid_manifest_error_names_file_line_and_key(
     git("add", ".")
     git("commit", "-q", "-m", "Manifest")
     assert build(repo, "--out", out) == 3
-    message = error(capsys)
+    message = read_error(capsys)
     assert all(part in message for part in (".taxonomy.toml", "line 5", "match"))
     (repo / ".taxonomy.toml").write_text('[metadata]\nlangage = "go"\n')
     git("commit", "-q", "-a", "-m", "Manifest")
     assert build(repo, "--out", out) == 3
-    message = error(capsys)
+    message = read_error(capsys)
     assert all(part in message for part in (".taxonomy.toml", "line 2", "langage"))
     assert not out.exists()
 
@@ -193,7 +193,7 @@ def test_invalid_source_settings_are_refused(repo: Path, git: Git, out: Path, ca
     git("add", ".")
     git("commit", "-q", "-m", "Settings")
     assert build(repo, "--out", out) == 3
-    assert "taxonomy.limit" in error(capsys)
+    assert "taxonomy.limit" in read_error(capsys)
 
 
 @loop_over(
@@ -213,18 +213,18 @@ def test_wrong_usage_ends_with_2(
     repo: Path, out: Path, arguments: list[str], expected: str, capsys: Capture
 ) -> None:
     assert build(repo, "--out", out, *arguments) == 2
-    assert expected in error(capsys)
+    assert expected in read_error(capsys)
     assert not out.exists()
 
 
 def test_missing_out_or_folder_ends_with_2(repo: Path, out: Path, tmp_path: Path, capsys: Capture) -> None:
     assert build(repo) == 2
-    assert "--out" in error(capsys)
+    assert "--out" in read_error(capsys)
     assert build(tmp_path / "missing", "--out", out) == 2
-    assert "no such folder" in error(capsys)
+    assert "no such folder" in read_error(capsys)
     (tmp_path / "plain").mkdir()
     assert build(tmp_path / "plain", "--out", out, "--ref", "main") == 2
-    assert "--ref" in error(capsys)
+    assert "--ref" in read_error(capsys)
 
 
 @pytest.mark.parametrize(
@@ -239,39 +239,39 @@ def test_missing_out_or_folder_ends_with_2(repo: Path, out: Path, tmp_path: Path
 )
 def test_invalid_ref_is_refused(repo: Path, out: Path, name: str, expected: str, capsys: Capture) -> None:
     assert build(repo, "--out", out, "--ref", name) == 3
-    assert expected in error(capsys)
+    assert expected in read_error(capsys)
 
 
 def test_output_folder_with_other_files_is_refused(repo: Path, out: Path, capsys: Capture) -> None:
     assert build(repo, "--out", repo) == 3
-    assert "files of no artifact" in error(capsys)
+    assert "files of no artifact" in read_error(capsys)
     out.write_text("A file.")
     assert build(repo, "--out", out) == 3
-    assert "must be a folder" in error(capsys)
+    assert "must be a folder" in read_error(capsys)
     out.unlink()
     out.symlink_to(out)
     assert build(repo, "--out", out) == 3
-    assert "must be a folder" in error(capsys)
+    assert "must be a folder" in read_error(capsys)
     assert build(repo, "--out", repo / ".git" / "site") == 3
-    assert "inside a Git directory" in error(capsys)
+    assert "inside a Git directory" in read_error(capsys)
 
 
 def test_concurrent_build_in_same_folder_is_refused(repo: Path, out: Path, capsys: Capture) -> None:
     out.mkdir()
-    with hold_lock(out / LOCK, 0):
+    with hold_lock(out / LOCK_FILE, 0):
         assert build(repo, "--out", out) == 3
-    assert "another process is building into this folder" in error(capsys)
+    assert "another process is building into this folder" in read_error(capsys)
 
 
 @pytest.mark.process
 def test_two_processes_at_once_leave_usable_artifact(repo: Path, out: Path, tmp_path: Path) -> None:
     command = [*preloaded.python(), "-m", "docyard", "build", str(repo), "--out", str(out)]
-    both = [
+    processes = [
         subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
         for _ in range(2)
     ]
-    errors = [one.communicate()[1] for one in both]
-    codes = sorted(one.returncode for one in both)
+    errors = [process.communicate()[1] for process in processes]
+    codes = sorted(process.returncode for process in processes)
     assert codes in ([0, 0], [0, 3])
     assert all("Traceback" not in text for text in errors)
     assert codes == [0, 0] or any("another process is building" in text for text in errors)
@@ -284,13 +284,13 @@ def test_unreadable_file_returns_error(tmp_path: Path, out: Path, capsys: Captur
     (tmp_path / "site" / "page.md").write_text("# Page\n")
     (tmp_path / "site" / "page.md").chmod(0)
     assert build(tmp_path / "site", "--out", out) == 3
-    assert "page.md cannot be read: Permission denied" in error(capsys)
+    assert "page.md cannot be read: Permission denied" in read_error(capsys)
 
 
 def test_missing_object_returns_error(repo: Path, git: Git, out: Path, capsys: Capture) -> None:
     blob = git("rev-parse", "HEAD:guide.md")
     (repo / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     assert build(repo, "--out", out) == 3
-    message = error(capsys)
+    message = read_error(capsys)
     assert "guide.md cannot be read" in message
     assert str(repo) not in message

@@ -1,4 +1,4 @@
-"""Completion in real shells: a test starts a shell, types a line into it, and reads the line back."""
+"""Completion in real shells: a test starts a shell, types a line, and reads the completed line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.docyard.conftest import Git
 
 ROOT = Path(__file__).resolve().parents[3]
 
-# Keys that end a line here: the shell writes the current line to a file.
+# The keys for which the shell writes the current line to a file.
 RECORD = b"\x18r"
 BASH = """\
 record() {{ printf '%s' "$READLINE_LINE" > {out}; }}
@@ -31,7 +31,7 @@ record() {{ print -rn -- "$BUFFER" > {out}; }}
 autoload -Uz compinit; compinit -D -u; zle -N record; bindkey '^Xr' record; unsetopt beep
 setopt extended_glob; source {script}; echo ready > {out}
 """
-STARTED = {
+SHELL_COMMANDS = {
     "bash": ["bash", "--noprofile", "--norc", "-i"],
     "zsh": ["zsh", "--no-rcs", "--interactive"],
 }
@@ -85,16 +85,16 @@ def type_lines(
     process, terminal = pty.fork()
     if not process:
         os.chdir(folder)
-        os.execvpe(STARTED[shell][0], STARTED[shell], shell_environment)
+        os.execvpe(SHELL_COMMANDS[shell][0], SHELL_COMMANDS[shell], shell_environment)
     try:
         os.write(terminal, f"source {start}\n".encode())
         assert read_recorded_line(out, terminal) == "ready\n"
-        found = []
+        completed_lines = []
         for line in lines:
             os.write(terminal, line.encode() + b"\t" + RECORD)
-            found.append(read_recorded_line(out, terminal))
+            completed_lines.append(read_recorded_line(out, terminal))
             os.write(terminal, b"\x05\x15")  # to the end of the line, then delete it
-        return found
+        return completed_lines
     finally:
         os.close(terminal)
         os.waitpid(process, 0)
@@ -102,16 +102,16 @@ def type_lines(
 
 def read_recorded_line(out: Path, terminal: int) -> str:
     """Wait for the line that the shell writes, and return it."""
-    seen, end = b"", time.monotonic() + 60
-    while time.monotonic() < end:
+    output, deadline = b"", time.monotonic() + 60
+    while time.monotonic() < deadline:
         if select.select([terminal], [], [], 0.05)[0]:
-            seen += os.read(terminal, 65536)
+            output += os.read(terminal, 65536)
         if out.exists():
             time.sleep(0.05)
             line = out.read_text()
             out.unlink()
             return line
-    raise AssertionError(f"the shell wrote no line; its output is {seen!r}")
+    raise AssertionError(f"the shell wrote no line; its output is {output!r}")
 
 
 CASES = {
@@ -144,8 +144,8 @@ def test_line_is_completed_in_shell(
 ) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
-    found = type_lines(shell, setup, list(CASES), documents, shell_environment, tmp_path)
-    unescaped = [line.replace(r"\#", "#") for line in found]
+    completed_lines = type_lines(shell, setup, list(CASES), documents, shell_environment, tmp_path)
+    unescaped = [line.replace(r"\#", "#") for line in completed_lines]
     assert dict(zip(CASES, unescaped, strict=True)) == CASES
 
 
@@ -159,7 +159,7 @@ for COMP_LINE in "$@"; do
 done
 """
     lines = ["docyard read guide.md#retries", "docyard read nothing.md#", r"docyard read my\ docs/"]
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "--norc", "-c", script, "bash", *lines],
         cwd=documents,
         env=shell_environment,
@@ -167,7 +167,7 @@ done
         text=True,
         check=True,
     )
-    assert done.stdout.split("--\n") == [
+    assert completed.stdout.split("--\n") == [
         "guide.md#retries\nguide.md#retries/backoff\n",
         "",
         "docs/Big\\ Plan.md\n",
@@ -183,7 +183,7 @@ def test_fish_returns_candidates_with_titles(
         pytest.skip("fish is not installed")
     script = "docyard completion fish | source; for line in $argv; complete -C $line; echo; end"
     lines = ["docyard read guide.md#li", r"docyard read my\ docs/B", "docyard read --ref=v"]
-    done = subprocess.run(
+    completed = subprocess.run(
         ["fish", "--no-config", "-c", script, *lines],
         cwd=documents,
         env=shell_environment,
@@ -191,7 +191,7 @@ def test_fish_returns_candidates_with_titles(
         text=True,
         check=True,
     )
-    assert [part.split("\n") for part in done.stdout.strip().split("\n\n")] == [
+    assert [part.split("\n") for part in completed.stdout.strip().split("\n\n")] == [
         ["guide.md#limits\tLimits"],
         ["my docs/Big Plan.md", "my docs/Big Plan.md#"],
         ["--ref=v1.0"],
@@ -253,8 +253,8 @@ def test_path_split_at_colon_is_completed(
 
 
 @pytest.fixture
-def searched(documents: Path, git: Git, capfd: pytest.CaptureFixture[str]) -> Path:
-    """Return documents with values of keys, after a search has written the metadata of the index."""
+def indexed_documents(documents: Path, git: Git, capfd: pytest.CaptureFixture[str]) -> Path:
+    """Return documents with values of keys, after a search that wrote the metadata of the index."""
     (documents / "docyard.toml").write_text("[taxonomy.language]\n[taxonomy.level]\n")
     (documents / "go.md").write_text(
         "---\ntype: api_spec\ntags: [sdk, 'rate limit', 'security', 'a \"b']\nlanguage: go\n---\n# Go\n"
@@ -288,28 +288,28 @@ def searched(documents: Path, git: Git, capfd: pytest.CaptureFixture[str]) -> Pa
 def test_query_word_completes_to_fields_and_values(
     word: str,
     expected: list[str],
-    searched: Path,
+    indexed_documents: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.chdir(searched)
+    monkeypatch.chdir(indexed_documents)
     assert complete(f"docyard search retries {word}", monkeypatch, capfd) == expected
 
 
 def test_fields_and_values_complete_within_brackets_and_quotes(
-    searched: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    indexed_documents: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(searched)
+    monkeypatch.chdir(indexed_documents)
     assert complete("docyard search '(ty", monkeypatch, capfd, "(ty") == ["part\t(type:"]
     assert complete("docyard search '((type:a", monkeypatch, capfd, "((type:a") == ["plain\t((type:api_spec"]
-    found = complete("docyard search 'tag:\"ra", monkeypatch, capfd, 'tag:"ra')
-    assert found == ['plain\ttag:"rate limit"']
+    candidates = complete("docyard search 'tag:\"ra", monkeypatch, capfd, 'tag:"ra')
+    assert candidates == ['plain\ttag:"rate limit"']
 
 
 def test_keys_at_a_ref_are_those_of_the_ref(
-    searched: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    indexed_documents: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(searched)
+    monkeypatch.chdir(indexed_documents)
     assert complete("docyard search --ref v1.0 l", monkeypatch, capfd) == []
     assert complete("docyard search --ref v1.0 type:a", monkeypatch, capfd) == ["plain\ttype:api_spec"]
     assert complete("docyard search --ref v1.0 path:go", monkeypatch, capfd) == []
@@ -324,9 +324,12 @@ def test_query_without_an_index_completes_to_default_fields(
 
 
 def test_query_of_an_artifact_completes_to_its_fields_and_values(
-    searched: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    indexed_documents: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    assert main(["build", str(searched), "--out", str(tmp_path / "site")]) == 0
+    assert main(["build", str(indexed_documents), "--out", str(tmp_path / "site")]) == 0
     capfd.readouterr()
     monkeypatch.chdir(tmp_path)
     assert complete("docyard search --index site lang", monkeypatch, capfd) == ["part\tlanguage:"]

@@ -20,10 +20,10 @@ GUIDE = "# Guide\n\nHow to begin.\n\n## Retries\n\nA backoff with {}.\n\n## Limi
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """Three commits on `main`, the first tagged v1; a branch `side` from the second.
+def specs(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+    """Return a repository with three commits on `main`, the first with the tag v1.
 
-    `origin` is an unrelated branch with its own root commit.
+    The branch `side` starts at the second commit. `origin` is an unrelated branch with its own root commit.
     """
     repo = repositories.unborn(tmp_path_factory.mktemp("diff") / "specs")
     repo.commit({"guide.md": GUIDE.format("jitter", "calls"), "gone.md": "# Gone\n\nSoon.\n"})
@@ -41,11 +41,11 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 @pytest.fixture
-def run(here: Repo, capsys: Capture) -> Run:
+def run(specs: Repo, capsys: Capture) -> Run:
     """Return a function that runs the command, checks its exit code, and returns its output."""
 
     def run(*arguments: str, code: int = 0) -> str:
-        assert main(["diff", *arguments, "-C", str(here.path)]) == code, capsys.readouterr()
+        assert main(["diff", *arguments, "-C", str(specs.path)]) == code, capsys.readouterr()
         captured = capsys.readouterr()
         return captured.out + captured.err
 
@@ -70,38 +70,38 @@ def run(here: Repo, capsys: Capture) -> Run:
     ids=lambda value: "-".join(value) or "none" if isinstance(value, tuple) else None,
 )
 def test_refs_select_compared_commits(
-    here: Repo, run: Run, refs: tuple[str, ...], base: str, tip: str, paths: list[str]
+    specs: Repo, run: Run, refs: tuple[str, ...], base: str, tip: str, paths: list[str]
 ) -> None:
-    found = json.loads(run(*refs, "--json"))
-    ends = [here.git("rev-parse", name).strip() for name in (base, tip)]
-    assert [found["base"], found["tip"]] == ends
-    assert [one["path"] for one in found["documents"]] == paths
+    data = json.loads(run(*refs, "--json"))
+    commits = [specs.git("rev-parse", name).strip() for name in (base, tip)]
+    assert [data["base"], data["tip"]] == commits
+    assert [document["path"] for document in data["documents"]] == paths
 
 
 def test_first_commit_is_compared_with_empty_tree(
-    here: Repo, tmp_path: Path, run: Run, capsys: Capture
+    specs: Repo, tmp_path: Path, run: Run, capsys: Capture
 ) -> None:
     repo = repositories.normal(tmp_path / "one")
     assert main(["diff", "-C", str(repo.path), "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["base"], found["tip"]) == (None, repo.head())
-    assert {one["kind"] for one in found["documents"]} == {"added"}
+    data = json.loads(capsys.readouterr().out)
+    assert (data["base"], data["tip"]) == (None, repo.head())
+    assert {document["kind"] for document in data["documents"]} == {"added"}
 
 
 def test_text_marks_changed_words(run: Run) -> None:
-    shown = run()
-    assert "guide.md" in shown
-    assert "[-jitter.-]{+a bound.+}" in shown
-    assert "Soon." in shown
-    assert "Limits" not in shown
+    output = run()
+    assert "guide.md" in output
+    assert "[-jitter.-]{+a bound.+}" in output
+    assert "Soon." in output
+    assert "Limits" not in output
     assert "data.bin" in run("...side")
 
 
 def test_markdown_marks_changed_words(run: Run) -> None:
-    shown = run("--markdown")
-    assert "### `guide.md`" in shown
-    assert "~~jitter.~~" in shown
-    assert "**a bound.**" in shown
+    output = run("--markdown")
+    assert "### `guide.md`" in output
+    assert "~~jitter.~~" in output
+    assert "**a bound.**" in output
 
 
 @pytest.mark.parametrize("form", [(), ("--markdown",)], ids=["text", "markdown"])
@@ -110,13 +110,15 @@ def test_equal_commits_print_a_message(run: Run, form: tuple[str, ...]) -> None:
 
 
 def test_path_option_limits_changes(run: Run) -> None:
-    found = json.loads(run("v1", "--path", "guide.md#limits", "--json"))
-    assert [change["address"] for one in found["documents"] for change in one["changes"]] == ["limits"]
+    data = json.loads(run("v1", "--path", "guide.md#limits", "--json"))
+    assert [change["address"] for document in data["documents"] for change in document["changes"]] == [
+        "limits"
+    ]
     assert "{+ a second.+}" in run("v1", "--path", "guide.md#limits")
     assert "Soon." in run("--path", "gone.md")
-    refused = run("--path", "guide.md#limits", code=3)
-    assert "changes nothing there" in refused
-    assert "guide.md" in refused
+    error = run("--path", "guide.md#limits", code=3)
+    assert "changes nothing at this address" in error
+    assert "guide.md" in error
 
 
 @loop_over(
@@ -138,8 +140,8 @@ def test_invalid_refs_or_options_return_error(
     assert expected in run(*arguments, code=code)
 
 
-def test_shallow_clone_returns_error_with_fix(here: Repo, tmp_path: Path, capsys: Capture) -> None:
-    here.git("clone", "-q", "--depth", "1", f"file://{here.path}", str(tmp_path / "shallow"))
+def test_shallow_clone_returns_error_with_fix(specs: Repo, tmp_path: Path, capsys: Capture) -> None:
+    specs.git("clone", "-q", "--depth", "1", f"file://{specs.path}", str(tmp_path / "shallow"))
     assert main(["diff", "-C", str(tmp_path / "shallow")]) == 3
     assert "fetch-depth: 0" in capsys.readouterr().err
 

@@ -68,10 +68,10 @@ def test_runs_are_saved_compared_reported_and_plotted(
     repo: Path, git: Git, cases: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("matplotlib")
-    runs, written, plot = tmp_path / "runs", tmp_path / "report.md", tmp_path / "plot.svg"
-    arguments = ["eval", str(cases), "-C", str(repo), "--runs", str(runs), "--report", str(written)]
+    runs, report, plot = tmp_path / "runs", tmp_path / "report.md", tmp_path / "plot.svg"
+    arguments = ["eval", str(cases), "-C", str(repo), "--runs", str(runs), "--report", str(report)]
     assert main(arguments) == 0
-    assert "## Difference" not in written.read_text()
+    assert "## Difference" not in report.read_text()
     (first,) = runs.iterdir()
     git("rm", "--quiet", "guide.md")
     (repo / "other.md").write_text("# Other\n\nA backoff with jitter, to begin with.\n")
@@ -82,8 +82,8 @@ def test_runs_are_saved_compared_reported_and_plotted(
     captured = capsys.readouterr()
     assert captured.out.startswith("by page\t2\t0.0000 (-1.0000)\t")
     assert captured.err.count("warning: ") == 2
-    assert "### Lost: 2" in written.read_text()
-    assert "## Problems: 2" in written.read_text()
+    assert "### Lost: 2" in report.read_text()
+    assert "## Problems: 2" in report.read_text()
     assert plot.read_text().startswith("<?xml")
     assert len(list(runs.iterdir())) == 2
     assert main(["eval", str(cases), "-C", str(repo), "--against", str(first), "--json"]) == 0
@@ -126,13 +126,13 @@ def test_invalid_cases_end_with_2(repo: Path, cases: Path, capsys: pytest.Captur
 
 
 @pytest.mark.parametrize(
-    "more",
+    "options",
     [["--plot", "a.svg"], ["--plot", "a.pdf", "--runs", "r"], ["--fail-under", "map=1"], ["--top", "3"]],
 )
 def test_wrong_usage_ends_with_2_and_a_fix(
-    cases: Path, more: list[str], capsys: pytest.CaptureFixture[str]
+    cases: Path, options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["eval", str(cases), *more]) == 2
+    assert main(["eval", str(cases), *options]) == 2
     assert "\n  fix: " in capsys.readouterr().err
 
 

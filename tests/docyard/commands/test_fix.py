@@ -35,10 +35,10 @@ def test_safe_fixes_are_committed_in_one_commit(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     commit_files(repo, git, doc=WRONG)
-    code, out, _ = run(capsys, repo, "--message", "Mend it")
+    code, out, _ = run(capsys, repo, "--message", "Fix links")
     assert code == 0
     assert (repo / "doc.md").read_text() == "# Doc\n\n- [ ] one\n\n[g](guide.md)\n"
-    assert git("log", "-1", "--format=%s %an") == "Mend it Ann Author"
+    assert git("log", "-1", "--format=%s %an") == "Fix links Ann Author"
     assert git("status", "--porcelain") == ""
     assert "-- [] one\n+- [ ] one\n" in out
     assert (
@@ -103,7 +103,7 @@ def test_write_option_fixes_files_without_commit(
 def test_unwritable_files_are_not_reported_as_fixed(repo: Path) -> None:
     (repo / "large.md").write_text(f"{WRONG}{'word ' * 100_000}")
     (repo / "small.md").write_text(WRONG)
-    limited = (
+    limited_script = (
         "import resource, sys; from docyard.cli.main import main; "
         "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000)); sys.exit(main(sys.argv[1:]))"
     )
@@ -111,12 +111,12 @@ def test_unwritable_files_are_not_reported_as_fixed(repo: Path) -> None:
         (("large.md", "small.md"), "Fixed in 1 document: 1 broken-link, 1 malformed-task."),
         (("large.md",), "Nothing could be written."),
     ):
-        command = (sys.executable, "-c", limited, "fix", "--write", "-C", str(repo), *names)
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert done.returncode == 3
-        assert "not fixed: large.md: it cannot be written" in done.stderr
-        assert done.stdout.endswith(f"{summary}\n")
-        assert "large.md" not in done.stdout
+        command = (sys.executable, "-c", limited_script, "fix", "--write", "-C", str(repo), *names)
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert completed.returncode == 3
+        assert "not fixed: large.md: it cannot be written" in completed.stderr
+        assert completed.stdout.endswith(f"{summary}\n")
+        assert "large.md" not in completed.stdout
     assert (repo / "large.md").read_text().startswith(WRONG)
     assert sorted(path.name for path in repo.iterdir() if "new" in path.name) == []
 
@@ -147,7 +147,7 @@ def test_links_in_work_tree_follow_new_anchors(
     code, out, _ = run(capsys, repo, "--write", "--anchors", "a.md")
     assert code == 0
     assert (repo / "b.md").read_text() == "[x](a.md#api/errors)\n"
-    assert "3 missing-anchor, 1 link to them." in out
+    assert "3 missing-anchor, 1 updated link." in out
 
 
 def test_file_with_uncommitted_changes_is_refused(
@@ -176,7 +176,7 @@ def test_json_contains_fixes_and_unfixed_findings(
         {"path": "doc.md", "mends": [{"rule": "malformed-task", "line": 3}]},
         {"path": "guide.md", "mends": [{"rule": "missing-anchor", "line": 10}]},
     ]
-    assert [(one["path"], one["line"], one["rule"]) for one in data["left"]] == [
+    assert [(finding["path"], finding["line"], finding["rule"]) for finding in data["left"]] == [
         ("long.md", 1, "missing-anchor")
     ]
     assert json.loads(run(capsys, repo, "--json")[1])["commit"] == git("rev-parse", "HEAD")
@@ -200,7 +200,7 @@ def test_long_diff_is_truncated_and_hidden_characters_are_escaped(
     assert "\x1b" not in out
     assert "\u202e" not in out
     assert out.count("\n") == 8
-    assert "The diff is cut" in out
+    assert "The diff is truncated" in out
     _, out, _ = run(capsys, repo, "--anchors", "--check", "--lines", "0")
     assert out.count("\n") == 1
 
@@ -267,10 +267,10 @@ def test_protected_document_is_fixed_in_proposal(
     (repo / "docyard.toml").write_text('[[protect]]\npaths = ["doc.md"]\n')
     commit_files(repo, git, doc=WRONG, free=WRONG)
     before = git("rev-parse", "HEAD")
-    code, out, _ = run(capsys, repo, "--message", "Mend it", "--json")
+    code, out, _ = run(capsys, repo, "--message", "Fix links", "--json")
     data = json.loads(out)
     assert (code, git("rev-parse", "HEAD")) == (0, before)
-    branch = f"proposals/{data['proposal']}-mend-it"
+    branch = f"proposals/{data['proposal']}-fix-links"
     assert git("rev-parse", branch) == data["commit"]
     assert git("show", f"{branch}:doc.md") == "# Doc\n\n- [ ] one\n\n[g](guide.md)"
     assert git("show", f"{branch}:free.md") == "# Doc\n\n- [ ] one\n\n[g](guide.md)"

@@ -20,7 +20,7 @@ from workspace.config.config import WorkspaceConfig
 COMMAND = ("/opt/odd path/python", "-m", "docyard", "serve", "-C", '/home/é/"quoted"')
 
 
-def test_folder_without_repository_gets_one(
+def test_init_creates_missing_repository(
     tmp_path: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folder = tmp_path / "new" / "specs"
@@ -106,9 +106,9 @@ def test_repository_that_requires_signatures_gets_uncommitted_settings(
 
 def test_hosts_option_changes_no_file(repo: Path, git: Git, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["init", "--hosts", "--json", "-C", str(repo)]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["commit"] is None
-    hosts = [HostConfiguration(**host) for host in answer["hosts"]]
+    data = json.loads(capsys.readouterr().out)
+    assert data["commit"] is None
+    hosts = [HostConfiguration(**host) for host in data["hosts"]]
     assert hosts == list(
         build_host_configurations((sys.executable, "-m", "docyard", "serve", "-C", str(repo.resolve())))
     )
@@ -125,22 +125,22 @@ def test_every_host_starts_the_same_command() -> None:
                 server = tomllib.loads(host.text)["mcp_servers"]["docyard"]
             case _:
                 words = shlex.split(host.text)
-                started = words[words.index("--") + 1 :]
-                server = {"command": started[0], "args": started[1:]}
+                command = words[words.index("--") + 1 :]
+                server = {"command": command[0], "args": command[1:]}
         assert (server["command"], *server["args"]) == COMMAND, host.host
 
 
 def test_settings_file_documents_every_default() -> None:
     assert WorkspaceConfig.read(SETTINGS.encode()) == WorkspaceConfig()
-    uncommented = "\n".join(
+    uncommented_text = "\n".join(
         line.removeprefix("# ") if " = " in line or line.startswith("# [") else line
         for line in SETTINGS.splitlines()
     )
-    shown = tomllib.loads(uncommented)
+    settings_table = tomllib.loads(uncommented_text)
     fields = {setting.alias or name: name for name, setting in WorkspaceConfig.model_fields.items()}
-    assert set(shown) == set(fields)
-    settings = WorkspaceConfig.read(uncommented.encode())
+    assert set(settings_table) == set(fields)
+    settings = WorkspaceConfig.read(uncommented_text.encode())
     defaults = WorkspaceConfig()
     examples = {"exclude", "corpus", "taxonomy", "links", "validate", "remote", "forge", "protect"}
-    for name in set(shown) - examples:
+    for name in set(settings_table) - examples:
         assert getattr(settings, fields[name]) == getattr(defaults, fields[name])

@@ -117,11 +117,11 @@ def test_moved_document_is_reported_with_new_path(
         assert main(["links", address, "--outgoing"]) == 0
         captured = capsys.readouterr()
         assert captured.out.startswith("docs/c.md#_preamble:3\tguide.md")
-        assert captured.err == "This has moved to docs/c.md.\n"
+        assert captured.err == "The address has moved to docs/c.md.\n"
     assert main(["links", "b.md", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    moved = {"file": "docs/c.md", "slug": None, "commit": git("rev-parse", "HEAD")}
-    assert (data["file"], data["slug"], data["moved_to"]) == ("docs/c.md", None, moved)
+    expected = {"file": "docs/c.md", "slug": None, "commit": git("rev-parse", "HEAD")}
+    assert (data["file"], data["slug"], data["moved_to"]) == ("docs/c.md", None, expected)
 
 
 def test_task_address_lists_links_of_its_section(linked: Path, git: Git, capsys: Capture) -> None:

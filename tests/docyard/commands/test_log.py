@@ -22,18 +22,17 @@ from workspace.workspace import Workspace
 Capture = pytest.CaptureFixture[str]
 
 
-def rows(capsys: Capture) -> list[list[str]]:
+def read_rows(capsys: Capture) -> list[list[str]]:
     return [line.split("\t") for line in capsys.readouterr().out.splitlines()]
 
 
-def kinds(capsys: Capture) -> list[str]:
-    return [" ".join(filter(None, row[4:7])) for row in rows(capsys)]
+def read_actions(capsys: Capture) -> list[str]:
+    return [" ".join(filter(None, row[4:7])) for row in read_rows(capsys)]
 
 
 def test_section_is_followed_across_renames(repo: Path, ids: list[str], capsys: Capture) -> None:
     assert main(["log", "guides/setup.md#how-to-retry", "-C", str(repo)]) == 0
-    found = rows(capsys)
-    assert found == [
+    assert read_rows(capsys) == [
         [
             ids[5][:8],
             "2026-01-06T07:30:00Z",
@@ -62,7 +61,7 @@ def test_section_is_followed_across_renames(repo: Path, ids: list[str], capsys: 
             "renamed",
             "guide.md#how-to-retry",
             "guide.md#retries",
-            "Name it after what people look for",
+            "Rename the section after a common question",
         ],
         [
             ids[1][:8],
@@ -72,14 +71,14 @@ def test_section_is_followed_across_renames(repo: Path, ids: list[str], capsys: 
             "changed",
             "guide.md#retries",
             "",
-            "Say that it doubles",
+            "Describe the backoff",
         ],
         [ids[0][:8], "2026-01-01T07:30:00Z", "Ann Author", "", "created", "guide.md#retries", "", "Begin"],
     ]
 
 
 @pytest.mark.parametrize(
-    ("address", "there"),
+    ("address", "notice"),
     [
         ("guides/setup.md#How to retry", ""),
         ("guides/setup.md#how", ""),
@@ -87,22 +86,22 @@ def test_section_is_followed_across_renames(repo: Path, ids: list[str], capsys: 
         ("guides/setup.md#how-to-retry[0]", ""),
         ("setup.md#how-to-retry", ""),
         ("../guides/setup.md#how-to-retry", ""),
-        ("guide.md#retries", "This has moved to guides/setup.md#how-to-retry.\n"),
+        ("guide.md#retries", "The address has moved to guides/setup.md#how-to-retry.\n"),
     ],
 )
 def test_every_form_of_address_returns_same_history(
     repo: Path,
     ids: list[str],
     address: str,
-    there: str,
+    notice: str,
     capsys: Capture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(repo / "guides")
     assert main(["log", address, "--limit", "0"]) == 0
     captured = capsys.readouterr()
-    assert [line[:8] for line in captured.out.splitlines()] == [ids[at][:8] for at in (5, 3, 2, 1, 0)]
-    assert captured.err == there
+    assert [line[:8] for line in captured.out.splitlines()] == [ids[index][:8] for index in (5, 3, 2, 1, 0)]
+    assert captured.err == notice
 
 
 def test_history_of_removed_document_begins_with_its_removal(
@@ -112,7 +111,7 @@ def test_history_of_removed_document_begins_with_its_removal(
     for folder, address in ((repo, "docs/b.md"), (repo / "docs", "b.md"), (repo / "docs", "docs/b.md")):
         monkeypatch.chdir(folder)
         assert main(["log", address]) == 0
-        assert kinds(capsys) == ["removed docs/b.md", "created docs/b.md"]
+        assert read_actions(capsys) == ["removed docs/b.md", "created docs/b.md"]
 
 
 def test_history_of_removed_section_begins_with_its_removal(
@@ -121,19 +120,22 @@ def test_history_of_removed_section_begins_with_its_removal(
     (repo / "guides" / "setup.md").write_text("# Guide\n\nHow to begin.\n")
     commit(8, "Without retries")
     assert main(["log", "guides/setup.md#how-to-retry", "--limit", "2", "-C", str(repo)]) == 0
-    assert kinds(capsys) == ["removed guides/setup.md#how-to-retry", "changed guides/setup.md#how-to-retry"]
+    assert read_actions(capsys) == [
+        "removed guides/setup.md#how-to-retry",
+        "changed guides/setup.md#how-to-retry",
+    ]
 
 
 def test_log_of_ref_begins_at_its_commit(repo: Path, ids: list[str], capsys: Capture) -> None:
     assert main(["log", "guide.md#retries", "--ref", ids[1], "-C", str(repo)]) == 0
-    assert kinds(capsys) == ["changed guide.md#retries", "created guide.md#retries"]
+    assert read_actions(capsys) == ["changed guide.md#retries", "created guide.md#retries"]
     assert main(["log", "guide.md", "--ref", "@{2026-01-03}", "-C", str(repo)]) == 0
-    assert kinds(capsys) == ["changed guide.md", "changed guide.md", "created guide.md"]
+    assert read_actions(capsys) == ["changed guide.md", "changed guide.md", "created guide.md"]
 
 
 def test_log_without_file_lists_all_documents(repo: Path, ids: list[str], capsys: Capture) -> None:
     assert main(["log", "-C", str(repo)]) == 0
-    assert [(row[0], *row[4:7]) for row in rows(capsys)] == [
+    assert [(row[0], *row[4:7]) for row in read_rows(capsys)] == [
         (ids[5][:8], "removed", "docs/b.md", ""),
         (ids[5][:8], "changed", "guides/setup.md", ""),
         (ids[4][:8], "created", "docs/b.md", ""),
@@ -179,7 +181,7 @@ PATCH = """\
           renamed from guide.md#how-to-retry
 
 {2}  2026-01-03 07:30  Ann Author
-          Name it after what people look for
+          Rename the section after a common question
           renamed from guide.md#retries
 
 @@ -5,3 +5,3 @@
@@ -211,7 +213,7 @@ def test_json_of_section_has_history_and_diffs(repo: Path, ids: list[str], git: 
     assert (data["file"], data["slug"], data["complete"]) == ("guides/setup.md", "how-to-retry", False)
     assert data["moved_to"] == {"file": "guides/setup.md", "slug": "how-to-retry", "commit": ids[3]}
     assert data["commit"] == git("rev-parse", "HEAD")
-    assert [item["commit"] for item in data["history"]] == [ids[at] for at in (5, 3, 2, 1)]
+    assert [item["commit"] for item in data["history"]] == [ids[index] for index in (5, 3, 2, 1)]
     assert data["history"][3] == {
         "commit": ids[1],
         "kind": "changed",
@@ -220,7 +222,7 @@ def test_json_of_section_has_history_and_diffs(repo: Path, ids: list[str], git: 
         "client": "claude-code",
         "tool": "edit_document",
         "proposal": None,
-        "subject": "Say that it doubles",
+        "subject": "Describe the backoff",
         "file": "guide.md",
         "slug": "retries",
         "diff": "@@ -5,3 +5,3 @@\n ## Retries\n \n-A backoff with jitter.\n+A backoff, which doubles.",
@@ -287,10 +289,10 @@ PAGE = """\
           A folder for guides
           renamed from guide.md#how-to-retry
 {2}  2026-01-03 07:30  Ann Author
-          Name it after what people look for
+          Rename the section after a common question
           renamed from guide.md#retries
 {1}  2026-01-02 07:30  Bob Builder via claude-code
-          Say that it doubles
+          Describe the backoff
 The last 4 commits; --limit 0 shows all.
 """
 
@@ -318,13 +320,13 @@ def test_long_subjects_and_many_documents_are_indented(repo: Path, commit: Commi
 @pytest.mark.process
 def test_terminal_output_is_coloured(repo: Path, ids: list[str], screen: Screen) -> None:
     page = screen("log", "guides/setup.md#how", "-p", "--limit", "3", colours=True)
-    for shown in (
+    for text in (
         f"\x1b[33m{ids[5][:8]}\x1b[0m",
         "\x1b[32m+## How to retry\x1b[0m",
         "\x1b[31m-## Retries\x1b[0m",
         "\x1b[36m@@ -5,3 +5,3 @@\x1b[0m",
     ):
-        assert shown in page
+        assert text in page
     assert "\\u001b[31mtab" in page
     assert "\x1b[31mtab" not in page
 
@@ -341,27 +343,27 @@ def test_control_characters_are_escaped(repo: Path, commit: Commit, screen: Scre
 
 @loop_over("seed", range(6))
 def test_log_of_all_documents_equals_git_log(tmp_path: Path, seed: int) -> None:
-    """On random histories with merges: `git log -c` lists the expected paths of each commit."""
+    """On random histories with merges, `git log -c` lists the expected paths of each commit."""
     random = Random(seed)
     names = ["a.md", "b/c.md", "b/d.md", "e.txt"]
-    made: list[Made] = []
+    commits: list[Made] = []
     for number in range(25):
         parents = sorted({random.randrange(max(0, number - 4), number) for _ in range(2)}) if number else []
-        files = dict(made[random.choice(parents)].files) if parents else {}
+        files = dict(commits[random.choice(parents)].files) if parents else {}
         for name in random.sample(names, random.randrange(3)):
             files[name] = b"# %d\n\n%s\n" % (number, name.encode())
         if random.random() < 0.2:
             files.pop(random.choice(names), None)
-        made.append(Made(files or {"a.md": b"# A\n"}, parents[::-1]))
-    repo, _ = history(tmp_path / "made", made)
-    workspace = Workspace.open(tmp_path / "made", durable=False)
-    found = {
+        commits.append(Made(files or {"a.md": b"# A\n"}, parents[::-1]))
+    repo, _ = history(tmp_path / "random", commits)
+    workspace = Workspace.open(tmp_path / "random", durable=False)
+    changes = {
         item.info.commit: {
             path for change in item.changes for path in (change.path, change.old_path) if path is not None
         }
         for item in RecentCommits(workspace.snapshot())
     }
-    assert found == _list_changes_by_git(repo)
+    assert changes == _list_changes_by_git(repo)
 
 
 def _list_changes_by_git(repo: Repo) -> dict[str, set[str]]:
@@ -379,10 +381,10 @@ def _list_changes_by_git(repo: Repo) -> dict[str, set[str]]:
 def test_addresses_and_refs_are_completed(repo: Path, ids: list[str], git: Git, name: str) -> None:
     git("tag", "v1.0")
     shell = ShellComplete(docyard, {}, "docyard", "_DOCYARD_COMPLETE")
-    before = [name, "-C", str(repo)]
-    assert [item.value for item in shell.get_completions(before, "guides/")] == ["guides/setup.md"]
-    assert [item.value for item in shell.get_completions(before, "guides/setup.md#h")] == [
+    words = [name, "-C", str(repo)]
+    assert [item.value for item in shell.get_completions(words, "guides/")] == ["guides/setup.md"]
+    assert [item.value for item in shell.get_completions(words, "guides/setup.md#h")] == [
         "guides/setup.md#how-to-retry"
     ]
-    assert [item.value for item in shell.get_completions([*before, "--ref"], "v")] == ["v1.0"]
+    assert [item.value for item in shell.get_completions([*words, "--ref"], "v")] == ["v1.0"]
     assert isinstance(docyard.get_command(click.Context(docyard), name), click.Command)

@@ -14,7 +14,7 @@ from tests.loops import loop_over
 
 Capture = pytest.CaptureFixture[str]
 
-SOUND: dict[str, Any] = {
+VALID: dict[str, Any] = {
     "metadata_version": "1.1.0",
     "corpus_description": "Acme's guides",
     "taxonomy": {"language": {"description": "The language.", "values": ["python", "go"]}},
@@ -46,12 +46,12 @@ def test_missing_index_returns_error_with_rebuild_command(repo: Path, capsys: Ca
 
 
 def test_valid_file_is_printed(file: Path, capsys: Capture) -> None:
-    file.write_text(json.dumps(SOUND))
+    file.write_text(json.dumps(VALID))
     assert main(["metadata", str(file)]) == 0
-    printed = capsys.readouterr().out
-    assert "embedding\topenai large 3072\n" in printed
-    assert "source_commit\tnone\n" in printed
-    assert "language\t2\tThe language.\n" in printed
+    output = capsys.readouterr().out
+    assert "embedding\topenai large 3072\n" in output
+    assert "source_commit\tnone\n" in output
+    assert "language\t2\tThe language.\n" in output
     assert main(["metadata", str(file), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["metadata"]["taxonomy"]["language"]["values"] == ["go", "python"]
@@ -63,7 +63,7 @@ def test_valid_file_is_printed(file: Path, capsys: Capture) -> None:
     [
         ("metadata_version", {"metadata_version": "1.1"}),
         ("metadata_version", {"metadata_version": "2.0.0"}),
-        ("stats.source_commit", {"stats": {**SOUND["stats"], "source_commit": "a" * 39}}),
+        ("stats.source_commit", {"stats": {**VALID["stats"], "source_commit": "a" * 39}}),
         ("taxonomy", {"taxonomy": {f"k{i}": {"values": []} for i in range(65)}}),
         ("taxonomy.k.values", {"taxonomy": {"k": {"values": [str(i) for i in range(513)]}}}),
         ("taxonomy.k.values.0", {"taxonomy": {"k": {"values": ["x" * 200]}}}),
@@ -74,7 +74,7 @@ def test_valid_file_is_printed(file: Path, capsys: Capture) -> None:
 def test_problem_is_reported_with_its_field(
     field: str, change: dict[str, Any], file: Path, capsys: Capture
 ) -> None:
-    file.write_text(json.dumps({**SOUND, **change}))
+    file.write_text(json.dumps({**VALID, **change}))
     assert main(["metadata", str(file)]) == 1
     [line] = capsys.readouterr().out.splitlines()
     assert line.startswith(f"{field}\t")
@@ -85,7 +85,7 @@ def test_problem_is_reported_with_its_field(
 
 
 def test_every_problem_is_listed(file: Path, capsys: Capture) -> None:
-    file.write_text(json.dumps({**SOUND, "metadata_version": "1", "corpus_description": None, "stats": {}}))
+    file.write_text(json.dumps({**VALID, "metadata_version": "1", "corpus_description": None, "stats": {}}))
     assert main(["metadata", str(file)]) == 1
     fields = [line.split("\t")[0] for line in capsys.readouterr().out.splitlines()]
     assert fields == [
@@ -115,7 +115,7 @@ def test_error_for_unreadable_file_omits_its_folder(name: str, tmp_path: Path, c
 
 
 def test_key_option_requires_artifact(file: Path, capsys: Capture) -> None:
-    file.write_text(json.dumps(SOUND))
+    file.write_text(json.dumps(VALID))
     assert main(["metadata", str(file), "--key", "k"]) == 2
     assert "--key" in capsys.readouterr().err
 

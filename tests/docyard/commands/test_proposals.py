@@ -41,8 +41,8 @@ def data(run: Run) -> Data:
     """Return a function like `run` that adds --json and returns the data."""
 
     def data(*arguments: str, code: int = 0) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(run(*arguments, "--json", code=code))
-        return found
+        output: dict[str, Any] = json.loads(run(*arguments, "--json", code=code))
+        return output
 
     return data
 
@@ -59,8 +59,8 @@ def ben(repo: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def proposed(repo: Path, git: Git, data: Data) -> str:
     """Return the id of a proposal that changes a sentence, and adds a document and another file."""
-    made = data("create", "Say how retries back off", "-d", "They *need* a bound.")
-    git("switch", "--quiet", made["branch"])
+    created = data("create", "Describe the retry backoff", "-d", "They *need* a bound.")
+    git("switch", "--quiet", created["branch"])
     text = (repo / "guide.md").read_text()
     (repo / "guide.md").write_text(text.replace("A backoff with jitter.", "A backoff that doubles."))
     (repo / "new.md").write_text("# New page\n\nSome words.\n\n## One\n\nMore.\n")
@@ -68,16 +68,16 @@ def proposed(repo: Path, git: Git, data: Data) -> str:
     git("add", ".")
     git("commit", "--quiet", "--message", "Back off")
     git("switch", "--quiet", "main")
-    return str(made["proposal"])
+    return str(created["proposal"])
 
 
 @loop_over("name", COMMANDS)
 def test_each_command_has_help_with_an_example_and_takes_a_repository(name: str, capsys: Capture) -> None:
     assert main(["proposals", name, "--help"]) == 0
-    shown = capsys.readouterr().out
-    assert f"Example:\n      docyard proposals {name}" in shown
-    assert "-C, --repo PATH" in shown
-    assert "--json" in shown
+    output = capsys.readouterr().out
+    assert f"Example:\n      docyard proposals {name}" in output
+    assert "-C, --repo PATH" in output
+    assert "--json" in output
 
 
 def test_draft_is_submitted_reviewed_and_merged(
@@ -87,24 +87,24 @@ def test_draft_is_submitted_reviewed_and_merged(
     (repo / "docyard.toml").write_text(RULES)
     git("add", ".")
     git("commit", "--quiet", "--message", "Rules")
-    tip = git("rev-parse", f"proposals/{proposed}-say-how-retries-back-off")
+    tip = git("rev-parse", f"proposals/{proposed}-describe-the-retry-backoff")
     assert f"next: docyard proposals submit {proposed}\n" in run("show", proposed)
     assert f"Submitted {proposed} at {tip[:8]}" in run("submit", proposed)
-    run("request-changes", proposed, "-m", "Say by how much.")
-    shown = data("show", proposed)
-    assert shown["state"] == "changes_requested"
-    assert [block["code"] for block in shown["missing"]] == ["CHANGES_REQUESTED", "NEEDS_APPROVAL"]
+    run("request-changes", proposed, "-m", "State by how much.")
+    view = data("show", proposed)
+    assert view["state"] == "changes_requested"
+    assert [block["code"] for block in view["missing"]] == ["CHANGES_REQUESTED", "NEEDS_APPROVAL"]
     assert "may not be merged" in run("merge", proposed, code=3)
-    git("switch", "--quiet", shown["branch"])
+    git("switch", "--quiet", view["branch"])
     (repo / "guide.md").write_text((repo / "guide.md").read_text().replace("doubles.", "doubles each time."))
     git("commit", "--quiet", "--all", "--message", "By how much")
     git("switch", "--quiet", "main")
     run("submit", proposed)
-    shown = data("show", proposed)
-    assert [(review["verdict"], review["holds"]) for review in shown["reviews"]] == [
+    view = data("show", proposed)
+    assert [(review["verdict"], review["holds"]) for review in view["reviews"]] == [
         ("request_changes", False)
     ]
-    assert shown["demands"][0] | {"paths": []} == {
+    assert view["demands"][0] | {"paths": []} == {
         "rule": 1,
         "paths": [],
         "approvals_needed": 1,
@@ -114,20 +114,20 @@ def test_draft_is_submitted_reviewed_and_merged(
         "checks_failed": [],
         "met": False,
     }
-    assert f"approve {proposed} --commit {shown['tip'][:8]}" in shown["next_step"]
+    assert f"approve {proposed} --commit {view['tip'][:8]}" in view["next_step"]
     token = ("--token-file", str(ben))
     assert "no longer at that commit" in run("approve", proposed, "--commit", tip[:8], *token, code=3)
-    run("approve", proposed, "--commit", shown["tip"][:8], "-m", "Reads well.", *token)
+    run("approve", proposed, "--commit", view["tip"][:8], "-m", "Reads well.", *token)
     assert data("show", proposed)["missing"] == []
-    refused = run("merge", proposed, code=3)
-    assert "only a person with a token can merge" in refused
-    assert "--token-file" in refused
+    error = run("merge", proposed, code=3)
+    assert "only a person with a token can merge" in error
+    assert "--token-file" in error
     merged = data("merge", proposed, *token)
     assert merged["new"]
     assert merged["commit"] == git("rev-parse", "main")
     assert "doubles each time" in (repo / "guide.md").read_text()
-    again = run("merge", proposed, *token)
-    assert again.startswith(f"Nothing to do: {proposed} was merged already.\n")
+    repeated = run("merge", proposed, *token)
+    assert repeated.startswith(f"Nothing to do: {proposed} was merged already.\n")
     assert git("rev-parse", "main") == merged["commit"]
     page = run("show", proposed)
     assert f"merged as {merged['commit'][:8]}" in page
@@ -138,15 +138,15 @@ def test_approval_of_own_proposal_or_without_token_is_refused(
     repo: Path, tmp_path: Path, proposed: str, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("submit", proposed)
-    refused = run("approve", proposed, code=3)
-    assert "only a person with a token can approve" in refused
-    assert "docyard tokens add" in refused
+    error = run("approve", proposed, code=3)
+    assert "only a person with a token can approve" in error
+    assert "docyard tokens add" in error
     monkeypatch.setenv("DOCYARD_TOKEN", Tokens(repo / ".git").add("ann", "Ann", "ann@example.com"))
     assert "the author of a proposal cannot approve it" in run("approve", proposed, code=3)
     monkeypatch.setenv("DOCYARD_TOKEN", "docyard_ann_" + "0" * 48)
-    refused = run("approve", proposed, code=3)
-    assert "the token is unknown in this repository" in refused
-    assert "0" * 48 not in refused
+    error = run("approve", proposed, code=3)
+    assert "the token is unknown in this repository" in error
+    assert "0" * 48 not in error
 
 
 def test_diff_marks_changed_sections_and_words(proposed: str, run: Run, data: Data) -> None:
@@ -161,12 +161,12 @@ def test_diff_marks_changed_sections_and_words(proposed: str, run: Run, data: Da
     assert "> A backoff ~~with jitter.~~ **that doubles.**\n" in markdown
     assert markdown.count("### `new.md`") == 1
     assert "+More.\n" in markdown
-    found = data("diff", proposed, "guide.md")
-    assert [document["path"] for document in found["documents"]] == ["guide.md"]
-    assert found["files"] == []
-    nothing = run("diff", proposed, "guide.md#_preamble", code=3)
-    assert "changes nothing there" in nothing
-    assert "It changes guide.md." in nothing
+    changes = data("diff", proposed, "guide.md")
+    assert [document["path"] for document in changes["documents"]] == ["guide.md"]
+    assert changes["files"] == []
+    error = run("diff", proposed, "guide.md#_preamble", code=3)
+    assert "changes nothing at this address" in error
+    assert "Name a changed document: guide.md." in error
 
 
 def test_comments_follow_their_text(repo: Path, git: Git, proposed: str, run: Run, data: Data) -> None:
@@ -225,20 +225,20 @@ def test_text_is_read_from_pipe_or_editor(
 
 
 def test_lists_report_omitted_proposals(proposed: str, run: Run, data: Data) -> None:
-    second = data("create", "Say how retries back off", "--submit")["proposal"]
+    second = data("create", "Describe the retry backoff", "--submit")["proposal"]
     page = run("show", second)
     assert "it has no commit of its own yet" in page
-    assert "Nothing is changed yet." in page
+    assert "There are no changes yet." in page
     assert f"next: git switch proposals/{second}-" in page
     assert "has no commit of its own" in run("merge", second, code=3)
     third = data("create", "Closed soon")["proposal"]
     closed = run("close", third, "-m", "Done elsewhere.")
     assert f"next: docyard proposals reopen {third} reopens it\n" in closed
-    found = data("list")
-    assert {one["proposal"] for one in found["proposals"]} == {proposed, second}
-    assert found["complete"]
-    listed = run("list", "--limit", "1")
-    assert "1 of 2; --limit 0 shows all.\n" in listed
+    listing = data("list")
+    assert {proposal["proposal"] for proposal in listing["proposals"]} == {proposed, second}
+    assert listing["complete"]
+    output = run("list", "--limit", "1")
+    assert "1 of 2; --limit 0 shows all.\n" in output
     assert [line.split("\t")[:2] for line in run("list", "--state", "closed").splitlines()] == [
         [third, "closed"]
     ]
@@ -253,15 +253,15 @@ def test_lists_report_omitted_proposals(proposed: str, run: Run, data: Data) -> 
 def test_title_and_description_are_edited_within_limits(
     repo: Path, tmp_path: Path, proposed: str, run: Run, data: Data
 ) -> None:
-    words = tmp_path / "words.md"
-    words.write_text("# Why\n\nBecause.\n")
-    run("edit", proposed, "--title", "Retries  🦆\n back off", "-F", str(words))
-    shown = data("show", proposed)
-    assert (shown["title"], shown["description"]) == ("Retries 🦆 back off", "# Why\n\nBecause.")
+    description = tmp_path / "description.md"
+    description.write_text("# Why\n\nBecause.\n")
+    run("edit", proposed, "--title", "Retries  🦆\n back off", "-F", str(description))
+    view = data("show", proposed)
+    assert (view["title"], view["description"]) == ("Retries 🦆 back off", "# Why\n\nBecause.")
     assert "already" in run("edit", proposed, "--title", "Retries 🦆 back off")
-    refused = run("create", "x" * 10_000, code=3)
-    assert "10,000 characters; the limit is 256" in refused
-    assert "x" * 50 not in refused
+    error = run("create", "x" * 10_000, code=3)
+    assert "10,000 characters; the limit is 256" in error
+    assert "x" * 50 not in error
     run("create", " ", code=3)
     run("edit", proposed, code=2)
     run("edit", proposed, "-d", "x", "-F", "y", code=2)
@@ -296,14 +296,14 @@ def test_deleted_branch_is_reported_with_fix(
 def test_overlap_with_other_proposal_is_reported(
     repo: Path, git: Git, proposed: str, run: Run, data: Data
 ) -> None:
-    other = data("create", "The same place")
+    other = data("create", "The same section")
     git("switch", "--quiet", other["branch"])
     text = (repo / "guide.md").read_text()
     (repo / "guide.md").write_text(text.replace("A backoff with jitter.", "A jitter."))
     git("commit", "--quiet", "--all", "--message", "Jitter")
     git("switch", "--quiet", "main")
     page = run("show", proposed, "--no-diff")
-    assert f"Overlaps with 1 other proposal\n  {other['proposal']}  The same place\n" in page
+    assert f"Overlaps with 1 other proposal\n  {other['proposal']}  The same section\n" in page
     assert "            guide.md#retries\n" in page
 
 
@@ -317,13 +317,13 @@ def test_ids_and_addresses_are_completed(repo: Path, proposed: str, data: Data) 
     shell = ShellComplete(docyard, {}, "docyard", "_X")
 
     def complete(*words: str) -> list[str]:
-        *given, begun = words
-        return [item.value for item in shell.get_completions(["proposals", *given], begun)]
+        *previous_words, incomplete = words
+        return [item.value for item in shell.get_completions(["proposals", *previous_words], incomplete)]
 
-    here = ("-C", str(repo))
-    assert complete("show", *here, "") == [proposed, closed]
-    assert complete("diff", *here, proposed, "n") == ["new.md"]
-    assert complete("diff", *here, proposed, "new.md#") == ["new.md#_preamble", "new.md#one"]
+    options = ("-C", str(repo))
+    assert complete("show", *options, "") == [proposed, closed]
+    assert complete("diff", *options, proposed, "n") == ["new.md"]
+    assert complete("diff", *options, proposed, "new.md#") == ["new.md#_preamble", "new.md#one"]
     assert "request-changes" in complete("req")
 
 

@@ -45,12 +45,12 @@ def proposed(repo: Path, git: Git) -> str:
     git("add", ".")
     git("commit", "--quiet", "--message", "Plan")
     assert main(["proposals", "create", "Steps", "-C", str(repo)]) == 0
-    [one] = Workspace.open(repo, read_only=True).proposal_actions().list_all()
-    for branch, text in ((one.content.branch, OURS), ("main", THEIRS)):
+    [proposal] = Workspace.open(repo, read_only=True).proposal_actions().list_all()
+    for branch, text in ((proposal.content.branch, OURS), ("main", THEIRS)):
         git("switch", "--quiet", branch)
         (repo / "plan.md").write_text(text)
         git("commit", "--quiet", "--all", "--message", branch)
-    return one.id
+    return proposal.id
 
 
 @pytest.fixture
@@ -72,16 +72,16 @@ def read_merged_plan(repo: Path, git: Git) -> str:
 
 def test_conflict_changes_no_branch(repo: Path, git: Git, proposed: str, run: Run) -> None:
     before = git("for-each-ref")
-    shown = run("conflicts", proposed, code=1)
-    assert shown.startswith(f"3 conflicts of proposal {proposed} with main; nothing was merged.\n")
+    output = run("conflicts", proposed, code=1)
+    assert output.startswith(f"3 conflicts of proposal {proposed} with main; nothing was merged.\n")
     assert (
         "text:plan.md#steps\n  base\n    One step.\n  ours\n    Our step.\n  theirs\n    Their step.\n"
-        in shown
+        in output
     )
     for command in ("refresh", "merge"):
-        assert run(command, proposed, code=1) == shown
+        assert run(command, proposed, code=1) == output
     assert git("for-each-ref") == before
-    [name] = [line for line in shown.splitlines() if line.startswith("task")]
+    [name] = [line for line in output.splitlines() if line.startswith("task")]
     assert (
         json.loads(run("refresh", proposed, "--ours", name, "--json", code=1))["conflicts"][0]["choice"]
         is None
@@ -91,7 +91,8 @@ def test_conflict_changes_no_branch(repo: Path, git: Git, proposed: str, run: Ru
 
 def test_names_resolve_one_unit_or_whole_file(repo: Path, git: Git, proposed: str, run: Run) -> None:
     run("refresh", proposed, "--ours", "plan.md", "--theirs", "text:plan.md#steps", code=2)
-    assert "there is text:plan.md#steps" in run("refresh", proposed, "--ours", "text:plan.md#step", code=2)
+    error = run("refresh", proposed, "--ours", "text:plan.md#step", code=2)
+    assert "the conflicts include text:plan.md#steps" in error
     [name] = [line for line in run("conflicts", proposed, code=1).splitlines() if line.startswith("task")]
     output = run(
         "refresh", proposed, "--ours", "plan.md#steps", "--theirs", "text:plan.md#_preamble", "--theirs", name
@@ -110,10 +111,10 @@ def test_conflict_with_removed_document_is_resolved(
 ) -> None:
     git("rm", "--quiet", "plan.md")
     git("commit", "--quiet", "--message", "No plan")
-    shown = run("conflicts", proposed, code=1)
-    assert shown.startswith(f"1 conflict of proposal {proposed} with main; nothing was merged.\n")
-    assert "plan.md" in shown
-    assert run("merge", proposed, code=1) == shown
+    output = run("conflicts", proposed, code=1)
+    assert output.startswith(f"1 conflict of proposal {proposed} with main; nothing was merged.\n")
+    assert "plan.md" in output
+    assert run("merge", proposed, code=1) == output
     run("refresh", proposed, f"--{side}", "plan.md")
     run("merge", proposed)
     assert (repo / "plan.md").exists() == (side == "ours")
@@ -188,27 +189,27 @@ units = st.builds(UnitId, st.sampled_from([*UnitKind]), names, st.sampled_from([
 versions = st.none() | st.binary(max_size=5)
 conflicts = st.lists(
     st.builds(FileConflict, names.filter(bool), st.builds(UnitConflict, units, versions, versions, versions)),
-    unique_by=lambda found: (found.path, found.conflict.unit),
+    unique_by=lambda file_conflict: (file_conflict.path, file_conflict.conflict.unit),
     max_size=5,
 )
 
 
 @given(conflicts)
-def test_printed_name_resolves_only_its_conflict(found: list[FileConflict]) -> None:
-    for path, conflict in found:
+def test_printed_name_resolves_only_its_conflict(file_conflicts: list[FileConflict]) -> None:
+    for path, conflict in file_conflicts:
         entry = json.loads(json.dumps(conflict_to_data(FileConflict(path, conflict))))
         assert parse_decisions(json.dumps([entry | {"choice": "theirs"}])) == {
             path: {conflict.unit: Resolution(ResolutionChoice.THEIRS)}
         }
-        decisions = resolve_choices(found, {}, [entry["name"]], [])
+        decisions = resolve_choices(file_conflicts, {}, [entry["name"]], [])
         assert decisions[path][conflict.unit] == Resolution(ResolutionChoice.OURS)
-        for other, units in decisions.items():
-            assert all({*_names(other, unit)} & {entry["name"]} for unit in units)
+        for path_of_decision, units in decisions.items():
+            assert all({*_list_names(path_of_decision, unit)} & {entry["name"]} for unit in units)
     with pytest.raises(click.UsageError):
-        resolve_choices(found, {}, ["no such name"], [])
+        resolve_choices(file_conflicts, {}, ["no such name"], [])
 
 
-def _names(path: str, unit: UnitId) -> tuple[str, ...]:
+def _list_names(path: str, unit: UnitId) -> tuple[str, ...]:
     return (
         path,
         f"{path}#{unit.where}",
@@ -221,12 +222,12 @@ def test_shown_command_resolves_rest_and_repeats_decisions(
     proposed: str, run: Run, repo: Path, git: Git
 ) -> None:
     output = run("refresh", proposed, "--theirs", "text:plan.md#steps", code=1)
-    shown = next(
+    command = next(
         line for line in output.splitlines() if f"refresh {proposed} --" in line and "--ours" in line
     )
-    run(*shlex.split(shown)[2:])
-    [one] = Workspace.open(repo, read_only=True).proposal_actions().list_all()
-    assert "Their step." in git("show", f"{one.content.branch}:plan.md")
+    run(*shlex.split(command)[2:])
+    [proposal] = Workspace.open(repo, read_only=True).proposal_actions().list_all()
+    assert "Their step." in git("show", f"{proposal.content.branch}:plan.md")
 
 
 def test_decisions_for_older_commits_are_refused(
@@ -251,12 +252,13 @@ def test_decisions_for_older_commits_are_refused(
 
 def test_decision_on_changed_version_is_refused() -> None:
     unit = UnitId(UnitKind.TEXT, "steps")
-    shown = FileConflict("plan.md", UnitConflict(unit, b"One.", b"Ours.", None))
-    now = FileConflict("plan.md", UnitConflict(unit, b"One.", b"Ours.", b"Never seen."))
-    text = json.dumps({"conflicts": [{**conflict_to_data(shown), "choice": "ours"}]})
-    check_versions(text, [shown])
+    old_conflict = FileConflict("plan.md", UnitConflict(unit, b"One.", b"Ours.", None))
+    new_conflict = FileConflict("plan.md", UnitConflict(unit, b"One.", b"Ours.", b"Never seen."))
+    text = json.dumps({"conflicts": [{**conflict_to_data(old_conflict), "choice": "ours"}]})
+    check_versions(text, [old_conflict])
     check_versions(
-        '{"conflicts": [{"file": "plan.md", "kind": "text", "where": "steps", "choice": "ours"}]}', [now]
+        '{"conflicts": [{"file": "plan.md", "kind": "text", "where": "steps", "choice": "ours"}]}',
+        [new_conflict],
     )
     with pytest.raises(CannotError):
-        check_versions(text, [now])
+        check_versions(text, [new_conflict])

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from docyard.cli.proposals.changes import Paper, StyledText
+from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.wording import format_count, join_words
 from tests.docyard.commands.conftest import ANSI, Screen
 from tests.docyard.conftest import Git
@@ -24,10 +24,10 @@ def proposed(repo: Path, git: Git) -> str:
     """Return the id of a proposal with control characters in its text and documents."""
     workspace = Workspace.open(repo, durable=False)
     actor = Actor(Author("Ann\x1b]0;x", "ann@example.com", KnownBy.GIT), "test", "test")
-    made = workspace.proposal_actions().open(
+    proposal = workspace.proposal_actions().open(
         TITLE, "# Why\n\n\u202eTurned &#x202e; *words*", actor, submit=True
     )
-    git("switch", "--quiet", made.content.branch)
+    git("switch", "--quiet", proposal.content.branch)
     text = (repo / "guide.md").read_text()
     (repo / "guide.md").write_text(
         text.replace("with jitter", "that \x1b[2J\u202e doubles, " + "doubly " * 20)
@@ -36,7 +36,7 @@ def proposed(repo: Path, git: Git) -> str:
     git("add", ".")
     git("commit", "--quiet", "--message", "Evil \u202e words")
     git("switch", "--quiet", "main")
-    return made.id
+    return proposal.id
 
 
 @pytest.mark.parametrize("columns", [40, 80])
@@ -44,37 +44,37 @@ def test_no_line_is_wider_than_the_terminal(screen: Screen, proposed: str, colum
     from rich.cells import cell_len
 
     for arguments in (["list"], ["show", proposed]):
-        seen = screen("proposals", *arguments, columns=columns)
-        # Commands are never wrapped.
-        typed = ("next: ", "git switch ")
-        lines = [line for line in seen.splitlines() if not line.strip().startswith(typed)]
+        output = screen("proposals", *arguments, columns=columns)
+        # Commands are never wrapped, so a terminal copies them whole.
+        command_starts = ("next: ", "git switch ")
+        lines = [line for line in output.splitlines() if not line.strip().startswith(command_starts)]
         assert max(map(cell_len, lines)) <= columns
-        assert "to its end" in " ".join(seen.split())
-        assert "עברית" in seen
+        assert "to its end" in " ".join(output.split())
+        assert "עברית" in output
 
 
 def test_control_characters_are_escaped(screen: Screen, proposed: str) -> None:
     for arguments in (["list"], ["show", proposed], ["diff", proposed]):
-        seen = screen("proposals", *arguments, colours=True)
-        assert "\u202e" not in seen
-        assert "\x1b" not in ANSI.sub("", seen)
-        assert "\x1b[2J" not in seen
-        assert "\x1b]" not in seen
+        output = screen("proposals", *arguments, colours=True)
+        assert "\u202e" not in output
+        assert "\x1b" not in ANSI.sub("", output)
+        assert "\x1b[2J" not in output
+        assert "\x1b]" not in output
 
 
 def test_removed_and_added_words_are_coloured(screen: Screen, proposed: str) -> None:
-    seen = screen("proposals", "diff", proposed, "guide.md", colours=True)
-    assert "\x1b[31mwith jitter" in seen
-    assert "\x1b[32mthat" in seen
-    assert "[-" not in ANSI.sub("", seen)
+    output = screen("proposals", "diff", proposed, "guide.md", colours=True)
+    assert "\x1b[31mwith jitter" in output
+    assert "\x1b[32mthat" in output
+    assert "[-" not in ANSI.sub("", output)
 
 
 def test_continuation_lines_are_indented(capsys: pytest.CaptureFixture[str]) -> None:
-    paper = Paper()
-    paper.line(StyledText("a\tb", "bold"), "c\nd\x07", indent=2, hang=4)
-    paper.text("one\n\n\x1b[0m\nfour", indent=2, most=3)
+    printer = PagePrinter()
+    printer.print_line(StyledText("a\tb", "bold"), "c\nd\x07", indent=2, hang=4)
+    printer.print_text("one\n\n\x1b[0m\nfour", indent=2, max_lines=3)
     assert capsys.readouterr().out == "  a       bc d\\u0007\n  one\n\n  \\u001b[0m\n  … 1 more line\n"
-    paper.text("one\ntwo\nthree", most=1, rest="; --json has all")
+    printer.print_text("one\ntwo\nthree", max_lines=1, suffix="; --json has all")
     assert capsys.readouterr().out == "one\n… 2 more lines; --json has all\n"
     assert [format_count(number, "line") for number in (0, 1, 1_000)] == ["0 lines", "1 line", "1,000 lines"]
     assert [join_words(words) for words in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == [

@@ -89,13 +89,13 @@ def test_moved_address_is_read_and_reported(guide: Path, git: Git, capfdbinary: 
     assert main(["read", "guide.md#retry", "-C", str(guide)]) == 0
     captured = capfdbinary.readouterr()
     assert captured.out == RETRY
-    assert captured.err == b"This has moved to handbook.md#retry.\n"
+    assert captured.err == b"The address has moved to handbook.md#retry.\n"
     assert main(["read", "guide.md#retry/limits[1]", "-C", str(guide)]) == 0
     captured = capfdbinary.readouterr()
     assert captured.out == b"- [x] Write them down\n"
-    assert captured.err == b"This has moved to handbook.md#retry/limits[1].\n"
+    assert captured.err == b"The address has moved to handbook.md#retry/limits[1].\n"
     assert main(["read", "guide.md", "--sections", "-C", str(guide)]) == 0
-    assert capfdbinary.readouterr().err == b"This has moved to handbook.md.\n"
+    assert capfdbinary.readouterr().err == b"The address has moved to handbook.md.\n"
 
 
 def test_old_path_may_be_relative_to_current_folder(
@@ -110,7 +110,7 @@ def test_old_path_may_be_relative_to_current_folder(
         assert main(["read", address]) == 0
         captured = capfdbinary.readouterr()
         assert captured.out == GUIDE
-        assert captured.err == b"This has moved to docs/handbook.md.\n"
+        assert captured.err == b"The address has moved to docs/handbook.md.\n"
     assert main(["read", "handbok.md"]) == 3
     assert b"Did you mean 'docs/handbook.md'?" in capfdbinary.readouterr().err
 
@@ -198,38 +198,38 @@ def screen(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """Return a terminal of 80 columns."""
     from rich.console import Console
 
-    written = io.StringIO()
-    shown = Console(file=written, force_terminal=True, width=80, no_color=True, emoji=False, markup=False)
-    monkeypatch.setattr(console, "create_console", lambda: shown)
-    monkeypatch.setattr(console, "create_console", lambda: shown)
+    output = io.StringIO()
+    terminal = Console(file=output, force_terminal=True, width=80, no_color=True, emoji=False, markup=False)
+    monkeypatch.setattr(console, "create_console", lambda: terminal)
+    monkeypatch.setattr(console, "create_console", lambda: terminal)
     monkeypatch.setattr(read, "is_terminal", lambda stream: True)
-    return written
+    return output
 
 
-def plain(written: io.StringIO) -> str:
+def strip_styles(output: io.StringIO) -> str:
     """Return the output without control sequences for styles."""
     from rich.text import Text
 
-    return Text.from_ansi(written.getvalue()).plain
+    return Text.from_ansi(output.getvalue()).plain
 
 
 def test_terminal_shows_rendered_page(guide: Path, screen: io.StringIO) -> None:
     assert main(["read", "guide.md", "-C", str(guide)]) == 0
-    page = plain(screen)
-    for shown in ("How to begin.", "1. Retries", "Limits", "[ ] Raise them", "In HTML.", "Tests"):
-        assert shown in page
-    for hidden in ("type: runbook", "{#guide}", "<#retry>", "<a id", "unsaid", "##", "|---|"):
-        assert hidden not in page
+    page = strip_styles(screen)
+    for text in ("How to begin.", "1. Retries", "Limits", "[ ] Raise them", "In HTML.", "Tests"):
+        assert text in page
+    for omitted_text in ("type: runbook", "{#guide}", "<#retry>", "<a id", "unsaid", "##", "|---|"):
+        assert omitted_text not in page
 
 
 def test_control_characters_are_escaped(guide: Path, screen: io.StringIO) -> None:
     for address in ("guide.md", "docs/app.py"):
         assert main(["read", address, "-C", str(guide)]) == 0
-    written = screen.getvalue()
-    assert "\x1b[31m" not in written
-    assert "\u202e" not in written
-    assert written.count(r"\u001b[31m") == 2
-    assert r"\u202e" in written
+    output = screen.getvalue()
+    assert "\x1b[31m" not in output
+    assert "\u202e" not in output
+    assert output.count(r"\u001b[31m") == 2
+    assert r"\u202e" in output
 
 
 def test_no_colour_variable_disables_colour(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,7 +238,7 @@ def test_no_colour_variable_disables_colour(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 @loop_over(
-    ("source", "shown"),
+    ("source", "expected"),
     [
         ("# A {#a}\n\nText {#b}\n", "# A\n\nText {#b}\n"),
         ("## B <#b> ##\n", "## B ##\n"),
@@ -248,10 +248,12 @@ def test_no_colour_variable_disables_colour(monkeypatch: pytest.MonkeyPatch) -> 
         ("", ""),
     ],
 )
-def test_anchors_and_front_matter_are_omitted(source: str, shown: str) -> None:
+def test_anchors_and_front_matter_are_omitted(source: str, expected: str) -> None:
     document = Document.parse(source.encode())
-    found = console.strip_anchors(document, 0, len(document.data))
-    assert [line.rstrip() for line in found.splitlines()] == [line.rstrip() for line in shown.splitlines()]
+    stripped = console.strip_anchors(document, 0, len(document.data))
+    assert [line.rstrip() for line in stripped.splitlines()] == [
+        line.rstrip() for line in expected.splitlines()
+    ]
 
 
 def test_every_kind_of_markdown_is_rendered(screen: io.StringIO) -> None:
@@ -260,7 +262,7 @@ def test_every_kind_of_markdown_is_rendered(screen: io.StringIO) -> None:
     )
     console.print_text(TextFile("a.md", "0" * 40, source, TextKind.MARKDOWN), 0, len(source))
     for word in ("[!NOTE]", "image", "b.md", "x", "z"):
-        assert word in plain(screen)
+        assert word in strip_styles(screen)
 
 
 def test_attribute_lists_are_omitted() -> None:

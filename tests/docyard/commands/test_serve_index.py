@@ -11,7 +11,7 @@ import pytest
 
 from docyard.cli.main import main
 from docyard.terminal.exits import Exit
-from index.artifacts.manifest import manifest_name
+from index.artifacts.manifest import make_manifest_name
 from tests import preloaded
 from tests.docyard.conftest import Git
 
@@ -36,21 +36,21 @@ def out(repo: Path, tmp_path: Path, key: Path) -> Path:
 @pytest.fixture
 def run_server(tmp_path: Path) -> RunServer:
     """Return a function that runs the command outside a repository, and returns exit code and errors."""
-    here = tmp_path / "elsewhere"
-    here.mkdir()
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
 
     def run(*options: str) -> tuple[int, str]:
-        done = subprocess.run(
+        completed = subprocess.run(
             [*preloaded.python(), "-m", "docyard", "serve", *options],
-            cwd=here,
+            cwd=folder,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             timeout=60,
             check=False,
         )
-        assert done.stdout == ""
-        return done.returncode, done.stderr
+        assert completed.stdout == ""
+        return completed.returncode, completed.stderr
 
     return run
 
@@ -140,7 +140,7 @@ def test_invalid_metadata_are_refused(
     file = out / "metadata.json"
     old = file.read_bytes()
     new = json.dumps(change(json.loads(old))).encode()
-    (out / manifest_name(old)).rename(out / manifest_name(new))
+    (out / make_manifest_name(old)).rename(out / make_manifest_name(new))
     file.write_bytes(new)
     assert f"metadata.json is invalid at {field}" in run_refused(capsys, "--index", str(out))
 
@@ -223,7 +223,7 @@ def test_invalid_settings_are_refused_at_start(
 ) -> None:
     (repo / "docyard.toml").write_text('[taxonomy.limit]\ndescription = "a parameter"\n')
     git("add", ".")
-    git("commit", "-qm", "A key that is called like a parameter")
+    git("commit", "-qm", "A key with the name of a parameter")
     assert main(["serve", "-C", str(repo)]) == Exit.CANNOT
     assert "limit" in capsys.readouterr().err
 
@@ -235,7 +235,7 @@ def test_unsupported_embedding_is_reported(out: Path, key: Path, run_server: Run
     old = (out / "metadata.json").read_bytes()
     embedding = {"provider": "openai", "model": "text-embedding-3-large", "dimensions": 3072}
     new = json.dumps(json.loads(old) | {"embedding": embedding}).encode()
-    manifests.write(out, new, manifests.read(out, old), key.read_bytes())
+    manifests.write_manifest(out, new, manifests.read_manifest(out, old), key.read_bytes())
     (out / "metadata.json").write_bytes(new)
     code, output = run_server("--index", str(out), "--read-only", "--key", str(key))
     assert code == Exit.DONE

@@ -27,18 +27,18 @@ ANN = Person("ann", "Ann Author", "ann@example.com")
 
 
 @pytest.fixture(autouse=True)
-def _no_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def _unset_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(environment.TOKEN, raising=False)
 
 
-def add(repo: Path, capsys: Capture, *arguments: str) -> str:
+def add_token(repo: Path, capsys: Capture, *arguments: str) -> str:
     assert main(["tokens", "add", *arguments, "--json", "-C", str(repo)]) == 0
     secret = json.loads(capsys.readouterr().out)["secret"]
     assert isinstance(secret, str)
     return secret
 
 
-def private(path: Path, text: str) -> Path:
+def write_private(path: Path, text: str) -> Path:
     path.write_text(text)
     path.chmod(0o600)
     return path
@@ -46,10 +46,10 @@ def private(path: Path, text: str) -> Path:
 
 def test_token_is_created_for_author_in_git_settings(repo: Path, capsys: Capture) -> None:
     assert main(["tokens", "add", "ann", "-C", str(repo)]) == 0
-    printed = capsys.readouterr().out
-    [secret] = re.findall("docyard_ann_[0-9a-f]{48}", printed)
-    assert "Ann Author <ann@example.com>" in printed
-    assert "DOCYARD_TOKEN" in printed
+    captured = capsys.readouterr().out
+    [secret] = re.findall("docyard_ann_[0-9a-f]{48}", captured)
+    assert "Ann Author <ann@example.com>" in captured
+    assert "DOCYARD_TOKEN" in captured
     assert Tokens(repo / ".git").person(secret) == ANN
     assert main(["tokens", "list", "-C", str(repo)]) == 0
     assert capsys.readouterr().out == "ann\tAnn Author\tann@example.com\n"
@@ -61,7 +61,7 @@ def test_token_is_created_for_author_in_git_settings(repo: Path, capsys: Capture
 
 
 def test_second_token_of_one_address_is_reported_as_same_person(repo: Path, capsys: Capture) -> None:
-    add(repo, capsys, "ann")
+    add_token(repo, capsys, "ann")
     assert main(["tokens", "add", "laptop", "--email", "ANN@example.com", "-C", str(repo)]) == 0
     assert "This person also has ann; together they count as one approval." in capsys.readouterr().out
     assert main(["tokens", "add", "ben", "--name", "Ben", "--email", "ben@x.org", "-C", str(repo)]) == 0
@@ -69,7 +69,7 @@ def test_second_token_of_one_address_is_reported_as_same_person(repo: Path, caps
 
 
 def test_tokens_are_not_tracked_or_cloned(repo: Path, git: Git, tmp_path: Path, capsys: Capture) -> None:
-    add(repo, capsys, "ann")
+    add_token(repo, capsys, "ann")
     assert git("status", "--porcelain") == ""
     git("clone", "--quiet", str(repo), str(tmp_path / "clone"))
     assert main(["tokens", "list", "-C", str(tmp_path / "clone")]) == 0
@@ -77,14 +77,14 @@ def test_tokens_are_not_tracked_or_cloned(repo: Path, git: Git, tmp_path: Path, 
 
 
 def test_linked_work_tree_has_same_tokens(repo: Path, git: Git, tmp_path: Path, capsys: Capture) -> None:
-    add(repo, capsys, "ann")
+    add_token(repo, capsys, "ann")
     git("worktree", "add", "--quiet", "-b", "side", str(tmp_path / "side"))
     assert main(["tokens", "list", "-C", str(tmp_path / "side")]) == 0
     assert capsys.readouterr().out.startswith("ann\t")
 
 
 def test_revoked_token_is_removed(repo: Path, capsys: Capture) -> None:
-    add(repo, capsys, "ann")
+    add_token(repo, capsys, "ann")
     assert main(["tokens", "revoke", "anne", "-C", str(repo)]) == 3
     assert "Did you mean 'ann'?" in capsys.readouterr().err
     assert main(["tokens", "revoke", "ann", "--json", "-C", str(repo)]) == 0
@@ -101,7 +101,7 @@ def test_missing_identity_returns_error_with_options(repo: Path, home: Path, cap
     (home / ".gitconfig").write_text("")
     assert main(["tokens", "add", "ann", "-C", str(repo)]) == 3
     assert "Give --name and --email." in capsys.readouterr().err
-    add(repo, capsys, "ann", "--name", "Ann", "--email", "ann@example.com")
+    add_token(repo, capsys, "ann", "--name", "Ann", "--email", "ann@example.com")
 
 
 IDENTITY = ("--name", "Ann Author", "--email", "ann@example.com")
@@ -110,24 +110,24 @@ IDENTITY = ("--name", "Ann Author", "--email", "ann@example.com")
 def test_trusted_token_of_other_machine_identifies_person(
     repo: Path, git: Git, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    secret = add(repo, capsys, "ann")
+    secret = add_token(repo, capsys, "ann")
     clone = tmp_path / "clone"
     git("clone", "--quiet", str(repo), str(clone))
     trust = ["tokens", "trust", "ann", *IDENTITY, "-C", str(clone)]
     assert main(trust) == 3
     assert "DOCYARD_TOKEN" in capsys.readouterr().err
-    assert main([*trust, "--token-file", str(private(tmp_path / "ann", f"{secret}\n"))]) == 0
+    assert main([*trust, "--token-file", str(write_private(tmp_path / "ann", f"{secret}\n"))]) == 0
     assert Tokens(clone / ".git").person(secret) == ANN
     monkeypatch.setenv(environment.TOKEN, secret)
     assert main([*trust, "--json"]) == 0
-    printed = capsys.readouterr()
-    assert secret not in printed.out + printed.err
+    captured = capsys.readouterr()
+    assert secret not in captured.out + captured.err
     assert main(["tokens", "trust", "ben", *IDENTITY, "-C", str(clone)]) == 3
     monkeypatch.setenv(environment.TOKEN, "docyard_ann_" + "0" * 48)
     assert main(trust) == 3
-    printed = capsys.readouterr()
-    assert "revoke" in printed.err
-    assert "0000" not in printed.out + printed.err
+    captured = capsys.readouterr()
+    assert "revoke" in captured.err
+    assert "0000" not in captured.out + captured.err
     assert main(["tokens", "trust", "ann", "-C", str(clone)]) == 2, "the owner must be named"
 
 
@@ -135,14 +135,17 @@ def test_person_is_identified_by_file_or_variable(
     repo: Path, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     workspace = Workspace.open(repo)
-    secret, other = add(repo, capsys, "ann"), add(repo, capsys, "bot", "--email", "bot@example.com")
+    secret, other = (
+        add_token(repo, capsys, "ann"),
+        add_token(repo, capsys, "bot", "--email", "bot@example.com"),
+    )
     assert identify_person(workspace, None, prompt=False) is None
     assert identify_person(workspace, None, prompt=True) is None, "there is no prompt without a terminal"
     monkeypatch.setenv(environment.TOKEN, f" {secret}\n")
     assert identify_person(workspace, None, prompt=False) == ANN
-    found = identify_person(workspace, private(tmp_path / "bot", other), prompt=False)
-    assert found is not None
-    assert found.token == "bot"
+    person = identify_person(workspace, write_private(tmp_path / "bot", other), prompt=False)
+    assert person is not None
+    assert person.token == "bot"
     monkeypatch.setenv(environment.TOKEN, secret[:-1])
     with pytest.raises(InvalidToken) as caught:
         identify_person(workspace, None, prompt=False)
@@ -153,14 +156,14 @@ def test_person_is_identified_by_file_or_variable(
 
 def test_unusable_token_file_is_refused(repo: Path, tmp_path: Path) -> None:
     workspace = Workspace.open(repo)
-    readable = private(tmp_path / "readable", "docyard_ann_x")
+    readable = write_private(tmp_path / "readable", "docyard_ann_x")
     readable.chmod(0o640)
     cases = {
         tmp_path / "missing": "cannot be read",
         tmp_path: "must be a regular file",
         readable: "by other users",
-        private(tmp_path / "empty", "\n"): "is empty",
-        private(tmp_path / "large", "x" * 5_000): "contains more than a token",
+        write_private(tmp_path / "empty", "\n"): "is empty",
+        write_private(tmp_path / "large", "x" * 5_000): "contains more than a token",
     }
     for file, reason in cases.items():
         with pytest.raises(CannotError, match=reason) as caught:
@@ -169,7 +172,7 @@ def test_unusable_token_file_is_refused(repo: Path, tmp_path: Path) -> None:
 
 
 def test_token_is_read_from_pipe(repo: Path, capsys: Capture) -> None:
-    secret = add(repo, capsys, "ann")
+    secret = add_token(repo, capsys, "ann")
     reader, writer = os.pipe()
     os.write(writer, secret.encode())
     os.close(writer)
@@ -183,22 +186,24 @@ def test_token_is_read_from_pipe(repo: Path, capsys: Capture) -> None:
 def test_terminal_prompts_for_token_without_echo(
     repo: Path, git: Git, tmp_path: Path, capsys: Capture
 ) -> None:
-    secret = add(repo, capsys, "ann")
+    secret = add_token(repo, capsys, "ann")
     clone = tmp_path / "clone"
     git("clone", "--quiet", str(repo), str(clone))
-    ours, theirs = pty.openpty()
+    terminal_end, process_end = pty.openpty()
     command = [sys.executable, "-m", "docyard", "tokens", "trust", "ann", *IDENTITY, "-C", str(clone)]
-    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True)
-    os.close(theirs)
-    shown = b""
-    with open(ours, "r+b", buffering=0) as terminal:
-        while b"Token: " not in shown:  # the space is printed after echo is disabled
-            shown += terminal.read(1_000)
+    process = subprocess.Popen(
+        command, stdin=process_end, stdout=process_end, stderr=process_end, start_new_session=True
+    )
+    os.close(process_end)
+    output = b""
+    with open(terminal_end, "r+b", buffering=0) as terminal:
+        while b"Token: " not in output:  # the space of the prompt is printed after echo is disabled
+            output += terminal.read(1_000)
         terminal.write(f"{secret}\n".encode())
         with suppress(OSError):  # Linux raises this when the other end is closed
-            while more := terminal.read(1_000):
-                shown += more
+            while chunk := terminal.read(1_000):
+                output += chunk
     assert process.wait(60) == 0
-    assert b"is trusted from now on" in shown
-    assert secret.encode() not in shown
+    assert b"is trusted from now on" in output
+    assert secret.encode() not in output
     assert Tokens(clone / ".git").person(secret) == ANN

@@ -35,8 +35,8 @@ def run_json(capsys: Capture, *arguments: str) -> tuple[int, Any]:
     return code, json.loads(capsys.readouterr().out)
 
 
-def places(report: Any) -> list[tuple[str, int, str]]:
-    return [(one["path"], one["line"], one["rule"]) for one in report["findings"]]
+def list_positions(report: Any) -> list[tuple[str, int, str]]:
+    return [(finding["path"], finding["line"], finding["rule"]) for finding in report["findings"]]
 
 
 def test_valid_workspace_ends_with_0(repo: Path, capsys: Capture) -> None:
@@ -70,20 +70,20 @@ def test_notes_alone_end_with_0(repo: Path, capsys: Capture) -> None:
 
 def test_missing_anchors_are_reported_if_rule_is_selected(repo: Path, capsys: Capture) -> None:
     assert main(["validate", "-C", str(repo), "--rule", "missing-anchor"]) == 1
-    printed = capsys.readouterr().out
-    assert "guide.md\n  10:1  warning: the heading has no anchor" in printed
-    assert printed.endswith("`docyard fix --anchors` writes the missing anchors.\n")
+    output = capsys.readouterr().out
+    assert "guide.md\n  10:1  warning: the heading has no anchor" in output
+    assert output.endswith("`docyard fix --anchors` writes the missing anchors.\n")
 
 
 def test_work_tree_index_and_commit_are_separate_sources(repo: Path, git: Git, capsys: Capture) -> None:
     write(repo, guide="# Guide\n\n[staged](1.md)\n")
     git("add", ".")
     write(repo, guide="# Guide\n\n[now](2.md)\n", new="[new](3.md)\n")
-    seen = {}
+    links_by_source = {}
     for options in ((), ("--staged",), ("--ref", "main")):
         _, report = run_json(capsys, "-C", str(repo), "--rule", "broken-link", *options)
-        seen[options] = [one["message"].split("'")[1] for one in report["findings"]]
-    assert seen == {(): ["2.md", "3.md"], ("--staged",): ["1.md"], ("--ref", "main"): []}
+        links_by_source[options] = [finding["message"].split("'")[1] for finding in report["findings"]]
+    assert links_by_source == {(): ["2.md", "3.md"], ("--staged",): ["1.md"], ("--ref", "main"): []}
     assert run_json(capsys, "-C", str(repo), "--ref", "main")[1]["commit"] == git("rev-parse", "HEAD")
 
 
@@ -95,12 +95,15 @@ def test_paths_select_documents_but_not_link_targets(
     write(repo / "docs" / "deep", b="[x](gone.md)\n")
     write(repo, c="[x](gone.md)\n")
     monkeypatch.chdir(repo / "docs")
-    assert [place[0] for place in places(run_json(capsys, "deep", "a.md")[1])] == [
+    assert [position[0] for position in list_positions(run_json(capsys, "deep", "a.md")[1])] == [
         "docs/a.md",
         "docs/deep/b.md",
     ]
-    assert [place[0] for place in places(run_json(capsys, ".")[1])] == ["docs/a.md", "docs/deep/b.md"]
-    assert places(run_json(capsys, "../c.md")[1]) == [("c.md", 1, "broken-link")]
+    assert [position[0] for position in list_positions(run_json(capsys, ".")[1])] == [
+        "docs/a.md",
+        "docs/deep/b.md",
+    ]
+    assert list_positions(run_json(capsys, "../c.md")[1]) == [("c.md", 1, "broken-link")]
 
 
 @pytest.mark.parametrize("path", ["gone.md", "../elsewhere", "ignored.md"])
@@ -119,7 +122,9 @@ def test_paths_are_found_through_link_to_repository(repo: Path, tmp_path: Path, 
     (tmp_path / "linked").symlink_to(repo)
     write(repo, a="[x](gone.md)\n")
     for name in (".", "a.md", str(tmp_path / "linked" / "a.md")):
-        assert ("a.md", 1, "broken-link") in places(run_json(capsys, "-C", str(tmp_path / "linked"), name)[1])
+        assert ("a.md", 1, "broken-link") in list_positions(
+            run_json(capsys, "-C", str(tmp_path / "linked"), name)[1]
+        )
 
 
 def test_folder_selects_only_documents_below_it(repo: Path, capsys: Capture) -> None:
@@ -127,7 +132,10 @@ def test_folder_selects_only_documents_below_it(repo: Path, capsys: Capture) -> 
         (repo / folder).mkdir()
         write(repo / folder, x="[x](gone.md)\n")
     write(repo, a="[x](gone.md)\n")
-    assert [place[0] for place in places(run_json(capsys, "-C", str(repo), "a")[1])] == ["a/b/x.md", "a/x.md"]
+    assert [position[0] for position in list_positions(run_json(capsys, "-C", str(repo), "a")[1])] == [
+        "a/b/x.md",
+        "a/x.md",
+    ]
 
 
 @pytest.mark.process
@@ -149,15 +157,15 @@ def test_exit_code_is_same_if_reader_closes_pipe(repo: Path) -> None:
 def test_full_output_device_ends_with_3(repo: Path, arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:
         command = (*preloaded.python(), "-m", "docyard", *arguments, "-C", str(repo))
-        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 3
-    assert re.fullmatch(r"error: the output is incomplete: .*\n  fix: .*\.\n", done.stderr)
+        completed = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert completed.returncode == 3
+    assert re.fullmatch(r"error: the output is incomplete: .*\n  fix: .*\.\n", completed.stderr)
 
 
 def test_folder_without_repository_is_validated(tmp_path: Path, capsys: Capture) -> None:
     write(tmp_path, a="[x](gone.md) [b](b.md)\n", b="# B\n")
     code, report = run_json(capsys, "-C", str(tmp_path))
-    assert (code, places(report), report["commit"]) == (1, [("a.md", 1, "broken-link")], None)
+    assert (code, list_positions(report), report["commit"]) == (1, [("a.md", 1, "broken-link")], None)
     assert main(["validate", "-C", str(tmp_path), "--staged"]) == 3
     assert main(["validate", "-C", str(tmp_path), "--since", "main"]) == 3
 
@@ -205,12 +213,12 @@ def test_since_reports_only_new_findings(repo: Path, git: Git, capsys: Capture) 
     git("commit", "--quiet", "--all", "--message", "Change")
     git("checkout", "--quiet", "main")
     write(repo, old="# Old\n")  # fixed on main since: not new on the topic branch
-    git("commit", "--quiet", "--all", "--message", "Mend")
+    git("commit", "--quiet", "--all", "--message", "Fix the links")
     git("checkout", "--quiet", "topic")
     expected = [("new.md", 3, "broken-link"), ("old.md", 5, "broken-fragment")]
-    for where in ((), ("--staged",), ("--ref", "topic")):
-        code, report = run_json(capsys, "-C", str(repo), "--since", "main", *where)
-        assert (code, places(report)) == (1, expected)
+    for source in ((), ("--staged",), ("--ref", "topic")):
+        code, report = run_json(capsys, "-C", str(repo), "--since", "main", *source)
+        assert (code, list_positions(report)) == (1, expected)
     assert run_json(capsys, "-C", str(repo), "--since", "topic")[0] == 0
     assert run_json(capsys, "-C", str(repo), "--since", "topic", "--ref", "main")[0] == 0
 
@@ -253,7 +261,7 @@ def test_invalid_settings_end_with_3(repo: Path, capsys: Capture) -> None:
 
 def test_dialect_option_changes_link_resolution(repo: Path, capsys: Capture) -> None:
     write(repo, a="[x](guide/#retries) [y](guide.md)\n")
-    assert places(run_json(capsys, "-C", str(repo), "a.md")[1]) == [("a.md", 1, "broken-link")]
+    assert list_positions(run_json(capsys, "-C", str(repo), "a.md")[1]) == [("a.md", 1, "broken-link")]
     assert run_json(capsys, "-C", str(repo), "a.md", "--dialect", "mkdocs")[0] == 0
 
 
@@ -270,26 +278,26 @@ def test_every_format_escapes_control_characters(repo: Path, capsys: Capture, fo
     (repo / "a\u202eb.md").write_text("[x](<gone\u200b\x1b[2J\u202e.md>)\n\n# \x07 T\n\n[y](#\u2066)\n")
     (repo / "docyard.toml").write_text("")
     assert main(["validate", "-C", str(repo), "--format", form]) == 1
-    printed = capsys.readouterr().out
-    assert all(line.isprintable() for line in printed.splitlines())
-    assert "gone" in printed
+    output = capsys.readouterr().out
+    assert all(line.isprintable() for line in output.splitlines())
+    assert "gone" in output
 
 
 @pytest.mark.process
 def test_several_processes_return_same_findings_as_one(tmp_path: Path) -> None:
     for number in range(200):
         write(tmp_path, **{f"d{number:03}": f"# D\n\n## S{number}\n\n[x](d{(number * 7) % 230:03}.md#s1)\n"})
-    made = list_folder(tmp_path, None)
-    validator = Validator(made, Selection(made.config.validation))
-    alone = collect_findings(validator, made.documents, 1)
-    assert len(alone) == 199
-    assert collect_findings(validator, made.documents, 3) == alone
+    files = list_folder(tmp_path, None)
+    validator = Validator(files, Selection(files.config.validation))
+    findings = collect_findings(validator, files.documents, 1)
+    assert len(findings) == 199
+    assert collect_findings(validator, files.documents, 3) == findings
 
 
 def test_docs_page_lists_rules_with_their_levels() -> None:
     page = (Path(__file__).parents[3] / "docs" / "validate.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^\| `([a-z0-9-]+)` \|.*\| (error|warning|note|off) \|$", page, re.MULTILINE)
-    assert listed == [(rule.name, (rule.severity or "off")) for rule in RULES]
+    levels_by_rule = re.findall(r"^\| `([a-z0-9-]+)` \|.*\| (error|warning|note|off) \|$", page, re.MULTILINE)
+    assert levels_by_rule == [(rule.name, (rule.severity or "off")) for rule in RULES]
     [settings] = re.findall(r"```toml\n(.*?)```", page, re.DOTALL)
     levels = WorkspaceConfig.read(settings.encode()).validation.levels("archive/2020/a.md")
     assert levels == {

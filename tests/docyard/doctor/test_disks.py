@@ -12,7 +12,7 @@ import pytest
 
 from docyard.cli.main import main
 from docyard.doctor.finding import Severity
-from docyard.doctor.index import FULL, NEARLY_FULL, check_disks, check_free_space
+from docyard.doctor.index import FULL_DISK_BYTES, NEARLY_FULL_DISK_BYTES, check_disks, check_free_space
 from tests.loops import loop_over
 
 pytestmark = pytest.mark.process
@@ -35,10 +35,10 @@ needs_mounts = pytest.mark.skipif(not _can_mount(), reason="this system permits 
     ("free", "found"),
     [
         (0, "error: the disk of it is full: 0 kB are free"),
-        (FULL - 1, "error: the disk of it is full: 999 kB are free"),
-        (FULL, "warning: the disk of it is nearly full: 1 MB are free"),
-        (NEARLY_FULL - 1, "warning: the disk of it is nearly full: 50 MB are free"),
-        (NEARLY_FULL, ""),
+        (FULL_DISK_BYTES - 1, "error: the disk of it is full: 999 kB are free"),
+        (FULL_DISK_BYTES, "warning: the disk of it is nearly full: 1 MB are free"),
+        (NEARLY_FULL_DISK_BYTES - 1, "warning: the disk of it is nearly full: 50 MB are free"),
+        (NEARLY_FULL_DISK_BYTES, ""),
     ],
 )
 def test_free_space_decides_severity(free: int, found: str) -> None:

@@ -133,11 +133,11 @@ def test_only_unchanged_cases_are_compared() -> None:
         make_outcome("a", 1), make_outcome("b", 3), make_outcome("new", 1), make_outcome("changed", None)
     )
     difference = compare_runs(base, current)
-    assert [pair.current.id for pair in difference.gained()] == ["a"]
-    assert [pair.current.id for pair in difference.lost()] == ["b"]
-    assert difference.change("page", None, "mrr") == pytest.approx((1 + 1 / 3) / 2 - (0.5 + 1) / 2)
-    assert difference.change("chunk", None, "mrr") is None
-    assert difference.change("page", "x", "mrr") is None
+    assert [pair.current.id for pair in difference.list_gains()] == ["a"]
+    assert [pair.current.id for pair in difference.list_losses()] == ["b"]
+    assert difference.compute_change("page", None, "mrr") == pytest.approx((1 + 1 / 3) / 2 - (0.5 + 1) / 2)
+    assert difference.compute_change("chunk", None, "mrr") is None
+    assert difference.compute_change("page", "x", "mrr") is None
 
 
 def test_largest_gains_and_losses_come_first() -> None:
@@ -146,8 +146,8 @@ def test_largest_gains_and_losses_come_first() -> None:
         make_outcome("a", 1), make_outcome("b", 1), make_outcome("c", 2), make_outcome("d", None)
     )
     difference = compare_runs(base, current)
-    assert [pair.current.id for pair in difference.gained()] == ["b", "a"]
-    assert [pair.current.id for pair in difference.lost()] == ["d", "c"]
+    assert [pair.current.id for pair in difference.list_gains()] == ["b", "a"]
+    assert [pair.current.id for pair in difference.list_losses()] == ["d", "c"]
 
 
 def test_report_contains_measures_gains_and_problems() -> None:

@@ -26,8 +26,8 @@ MAINLY_ONE = (
 """Parameters for tests that depend little on the kind: GitHub always, the others only in slow runs."""
 
 # Long enough for a busy machine.
-STEADY = TransportLimits(connect=30, read=30, total=60, pause=0.01, longest_pause=0.5)
-QUICK = STEADY._replace(connect=1, read=0.2, total=0.5)
+STEADY = TransportLimits(connect_s=30, read_s=30, total_s=60, delay_s=0.01, max_delay_s=0.5)
+QUICK = STEADY._replace(connect_s=1, read_s=0.2, total_s=0.5)
 
 
 @dataclass

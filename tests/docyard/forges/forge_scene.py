@@ -19,7 +19,7 @@ from tests.workspace.proposals.actions.scene import Scene
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.proposal import Proposal
 
-STEADY = TransportLimits(connect=30, read=30, total=60, pause=0.01, longest_pause=0.1)
+STEADY = TransportLimits(connect_s=30, read_s=30, total_s=60, delay_s=0.01, max_delay_s=0.1)
 PAGE = "# Page\n\n## Use\n\nUse it.\n"
 _PAGE_COUNT = 40
 
@@ -83,7 +83,7 @@ class ForgeScene(Scene):
 
     def follow(self, proposal: Proposal, *, pushed: bool = False) -> PullRequestOutcome:
         """Check one proposal's pull request."""
-        found = self.round(branches=[proposal.content.branch], pushed=pushed)
+        found = self.round(branches=[proposal.content.branch], was_pushed=pushed)
         assert found.error is None, found.error
         (one,) = found.pull_requests
         return one

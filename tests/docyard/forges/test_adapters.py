@@ -27,7 +27,7 @@ def test_opened_pull_request_is_found_by_branch(setting: Setting) -> None:
     assert new.head_sha == setting.bare.git("rev-parse", branch).strip()
     assert new.url.startswith("https://forge.example/ana/")
     assert new.merge_sha is None
-    assert new.updated.utcoffset() is not None
+    assert new.updated_at.utcoffset() is not None
     found = setting.forge.find(branch, "main")
     assert found is not None
     assert found._replace(mergeable=None) == new._replace(mergeable=None)
@@ -125,7 +125,7 @@ def test_merged_pull_request_has_its_merge_commit(setting: Setting) -> None:
     commit = setting.local.state.merge(one.number, None, "Merge it", "ana")
     merged = setting.forge.get(one.number)
     assert (merged.state, merged.merge_sha, merged.head_sha) == ("merged", commit, one.head_sha)
-    assert merged.ended is not None
+    assert merged.ended_at is not None
     assert setting.forge.find(one.head_branch, "main") == merged
 
 

@@ -25,7 +25,7 @@ from docyard.forges.errors import (
 )
 from docyard.forges.forge_repository import ForgeAccess, resolve_forge_repository
 from docyard.forges.port import Forge, NewPullRequest
-from docyard.forges.transport import TransportLimits, _reason
+from docyard.forges.transport import TransportLimits, _describe_error
 from tests.docyard.forges.conftest import QUICK, STEADY, Setting
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from workspace.git.remotes.url import parse_remote_url
@@ -160,17 +160,17 @@ def test_closed_port_is_unreachable() -> None:
 
 def test_slow_headers_end_at_the_total_timeout() -> None:
     # Only the total is limited here: on a busy machine a byte may be late.
-    patience = STEADY._replace(total=0.5)
+    patience = STEADY._replace(total_s=0.5)
     with serve_slow_headers() as port, pytest.raises(ForgeUnreachable, match=r"more than 0\.5 seconds"):
         _adapter(port, patience).get(1)
 
 
 def test_invalid_certificate_is_the_reported_reason() -> None:
     error = httpx2.ConnectError("no words to go by")
-    assert _reason(error) == "no connection"
+    assert _describe_error(error) == "no connection"
     error.__cause__ = OSError()
     error.__cause__.__context__ = ssl.SSLCertVerificationError()
-    assert _reason(error) == "its certificate is invalid"
+    assert _describe_error(error) == "its certificate is invalid"
 
 
 def test_server_without_tls_is_unreachable() -> None:

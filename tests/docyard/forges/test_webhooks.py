@@ -150,7 +150,7 @@ class Hooks:
     def __init__(self, here: ForgeScene, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
         self.kind = here.local.kind
         self.webhooks = Webhooks(
-            here.workspace, exchanges, here.access, secret, patience=PATIENCE, clock=lambda: NOW
+            here.workspace, exchanges, here.access, secret, timeout_s=PATIENCE, clock=lambda: NOW
         )
         self.client = TestClient(Starlette(routes=build_webhook_routes(self.webhooks)))
 
@@ -300,7 +300,7 @@ def _wait_until(condition: Callable[[], object]) -> None:
 def test_slow_exchange_returns_503_with_retry(here: ForgeScene, stub_exchanges: StubExchanges) -> None:
     stub_exchanges.go.clear()
     slow = Hooks(here, stub_exchanges)
-    slow.webhooks._patience = 0.05
+    slow.webhooks._timeout_s = 0.05
     with slow.client:
         body = payload("github")
         answer = slow.send_event("push", body)
@@ -401,12 +401,12 @@ def test_stored_deliveries_are_limited_in_number_and_age() -> None:
     first = {"x-github-delivery": "one"}
     deliveries.record("github", first, b"body")
     now[0] = 601.0
-    assert deliveries.is_done("github", first, b"other")
-    assert not deliveries.is_done("github", {}, b"body")
+    assert deliveries.was_applied("github", first, b"other")
+    assert not deliveries.was_applied("github", {}, b"body")
     for number in range(3_000):
         deliveries.record("github", {"x-github-delivery": str(number)}, str(number).encode())
-    assert len(deliveries._until) == 2_000
-    assert not deliveries.is_done("github", first, b"other")
+    assert len(deliveries._expiry_by_key) == 2_000
+    assert not deliveries.was_applied("github", first, b"other")
 
 
 @loop_over(

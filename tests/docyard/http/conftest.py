@@ -91,7 +91,7 @@ def start(repository: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterato
                 warm=service.warm,
             )
             site = Site(service.index, read_only, notify_write=service.notify_write)
-            app = build_app(AppParts(site, people, endpoint), settings, PORT, FailedLoginThrottle(pause=0))
+            app = build_app(AppParts(site, people, endpoint), settings, PORT, FailedLoginThrottle(delay_s=0))
             app = _limit_duration(app)
             first_client = stack.enter_context(TestClient(app, base_url=BASE))
 

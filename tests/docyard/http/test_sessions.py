@@ -7,7 +7,7 @@ import pytest
 
 from docyard.http import authentication
 from docyard.http.authentication import (
-    MAX_DELAYED,
+    MAX_DELAYED_ATTEMPTS,
     MAX_IDLE_S,
     MAX_SESSION_S,
     FailedLoginThrottle,
@@ -66,13 +66,13 @@ def test_form_tokens_differ_by_session_and_server() -> None:
 
 @pytest.mark.anyio
 async def test_too_many_failed_logins_are_refused_at_once() -> None:
-    failures = FailedLoginThrottle(pause=60)
+    failures = FailedLoginThrottle(delay_s=60)
     with anyio.move_on_after(30) as patience:
         async with anyio.create_task_group() as tasks:
-            for _ in range(MAX_DELAYED):
+            for _ in range(MAX_DELAYED_ATTEMPTS):
                 tasks.start_soon(failures.delay)
             await anyio.wait_all_tasks_blocked()
             assert await failures.delay() is False
             tasks.cancel_scope.cancel()
     assert not patience.cancelled_caught
-    assert await FailedLoginThrottle(pause=0).delay()
+    assert await FailedLoginThrottle(delay_s=0).delay()

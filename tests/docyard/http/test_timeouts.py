@@ -62,10 +62,10 @@ def shorten_timeouts(*parts: str) -> type[TimeoutH11Protocol]:
 @pytest.mark.parametrize(
     ("data", "part", "status"),
     [
-        (b"", "header_timeout", b""),
-        (b"GET / HTTP/1.1\r\nHost: he", "header_timeout", b""),
-        (FORM_HEAD + b"a", "body_timeout", b""),
-        (FORM_HEAD.replace(b"/read", b"/"), "drain_timeout", b"200"),
+        (b"", "header_timeout_s", b""),
+        (b"GET / HTTP/1.1\r\nHost: he", "header_timeout_s", b""),
+        (FORM_HEAD + b"a", "body_timeout_s", b""),
+        (FORM_HEAD.replace(b"/read", b"/"), "drain_timeout_s", b"200"),
     ],
     ids=["nothing", "half a header", "half a body", "half a body after its response"],
 )
@@ -86,7 +86,7 @@ async def test_slow_bytes_do_not_extend_the_timeout() -> None:
             await writer.drain()
             await asyncio.sleep(0.01)
 
-    async with serve_protocol(shorten_timeouts("header_timeout"), ServerState()) as port:
+    async with serve_protocol(shorten_timeouts("header_timeout_s"), ServerState()) as port:
         _, writer = await asyncio.open_connection("127.0.0.1", port)
         with anyio.fail_after(TIMEOUT_S), pytest.raises(ConnectionError):
             await send_slowly(writer)
@@ -101,7 +101,7 @@ async def test_second_request_has_the_same_timeout() -> None:
             for _ in range(2):
                 writer.write(REQUEST)
                 await reader.readuntil(b"here")
-            protocol.header_timeout = SHORT_TIMEOUT_S
+            protocol.header_timeout_s = SHORT_TIMEOUT_S
             writer.write(REQUEST[:5])
             assert await reader.read() == b""
         writer.close()

@@ -22,8 +22,8 @@ import anyio
 import pytest
 from mcp_types import CONNECTION_CLOSED
 
-from docyard.mcp_server.input import INVALID_REQUEST, LINE_LIMIT
-from docyard.mcp_server.stdio import REQUEST_LIMIT, InputFile, OpenRequests, OutputFile
+from docyard.mcp_server.input import INVALID_REQUEST, MAX_LINE_BYTES
+from docyard.mcp_server.stdio import MAX_OPEN_REQUESTS, InputFile, OpenRequests, OutputFile
 from tests import preloaded
 from tests.docyard.conftest import Git
 from tests.stdio_client import (
@@ -227,7 +227,7 @@ def test_endless_notifications_use_bounded_memory(repo: Path, is_stateless: bool
 @linux
 @pytest.mark.slow
 def test_endless_oversized_lines_use_bounded_memory(repo: Path) -> None:
-    lines = (b"x" * (LINE_LIMIT + 1_000_000) + b"\n" for _ in range(6))
+    lines = (b"x" * (MAX_LINE_BYTES + 1_000_000) + b"\n" for _ in range(6))
     with flood(repo, False) as client:
         assert client.send(lines, 6, seconds=60, full_seconds=30) == 6
         assert client.end(close_input) < END_LIMIT_S
@@ -281,7 +281,7 @@ def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) 
     with start_client([*preloaded.python(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless) as server:
         if is_stateless:
             server.exchange(json.loads(request(0, "tools/list", True)))
-        for number in range(1, REQUEST_LIMIT + 9):
+        for number in range(1, MAX_OPEN_REQUESTS + 9):
             server.send(request(number, "tools/call", is_stateless, name="slow", arguments={}).rstrip())
             server.send(
                 line_of({"method": "notifications/cancelled", "params": {"requestId": number}}).rstrip()
@@ -294,20 +294,22 @@ def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) 
 @pytest.mark.process
 def test_cancellation_after_request_limit_is_read(tmp_path: Path) -> None:
     with start_client([*preloaded.python(), ODD_SERVER, str(tmp_path)], handshake=True) as server:
-        for number in range(1, REQUEST_LIMIT + 1):
+        for number in range(1, MAX_OPEN_REQUESTS + 1):
             server.send(request(number, "tools/call", False, name="slow", arguments={}).rstrip())
         server.send(
-            line_of({"method": "notifications/cancelled", "params": {"requestId": REQUEST_LIMIT}}).rstrip()
+            line_of(
+                {"method": "notifications/cancelled", "params": {"requestId": MAX_OPEN_REQUESTS}}
+            ).rstrip()
         )
-        answered = {server.receive()["id"] for _ in range(REQUEST_LIMIT - 1)}
-        assert answered == set(range(1, REQUEST_LIMIT))
+        answered = {server.receive()["id"] for _ in range(MAX_OPEN_REQUESTS - 1)}
+        assert answered == set(range(1, MAX_OPEN_REQUESTS))
         assert server.request(1_000, "ping")["result"] == {}
 
 
 @pytest.mark.process
 def test_open_streams_do_not_count_toward_limit(repo: Path) -> None:
     with start_client(serve_command(repo), handshake=False) as server:
-        for number in range(1, 2 * REQUEST_LIMIT + 1):
+        for number in range(1, 2 * MAX_OPEN_REQUESTS + 1):
             wanted = {"toolsListChanged": True}
             server.send(request(number, "subscriptions/listen", True, notifications=wanted).rstrip())
             assert server.receive()["method"] == "notifications/subscriptions/acknowledged"
@@ -327,7 +329,7 @@ def wait_for(path: Path) -> None:
 @posix
 def test_running_write_finishes_when_client_closes(tmp_path: Path) -> None:
     server = RawClient([*preloaded.python(), ODD_SERVER, str(tmp_path)])
-    for number in range(1, REQUEST_LIMIT + 1):
+    for number in range(1, MAX_OPEN_REQUESTS + 1):
         server.send(request(number, "tools/call", False, name="slow", arguments={}).rstrip())
     wait_for(tmp_path / "begun")
     server.close_output()
@@ -342,7 +344,7 @@ def test_running_write_finishes_when_client_closes(tmp_path: Path) -> None:
 def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number: int) -> None:
     before = int(git("rev-list", "--count", "HEAD"))
     with start_client(serve_command(repo), handshake=True) as server:
-        for identity in range(1, REQUEST_LIMIT + 9):
+        for identity in range(1, MAX_OPEN_REQUESTS + 9):
             new = {"title": f"Note {identity}", "initial_content": "Text.", "doc_type": "document"}
             server.send(
                 request(identity, "tools/call", False, name="create_document", arguments=new).rstrip()
@@ -355,7 +357,7 @@ def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number:
     answers = [answer for answer in answers if "id" in answer]
     done = [answer for answer in answers if "result" in answer]
     assert all(not answer["result"]["isError"] for answer in done)
-    assert int(git("rev-list", "--count", "HEAD")) - before == len(done) < REQUEST_LIMIT
+    assert int(git("rev-list", "--count", "HEAD")) - before == len(done) < MAX_OPEN_REQUESTS
     refused = [answer["error"]["code"] for answer in answers if "error" in answer]
     assert set(refused) == {CONNECTION_CLOSED}
     assert len({answer["id"] for answer in answers}) == len(answers)
@@ -395,7 +397,7 @@ def test_idle_server_ends_promptly_after_signal(repo: Path, end: Callable[[Flood
 def test_second_signal_ends_server_without_reader(repo: Path) -> None:
     with flood(repo, False) as client:
         lines = (request(number, "tools/list", False) for number in count(1))
-        client.send(lines, REQUEST_LIMIT, seconds=20, full_seconds=20)
+        client.send(lines, MAX_OPEN_REQUESTS, seconds=20, full_seconds=20)
         assert client.process.stdout is not None
         unread, before = bytearray(4), b""
         while before != unread or not any(unread):  # the pipe is not full yet
@@ -446,18 +448,18 @@ def test_requests_from_file_are_answered_to_file(repo: Path, tmp_path: Path) -> 
 @pytest.mark.anyio
 async def test_large_requests_wait_for_each_other() -> None:
     request_lines = OpenRequests()
-    await request_lines.add(1, LINE_LIMIT - 10)
+    await request_lines.add(1, MAX_LINE_BYTES - 10)
     await request_lines.add(2, 10)
     with anyio.move_on_after(0.01) as scope:
         await request_lines.add(3, 1)
     assert scope.cancelled_caught
     await request_lines.remove(1)
     with anyio.fail_after(TIMEOUT_S):
-        await request_lines.add(4, LINE_LIMIT - 10)
+        await request_lines.add(4, MAX_LINE_BYTES - 10)
         for identity in (2, 4, "none"):
             await request_lines.remove(identity)
         await request_lines.wait_all_answered()
-        await request_lines.add(5, 2 * LINE_LIMIT)  # a single request is never too large
+        await request_lines.add(5, 2 * MAX_LINE_BYTES)  # a single request is never too large
 
 
 @pytest.mark.anyio
@@ -474,7 +476,7 @@ async def test_valid_lines_arrive_complete_and_invalid_ones_return_errors(ends: 
         os.close(theirs)
         assert [json.loads(await source.readline())["id"] for _ in range(2)] == [2, 3]
         assert await source.readline() == ""
-        await source.closed.wait()
+        await source.close_event.wait()
     output.close()
     assert json.loads(os.read(answers, 10_000))["error"]["code"] == -32700
     for end in (answers, answers_end):
@@ -510,10 +512,10 @@ async def test_closed_input_is_detected_before_all_is_read(ends: tuple[int, int]
     source = InputFile(ours, output, OpenRequests())
     os.write(theirs, b'{"jsonrpc":"2.0","method":"notifications/odd"}\n' * 9)
     await anyio.sleep(0.05)
-    assert not source.closed.is_set()
+    assert not source.close_event.is_set()
     os.close(theirs)
     with anyio.fail_after(TIMEOUT_S):
-        await source.closed.wait()
+        await source.close_event.wait()
         for _ in range(9):
             assert await source.readline()
         assert await source.readline() == ""

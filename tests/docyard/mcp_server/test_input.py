@@ -11,14 +11,14 @@ from docyard.mcp_server.input import (
     INVALID_REQUEST,
     PARSE_ERROR,
     LineAssembler,
-    Oversized,
+    OversizedLine,
     Refusal,
     build_refusal,
 )
 from tests.loops import loop_over
 
 
-def assemble(chunks: list[bytes], limit: int = 1 << 20) -> list[bytes | Oversized]:
+def assemble(chunks: list[bytes], limit: int = 1 << 20) -> list[bytes | OversizedLine]:
     assembler = LineAssembler(limit)
     lines = [line for chunk in chunks for line in assembler.feed(chunk)]
     return [*lines, *assembler.finish()]
@@ -46,7 +46,7 @@ def test_line_is_oversized_only_over_limit(length: int, chunk: int) -> None:
     text = b"x" * length
     chunks = [text[start : start + chunk] for start in range(0, length, chunk)]
     first, second = assemble([*chunks, b"\nnext\n"], limit=100)
-    assert first == (text if length <= 100 else Oversized(first.head, length))  # type: ignore[union-attr]
+    assert first == (text if length <= 100 else OversizedLine(first.head, length))  # type: ignore[union-attr]
     assert second == b"next"
 
 
@@ -54,9 +54,9 @@ def test_endless_line_uses_bounded_memory() -> None:
     assembler = LineAssembler(limit=1_000_000)
     for _ in range(100):
         assert list(assembler.feed(b"x" * 100_000)) == []
-        assert sum(map(len, assembler._pending)) <= 1_100_000
+        assert sum(map(len, assembler._chunks)) <= 1_100_000
     (line,) = assembler.feed(b"\n")
-    assert isinstance(line, Oversized)
+    assert isinstance(line, OversizedLine)
     assert line.size == 10_000_000
     assert len(line.head) <= 65_536
 
@@ -94,7 +94,7 @@ def test_invalid_line_returns_error(line: bytes, identity: int | str | None, cod
 
 
 def test_oversized_line_returns_error_with_size_and_limit() -> None:
-    refusal = build_refusal(Oversized(b'{"jsonrpc":"2.0","id":3,"params":{"a":"xxx', 5_000), limit=4_000)
+    refusal = build_refusal(OversizedLine(b'{"jsonrpc":"2.0","id":3,"params":{"a":"xxx', 5_000), limit=4_000)
     assert refusal == Refusal(
         3, INVALID_REQUEST, "The message has 5,000 bytes; the limit is 4,000. Split it into several calls."
     )

@@ -23,17 +23,19 @@ def run_in_terminal(*command: str) -> str:
     """Run a command in a pseudo-terminal and return its output."""
     import pty
 
-    ours, theirs = pty.openpty()
-    shown = b""
-    with subprocess.Popen([*preloaded.python(), "-m", "docyard", *command], stdout=theirs, stderr=theirs):
-        os.close(theirs)
+    terminal_end, process_end = pty.openpty()
+    output = b""
+    with subprocess.Popen(
+        [*preloaded.python(), "-m", "docyard", *command], stdout=process_end, stderr=process_end
+    ):
+        os.close(process_end)
         try:
-            while part := os.read(ours, 4096):
-                shown += part
-        except OSError:  # the other end is closed
+            while chunk := os.read(terminal_end, 4096):
+                output += chunk
+        except OSError:  # Linux raises this when all writers have closed
             pass
-    os.close(ours)
-    return shown.decode()
+    os.close(terminal_end)
+    return output.decode()
 
 
 @pytest.mark.process
@@ -50,10 +52,10 @@ def test_control_characters_of_foreign_file_are_escaped(tmp_path: Path) -> None:
             }
         )
     )
-    shown = run_in_terminal("metadata", str(file))
-    assert "\x1b[31mred" not in shown
-    assert "\u202e" not in shown
-    assert shown.count(r"\u001b[31mred\u202e\u0007") == 2
+    output = run_in_terminal("metadata", str(file))
+    assert "\x1b[31mred" not in output
+    assert "\u202e" not in output
+    assert output.count(r"\u001b[31mred\u202e\u0007") == 2
 
 
 @loop_over("path", ["x" * 5_000, "~no-such-user/docs"])

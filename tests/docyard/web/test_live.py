@@ -25,7 +25,7 @@ _TIMEOUT_S = 30
 def short_interval(monkeypatch: pytest.MonkeyPatch) -> None:
     """Check the repository more often than in production."""
     monkeypatch.setattr(live, "_CHECK_INTERVAL_S", 0.05)
-    monkeypatch.setattr(live, "_TICK_S", 0.02)
+    monkeypatch.setattr(live, "_TICK_INTERVAL_S", 0.02)
 
 
 async def _next_event(events: AsyncIterator[str]) -> dict[str, str]:
@@ -44,7 +44,7 @@ def test_listener_receives_an_event_for_each_change(tmp_path: Path) -> None:
     repo = normal(tmp_path / "r")
 
     async def listen(server: PageServer) -> None:
-        first_version = server.site.versions.now(server.workspace)
+        first_version = server.site.versions.get_current(server.workspace)
         events = server.site.live.events(server.site, first_version)
         assert (await anext(events)).startswith("retry: ")
         assert server.site.live.listeners == 1
@@ -69,7 +69,7 @@ def test_listener_receives_an_event_for_each_change(tmp_path: Path) -> None:
 
 def test_unfinished_page_gets_an_event_when_complete(tmp_path: Path) -> None:
     async def listen(server: PageServer) -> None:
-        version, is_complete = server.site.versions.now(server.workspace), threading.Event()
+        version, is_complete = server.site.versions.get_current(server.workspace), threading.Event()
         server.site.background.submit("a walk", is_complete.is_set)
         events = server.site.live.events(server.site, format_unfinished_version(version))
         assert (await anext(events)).startswith("retry: ")
@@ -86,7 +86,7 @@ def test_unfinished_page_gets_an_event_when_complete(tmp_path: Path) -> None:
 
 def test_page_has_the_current_version(tmp_path: Path) -> None:
     with serve_pages(normal(tmp_path / "r").path) as server:
-        version = server.site.versions.now(server.workspace)
+        version = server.site.versions.get_current(server.workspace)
         assert f'data-version="{version}"' in server.get("/")
         server.site.live.close()
         response = server.client.get("/events")
@@ -116,7 +116,7 @@ def _age_refs(repo: Repo) -> None:
 def test_version_changes_only_with_displayed_refs(tmp_path: Path) -> None:
     repo = normal(tmp_path / "r")
     workspace, versions = Workspace.open(repo.path), Versions()
-    values = [versions.now(workspace)]
+    values = [versions.get_current(workspace)]
     for change in (
         ("commit", "-q", "--allow-empty", "-m", "Another"),
         ("branch", "proposals/1-a"),
@@ -129,9 +129,9 @@ def test_version_changes_only_with_displayed_refs(tmp_path: Path) -> None:
         ("update-ref", "refs/remotes/origin/proposals/1-a", "HEAD"),
     ):
         _age_refs(repo)
-        assert versions.now(workspace) == values[-1]
+        assert versions.get_current(workspace) == values[-1]
         repo.git(*change)
-        values.append(versions.now(workspace))
+        values.append(versions.get_current(workspace))
     assert len(set(values)) == len(values)
     for change in (
         ("tag", "one"),
@@ -139,17 +139,17 @@ def test_version_changes_only_with_displayed_refs(tmp_path: Path) -> None:
         ("pack-refs", "--all"),
     ):
         _age_refs(repo)
-        assert versions.now(workspace) == values[-1]
+        assert versions.get_current(workspace) == values[-1]
         repo.git(*change)
-        assert versions.now(workspace) == values[-1]
-    assert Versions().now(workspace) == values[-1]
+        assert versions.get_current(workspace) == values[-1]
+    assert Versions().get_current(workspace) == values[-1]
 
 
 def test_deleted_repository_has_no_version(tmp_path: Path) -> None:
     repo = normal(tmp_path / "r")
     workspace = Workspace.open(repo.path)
     (repo.path / ".git").rename(repo.path / "elsewhere")
-    assert Versions().now(workspace) == ""
+    assert Versions().get_current(workspace) == ""
 
 
 def test_head_request_for_events_ends(tmp_path: Path) -> None:

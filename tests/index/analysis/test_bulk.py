@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from index.analysis import MAX_TOKEN, STOP_WORDS, expand_raw, split_raw_tokens
+from index.analysis import MAX_TOKEN_LENGTH, STOP_WORDS, expand_raw, split_raw_tokens
 from index.analysis.expansion import expand_raws
 from tests.loops import loop_over
 
@@ -40,7 +40,7 @@ def test_invalid_utf8_is_expanded_in_bulk_as_alone() -> None:
     assert expand_raws(raws) == each(raws)
 
 
-@loop_over("length", [MAX_TOKEN - 1, MAX_TOKEN, MAX_TOKEN + 1, 5000])
+@loop_over("length", [MAX_TOKEN_LENGTH - 1, MAX_TOKEN_LENGTH, MAX_TOKEN_LENGTH + 1, 5000])
 @loop_over("piece", ["a", "aB", "a.", "_", "a/"])
 def test_long_tokens_are_truncated_at_the_same_length(piece: str, length: int) -> None:
     raws = [(piece * length)[:length].encode()]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from index.analysis import (
     BREAK,
-    MAX_TOKEN,
+    MAX_TOKEN_LENGTH,
     MAX_WEIGHT,
     TOKEN,
     count_heading_terms,
@@ -19,12 +19,12 @@ from index.analysis import (
     expand,
     expand_raw,
     split_raw_tokens,
-    weigh,
+    weigh_query_terms,
     weigh_section_terms,
 )
 from index.analysis.words import normalize
 from index.page import IndexedDocument
-from index.query import parse
+from index.query import parse_query
 from tests.loops import loop_over
 from workspace.document.document import Document
 
@@ -106,7 +106,7 @@ def test_token_expands_to_its_terms(token: str, terms: tuple[str, ...]) -> None:
     ],
 )
 def test_typed_words_match_whole_tokens_and_parts(text: str, query: str) -> None:
-    assert parse(query).terms.keys() <= count_text_terms(text).keys()
+    assert parse_query(query).terms.keys() <= count_text_terms(text).keys()
 
 
 def test_letters_and_digits_are_not_split() -> None:
@@ -143,14 +143,14 @@ def test_code_is_indexed() -> None:
 def test_stop_words_count_in_headings_and_stop_word_queries() -> None:
     assert count_text_terms("this is the end") == {"end": 1}
     assert count_heading_terms("Why not?") == {"why": 1, "not": 1}
-    assert parse("why not").terms == {"why": 1, "not": 1}
-    assert parse("why not retry retries").terms == {"retri": 2}
+    assert parse_query("why not").terms == {"why": 1, "not": 1}
+    assert parse_query("why not retry retries").terms == {"retri": 2}
 
 
 def test_whole_name_outweighs_its_parts() -> None:
-    assert parse("a RateLimitError").terms == {"ratelimiterror": 4, "rate": 1, "limit": 1, "error": 1}
-    assert parse("C++ and --labels").terms == {"c++": 2, "c": 1, "--labels": 2, "label": 1}
-    assert set(parse("使用容器").terms.values()) == {1}
+    assert parse_query("a RateLimitError").terms == {"ratelimiterror": 4, "rate": 1, "limit": 1, "error": 1}
+    assert parse_query("C++ and --labels").terms == {"c++": 2, "c": 1, "--labels": 2, "label": 1}
+    assert set(parse_query("使用容器").terms.values()) == {1}
 
 
 def test_dashes_between_words_are_not_flags() -> None:
@@ -158,9 +158,9 @@ def test_dashes_between_words_are_not_flags() -> None:
 
 
 def test_long_token_is_truncated_and_expanded_to_all_parts() -> None:
-    assert expand("f" * 1000) == ("f" * MAX_TOKEN,)
+    assert expand("f" * 1000) == ("f" * MAX_TOKEN_LENGTH,)
     whole, *parts = expand("/".join(f"part{i}" for i in range(100)))
-    assert len(whole) == MAX_TOKEN
+    assert len(whole) == MAX_TOKEN_LENGTH
     assert parts == [f"part{i}" for i in range(100)]
 
 
@@ -183,9 +183,9 @@ def test_section_weights_include_text_heading_and_parent_headings() -> None:
 def test_raw_tokens_and_whole_text_have_the_same_terms(text: str) -> None:
     raws = split_raw_tokens([text.encode("utf-8", "surrogatepass")])
     assert BREAK not in raws
-    found = Counter(term for raw in raws for term in expand_raw(raw))
+    term_counts = Counter(term for raw in raws for term in expand_raw(raw))
     plain = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    assert found == Counter(term for token in TOKEN.findall(normalize(plain)) for term in expand(token))
+    assert term_counts == Counter(term for token in TOKEN.findall(normalize(plain)) for term in expand(token))
 
 
 @given(st.lists(st.binary(max_size=20).map(lambda text: text + b" "), min_size=1))
@@ -202,8 +202,8 @@ def test_texts_are_separated_by_one_break_each(texts: list[bytes]) -> None:
 @given(st.lists(PIECES).map("".join))
 def test_query_terms_are_subset_of_indexed_terms(text: str) -> None:
     indexed = count_heading_terms(text)
-    assert set(weigh(TOKEN.findall(normalize(text)))) <= set(indexed)
-    assert all(0 < len(part) <= MAX_TOKEN for part in indexed)
+    assert set(weigh_query_terms(TOKEN.findall(normalize(text)))) <= set(indexed)
+    assert all(0 < len(part) <= MAX_TOKEN_LENGTH for part in indexed)
     "".join(indexed).encode()
 
 

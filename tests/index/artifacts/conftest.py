@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from index.artifacts.build import build
-from index.artifacts.contents import ContentFilter, contents_of_commit
+from index.artifacts.build import build_artifact
+from index.artifacts.contents import ContentFilter, read_commit_contents
 from index.storage.keys import KEY_BYTES
 from tests.index.conftest import GUIDES
 from tests.repositories import Repo
@@ -34,8 +34,8 @@ def build_out(repo: Repo, out: Path, key: bytes) -> Build:
 
     def built(files: Mapping[str, str] = GUIDES, *, key: bytes | None = key) -> str:
         commit = repo.commit(files)
-        contents = contents_of_commit(GitReader(repo.path), commit, "docs", ContentFilter())
-        build(contents, out, description="Guides", key=key, durable=False)
+        contents = read_commit_contents(GitReader(repo.path), commit, "docs", ContentFilter())
+        build_artifact(contents, out, description="Guides", key=key, durable=False)
         return commit
 
     return built

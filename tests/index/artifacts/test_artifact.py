@@ -16,7 +16,7 @@ from index.artifacts.frozen import FrozenIndex
 from index.artifacts.manifest import ArtifactDamaged, NotAnArtifact
 from index.service import SearchIndex
 from index.storage.keys import KEY_BYTES
-from index.storage.location import METADATA
+from index.storage.location import METADATA_FILE
 from index.storage.metadata import InvalidMetadata
 from tests.index.artifacts.conftest import Build
 from tests.index.storage.damage import put
@@ -44,7 +44,7 @@ def test_sealed_artifact_answers_like_its_repository(
     commit = build_out()
     artifact = open_artifact(out, key)
     frozen = FrozenIndex(artifact)
-    assert artifact.trusted
+    assert artifact.is_trusted
     assert lists(frozen) == lists(index)
     assert frozen.search("retries").commit == commit
     assert frozen.workspace.snapshot().commit == commit
@@ -61,16 +61,16 @@ def test_old_address_resolves_in_artifact(build_out: Build, out: Path, key: byte
     assert passage.moved is not None
 
 
-@pytest.mark.parametrize("given", [None, bytes(KEY_BYTES)])
+@pytest.mark.parametrize("reader_key", [None, bytes(KEY_BYTES)])
 def test_artifact_without_our_seal_is_indexed_from_documents(
-    artifact: Path, given: bytes | None, index: SearchIndex, monkeypatch: pytest.MonkeyPatch
+    artifact: Path, reader_key: bytes | None, index: SearchIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*arguments: object) -> Any:
         raise AssertionError("a segment of an artifact that is not ours was opened")
 
     monkeypatch.setattr("index.artifacts.frozen.map_parts", never)
-    opened = open_artifact(artifact, given)
-    assert not opened.trusted
+    opened = open_artifact(artifact, reader_key)
+    assert not opened.is_trusted
     assert lists(FrozenIndex(opened)) == lists(index)
 
 
@@ -107,26 +107,26 @@ def test_only_the_last_two_indexes_of_a_folder_remain(build_out: Build, out: Pat
 def test_artifact_of_another_schema_is_not_trusted(
     artifact: Path, key: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("index.artifacts.artifact.SCHEMA", 1_000)
-    assert not open_artifact(artifact, key).trusted
+    monkeypatch.setattr("index.artifacts.artifact.SCHEMA_VERSION", 1_000)
+    assert not open_artifact(artifact, key).is_trusted
 
 
 @pytest.mark.parametrize("has_key", [True, False])
 def test_truncated_or_missing_artifact_file_is_refused(artifact: Path, key: bytes, has_key: bool) -> None:
-    given = key if has_key else None
+    reader_key = key if has_key else None
     for file in files(artifact):
         data = file.read_bytes()
         for rest in (data[: len(data) // 2], data[:-1], b""):
             put(file, rest)
             with pytest.raises((NotAnArtifact, ArtifactDamaged, InvalidMetadata)) as caught:
-                open_artifact(artifact, given)
+                open_artifact(artifact, reader_key)
             if file.parent != artifact:
                 assert caught.value.details["file"] == file.relative_to(artifact).as_posix()
         file.unlink()
         with pytest.raises((NotAnArtifact, ArtifactDamaged)):
-            open_artifact(artifact, given)
+            open_artifact(artifact, reader_key)
         put(file, data)
-    assert open_artifact(artifact, key).trusted
+    assert open_artifact(artifact, key).is_trusted
 
 
 def test_folder_without_metadata_raises_not_an_artifact(tmp_path: Path) -> None:
@@ -144,14 +144,14 @@ def test_foreign_pickle_in_artifact_is_never_loaded(artifact: Path, key: bytes, 
 
     for name in ("_MAIN_0.toc", "_MAIN_1.toc", "1.manifest", "current"):
         (artifact / "index" / name).write_bytes(pickle.dumps(Bomb()))
-    for given in (key, None):
-        FrozenIndex(open_artifact(artifact, given)).search("retries")
+    for reader_key in (key, None):
+        FrozenIndex(open_artifact(artifact, reader_key)).search("retries")
     assert not marker.exists()
 
 
 def test_find_problems_lists_every_damaged_file(artifact: Path, key: bytes) -> None:
     assert find_problems(artifact) == find_problems(artifact, key) == []
-    assert find_problems(artifact, bytes(KEY_BYTES)) == ["the artifact does not carry the seal of this key"]
+    assert find_problems(artifact, bytes(KEY_BYTES)) == ["the artifact does not have the seal of this key"]
     damaged = [file for file in files(artifact) if file.parent != artifact]
     assert len(damaged) >= 3
     for file in damaged:
@@ -159,7 +159,7 @@ def test_find_problems_lists_every_damaged_file(artifact: Path, key: bytes) -> N
     problems = find_problems(artifact)
     assert len(problems) == len(damaged)
     assert all(str(artifact) not in line for line in problems)
-    (artifact / METADATA).unlink()
+    (artifact / METADATA_FILE).unlink()
     with pytest.raises(NotAnArtifact):
         find_problems(artifact)
 
@@ -167,7 +167,7 @@ def test_find_problems_lists_every_damaged_file(artifact: Path, key: bytes) -> N
 def test_unsafe_metadata_values_are_not_listed_in_taxonomy(build_out: Build, out: Path) -> None:
     """The `metadata.json` of a foreign artifact may contain anything that the contract allows."""
     build_out(key=None)
-    file = out / METADATA
+    file = out / METADATA_FILE
     manifest = next(out.glob("*.manifest"))
     metadata = json.loads(file.read_bytes())
     metadata["taxonomy"] = {
@@ -175,7 +175,7 @@ def test_unsafe_metadata_values_are_not_listed_in_taxonomy(build_out: Build, out
         "scope": {"values": ["anything"]},
     }
     data = json.dumps(metadata).encode()
-    manifests.write(out, data, manifests.read(out, file.read_bytes()))
+    manifests.write_manifest(out, data, manifests.read_manifest(out, file.read_bytes()))
     manifest.unlink()
     file.write_bytes(data)
     taxonomy = FrozenIndex(open_artifact(out)).metadata().taxonomy

@@ -13,14 +13,26 @@ from pathlib import Path
 import pytest
 
 from index.artifacts.artifact import open_artifact
-from index.artifacts.build import LOCK, ArtifactBuild, ArtifactUnwritable, BuildBusy, OutOccupied, build
-from index.artifacts.contents import ContentFilter, UnreadableFolder, contents_of_commit, contents_of_folder
+from index.artifacts.build import (
+    LOCK_FILE,
+    ArtifactBuild,
+    ArtifactUnwritable,
+    BuildBusy,
+    OutOccupied,
+    build_artifact,
+)
+from index.artifacts.contents import (
+    ContentFilter,
+    UnreadableFolder,
+    read_commit_contents,
+    read_folder_contents,
+)
 from index.artifacts.frozen import FrozenIndex
-from index.artifacts.manifest import read, read_metadata_bytes
+from index.artifacts.manifest import read_manifest, read_metadata_bytes
 from index.artifacts.objects import MAX_PACKS, choose_packs
 from index.service import SearchIndex
 from index.storage.locking import hold_lock
-from tests.index.lists import QUERIES, List
+from tests.index.lists import QUERIES, RankedIds
 from tests.index.storage.test_crashes import kill, refuse, run, stop_at
 from tests.repositories import Repo
 from workspace.config.taxonomy import InvalidManifest
@@ -35,20 +47,20 @@ def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
 
 
-def build_artifact(
+def build_from_commit(
     repo: Repo, out: Path, key: bytes | None = KEY, taxonomy: Mapping[str, str | None] = {}, **words: str
 ) -> ArtifactBuild:
-    contents = contents_of_commit(GitReader(repo.path), repo.head(), "docs", ContentFilter())
-    return build(contents, out, key=key, taxonomy=taxonomy, durable=False, **words)  # type: ignore[arg-type]
+    contents = read_commit_contents(GitReader(repo.path), repo.head(), "docs", ContentFilter())
+    return build_artifact(contents, out, key=key, taxonomy=taxonomy, durable=False, **words)  # type: ignore[arg-type]
 
 
-def answers(index: SearchIndex) -> Mapping[str, List]:
+def answers(index: SearchIndex) -> Mapping[str, RankedIds]:
     return {
         query: [(hit.chunk_id, hit.score) for hit in index.search(query, limit=50).hits] for query in QUERIES
     }
 
 
-def of(out: Path, key: bytes | None = KEY) -> Mapping[str, List]:
+def of(out: Path, key: bytes | None = KEY) -> Mapping[str, RankedIds]:
     index = FrozenIndex(open_artifact(out, key))
     try:
         return answers(index)
@@ -68,7 +80,7 @@ def files(out: Path) -> set[str]:
 
 
 def test_artifact_contains_only_listed_files(repo: Repo, out: Path) -> None:
-    build_artifact(repo, out)
+    build_from_commit(repo, out)
     manifest = open_artifact(out, KEY).manifest
     [name] = [path.name for path in out.glob("*.manifest")]
     assert files(out) == {*manifest.files, name, "metadata.json"}
@@ -76,47 +88,47 @@ def test_artifact_contains_only_listed_files(repo: Repo, out: Path) -> None:
 
 
 def test_artifact_answers_like_the_repository(repo: Repo, out: Path, index: SearchIndex) -> None:
-    build_artifact(repo, out)
+    build_from_commit(repo, out)
     assert of(out) == answers(index)
     assert facts(out)["stats"] == {"total_chunks": 8, "total_files": 4, "source_commit": repo.head()}
     assert facts(out)["corpus_description"] == "documentation of docs"
 
 
 def test_same_input_gives_the_same_artifact(repo: Repo, tmp_path: Path) -> None:
-    one, two = tmp_path / "one", tmp_path / "two"
+    first, second = tmp_path / "one", tmp_path / "two"
     trees = {
-        build_artifact(repo, place, description="Guides", taxonomy={"area": None}).tree
-        for place in (one, two)
+        build_from_commit(repo, folder, description="Guides", taxonomy={"area": None}).tree
+        for folder in (first, second)
     }
     assert len(trees) == 1
-    assert facts(one) == facts(two)
-    assert of(one) == of(two)
+    assert facts(first) == facts(second)
+    assert of(first) == of(second)
 
 
 def test_artifact_of_folder_equals_that_of_commit(repo: Repo, tmp_path: Path) -> None:
     copy = tmp_path / "copy" / "docs"
     shutil.copytree(repo.path, copy, ignore=shutil.ignore_patterns(".git"))
-    one = build_artifact(repo, tmp_path / "one")
-    two = build(contents_of_folder(copy, ContentFilter()), tmp_path / "two", key=KEY)
-    assert one.tree == two.tree
+    from_commit = build_from_commit(repo, tmp_path / "one")
+    from_folder = build_artifact(read_folder_contents(copy, ContentFilter()), tmp_path / "two", key=KEY)
+    assert from_commit.tree == from_folder.tree
     assert of(tmp_path / "one") == of(tmp_path / "two")
-    assert two.metadata.stats.source_commit is None
+    assert from_folder.metadata.stats.source_commit is None
 
 
 def test_build_reports_progress_of_storing_and_indexing(repo: Repo, out: Path) -> None:
     reports: list[tuple[int, int, str]] = []
-    contents = contents_of_commit(GitReader(repo.path), repo.commit(MANY), "docs", ContentFilter())
-    build(contents, out, progress=lambda *report: reports.append(report), durable=False)
+    contents = read_commit_contents(GitReader(repo.path), repo.commit(MANY), "docs", ContentFilter())
+    build_artifact(contents, out, progress=lambda *report: reports.append(report), durable=False)
     assert {message for _, _, message in reports} >= {"Storing documents", "Indexing documents"}
     assert all(0 <= done <= total for done, total, _ in reports)
 
 
 def test_unchanged_documents_are_reused(repo: Repo, out: Path) -> None:
     repo.commit(MANY)
-    assert build_artifact(repo, out).indexed == 64
+    assert build_from_commit(repo, out).indexed == 64
     before = files(out)
     repo.commit({"guides/limits.md": "# Limits\n\nAn okapi.\n"})
-    assert build_artifact(repo, out).indexed == 1
+    assert build_from_commit(repo, out).indexed == 1
     added = sorted(path.rpartition(".")[2] for path in files(out) - before)
     assert added == ["flat", "idx", "manifest", "pack"]
 
@@ -125,7 +137,7 @@ def test_unchanged_documents_are_reused(repo: Repo, out: Path) -> None:
 def test_incremental_builds_equal_a_full_build(repo: Repo, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
     out = tmp_path / "out"
-    build_artifact(repo, out)
+    build_from_commit(repo, out)
     for step in range(8):
         name = f"notes/{chance.randrange(6)}.md"
         if chance.random() < 0.3 and (repo.path / name).exists():
@@ -136,8 +148,8 @@ def test_incremental_builds_equal_a_full_build(repo: Repo, tmp_path: Path, seed:
         else:
             words = " ".join(chance.choices(["quagga", "okapi", "wombat", "retry", "errors"], k=20))
             repo.commit({name: f"# Note {step}\n\n## Errors\n\n{words}\n"})
-        build_artifact(repo, out)
-    fresh = build_artifact(repo, tmp_path / "fresh")
+        build_from_commit(repo, out)
+    fresh = build_from_commit(repo, tmp_path / "fresh")
     assert (fresh.indexed, open_artifact(out, KEY).manifest.tree) == (
         fresh.metadata.stats.total_files,
         fresh.tree,
@@ -147,56 +159,56 @@ def test_incremental_builds_equal_a_full_build(repo: Repo, tmp_path: Path, seed:
 
 
 def test_build_without_changes_has_the_same_tree(repo: Repo, out: Path) -> None:
-    first = build_artifact(repo, out)
-    again = build_artifact(repo, out)
+    first = build_from_commit(repo, out)
+    again = build_from_commit(repo, out)
     assert (again.tree, again.indexed) == (first.tree, 0)
     assert files(out) >= set(open_artifact(out, KEY).manifest.files)
 
 
 def test_new_taxonomy_keys_reindex_every_document(repo: Repo, out: Path) -> None:
-    build_artifact(repo, out)
-    assert build_artifact(repo, out, taxonomy={"area": None}).indexed == 4
-    assert build_artifact(repo, out, taxonomy={"area": "Described"}).indexed == 0
+    build_from_commit(repo, out)
+    assert build_from_commit(repo, out, taxonomy={"area": None}).indexed == 4
+    assert build_from_commit(repo, out, taxonomy={"area": "Described"}).indexed == 0
 
 
 def test_only_documents_sealed_by_this_key_are_reused(repo: Repo, out: Path) -> None:
-    build_artifact(repo, out, key=None)
-    assert build_artifact(repo, out).indexed == 4
-    assert build_artifact(repo, out).indexed == 0
-    assert build_artifact(repo, out, key=bytes(32)).indexed == 4
-    assert not open_artifact(out, KEY).trusted
-    assert open_artifact(out, bytes(32)).trusted
+    build_from_commit(repo, out, key=None)
+    assert build_from_commit(repo, out).indexed == 4
+    assert build_from_commit(repo, out).indexed == 0
+    assert build_from_commit(repo, out, key=bytes(32)).indexed == 4
+    assert not open_artifact(out, KEY).is_trusted
+    assert open_artifact(out, bytes(32)).is_trusted
 
 
 def test_damaged_artifact_is_rebuilt(repo: Repo, out: Path) -> None:
-    build_artifact(repo, out)
+    build_from_commit(repo, out)
     for number in range(len(files(out))):
         name = sorted(files(out))[number]
         data = bytearray((out / name).read_bytes())
         data[len(data) // 2] ^= 1
         (out / name).write_bytes(data)
-        assert build_artifact(repo, out).indexed == 4, name
-        assert open_artifact(out, KEY).trusted
+        assert build_from_commit(repo, out).indexed == 4, name
+        assert open_artifact(out, KEY).is_trusted
         assert of(out)["okapi wombat"] == []
 
 
 def test_files_of_previous_artifact_remain_for_one_build(repo: Repo, out: Path) -> None:
-    build_artifact(repo, out)
+    build_from_commit(repo, out)
     metadata = read_metadata_bytes(out)
-    first = set(read(out, metadata).files)
+    first = set(read_manifest(out, metadata).files)
     repo.commit({"guides/limits.md": "# Limits\n\nAn okapi.\n", **MANY})
-    build_artifact(repo, out)
+    build_from_commit(repo, out)
     assert first <= files(out)
-    assert set(read(out, metadata).files) == first
+    assert set(read_manifest(out, metadata).files) == first
     repo.commit({"guides/limits.md": "# Limits\n\nA quagga.\n"})
-    build_artifact(repo, out)
+    build_from_commit(repo, out)
     assert len(list(out.glob("*.manifest"))) == 2
 
 
 def test_many_packs_are_merged(repo: Repo, out: Path) -> None:
     for number in range(MAX_PACKS + 3):
         repo.commit({"guides/limits.md": f"# Limits\n\nAn okapi {number}.\n"})
-        build_artifact(repo, out)
+        build_from_commit(repo, out)
     packs = [name for name in open_artifact(out, KEY).manifest.files if name.endswith(".pack")]
     assert len(packs) <= MAX_PACKS + 1
     assert of(out)["okapi wombat"]
@@ -213,7 +225,7 @@ def test_choose_packs_selects_packs_used_by_half() -> None:
 def test_moved_documents_are_listed(repo: Repo, out: Path) -> None:
     repo.git("mv", "guides/limits.md", "guides/quotas.md")
     repo.commit({})
-    build_artifact(repo, out)
+    build_from_commit(repo, out)
     [name] = [name for name in open_artifact(out, KEY).manifest.files if name.startswith("moves-")]
     assert json.loads((out / name).read_bytes()) == {"guides/limits.md": "guides/quotas.md"}
 
@@ -222,7 +234,7 @@ def test_declared_keys_have_values_and_descriptions(repo: Repo, out: Path) -> No
     repo.commit(
         {"guides/.taxonomy.toml": '[metadata]\narea = "network"\n', "docyard.toml": "[taxonomy.area]\n"}
     )
-    build_artifact(repo, out, taxonomy={"area": "Where it belongs"})
+    build_from_commit(repo, out, taxonomy={"area": "Where it belongs"})
     taxonomy = facts(out)["taxonomy"]
     assert isinstance(taxonomy, dict)
     assert taxonomy["area"] == {"description": "Where it belongs", "values": ["network"]}
@@ -231,9 +243,9 @@ def test_declared_keys_have_values_and_descriptions(repo: Repo, out: Path) -> No
 def test_keys_with_too_many_values_are_reported(repo: Repo, out: Path) -> None:
     values = {f"v/{number}.md": f"---\narea: v{number}\n---\n# V\n" for number in range(513)}
     repo.commit(values)
-    found = build_artifact(repo, out, taxonomy={"area": None})
-    assert found.unlisted == ("area",)
-    assert found.metadata.taxonomy["area"].values == ()
+    build = build_from_commit(repo, out, taxonomy={"area": None})
+    assert build.unlisted == ("area",)
+    assert build.metadata.taxonomy["area"].values == ()
 
 
 def test_documents_without_text_are_counted_as_silent(repo: Repo, out: Path) -> None:
@@ -241,13 +253,13 @@ def test_documents_without_text_are_counted_as_silent(repo: Repo, out: Path) -> 
     repo.commit(
         {"lfs.md": pointer, "docyard.toml": "[limits]\ndocument_bytes = 1000\n", "big.md": "x" * 1001}
     )
-    assert build_artifact(repo, out).silent == 3  # with notes/empty.md
+    assert build_from_commit(repo, out).without_sections == 3  # with notes/empty.md
 
 
 def test_invalid_manifest_is_refused_before_any_write(repo: Repo, out: Path) -> None:
     repo.commit({"guides/.taxonomy.toml": '[metadata]\ntype = "guide"\nlangage = "go"\n'})
     with pytest.raises(InvalidManifest) as caught:
-        build_artifact(repo, out)
+        build_from_commit(repo, out)
     assert (
         caught.value.details | {"path": "guides/.taxonomy.toml", "line": 3, "key": "langage"}
         == caught.value.details
@@ -256,19 +268,19 @@ def test_invalid_manifest_is_refused_before_any_write(repo: Repo, out: Path) -> 
 
 
 def test_folder_changed_during_build_is_refused(repo: Repo, out: Path, tmp_path: Path) -> None:
-    contents = contents_of_folder(repo.path, ContentFilter())
+    contents = read_folder_contents(repo.path, ContentFilter())
     repo.write({"notes/plain.md": "# Changed\n"})
     with pytest.raises(UnreadableFolder, match="changed while it was read"):
-        build(contents, out, key=KEY)
+        build_artifact(contents, out, key=KEY)
 
 
 def test_second_builder_of_a_folder_is_refused(repo: Repo, out: Path) -> None:
-    build_artifact(repo, out)
+    build_from_commit(repo, out)
     before = read_metadata_bytes(out)
-    with hold_lock(out / LOCK, 0), pytest.raises(BuildBusy):
-        build_artifact(repo, out)
+    with hold_lock(out / LOCK_FILE, 0), pytest.raises(BuildBusy):
+        build_from_commit(repo, out)
     assert read_metadata_bytes(out) == before
-    assert build_artifact(repo, out).indexed == 0
+    assert build_from_commit(repo, out).indexed == 0
 
 
 def test_concurrent_builders_complete_or_are_refused(repo: Repo, out: Path) -> None:
@@ -276,7 +288,7 @@ def test_concurrent_builders_complete_or_are_refused(repo: Repo, out: Path) -> N
 
     def work() -> None:
         try:
-            ended.append(build_artifact(repo, out))
+            ended.append(build_from_commit(repo, out))
         except BuildBusy as error:
             ended.append(error)
 
@@ -286,9 +298,9 @@ def test_concurrent_builders_complete_or_are_refused(repo: Repo, out: Path) -> N
     for thread in threads:
         thread.join()
     assert len(ended) == 6
-    assert any(isinstance(one, ArtifactBuild) for one in ended)
-    assert open_artifact(out, KEY).trusted
-    assert not (out / LOCK).exists()
+    assert any(isinstance(outcome, ArtifactBuild) for outcome in ended)
+    assert open_artifact(out, KEY).is_trusted
+    assert not (out / LOCK_FILE).exists()
 
 
 def test_folders_without_artifact_are_not_overwritten(repo: Repo, tmp_path: Path, index: SearchIndex) -> None:
@@ -299,23 +311,34 @@ def test_folders_without_artifact_are_not_overwritten(repo: Repo, tmp_path: Path
     (notes / "mine.txt").write_text("Mine.")
     file = tmp_path / "file"
     file.write_text("A file.")
-    moved = tmp_path / "live"
-    shutil.copytree(live, moved)
-    alike = tmp_path / "alike"
+    copied = tmp_path / "live"
+    shutil.copytree(live, copied)
+    similar = tmp_path / "alike"
     for name in ("index/page.html", "objects/pack/mine.pack"):
-        (alike / name).parent.mkdir(parents=True, exist_ok=True)
-        (alike / name).write_text("Mine.")
-    for place in (notes, alike, file, live, moved, repo.path, repo.path / ".git" / "out", repo.path / ".git"):
-        before = files(place) if place.is_dir() else place.read_bytes() if place.exists() else None
+        (similar / name).parent.mkdir(parents=True, exist_ok=True)
+        (similar / name).write_text("Mine.")
+    for folder in (
+        notes,
+        similar,
+        file,
+        live,
+        copied,
+        repo.path,
+        repo.path / ".git" / "out",
+        repo.path / ".git",
+    ):
+        before = files(folder) if folder.is_dir() else folder.read_bytes() if folder.exists() else None
         with pytest.raises(OutOccupied):
-            build_artifact(repo, place)
-        assert before == (files(place) if place.is_dir() else place.read_bytes() if place.exists() else None)
+            build_from_commit(repo, folder)
+        assert before == (
+            files(folder) if folder.is_dir() else folder.read_bytes() if folder.exists() else None
+        )
 
 
 def test_uncreatable_folder_raises_artifact_unwritable(repo: Repo, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(ArtifactUnwritable) as caught:
-        build_artifact(repo, tmp_path / "file" / "out")
+        build_from_commit(repo, tmp_path / "file" / "out")
     assert str(tmp_path) not in caught.value.message
 
 
@@ -325,10 +348,10 @@ def test_uncreatable_folder_raises_artifact_unwritable(repo: Repo, tmp_path: Pat
 def test_build_stopped_at_any_step_leaves_a_whole_artifact(
     repo: Repo, out: Path, stop: Callable[[], None]
 ) -> None:
-    build_artifact(repo, out)
+    build_from_commit(repo, out)
     old = of(out)
     repo.commit({"guides/limits.md": "# Limits\n\nAn okapi.\n"})
-    build_artifact(repo, new := out.with_name("new"))
+    build_from_commit(repo, new := out.with_name("new"))
     outcomes = set()
     for step in range(1, 100):
         trial = out.with_name(f"trial{step}")
@@ -336,13 +359,13 @@ def test_build_stopped_at_any_step_leaves_a_whole_artifact(
 
         def work(step: int = step, trial: Path = trial) -> None:
             stop_at(step, trial, stop)
-            build_artifact(repo, trial)
+            build_from_commit(repo, trial)
 
         code = run(work)
-        found = of(trial)
-        assert found in (old, of(new)), step
-        outcomes.add(found == old)
-        assert build_artifact(repo, trial).tree == open_artifact(new, KEY).manifest.tree
+        current = of(trial)
+        assert current in (old, of(new)), step
+        outcomes.add(current == old)
+        assert build_from_commit(repo, trial).tree == open_artifact(new, KEY).manifest.tree
         assert of(trial) == of(new)
         if code == 0:
             break
@@ -354,7 +377,7 @@ def test_build_stopped_at_any_step_leaves_a_whole_artifact(
 @pytest.mark.process
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_failed_build_removes_its_files(repo: Repo, out: Path) -> None:
-    build_artifact(repo, out)
+    build_from_commit(repo, out)
     before, old = files(out), of(out)
     repo.commit({"guides/limits.md": "# Limits\n\nAn okapi.\n"})
     failed = 0
@@ -364,10 +387,10 @@ def test_failed_build_removes_its_files(repo: Repo, out: Path) -> None:
 
         def work(step: int = step, trial: Path = trial) -> None:
             stop_at(step, trial, refuse, only=True)
-            build_artifact(repo, trial)
+            build_from_commit(repo, trial)
 
         run(work)
         if of(trial) == old:
-            assert files(trial) - {LOCK} == before, step
+            assert files(trial) - {LOCK_FILE} == before, step
             failed += 1
     assert failed > 5

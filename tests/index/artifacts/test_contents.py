@@ -14,8 +14,8 @@ from index.artifacts.contents import (
     EmptyCorpus,
     UnreadableFolder,
     build_tree,
-    contents_of_commit,
-    contents_of_folder,
+    read_commit_contents,
+    read_folder_contents,
 )
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
@@ -56,8 +56,8 @@ def repo(tmp_path: Path) -> Repo:
 
 
 def test_folder_and_its_commit_have_equal_contents(repo: Repo, tmp_path: Path) -> None:
-    commit = contents_of_commit(GitReader(repo.path), repo.head(), "site", ContentFilter())
-    folder = contents_of_folder(written(tmp_path / "copy"), ContentFilter())
+    commit = read_commit_contents(GitReader(repo.path), repo.head(), "site", ContentFilter())
+    folder = read_folder_contents(written(tmp_path / "copy"), ContentFilter())
     assert list(commit.documents) == ["README.md", "docs/go/intro.markdown", "docs/guide.md"]
     assert list(commit.manifests) == [".taxonomy.toml", "docs/go/.taxonomy.toml"]
     assert (commit.documents, commit.manifests) == (folder.documents, folder.manifests)
@@ -70,16 +70,16 @@ def test_folder_and_its_commit_have_equal_contents(repo: Repo, tmp_path: Path) -
 
 def test_uncommitted_changes_are_not_included(repo: Repo) -> None:
     repo.write({"docs/guide.md": "# Changed\n", "docs/new.md": "# New\n"})
-    found = contents_of_commit(GitReader(repo.path), repo.head(), "site", ContentFilter())
-    assert found.read("docs/guide.md") == b"# Guide\n"
-    assert "docs/new.md" not in found.documents
+    contents = read_commit_contents(GitReader(repo.path), repo.head(), "site", ContentFilter())
+    assert contents.read("docs/guide.md") == b"# Guide\n"
+    assert "docs/new.md" not in contents.documents
 
 
 def test_older_commit_is_read_unchanged(repo: Repo) -> None:
     first = repo.head()
     repo.commit({"docs/guide.md": "# Changed\n"})
     assert (
-        contents_of_commit(GitReader(repo.path), first, "site", ContentFilter()).read("docs/guide.md")
+        read_commit_contents(GitReader(repo.path), first, "site", ContentFilter()).read("docs/guide.md")
         == b"# Guide\n"
     )
 
@@ -99,18 +99,18 @@ def test_older_commit_is_read_unchanged(repo: Repo) -> None:
     ],
 )
 def test_selection_limits_documents(repo: Repo, choice: ContentFilter, expected: list[str]) -> None:
-    assert list(contents_of_commit(GitReader(repo.path), repo.head(), "site", choice).documents) == expected
+    assert list(read_commit_contents(GitReader(repo.path), repo.head(), "site", choice).documents) == expected
 
 
 def test_manifest_above_the_selected_folder_is_included(repo: Repo) -> None:
-    found = contents_of_commit(GitReader(repo.path), repo.head(), "site", ContentFilter(below="docs/go"))
-    assert list(found.manifests) == [".taxonomy.toml", "docs/go/.taxonomy.toml"]
+    contents = read_commit_contents(GitReader(repo.path), repo.head(), "site", ContentFilter(below="docs/go"))
+    assert list(contents.manifests) == [".taxonomy.toml", "docs/go/.taxonomy.toml"]
 
 
 def test_moved_documents_are_listed(repo: Repo) -> None:
     repo.git("mv", "docs/guide.md", "docs/handbook.md")
     repo.commit({})
-    assert contents_of_commit(GitReader(repo.path), repo.head(), "site", ContentFilter()).moves == {
+    assert read_commit_contents(GitReader(repo.path), repo.head(), "site", ContentFilter()).moves == {
         "docs/guide.md": "docs/handbook.md"
     }
 
@@ -120,12 +120,12 @@ def test_moved_documents_are_listed(repo: Repo) -> None:
 )
 def test_content_filter_without_documents_raises_empty_corpus(repo: Repo, choice: ContentFilter) -> None:
     with pytest.raises(EmptyCorpus):
-        contents_of_commit(GitReader(repo.path), repo.head(), "site", choice)
+        read_commit_contents(GitReader(repo.path), repo.head(), "site", choice)
 
 
 def test_empty_folder_raises_empty_corpus(tmp_path: Path) -> None:
     with pytest.raises(EmptyCorpus):
-        contents_of_folder(tmp_path, ContentFilter())
+        read_folder_contents(tmp_path, ContentFilter())
 
 
 def test_symlinks_and_pipes_are_not_followed(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_symlinks_and_pipes_are_not_followed(tmp_path: Path) -> None:
     (folder / "above").symlink_to(tmp_path)
     if hasattr(os, "mkfifo"):
         os.mkfifo(folder / "pipe.md")
-    assert list(contents_of_folder(folder, ContentFilter()).documents) == [
+    assert list(read_folder_contents(folder, ContentFilter()).documents) == [
         "README.md",
         "docs/go/intro.markdown",
         "docs/guide.md",
@@ -147,7 +147,7 @@ def test_settings_behind_a_symlink_are_not_read(tmp_path: Path) -> None:
     folder = written(tmp_path / "site")
     (folder / "docyard.toml").rename(tmp_path / "elsewhere.toml")
     (folder / "docyard.toml").symlink_to(tmp_path / "elsewhere.toml")
-    assert "drafts/idea.md" in contents_of_folder(folder, ContentFilter()).documents
+    assert "drafts/idea.md" in read_folder_contents(folder, ContentFilter()).documents
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
@@ -155,18 +155,18 @@ def test_settings_behind_a_symlink_are_not_read(tmp_path: Path) -> None:
 def test_unportable_file_name_is_left_out(tmp_path: Path, name: str) -> None:
     folder = written(tmp_path / "site")
     (folder / name).write_text("# Odd\n")
-    found = contents_of_folder(folder, ContentFilter())
-    assert name not in found.documents
-    assert "README.md" in found.documents
-    assert found.left_out == (escape_path(name),)
+    contents = read_folder_contents(folder, ContentFilter())
+    assert name not in contents.documents
+    assert "README.md" in contents.documents
+    assert contents.left_out == (escape_path(name),)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
 def test_unprintable_name_in_commit_is_left_out_and_reported(repo: Repo) -> None:
     commit = repo.commit({"docs/line\nbreak.md": "# Odd\n", "drafts/line\nbreak.md": "# Odd\n"})
-    found = contents_of_commit(GitReader(repo.path), commit, "site", ContentFilter())
-    assert found.left_out == ("docs/line\\nbreak.md",)
-    assert contents_of_commit(GitReader(repo.path), commit, "site", ContentFilter("docs/go")).left_out == ()
+    contents = read_commit_contents(GitReader(repo.path), commit, "site", ContentFilter())
+    assert contents.left_out == ("docs/line\\nbreak.md",)
+    assert read_commit_contents(GitReader(repo.path), commit, "site", ContentFilter("docs/go")).left_out == ()
 
 
 @pytest.mark.skipif(os.name == "nt", reason="such paths cannot be made")
@@ -179,35 +179,35 @@ def test_unreadable_excluded_folder_is_ignored(tmp_path: Path, monkeypatch: pyte
         os.chdir(part)
     Path("deep.md").write_text("# Deep\n")
     choice = ContentFilter(exclude=(Glob.compile("ddd*"),))
-    assert "README.md" in contents_of_folder(folder, choice).documents
+    assert "README.md" in read_folder_contents(folder, choice).documents
 
 
 def test_left_out_document_is_reported(tmp_path: Path) -> None:
     folder = written(tmp_path / "site")
     (folder / "CON.md").write_text("# Odd\n")
-    assert contents_of_folder(folder, ContentFilter()).left_out == ("CON.md",)
+    assert read_folder_contents(folder, ContentFilter()).left_out == ("CON.md",)
 
 
 def test_unreadable_file_error_names_its_path(tmp_path: Path) -> None:
-    found = contents_of_folder(written(tmp_path / "site"), ContentFilter())
+    contents = read_folder_contents(written(tmp_path / "site"), ContentFilter())
     (tmp_path / "site" / "README.md").unlink()
     with pytest.raises(UnreadableFolder) as caught:
-        found.read("README.md")
+        contents.read("README.md")
     assert caught.value.details["path"] == "README.md"
     assert str(tmp_path) not in caught.value.message
 
 
 def test_missing_object_error_names_its_document(repo: Repo) -> None:
-    found = contents_of_commit(GitReader(repo.path), repo.head(), "site", ContentFilter())
-    blob = found.documents["docs/guide.md"]
+    contents = read_commit_contents(GitReader(repo.path), repo.head(), "site", ContentFilter())
+    blob = contents.documents["docs/guide.md"]
     (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(DamagedRepository, match=r"docs/guide\.md"):
-        found.read("docs/guide.md")
+        contents.read("docs/guide.md")
 
 
 def test_folder_named_like_settings_file_is_ignored(tmp_path: Path) -> None:
     Repo(tmp_path).write({"docyard.toml/odd.md": "# Odd\n", "plain.md": "# Plain\n"})
-    assert list(contents_of_folder(tmp_path, ContentFilter()).documents) == ["plain.md"]
+    assert list(read_folder_contents(tmp_path, ContentFilter()).documents) == ["plain.md"]
 
 
 def test_built_tree_has_the_id_that_git_computes(repo: Repo) -> None:

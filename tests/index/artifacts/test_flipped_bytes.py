@@ -21,9 +21,13 @@ FLIPS = 200
 def flips(out: Path, count: int) -> list[tuple[Path, int, int]]:
     """Return positions in all files, with equal counts for small and large files."""
     chance = random.Random(5)
-    found = files(out)
+    artifact_files = files(out)
     return [
-        (file := found[number % len(found)], chance.randrange(file.stat().st_size), chance.randrange(1, 256))
+        (
+            file := artifact_files[number % len(artifact_files)],
+            chance.randrange(file.stat().st_size),
+            chance.randrange(1, 256),
+        )
         for number in range(count)
     ]
 
@@ -40,9 +44,9 @@ def texts(index: SearchIndex) -> list[str]:
 
 @pytest.mark.parametrize("has_key", [True, False])
 def test_flipped_byte_at_start_is_refused_or_harmless(artifact: Path, key: bytes, has_key: bool) -> None:
-    given = key if has_key else None
+    reader_key = key if has_key else None
     whole = FrozenIndex(open_artifact(artifact, key))
-    right, passages = lists(whole), texts(whole)
+    expected, passages = lists(whole), texts(whole)
     metadata = whole.metadata().model_dump()
     # The commit is for provenance only: a malformed one is omitted, and the problem is reported.
     without_commit = {**metadata, "stats": {**metadata["stats"], "source_commit": None}}
@@ -50,8 +54,8 @@ def test_flipped_byte_at_start_is_refused_or_harmless(artifact: Path, key: bytes
     for file, place, mask in flips(artifact, FLIPS):
         flip(file, place, mask)
         try:
-            index = FrozenIndex(open_artifact(artifact, given))
-            assert lists(index) == right
+            index = FrozenIndex(open_artifact(artifact, reader_key))
+            assert lists(index) == expected
             assert texts(index) == passages
             is_reported = index.artifact.problem is not None
             assert index.metadata().model_dump() == (without_commit if is_reported else metadata)
@@ -59,7 +63,7 @@ def test_flipped_byte_at_start_is_refused_or_harmless(artifact: Path, key: bytes
             refused += 1
         flip(file, place, mask)
     assert refused > FLIPS * 0.9  # the rest hit the spaces of a manifest, or its seal
-    assert lists(FrozenIndex(open_artifact(artifact, given))) == right
+    assert lists(FrozenIndex(open_artifact(artifact, reader_key))) == expected
 
 
 @pytest.mark.parametrize("has_key", [True, False])

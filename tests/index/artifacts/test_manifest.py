@@ -38,51 +38,51 @@ def manifest(folder: Path) -> ArtifactManifest:
 
 def test_written_manifest_is_read_back(tmp_path: Path, key: bytes) -> None:
     written = manifest(tmp_path)
-    name = manifests.write(tmp_path, METADATA, written, key)
-    assert name == manifests.manifest_name(METADATA)
-    read = manifests.read(tmp_path, METADATA)
+    name = manifests.write_manifest(tmp_path, METADATA, written, key)
+    assert name == manifests.make_manifest_name(METADATA)
+    read = manifests.read_manifest(tmp_path, METADATA)
     assert read == written
     assert [stamp.size for stamp in manifests.check_files(tmp_path, read)] == [len(b"postings")]
 
 
 def test_seal_covers_key_manifest_and_metadata(tmp_path: Path, key: bytes) -> None:
-    manifests.write(tmp_path, METADATA, manifest(tmp_path), key)
-    read = manifests.read(tmp_path, METADATA)
+    manifests.write_manifest(tmp_path, METADATA, manifest(tmp_path), key)
+    read = manifests.read_manifest(tmp_path, METADATA)
     assert manifests.is_sealed(METADATA, read, key)
     assert not manifests.is_sealed(METADATA, read, bytes(KEY_BYTES))
     assert not manifests.is_sealed(METADATA + b" ", read, key)
     assert not manifests.is_sealed(METADATA, replace(read, tree="b" * 40), key)
     forged = {SEGMENT: FileSum(8, "0" * 64)}
     assert not manifests.is_sealed(METADATA, replace(read, files=forged), key)
-    manifests.write(tmp_path, METADATA, manifest(tmp_path))
-    assert not manifests.is_sealed(METADATA, manifests.read(tmp_path, METADATA), key)
+    manifests.write_manifest(tmp_path, METADATA, manifest(tmp_path))
+    assert not manifests.is_sealed(METADATA, manifests.read_manifest(tmp_path, METADATA), key)
 
 
 def test_other_metadata_raises_not_an_artifact(tmp_path: Path) -> None:
-    manifests.write(tmp_path, METADATA, manifest(tmp_path))
+    manifests.write_manifest(tmp_path, METADATA, manifest(tmp_path))
     with pytest.raises(NotAnArtifact) as caught:
-        manifests.read(tmp_path, METADATA.replace(b"1.1.0", b"1.1.1"))
+        manifests.read_manifest(tmp_path, METADATA.replace(b"1.1.0", b"1.1.1"))
     assert str(caught.value.details["file"]).endswith(".manifest")
 
 
 def test_manifest_under_another_name_is_refused(tmp_path: Path) -> None:
-    other = METADATA + b"\n"
-    name = manifests.write(tmp_path, METADATA, manifest(tmp_path))
-    (tmp_path / name).rename(tmp_path / manifests.manifest_name(other))
+    other_metadata = METADATA + b"\n"
+    name = manifests.write_manifest(tmp_path, METADATA, manifest(tmp_path))
+    (tmp_path / name).rename(tmp_path / manifests.make_manifest_name(other_metadata))
     with pytest.raises(ArtifactDamaged):
-        manifests.read(tmp_path, other)
+        manifests.read_manifest(tmp_path, other_metadata)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.data())
 def test_changed_byte_is_refused_or_changes_nothing(tmp_path: Path, key: bytes, data: st.DataObject) -> None:
     written = manifest(tmp_path)
-    file = tmp_path / manifests.write(tmp_path, METADATA, written, key)
+    file = tmp_path / manifests.write_manifest(tmp_path, METADATA, written, key)
     content = bytearray(file.read_bytes())
     content[data.draw(st.integers(0, len(content) - 1))] ^= data.draw(st.integers(1, 255))
     file.write_bytes(content)
     try:
-        assert manifests.read(tmp_path, METADATA) == written
+        assert manifests.read_manifest(tmp_path, METADATA) == written
     except WorkspaceError as error:
         assert isinstance(error, ArtifactDamaged | UnsupportedArtifact)  # noqa: PT017
 
@@ -91,36 +91,38 @@ def test_changed_byte_is_refused_or_changes_nothing(tmp_path: Path, key: bytes, 
     "name", ["../secret", "/etc/passwd", "index/../../x", "index/MAIN_x.flat", "index/_MAIN_1.toc", "lock"]
 )
 def test_file_name_outside_the_artifact_is_refused(tmp_path: Path, name: str) -> None:
-    manifests.write(tmp_path, METADATA, replace(manifest(tmp_path), files={name: FileSum(1, "0" * 64)}))
+    manifests.write_manifest(
+        tmp_path, METADATA, replace(manifest(tmp_path), files={name: FileSum(1, "0" * 64)})
+    )
     with pytest.raises(ArtifactDamaged):
-        manifests.read(tmp_path, METADATA)
+        manifests.read_manifest(tmp_path, METADATA)
 
 
 def test_later_format_is_refused_with_its_version(tmp_path: Path) -> None:
-    file = tmp_path / manifests.write(tmp_path, METADATA, manifest(tmp_path))
+    file = tmp_path / manifests.write_manifest(tmp_path, METADATA, manifest(tmp_path))
     file.write_text(json.dumps({**json.loads(file.read_bytes()), "format": 2}))
     with pytest.raises(UnsupportedArtifact) as caught:
-        manifests.read(tmp_path, METADATA)
+        manifests.read_manifest(tmp_path, METADATA)
     assert caught.value.details["version"] == 2
 
 
 @loop_over("changed", [{"format": 0}, {"format": "1"}, {"files": {SEGMENT: [float("inf"), ""]}}])
 def test_invalid_values_raise_artifact_damaged(tmp_path: Path, changed: dict[str, object]) -> None:
-    file = tmp_path / manifests.write(tmp_path, METADATA, manifest(tmp_path))
+    file = tmp_path / manifests.write_manifest(tmp_path, METADATA, manifest(tmp_path))
     values = {**json.loads(file.read_bytes()), **changed}
     values.update(check="", seal=None)
     summed = {name: value for name, value in values.items() if name not in ("check", "seal")}
     canonical = json.dumps(summed, sort_keys=True, separators=(",", ":")).encode()
     file.write_text(json.dumps({**values, "check": hashlib.sha256(canonical).hexdigest()}))
     with pytest.raises(ArtifactDamaged):
-        manifests.read(tmp_path, METADATA)
+        manifests.read_manifest(tmp_path, METADATA)
 
 
 @loop_over("content", [b"", b"{", b"[]", b"null", b"7", b"[" * 100_000, b"\xff\xfe"])
 def test_invalid_manifest_json_raises_artifact_damaged(tmp_path: Path, content: bytes) -> None:
-    (tmp_path / manifests.manifest_name(METADATA)).write_bytes(content)
+    (tmp_path / manifests.make_manifest_name(METADATA)).write_bytes(content)
     with pytest.raises(ArtifactDamaged):
-        manifests.read(tmp_path, METADATA)
+        manifests.read_manifest(tmp_path, METADATA)
 
 
 def test_damaged_file_is_named_in_error(tmp_path: Path) -> None:
@@ -146,6 +148,6 @@ def test_pipe_in_place_of_a_file_does_not_block(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "metadata.json")
     with pytest.raises(NotAnArtifact):
         manifests.read_metadata_bytes(tmp_path)
-    os.mkfifo(tmp_path / manifests.manifest_name(b"{}"))
+    os.mkfifo(tmp_path / manifests.make_manifest_name(b"{}"))
     with pytest.raises(ArtifactDamaged):
-        manifests.read(tmp_path, b"{}")
+        manifests.read_manifest(tmp_path, b"{}")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.artifacts.build import effective_settings
+from index.artifacts.build import make_settings
 from tests.loops import loop_over
 from workspace.config.config import CorpusSettings, WorkspaceConfig
 from workspace.errors import InvalidConfig
@@ -38,20 +38,20 @@ def read(source: str = SOURCE) -> WorkspaceConfig:
 
 
 def test_settings_of_the_source_are_preserved() -> None:
-    config, _ = effective_settings(read(), "site", None, {})
+    config, _ = make_settings(read(), "site", None, {})
     assert (config.root, config.limits.document_bytes) == ("docs", 5000)
     assert config.corpus.description == "The source's own words"
     assert list(config.taxonomy_keys.items())[:2] == [("language", "Programming language"), ("scope", None)]
 
 
 def test_selection_settings_of_the_source_are_dropped() -> None:
-    config, _ = effective_settings(read(), "site", None, {})
+    config, _ = make_settings(read(), "site", None, {})
     assert config.exclude == ()
     assert config.overwrite == "seen"
 
 
 def test_descriptions_of_the_builder_override_the_source() -> None:
-    config, _ = effective_settings(
+    config, _ = make_settings(
         read(), "site", "For hosts", {"scope": "Where it applies", "language": None, "area": None}
     )
     assert config.corpus.description == "For hosts"
@@ -63,16 +63,13 @@ def test_descriptions_of_the_builder_override_the_source() -> None:
 
 
 def test_default_description_contains_the_name() -> None:
-    assert (
-        effective_settings(WorkspaceConfig(), "site", None, {})[0].corpus.description
-        == "documentation of site"
-    )
+    assert make_settings(WorkspaceConfig(), "site", None, {})[0].corpus.description == "documentation of site"
 
 
 @given(TEXT, TEXT.filter(lambda text: not set(text) & set("/\\.")))
 def test_any_description_is_written_as_valid_toml(description: str, root: str) -> None:
     source = WorkspaceConfig.model_construct(root=root, corpus=CorpusSettings(description=description))
-    config, data = effective_settings(source, "site", None, {})
+    config, data = make_settings(source, "site", None, {})
     assert tomllib.loads(data.decode())["corpus"]["description"] == description
     assert (config.root, config.corpus.description) == (root, description)
 
@@ -89,11 +86,11 @@ def test_any_description_is_written_as_valid_toml(description: str, root: str) -
 )
 def test_invalid_key_error_names_its_field(taxonomy: dict[str, str | None], field: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
-        effective_settings(WorkspaceConfig(), "site", None, taxonomy)
+        make_settings(WorkspaceConfig(), "site", None, taxonomy)
     assert caught.value.details["field"] == field
 
 
 def test_too_long_description_error_names_its_field() -> None:
     with pytest.raises(InvalidConfig) as caught:
-        effective_settings(WorkspaceConfig(), "site", "x" * 501, {})
+        make_settings(WorkspaceConfig(), "site", "x" * 501, {})
     assert caught.value.details["field"] == "corpus.description"

@@ -15,7 +15,7 @@ from index.artifacts.frozen import FrozenIndex
 from index.artifacts.manifest import ArtifactDamaged, NotAnArtifact
 from index.artifacts.swap import Artifacts
 from index.cursors import StaleCursor
-from index.storage.location import METADATA
+from index.storage.location import METADATA_FILE
 from tests.index.artifacts.conftest import Build
 from tests.index.storage.damage import put
 from tools.registry import Toolbox
@@ -31,7 +31,7 @@ def wait_for(happened: Callable[[], bool]) -> None:
         time.sleep(0.01)
 
 
-def found(index: FrozenIndex, query: str = "zebra") -> list[str]:
+def search_ids(index: FrozenIndex, query: str = "zebra") -> list[str]:
     return [hit.chunk_id for hit in index.search(query).hits]
 
 
@@ -39,11 +39,11 @@ def found(index: FrozenIndex, query: str = "zebra") -> list[str]:
 def test_next_call_uses_the_new_artifact(artifact: Path, build_out: Build, key: bytes, has_key: bool) -> None:
     served = Artifacts(artifact, key if has_key else None)
     old = served.current()
-    assert found(old) == []
+    assert search_ids(old) == []
     commit = build_out(NEWER)
     wait_for(lambda: served.current() is not old)
     new = served.current()
-    assert found(new) == ["notes/plain.md#_preamble"]
+    assert search_ids(new) == ["notes/plain.md#_preamble"]
     assert new.search("zebra").commit == new.workspace.snapshot().commit == commit
     assert "zebra" in new.get("notes/plain.md").text()
 
@@ -55,7 +55,7 @@ def test_running_call_reads_its_artifact_to_the_end(artifact: Path, build_out: B
     wait_for(lambda: served.current() is not served_index)
     for name in served_index.artifact.manifest.files:
         (artifact / name).unlink()
-    assert found(served_index) == []
+    assert search_ids(served_index) == []
     assert "Nothing of note." in served_index.get("notes/plain.md").text()
 
 
@@ -71,7 +71,7 @@ def test_cursor_survives_rebuild_of_the_same_documents(artifact: Path, build_out
     old = served.current()
     page = old.search("errors", limit=1)
     build_out({})
-    (artifact / METADATA).touch()
+    (artifact / METADATA_FILE).touch()
     wait_for(lambda: served.current() is not old)
     assert page.next_cursor is not None
     assert served.current().search("errors", limit=1, cursor=page.next_cursor).hits
@@ -96,28 +96,28 @@ def test_refused_artifact_is_reported_once_and_old_one_serves(
     errors: list[WorkspaceError] = []
     served = Artifacts(artifact, key, errors.append)
     old = served.current()
-    whole = (artifact / METADATA).read_bytes()
-    (artifact / METADATA).write_bytes(whole[: len(whole) // 2])
+    whole = (artifact / METADATA_FILE).read_bytes()
+    (artifact / METADATA_FILE).write_bytes(whole[: len(whole) // 2])
     for _ in range(5):
         assert served.current() is old
     assert len(errors) == 1
     page = old.search("retries")
     assert page.hits
-    assert page.stale
+    assert page.is_stale
     served._retry_time = 0.0  # as when some seconds have passed
     assert served.current() is old
     assert len(errors) == 1
     build_out(NEWER)
     served._retry_time = 0.0
     wait_for(lambda: served.current() is not old)
-    assert not served.current().search("retries").stale
+    assert not served.current().search("retries").is_stale
 
 
 def test_removed_artifact_continues_to_serve(artifact: Path, key: bytes) -> None:
     served = Artifacts(artifact, key)
     assert served.current().has_open_files
     shutil.rmtree(artifact)
-    assert found(served.current(), "jitter")
+    assert search_ids(served.current(), "jitter")
     assert served.current().get("guides/retries.md").text()
 
 
@@ -129,18 +129,18 @@ def test_changed_symlink_swaps_the_artifact(
     build_out(NEWER)
     shutil.copytree(artifact, releases[1])
     shutil.copytree(artifact, releases[2])
-    (releases[2] / METADATA).write_bytes(b"{")
+    (releases[2] / METADATA_FILE).write_bytes(b"{")
     link, draft = tmp_path / "link", tmp_path / "draft"
     link.symlink_to(releases[0])
     served = Artifacts(link, key)
     old = served.current()
-    assert found(old) == []
+    assert search_ids(old) == []
     for release, name in zip(releases[1:], ("second", "second"), strict=True):
         draft.symlink_to(release)
         draft.replace(link)
         wait_for(lambda: served.current() is not old)
         assert served.current().artifact.folder.name == name
-        assert found(served.current())
+        assert search_ids(served.current())
     shutil.rmtree(releases[0])
     assert old.get("notes/plain.md").text()
 
@@ -164,7 +164,7 @@ def test_changed_files_make_calls_fail_until_restored(artifact: Path, key: bytes
 
 
 def test_invalid_artifact_at_start_is_refused(artifact: Path, key: bytes) -> None:
-    (artifact / METADATA).unlink()
+    (artifact / METADATA_FILE).unlink()
     with pytest.raises(NotAnArtifact):
         Artifacts(artifact, key)
 
@@ -189,7 +189,7 @@ def test_concurrent_readers_see_one_artifact_per_call(artifact: Path, build_out:
         except Exception as error:  # a thread's error would be lost
             wrong.append(repr(error))
 
-    readers = [threading.Thread(target=read, args=(given,)) for given in (key, key, None)]
+    readers = [threading.Thread(target=read, args=(reader_key,)) for reader_key in (key, key, None)]
     for reader in readers:
         reader.start()
     for number in range(12):

@@ -21,22 +21,22 @@ from index.building.builder import Builder, BuiltSegments, build_segments
 from index.page import IndexedDocument, UnreadableDocument
 from index.segments.generation import SegmentReader
 from index.segments.merge import merge
-from tests.index.pages import page, segment
+from tests.index.pages import make_page, make_segment
 from tests.index.segments.test_merge import are_equal
-from tests.index.sources import Chatty, Failing, Lost, Numbered
+from tests.index.sources import FailingSource, NumberedSource, ParentFailingSource, PrintingSource
 from tests.loops import loop_over
 
-SOURCE = Numbered(300)
+SOURCE = NumberedSource(300)
 ROOT = Path(__file__).resolve().parents[3]
 
 
 def is_complete(built: BuiltSegments) -> bool:
     """Return True if the segments contain each document of the source once."""
     pages = list(SOURCE.pages(SOURCE.paths()))
-    wanted = segment(found for found in pages if isinstance(found, IndexedDocument))
-    lost = {found.path: found.blob for found in pages if isinstance(found, UnreadableDocument)}
-    return built.unreadable == lost and are_equal(
-        merge([SegmentReader.of(one) for one in built.segments]), wanted
+    expected = make_segment(page for page in pages if isinstance(page, IndexedDocument))
+    unreadable = {page.path: page.blob for page in pages if isinstance(page, UnreadableDocument)}
+    return built.unreadable == unreadable and are_equal(
+        merge([SegmentReader.of(segment) for segment in built.segments]), expected
     )
 
 
@@ -49,29 +49,29 @@ def test_segments_stay_in_memory_without_a_folder() -> None:
 
 def test_segment_is_written_when_postings_reach_the_limit(tmp_path: Path) -> None:
     builder = Builder(tmp_path, limit=1)
-    big = "word" * 300_000
+    long_word = "word" * 300_000
     for number in range(3):
-        builder.add(page(f"{number}.md", f"# Page {number}\n\nmany {big}\n"))
+        builder.add(make_page(f"{number}.md", f"# Page {number}\n\nmany {long_word}\n"))
         assert len(list(tmp_path.iterdir())) == number + 1
-    made = builder.finish()
-    assert [one.path(0) for one in made] == ["0.md", "1.md", "2.md"]
+    segments = builder.finish()
+    assert [segment.path(0) for segment in segments] == ["0.md", "1.md", "2.md"]
 
 
 def test_no_documents_give_no_segment(tmp_path: Path) -> None:
     assert build_segments([], tmp_path) == BuiltSegments((), {})
-    assert build_in_processes(Numbered(0), tmp_path, processes=2) == BuiltSegments((), {})
+    assert build_in_processes(NumberedSource(0), tmp_path, processes=2) == BuiltSegments((), {})
 
 
 @loop_over("paths", ["ba", "aa"])
 def test_documents_out_of_order_are_refused(paths: Sequence[str]) -> None:
     with pytest.raises(ValueError, match="ascending order"):
-        build_segments(page(path, "# A\n") for path in paths)
+        build_segments(make_page(path, "# A\n") for path in paths)
 
 
 def test_garbage_collector_is_enabled_after_a_failure() -> None:
     def pages() -> Iterator[IndexedDocument]:
         assert not gc.isenabled()
-        yield page("a.md", "# A\n")
+        yield make_page("a.md", "# A\n")
         raise KeyError("lost")
 
     with pytest.raises(KeyError):
@@ -82,11 +82,13 @@ def test_garbage_collector_is_enabled_after_a_failure() -> None:
 @pytest.mark.process
 def test_two_processes_build_what_one_does(tmp_path: Path) -> None:
     reports: list[tuple[int, int, str]] = []
-    built = build_in_processes(SOURCE, tmp_path, processes=2, progress=lambda *found: reports.append(found))
+    built = build_in_processes(SOURCE, tmp_path, processes=2, progress=lambda *report: reports.append(report))
     assert is_complete(built)
-    assert {f"MAIN_{one.id}.flat" for one in built.segments} == {file.name for file in tmp_path.iterdir()}
-    assert all(one.is_untouched() and one.checksum for one in built.segments)
-    assert [done for done, _, _ in reports] == sorted(done for done, _, _ in reports)
+    assert {f"MAIN_{segment.id}.flat" for segment in built.segments} == {
+        file.name for file in tmp_path.iterdir()
+    }
+    assert all(segment.is_untouched() and segment.checksum for segment in built.segments)
+    assert [finished for finished, _, _ in reports] == sorted(finished for finished, _, _ in reports)
     assert reports[-1] == (300, 300, "Indexing documents")
 
 
@@ -96,8 +98,8 @@ def test_parent_finishes_the_work_of_a_failed_child(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
     if number == signal.SIGSTOP:
-        monkeypatch.setattr("index.building.worker._TIMEOUT_S", 3.0)
-    assert is_complete(build_in_processes(Failing(300, signal=number), tmp_path, processes=2))
+        monkeypatch.setattr("index.building.worker._RESULT_TIMEOUT_S", 3.0)
+    assert is_complete(build_in_processes(FailingSource(300, signal=number), tmp_path, processes=2))
 
 
 def test_parent_builds_alone_if_no_process_can_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,7 +113,7 @@ def test_parent_builds_alone_if_no_process_can_start(tmp_path: Path, monkeypatch
 @pytest.mark.process
 def test_failure_in_parent_ends_child_processes(tmp_path: Path) -> None:
     with pytest.raises(KeyError):
-        build_in_processes(Lost(300), tmp_path, processes=2)
+        build_in_processes(ParentFailingSource(300), tmp_path, processes=2)
     assert multiprocessing.active_children() == []
 
 
@@ -125,7 +127,7 @@ def test_child_process_builds_without_children(tmp_path: Path, monkeypatch: pyte
 def test_child_processes_write_nothing_to_standard_output(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    assert is_complete(build_in_processes(Chatty(300), tmp_path, processes=2))
+    assert is_complete(build_in_processes(PrintingSource(300), tmp_path, processes=2))
     assert capfd.readouterr() == ("", "")
 
 
@@ -137,10 +139,10 @@ def endless(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         # A background job of a shell ignores Ctrl-C, and so would this process.
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from pathlib import Path\n"
-        "from tests.index.sources import Endless\n"
+        "from tests.index.sources import EndlessSource\n"
         "from index.building.build import build_in_processes\n"
         f"folder = Path({str(tmp_path)!r})\n"
-        "build_in_processes(Endless(300, folder=folder), folder / 'index', processes=2)"
+        "build_in_processes(EndlessSource(300, folder=folder), folder / 'index', processes=2)"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], cwd=ROOT, stderr=subprocess.PIPE, start_new_session=True

@@ -26,9 +26,9 @@ def between(repo: Repo, base: str) -> Difference | None:
 
 
 def updated_paths(repo: Repo, base: str) -> list[str]:
-    found = between(repo, base)
-    assert found is not None
-    return sorted(found.upserts)
+    difference = between(repo, base)
+    assert difference is not None
+    return sorted(difference.upserts)
 
 
 @pytest.fixture
@@ -39,8 +39,8 @@ def base(repo: Repo) -> str:
 def test_difference_lists_changed_and_deleted_documents(repo: Repo, base: str) -> None:
     repo.git("rm", "-q", "guides/limits.md")
     repo.commit({"a.md": "# Other\n", "c.md": "# C\n"})
-    found = between(repo, base)
-    assert found == Difference(
+    difference = between(repo, base)
+    assert difference == Difference(
         {path: at(repo).documents[path] for path in ("a.md", "c.md")}, ("guides/limits.md",)
     )
 
@@ -87,8 +87,8 @@ def test_settings_that_change_parsing_require_a_rebuild(
     repo: Repo, base: str, settings: str, is_rebuilt: bool
 ) -> None:
     repo.commit({"docyard.toml": settings})
-    found = between(repo, base)
-    assert found is None if is_rebuilt else found == Difference({}, ())
+    difference = between(repo, base)
+    assert difference is None if is_rebuilt else difference == Difference({}, ())
 
 
 def test_documents_excluded_by_settings_are_deleted(repo: Repo, base: str) -> None:
@@ -141,13 +141,15 @@ def test_incrementally_updated_index_equals_rebuilt_index(repo: Repo, seed: int)
             f"{key} = '{chance.choice('xyz')}'" for key in ("language", "scope") if chance.random() < 0.6
         ]
         folder = chance.choice(folders)
-        own = "\n".join(("---", *(line.replace(" =", ":") for line in values), "---", "# T", "", "common"))
+        document = "\n".join(
+            ("---", *(line.replace(" =", ":") for line in values), "---", "# T", "", "common")
+        )
         manifest = "\n".join(["[metadata]", *values])
         if chance.random() < 0.4:
             manifest += "\n[[override]]\nmatch = '*deep'\nmetadata = { scope = 'o' }\n"
         match chance.randrange(6):
             case 0 | 1:
-                repo.commit({f"{folder}{chance.choice('ab')}.md": own})
+                repo.commit({f"{folder}{chance.choice('ab')}.md": document})
             case 2 | 3 | 4:
                 repo.commit({f"{folder}.taxonomy.toml": chance.choice((manifest, manifest, "[broken"))})
             case _:

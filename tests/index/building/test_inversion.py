@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.analysis import HEADING_ABOVE, MAX_WEIGHT, count_heading_terms, weigh_section_terms
+from index.analysis import MAX_HEADING_ABOVE_LENGTH, MAX_WEIGHT, count_heading_terms, weigh_section_terms
 from index.building import inversion
 from index.building.inversion import Inversion
-from index.building.vocabulary import shared_vocabulary
+from index.building.vocabulary import get_shared_vocabulary
 from index.page import IndexedDocument
 from index.segments.segment import PostingLists
 from workspace.document.document import Document
@@ -53,9 +53,9 @@ PAGES = st.lists(st.builds(page_of, TEXTS, FACETS, DATES), max_size=6)
 def weights_of(inverted: PostingLists) -> list[dict[bytes, int]]:
     """Return the weight of each key in each section."""
     sections: list[dict[bytes, int]] = [{} for _ in inverted.lengths]
-    for place, key in enumerate(inverted.terms):
-        found = slice(inverted.starts[place], inverted.starts[place + 1])
-        for number, weight in zip(inverted.ids[found], inverted.weights[found], strict=True):
+    for position, key in enumerate(inverted.terms):
+        posting_range = slice(inverted.starts[position], inverted.starts[position + 1])
+        for number, weight in zip(inverted.ids[posting_range], inverted.weights[posting_range], strict=True):
             assert key not in sections[number]
             sections[number][key] = int(weight)
     return sections
@@ -74,7 +74,7 @@ def expected(pages: list[IndexedDocument]) -> list[dict[bytes, int]]:
         {b"\0" + term.encode(): weight for term, weight in weigh_section_terms(page, section).items()}
         | {
             b"#title\0" + term.encode(): n
-            for term, n in count_heading_terms(page.title[:HEADING_ABOVE]).items()
+            for term, n in count_heading_terms(page.title[:MAX_HEADING_ABOVE_LENGTH]).items()
         }
         | {b"#heading\0" + term.encode(): n for term, n in count_heading_terms(section.title).items()}
         | {f"{key}\0{value}".encode(): 1 for key, values in page.facets.items() for value in values}
@@ -86,21 +86,21 @@ def expected(pages: list[IndexedDocument]) -> list[dict[bytes, int]]:
 
 @given(PAGES, st.integers(1, 60), st.integers(1, 9999), st.integers(1, 200))
 def test_posting_lists_equal_section_weights_for_any_batch_size(
-    pages: list[IndexedDocument], size: int, limit: int, at_once: int
+    pages: list[IndexedDocument], batch_size: int, limit: int, portion_size: int
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inversion, "MAX_PORTION", at_once)
-        made = Inversion(size, limit)
+        patch.setattr(inversion, "MAX_PORTION_SIZE", portion_size)
+        builder = Inversion(batch_size, limit)
         for page in pages:
-            made.add(page)
-        inverted = made.finish()
+            builder.add(page)
+        inverted = builder.finish()
     assert weights_of(inverted) == expected(pages)
     assert inverted.lengths.tolist() == [
         sum(weight for key, weight in weights.items() if key.startswith(b"\0")) for weights in expected(pages)
     ]
     assert inverted.terms == sorted(set(inverted.terms))
     assert inverted.starts[0] == 0
-    assert inverted.starts[-1] == len(inverted.ids) == len(inverted.weights) == made.postings
+    assert inverted.starts[-1] == len(inverted.ids) == len(inverted.weights) == builder.postings
     assert (np.diff(inverted.starts) > 0).all()
     for start, end in zip(inverted.starts, inverted.starts[1:], strict=False):
         assert (np.diff(inverted.ids[start:end].astype(np.int64)) > 0).all()
@@ -115,13 +115,13 @@ def test_shared_vocabulary_gives_correct_lists_repeatedly(pages: list[IndexedDoc
 
 
 def test_text_longer_than_a_batch_leaves_no_words_in_vocabulary() -> None:
-    known = shared_vocabulary().size
+    size_before = get_shared_vocabulary().size
     inversion = Inversion(batch=1)
     inversion.add(page_of("first of all"))
-    first = shared_vocabulary().size
+    size_after_first_batch = get_shared_vocabulary().size
     inversion.add(page_of("second to none"))
     inversion.finish()
-    assert known <= shared_vocabulary().size == first
+    assert size_before <= get_shared_vocabulary().size == size_after_first_batch
 
 
 def test_no_documents_give_empty_posting_lists() -> None:
@@ -173,21 +173,21 @@ def test_posting_count_grows_with_each_document() -> None:
 
 
 def test_packed_postings_preserve_highest_section_and_term_numbers() -> None:
-    top = inversion.CAPACITY - 1
+    top = inversion.PACKED_CAPACITY - 1
     terms, sections = np.array([0, 1, top], np.uint32), np.array([top, 0, top], np.uint32)
     packed = inversion.pack(terms, sections, np.array([1, 254, MAX_WEIGHT], np.uint8))
-    assert inversion.terms_of(packed).tolist() == terms.tolist()
-    assert inversion.sections_of(packed).tolist() == sections.tolist()
-    assert inversion.weights_of(packed).tolist() == [1, 254, MAX_WEIGHT]
+    assert inversion.unpack_terms(packed).tolist() == terms.tolist()
+    assert inversion.unpack_sections(packed).tolist() == sections.tolist()
+    assert inversion.unpack_weights(packed).tolist() == [1, 254, MAX_WEIGHT]
     inversion.move_terms(packed[:2], np.array([top, 5], np.uint64))
     inversion.move_sections(packed[1:2], 1 << 20)
-    assert inversion.terms_of(packed).tolist() == [top, 5, top]
-    assert inversion.sections_of(packed).tolist() == [top, 1 << 20, top]
-    assert inversion.weights_of(packed).tolist() == [1, 254, MAX_WEIGHT]
+    assert inversion.unpack_terms(packed).tolist() == [top, 5, top]
+    assert inversion.unpack_sections(packed).tolist() == [top, 1 << 20, top]
+    assert inversion.unpack_weights(packed).tolist() == [1, 254, MAX_WEIGHT]
 
 
 def test_more_sections_than_capacity_raise_overflow_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("index.building.inversion.CAPACITY", 2)
+    monkeypatch.setattr("index.building.inversion.PACKED_CAPACITY", 2)
     inversion = Inversion(batch=1)
     with pytest.raises(OverflowError, match="limit 2"):
         inversion.add(page_of("# a\n\n## b\n\n## c"))

@@ -10,11 +10,12 @@ from index import overlays
 from index.overlays import CachedParts, add_remaining, reuse_pages
 from index.page import IndexedDocument, UnreadableDocument
 from index.segments.generation import SegmentReader
-from tests.index.pages import page, segment
+from tests.index.pages import make_page, make_segment
 from tests.index.segments.test_merge import are_equal
 
 PAGES = {
-    path: page(path, f"# {path}\n\nalpha\n\n## One\n\nbeta {path}\n") for path in ("a.md", "b.md", "c.md")
+    path: make_page(path, f"# {path}\n\nalpha\n\n## One\n\nbeta {path}\n")
+    for path in ("a.md", "b.md", "c.md")
 }
 BLOBS = {path: found.blob for path, found in PAGES.items()}
 
@@ -34,15 +35,15 @@ def live(parts: Iterable[SegmentReader]) -> list[str]:
 
 
 def test_document_with_same_path_blob_and_manifests_is_reused() -> None:
-    part = SegmentReader.of(segment(PAGES.values()))
-    wanted = {"a.md": BLOBS["a.md"], "b.md": "0" * 40, "d.md": BLOBS["c.md"]}
-    reused = reuse_pages(wanted, nothing, [CachedParts([part], nothing)])
+    part = SegmentReader.of(make_segment(PAGES.values()))
+    required = {"a.md": BLOBS["a.md"], "b.md": "0" * 40, "d.md": BLOBS["c.md"]}
+    reused = reuse_pages(required, nothing, [CachedParts([part], nothing)])
     assert live(reused.parts) == ["a.md"]
     assert reused.remaining == {"b.md": "0" * 40, "d.md": BLOBS["c.md"]}
 
 
 def test_documents_with_other_or_unknown_facets_are_not_reused() -> None:
-    part = SegmentReader.of(segment(PAGES.values()))
+    part = SegmentReader.of(make_segment(PAGES.values()))
     known_values = {"a.md": {"language": ("go",)}, "b.md": {}}
     reused = reuse_pages(BLOBS, nothing, [CachedParts([part], known_values.get)])
     assert live(reused.parts) == ["b.md"]
@@ -50,37 +51,37 @@ def test_documents_with_other_or_unknown_facets_are_not_reused() -> None:
 
 
 def test_each_live_document_is_reused_once() -> None:
-    first = SegmentReader.of(segment(PAGES.values()), [0])
-    second = SegmentReader.of(segment([PAGES["a.md"], PAGES["b.md"]]))
+    first = SegmentReader.of(make_segment(PAGES.values()), [0])
+    second = SegmentReader.of(make_segment([PAGES["a.md"], PAGES["b.md"]]))
     reused = reuse_pages(BLOBS, nothing, [CachedParts([first], nothing), CachedParts([second], nothing)])
     assert [live([part]) for part in reused.parts] == [["b.md", "c.md"], ["a.md"]]
     assert reused.remaining == {}
 
 
 def test_large_segment_with_few_wanted_documents_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlays, "SMALL", 10)
-    pages = [page(f"{number:02}.md", "# A\n\nalpha\n") for number in range(40)]
-    part = SegmentReader.of(segment(pages))
-    few = {one.path: one.blob for one in pages[:4]}
+    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 10)
+    pages = [make_page(f"{number:02}.md", "# A\n\nalpha\n") for number in range(40)]
+    part = SegmentReader.of(make_segment(pages))
+    few = {page.path: page.blob for page in pages[:4]}
     assert reuse_pages(few, nothing, [CachedParts([part], nothing)]) == ((), few)
-    more = {one.path: one.blob for one in pages[:5]}
+    more = {page.path: page.blob for page in pages[:5]}
     assert live(reuse_pages(more, nothing, [CachedParts([part], nothing)]).parts) == sorted(more)
 
 
 def test_small_segments_are_merged_without_deleted_documents() -> None:
-    part = SegmentReader.of(segment([PAGES["a.md"], PAGES["c.md"]]), [0])
-    lost = UnreadableDocument("x.md", "1" * 40)
-    rest: list[IndexedDocument | UnreadableDocument] = [PAGES["a.md"], PAGES["b.md"], lost]
-    parts, unreadable = add_remaining([part], rest)
+    part = SegmentReader.of(make_segment([PAGES["a.md"], PAGES["c.md"]]), [0])
+    unreadable_page = UnreadableDocument("x.md", "1" * 40)
+    remaining: list[IndexedDocument | UnreadableDocument] = [PAGES["a.md"], PAGES["b.md"], unreadable_page]
+    parts, unreadable = add_remaining([part], remaining)
     assert unreadable == {"x.md": "1" * 40}
-    [joined] = parts
-    assert not joined.dead_pages
-    assert are_equal(joined.segment, segment(PAGES.values()))
+    [merged] = parts
+    assert not merged.dead_pages
+    assert are_equal(merged.segment, make_segment(PAGES.values()))
 
 
 def test_large_segments_are_reused_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(overlays, "SMALL", 2)
-    part = SegmentReader.of(segment([PAGES["a.md"], PAGES["c.md"]]), [0])
+    monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 2)
+    part = SegmentReader.of(make_segment([PAGES["a.md"], PAGES["c.md"]]), [0])
     parts, _ = add_remaining([part], [PAGES["b.md"]])
     assert parts[0] is part
     assert live(parts) == ["b.md", "c.md"]

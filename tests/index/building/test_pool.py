@@ -21,9 +21,9 @@ def _squared(block: int) -> int:
     return block * block
 
 
-def _dying_at(here: int, last: int, block: int) -> int:
-    """Square a block; kill the process at the block `last` unless it is `here`."""
-    if block == last and os.getpid() != here:
+def _dying_at(parent_pid: int, fatal_block: int, block: int) -> int:
+    """Square a block; kill the process at the block `fatal_block` unless it is `parent_pid`."""
+    if block == fatal_block and os.getpid() != parent_pid:
         os.kill(os.getpid(), signal.SIGKILL)
     return block * block
 
@@ -72,8 +72,8 @@ class _Deadly:
         return _die_elsewhere, (HERE,)
 
 
-def _die_elsewhere(here: int) -> None:
-    if os.getpid() != here:
+def _die_elsewhere(parent_pid: int) -> None:
+    if os.getpid() != parent_pid:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
@@ -87,8 +87,8 @@ def test_worker_killed_while_receiving_work_loses_no_block() -> None:
     assert sorted(process_map(work, iter(range(4)), 2)) == [(n, n * n) for n in range(4)]
 
 
-def _stopping(here: int, block: int) -> int:
-    if os.getpid() != here:
+def _stopping(parent_pid: int, block: int) -> int:
+    if os.getpid() != parent_pid:
         os.kill(os.getpid(), signal.SIGSTOP)
     return block * block
 

@@ -13,28 +13,28 @@ from hypothesis import strategies as st
 from index.analysis import BREAK, STOP_WORDS, expand_raw, split_raw_tokens
 from index.analysis.expansion import expand_raws
 from index.building import vocabulary
-from index.building.vocabulary import Vocabulary, shared_vocabulary
+from index.building.vocabulary import Vocabulary, get_shared_vocabulary
 
 TEXTS = st.lists(st.text(st.sampled_from("ab A-._é使\0 \n")).map(str.encode), min_size=1)
 
 
-def read(known: Vocabulary, raws: list[bytes], *, stop_words: bool) -> list[list[str]]:
+def read(vocab: Vocabulary, raws: list[bytes], *, stop_words: bool) -> list[list[str]]:
     """Return the terms of each raw token."""
-    terms, counts = known.terms(known.numbers(raws), stop_words=stop_words)
-    keys = [key.removeprefix(b"\0").decode() for key in known.keys(terms.astype(np.int64))]
+    terms, counts = vocab.terms(vocab.numbers(raws), stop_words=stop_words)
+    keys = [key.removeprefix(b"\0").decode() for key in vocab.keys(terms.astype(np.int64))]
     ends = np.cumsum(counts).tolist()
     return [keys[end - count : end] for end, count in zip(ends, counts.tolist(), strict=True)]
 
 
 @given(st.lists(TEXTS, max_size=4))
 def test_raw_tokens_map_to_their_terms_repeatedly(batches: list[list[bytes]]) -> None:
-    known = Vocabulary()
+    own_vocabulary = Vocabulary()
     for texts in batches:
         raws = split_raw_tokens(texts)
         expected = [expand_raw(raw) for raw in raws]
         without_stop_words = [[term for term in terms if term not in STOP_WORDS] for terms in expected]
-        assert read(known, raws, stop_words=False) == without_stop_words
-        assert list(map(sorted, read(known, raws, stop_words=True))) == list(map(sorted, expected))
+        assert read(own_vocabulary, raws, stop_words=False) == without_stop_words
+        assert list(map(sorted, read(own_vocabulary, raws, stop_words=True))) == list(map(sorted, expected))
 
 
 def test_raw_token_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -45,31 +45,34 @@ def test_raw_token_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
         return expand_raws(raws)
 
     monkeypatch.setattr(vocabulary, "expand_raws", analyse)
-    known = Vocabulary()
+    own_vocabulary = Vocabulary()
     for _ in range(3):
-        known.numbers([b"retries", BREAK, b"Retry", b"retries"])
+        own_vocabulary.numbers([b"retries", BREAK, b"Retry", b"retries"])
     assert analysed == [BREAK, b"retries", b"Retry"]
 
 
 def test_break_token_has_number_0_and_no_terms() -> None:
-    known = Vocabulary()
-    assert known.numbers([b"a", BREAK, b"b"]).tolist() == [1, 0, 2]
-    assert read(known, [BREAK], stop_words=True) == [[]]
+    own_vocabulary = Vocabulary()
+    assert own_vocabulary.numbers([b"a", BREAK, b"b"]).tolist() == [1, 0, 2]
+    assert read(own_vocabulary, [BREAK], stop_words=True) == [[]]
 
 
 def test_field_term_differs_from_equal_text_term() -> None:
-    known = Vocabulary()
-    tag, word = known.term("tags", "sdk"), known.terms(known.numbers([b"sdk"]), stop_words=False)[0]
-    assert known.keys(np.array([tag, *word])) == [b"tags\0sdk", b"\0sdk"]
-    assert known.term("tags", "sdk") == tag
+    own_vocabulary = Vocabulary()
+    tag, word = (
+        own_vocabulary.term("tags", "sdk"),
+        own_vocabulary.terms(own_vocabulary.numbers([b"sdk"]), stop_words=False)[0],
+    )
+    assert own_vocabulary.keys(np.array([tag, *word])) == [b"tags\0sdk", b"\0sdk"]
+    assert own_vocabulary.term("tags", "sdk") == tag
 
 
 def test_concurrent_threads_get_correct_terms() -> None:
-    known = Vocabulary()
+    own_vocabulary = Vocabulary()
     words = [[b"w%d" % (i * step % 500) for i in range(2000)] for step in range(1, 9)]
     with ThreadPoolExecutor(8) as threads:
         for raws, terms in zip(
-            words, threads.map(lambda raws: read(known, raws, stop_words=False), words), strict=True
+            words, threads.map(lambda raws: read(own_vocabulary, raws, stop_words=False), words), strict=True
         ):
             assert terms == [[raw.decode()] for raw in raws]
 
@@ -77,8 +80,8 @@ def test_concurrent_threads_get_correct_terms() -> None:
 def test_full_vocabulary_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     full = Vocabulary(limit=2000)
     monkeypatch.setattr(vocabulary, "_shared", full)
-    assert shared_vocabulary() is full
+    assert get_shared_vocabulary() is full
     full.numbers([b"word%d" % number for number in range(10)])
     assert full.is_full
-    assert shared_vocabulary() is not full
-    assert shared_vocabulary() is shared_vocabulary()
+    assert get_shared_vocabulary() is not full
+    assert get_shared_vocabulary() is get_shared_vocabulary()

@@ -26,20 +26,20 @@ def test_rows_read_in_child_processes_equal_rows_read_here(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
 ) -> None:
     snapshot = Workspace.open(repo.path).snapshot()
-    found, documents = LinkReader.of(snapshot), list(snapshot.documents.items())
-    here = sorted(read_rows(found, documents), key=lambda row: row.path)
-    assert len(here) == len(FILES)
+    reader, documents = LinkReader.of(snapshot), list(snapshot.documents.items())
+    parent_rows = sorted(read_rows(reader, documents), key=lambda row: row.path)
+    assert len(parent_rows) == len(FILES)
     monkeypatch.setattr(build, "MIN_DOCUMENTS_FOR_CHILDREN", 1)
     reports: list[tuple[int, int]] = []
-    elsewhere: list[DocumentRow] = list(
+    child_rows: list[DocumentRow] = list(
         read_rows(
-            found,
+            reader,
             documents,
             lambda done, total, _: reports.append((done, total)),
             is_waited_for=is_waited_for,
         )
     )
-    assert sorted(elsewhere, key=lambda row: row.path) == here
+    assert sorted(child_rows, key=lambda row: row.path) == parent_rows
     assert reports[-1] == (300, 300)
 
 
@@ -52,6 +52,6 @@ def test_oversized_document_may_link_anywhere_lfs_pointer_nowhere(repo: Repo) ->
         }
     )
     snapshot = Workspace.open(repo.path).snapshot()
-    found = LinkReader.of(snapshot)
-    assert found.record("big.md", snapshot.documents["big.md"]).is_open
-    assert not found.record("pointer.md", snapshot.documents["pointer.md"]).is_open
+    reader = LinkReader.of(snapshot)
+    assert reader.record("big.md", snapshot.documents["big.md"]).is_open
+    assert not reader.record("pointer.md", snapshot.documents["pointer.md"]).is_open

@@ -49,7 +49,7 @@ def graph(workspace: Workspace) -> Iterator[LinkGraph]:
     graph.close()
 
 
-def known(graph: LinkGraph, workspace: Workspace, commit: str | None = None) -> dict[str, object]:
+def find_links(graph: LinkGraph, workspace: Workspace, commit: str | None = None) -> dict[str, object]:
     """Return for each document and folder the documents that link to it, with their links."""
     snapshot = workspace.snapshot(commit)
     places = {path for document in snapshot.documents for path in (document, document.rpartition("/")[0])}
@@ -61,7 +61,7 @@ def fresh(workspace: Workspace, commit: str | None = None) -> dict[str, object]:
     graph = LinkGraph(workspace, IndexLocation(lambda: "memory", lambda name: []))
     with closing(graph):
         graph.follow(workspace.snapshot(commit))
-        return known(graph, workspace, commit)
+        return find_links(graph, workspace, commit)
 
 
 def file_of(repo: Repo) -> Path:
@@ -131,11 +131,11 @@ def test_incrementally_updated_graph_equals_a_fresh_graph(workspace: Workspace, 
             )
             repo.write({name: f"# {number}\n\n{links}\n"})
         commits.append(repo.commit({}))
-        assert known(graph, workspace) == fresh(workspace)
-        other = chance.choice(commits)
-        assert known(graph, workspace, other) == fresh(workspace, other)
+        assert find_links(graph, workspace) == fresh(workspace)
+        old_commit = chance.choice(commits)
+        assert find_links(graph, workspace, old_commit) == fresh(workspace, old_commit)
     graph.close()
-    assert known(open_graph(workspace), workspace) == fresh(workspace)
+    assert find_links(open_graph(workspace), workspace) == fresh(workspace)
 
 
 def test_query_at_another_commit_does_not_move_the_graph(
@@ -154,7 +154,7 @@ def test_reset_of_the_branch_restores_old_links(graph: LinkGraph, workspace: Wor
     repo.commit({"b.md": "# B\n", "new.md": "[a](a.md)\n"})
     graph.follow(workspace.snapshot())
     repo.git("reset", "-q", "--hard", "HEAD~1")
-    assert known(graph, workspace) == before
+    assert find_links(graph, workspace) == before
 
 
 def test_graph_at_a_pruned_commit_is_rebuilt(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
@@ -168,7 +168,7 @@ def test_graph_at_a_pruned_commit_is_rebuilt(graph: LinkGraph, workspace: Worksp
     assert lost.records(again.snapshot(), "a.md") is None
     assert sources(lost, again, "a.md") == ["a.md", "b.md", "docs/c.md"]
     lost.follow(again.snapshot())
-    assert known(lost, again) == fresh(again)
+    assert find_links(lost, again) == fresh(again)
 
 
 def test_changed_link_rules_change_links(graph: LinkGraph, workspace: Workspace, repo: Repo) -> None:
@@ -178,7 +178,7 @@ def test_changed_link_rules_change_links(graph: LinkGraph, workspace: Workspace,
     repo.commit({"docyard.toml": "[links]\nwiki = true\n"})
     assert "wiki.md" in sources(graph, workspace, "docs/c.md")
     graph.follow(workspace.snapshot())
-    assert known(graph, workspace) == fresh(workspace)
+    assert find_links(graph, workspace) == fresh(workspace)
     assert "wiki.md" in sources(graph, workspace, "docs/c.md")
 
 
@@ -188,7 +188,7 @@ def test_removed_graph_file_is_recreated(graph: LinkGraph, workspace: Workspace,
         file.unlink()
     assert sources(graph, workspace, "a.md") == ["a.md", "b.md", "docs/c.md"]
     graph.follow(workspace.snapshot())
-    assert known(open_graph(workspace), workspace) == fresh(workspace)
+    assert find_links(open_graph(workspace), workspace) == fresh(workspace)
 
 
 def test_moved_repository_reuses_its_graph_and_copy_does_not(
@@ -196,9 +196,9 @@ def test_moved_repository_reuses_its_graph_and_copy_does_not(
 ) -> None:
     graph.follow(workspace.snapshot())
     repo.path.rename(tmp_path / "moved")
-    moved = Workspace.open(tmp_path / "moved")
-    other = open_graph(moved)
-    assert other.records(moved.snapshot(), "a.md") is not None
+    moved_workspace = Workspace.open(tmp_path / "moved")
+    moved_graph = open_graph(moved_workspace)
+    assert moved_graph.records(moved_workspace.snapshot(), "a.md") is not None
     shutil.copytree(tmp_path / "moved", tmp_path / "copied")
     copied = Workspace.open(tmp_path / "copied")
     assert open_graph(copied).records(copied.snapshot(), "a.md") is None
@@ -210,7 +210,7 @@ def test_unwritable_git_directory_stores_the_graph_elsewhere(workspace: Workspac
     try:
         graph = open_graph(workspace)
         graph.follow(workspace.snapshot())
-        assert known(graph, workspace) == fresh(workspace)
+        assert find_links(graph, workspace) == fresh(workspace)
     finally:
         (repo.path / ".git").chmod(0o700)
 
@@ -221,7 +221,7 @@ def test_graph_without_private_folder_stays_in_memory(workspace: Workspace, tmp_
     graph = LinkGraph(workspace, IndexLocation(lambda: "x", lambda name: [blocked]))
     with closing(graph):
         graph.follow(workspace.snapshot())
-        assert known(graph, workspace) == fresh(workspace)
+        assert find_links(graph, workspace) == fresh(workspace)
 
 
 def test_tree_without_documents_has_no_links(tmp_path: Path) -> None:
@@ -242,18 +242,18 @@ def _follow(path: Path, rounds: int) -> None:
 @pytest.mark.process
 def test_processes_share_one_graph(repo: Repo, workspace: Workspace) -> None:
     context = multiprocessing.get_context("spawn")
-    others = [context.Process(target=_follow, args=(repo.path, 40)) for _ in range(2)]
-    for other in others:
-        other.start()
+    processes = [context.Process(target=_follow, args=(repo.path, 40)) for _ in range(2)]
+    for process in processes:
+        process.start()
     with closing(open_graph(workspace)) as graph:
         for number in range(10):
             repo.commit({f"new-{number}.md": "[a](a.md)\n"})
             graph.follow(workspace.snapshot())
             assert f"new-{number}.md" in sources(graph, workspace, "a.md")
-        for other in others:
-            other.join()
-            assert other.exitcode == 0
-        assert known(graph, workspace) == fresh(workspace)
+        for process in processes:
+            process.join()
+            assert process.exitcode == 0
+        assert find_links(graph, workspace) == fresh(workspace)
 
 
 def test_background_thread_builds_the_graph(graph: LinkGraph, workspace: Workspace) -> None:

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from index.link_graph.records import (
     LinkRecord,
-    destination_name,
-    link_keys,
+    extract_destination_name,
+    find_matching_names,
+    make_link_keys,
     make_name_test,
+    make_path_keys,
     make_record,
-    matching_names,
-    path_keys,
 )
 from tests.example_counts import scale_examples
 from tests.workspace.links.spellings import PATHS, SOURCES, Paths, read_targets, rules, texts
@@ -30,12 +30,15 @@ def test_link_and_its_target_share_a_key(links: LinkRules, document: tuple[str, 
     parsed = Document.parse(data, path)
     record = make_record(parsed, links)
     for kind, destination, target in read_targets(world, parsed):
-        assert set(link_keys(kind, destination, path, links)) & set(path_keys(target))
+        assert set(make_link_keys(kind, destination, path, links)) & set(make_path_keys(target))
         if target != path:
-            assert record.keys(path, links) & set(path_keys(target)), (destination, target)
+            assert record.keys(path, links) & set(make_path_keys(target)), (destination, target)
         if not world.is_folder(target):
             assert make_name_test(target)(destination), (destination, target)
-            assert destination_name(destination) in {None, *matching_names(target)}, (destination, target)
+            assert extract_destination_name(destination) in {None, *find_matching_names(target)}, (
+                destination,
+                target,
+            )
 
 
 @given(rules, sourced)
@@ -49,4 +52,4 @@ def test_written_record_is_read_back(links: LinkRules, document: tuple[str, byte
 def test_very_long_destination_matches_every_path() -> None:
     record = make_record(Document.parse(b"[x](" + b"a" * 5_000 + b".md)", "from.md"), LinkRules())
     assert record.is_open
-    assert record.keys("from.md", LinkRules()) & set(path_keys("any/other.md"))
+    assert record.keys("from.md", LinkRules()) & set(make_path_keys("any/other.md"))

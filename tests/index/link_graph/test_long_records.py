@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from index.link_graph.records import LONG_RECORD, LinkRecord, LongRecords, Reference, make_name_test
+from index.link_graph.records import MIN_LONG_RECORD, LinkRecord, LongRecords, Reference, make_name_test
 from index.link_graph.store import LinkingDocument
 from workspace.links.link import LinkKind
 
@@ -11,40 +11,46 @@ _NAMES = ["a.md", "A", "sub/a.markdown", "b.md#x", "../", "c%61.md", "sub/", "RE
 
 def _record(links: int, *, is_open: bool = False) -> LinkRecord:
     named = [_NAMES[number % len(_NAMES)] for number in range(links)]
-    found = [Reference("x", line, LinkKind.INLINE, False, name) for line, name in enumerate(named, start=1)]
-    return LinkRecord(tuple(found), is_open)
+    references = [
+        Reference("x", line, LinkKind.INLINE, False, name) for line, name in enumerate(named, start=1)
+    ]
+    return LinkRecord(tuple(references), is_open)
 
 
-def _found(record: LinkRecord, blob: str = "blob") -> LinkingDocument:
+def _make_linking_document(record: LinkRecord, blob: str = "blob") -> LinkingDocument:
     return LinkingDocument("toc.md", blob, record.to_bytes())
 
 
-def _again(path: str, blob: str) -> LinkRecord:
+def _fail_on_read(path: str, blob: str) -> LinkRecord:
     raise AssertionError("the record was cached or given")
 
 
 def test_long_record_returns_only_possible_references() -> None:
-    records, record = LongRecords(), _record(LONG_RECORD, is_open=True)
+    records, record = LongRecords(), _record(MIN_LONG_RECORD, is_open=True)
     for path in ("a.md", "sub/README.md", "b.md", "other.md"):
         may_name = make_name_test(path)
         expected = tuple(item for item in record.references if may_name(item.destination))
-        for found in (_found(record), LinkingDocument("toc.md", "blob", None)):
-            assert records.likely("", path, _again, found) == LinkRecord(expected, is_open=True)
+        for linking_document in (_make_linking_document(record), LinkingDocument("toc.md", "blob", None)):
+            assert records.select_likely("", path, _fail_on_read, linking_document) == LinkRecord(
+                expected, is_open=True
+            )
     assert ("", "toc.md", "blob") in records
 
 
 def test_short_record_is_returned_whole_and_not_cached() -> None:
-    records, record = LongRecords(), _record(LONG_RECORD - 1)
-    assert records.likely("", "a.md", _again, _found(record)) == record
+    records, record = LongRecords(), _record(MIN_LONG_RECORD - 1)
+    assert records.select_likely("", "a.md", _fail_on_read, _make_linking_document(record)) == record
     assert ("", "toc.md", "blob") not in records
     without_record = LinkingDocument("toc.md", "blob", None)
-    assert records.likely("", "a.md", lambda path, blob: record, without_record) == record
+    assert records.select_likely("", "a.md", lambda path, blob: record, without_record) == record
 
 
 def test_cached_long_records_stay_within_limit() -> None:
-    records, record = LongRecords(2 * LONG_RECORD), _record(LONG_RECORD)
+    records, record = LongRecords(2 * MIN_LONG_RECORD), _record(MIN_LONG_RECORD)
     for blob in ("one", "two", "one", "three"):
-        records.likely("", "a.md", _again, _found(record, blob))
+        records.select_likely("", "a.md", _fail_on_read, _make_linking_document(record, blob))
     assert [("", "toc.md", blob) in records for blob in ("one", "two", "three")] == [True, False, True]
-    records.likely("", "a.md", _again, _found(_record(2 * LONG_RECORD + 1), "four"))
+    records.select_likely(
+        "", "a.md", _fail_on_read, _make_linking_document(_record(2 * MIN_LONG_RECORD + 1), "four")
+    )
     assert ("", "toc.md", "four") not in records

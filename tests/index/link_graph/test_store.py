@@ -30,30 +30,30 @@ def fill(file: Path) -> None:
 
 
 def contents(store: LinkStore) -> object:
-    return store.read_state(), [store.linking([key]) for key in KEYS]
+    return store.read_state(), [store.find_linking([key]) for key in KEYS]
 
 
 def test_stored_rows_are_found_by_key(file: Path) -> None:
     fill(file)
     with closing(LinkStore(file)) as store:
-        state, found = store.linking([16])
+        state, linking = store.find_linking([16])
         assert state == ONE
-        assert [item.path for item in found] == ["16.md", "4.md"]
-        assert len(store.linking([7])[1]) == len(ROWS)
+        assert [item.path for item in linking] == ["16.md", "4.md"]
+        assert len(store.find_linking([7])[1]) == len(ROWS)
 
 
 def test_rows_and_state_change_together(file: Path) -> None:
     fill(file)
     with closing(LinkStore(file)) as store:
         store.apply(ONE, TWO, [ROWS[0]._replace(keys=frozenset({16}))], ["4.md", "never.md"])
-        assert [item.path for item in store.linking([16])[1]] == ["1.md", "16.md"]
+        assert [item.path for item in store.find_linking([16])[1]] == ["1.md", "16.md"]
         with pytest.raises(BaseMoved):
             store.apply(ONE, TWO, [], [])
         with pytest.raises(BaseMoved):
             store.replace(ONE, [], ONE)
     with closing(LinkStore(file)) as again:
         assert again.read_state() == TWO
-        assert [item.path for item in again.linking([16])[1]] == ["1.md", "16.md"]
+        assert [item.path for item in again.find_linking([16])[1]] == ["1.md", "16.md"]
 
 
 def test_failed_change_leaves_the_store_unchanged(file: Path) -> None:
@@ -79,10 +79,10 @@ def test_changed_byte_is_detected_or_harmless(file: Path) -> None:
     whole = file.read_bytes()
     with closing(LinkStore(file)) as store:
         truth = contents(store)
-    seen = 0
+    detected_count = 0
     for position in range(0, len(whole), 149):
-        for other in file.parent.glob("links.sqlite-*"):
-            other.unlink()
+        for leftover in file.parent.glob("links.sqlite-*"):
+            leftover.unlink()
         file.write_bytes(
             whole[:position] + bytes([whole[position] ^ (1 << position % 8)]) + whole[position + 1 :]
         )
@@ -90,8 +90,8 @@ def test_changed_byte_is_detected_or_harmless(file: Path) -> None:
             with closing(LinkStore(file)) as store:
                 assert contents(store) == truth, position
         except IndexDamaged:
-            seen += 1
-    assert seen > 10
+            detected_count += 1
+    assert detected_count > 10
 
 
 @pytest.mark.parametrize("cut", [0.0, 0.1, 0.5, 0.9])

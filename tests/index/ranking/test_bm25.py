@@ -8,7 +8,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.ranking.bm25 import average, impact, impacts, min_before_title, title_gain, weight
+from index.ranking.bm25 import (
+    average_length,
+    compute_impact,
+    compute_impacts,
+    compute_title_gain,
+    compute_weight,
+    min_score_before_title,
+)
 from tests.loops import loop_over
 
 AVERAGES = st.integers(1, 1 << 40).map(lambda quarters: quarters / 4)
@@ -27,7 +34,7 @@ AVERAGES = st.integers(1, 1 << 40).map(lambda quarters: quarters / 4)
     ],
 )
 def test_impact_equals_known_values(w: int, length: int, mean: float, expected: int) -> None:
-    assert impact(w, length, mean) == expected
+    assert compute_impact(w, length, mean) == expected
 
 
 @loop_over(
@@ -35,7 +42,7 @@ def test_impact_equals_known_values(w: int, length: int, mean: float, expected: 
     [(1, 1, 1, 49019), (2, 1, 1, 98038), (1, 1, 158_042, 1_970_629), (1, 10, 10, 7927), (1, 10**7, 10**7, 1)],
 )
 def test_weight_equals_known_values(qtf: int, df: int, number: int, expected: int) -> None:
-    assert weight(qtf, df, number) == expected
+    assert compute_weight(qtf, df, number) == expected
 
 
 @loop_over(
@@ -43,42 +50,46 @@ def test_weight_equals_known_values(qtf: int, df: int, number: int, expected: in
     [(0, 0, 0.25), (0, 3, 0.25), (1, 3, 0.25), (9, 8, 1.0), (11, 8, 1.5), (10, 3, 3.25), (400, 10, 40.0)],
 )
 def test_average_is_rounded_to_a_quarter(length: int, number: int, expected: float) -> None:
-    assert average(length, number) == expected
+    assert average_length(length, number) == expected
 
 
 @loop_over(
-    ("score", "held", "total", "expected"),
+    ("score", "matched_weight", "total", "expected"),
     [(1000, 1, 1, 150), (1000, 0, 5, 0), (1000, 1, 3, 50), (999, 1, 2, 74), (2**60, 7, 7, 2**60 * 3 // 20)],
 )
-def test_title_gain_is_its_share_of_the_score(score: int, held: int, total: int, expected: int) -> None:
-    assert title_gain(score, held, total) == expected
+def test_title_gain_is_its_share_of_the_score(
+    score: int, matched_weight: int, total: int, expected: int
+) -> None:
+    assert compute_title_gain(score, matched_weight, total) == expected
 
 
 @given(st.integers(1, 1 << 60))
 def test_lower_score_than_the_minimum_is_not_raised_by_its_title(score: int) -> None:
-    lowest = min_before_title(score)
-    assert lowest + title_gain(lowest, 1, 1) >= score > lowest - 1 + title_gain(lowest - 1, 1, 1)
+    lowest = min_score_before_title(score)
+    assert (
+        lowest + compute_title_gain(lowest, 1, 1) >= score > lowest - 1 + compute_title_gain(lowest - 1, 1, 1)
+    )
 
 
 @given(st.lists(st.tuples(st.integers(1, 255), st.integers(0, 1 << 31)), min_size=1), AVERAGES)
 def test_vectorized_impacts_equal_scalar_impacts(items: list[tuple[int, int]], mean: float) -> None:
     pairs = [(w, min(w + extra, (1 << 32) - 1)) for w, extra in items]
     weights = np.array([w for w, _ in pairs], np.uint8)
-    found = impacts(weights, np.array([length for _, length in pairs], np.uint32), mean)
-    assert found.dtype == np.uint16
-    assert found.tolist() == [impact(w, length, mean) for w, length in pairs]
+    impacts = compute_impacts(weights, np.array([length for _, length in pairs], np.uint32), mean)
+    assert impacts.dtype == np.uint16
+    assert impacts.tolist() == [compute_impact(w, length, mean) for w, length in pairs]
 
 
 @given(st.integers(1, 255), st.integers(0, 10**9), AVERAGES)
 def test_impact_is_near_exact_value_and_fits_16_bits(w: int, extra: int, mean: float) -> None:
     length = w + extra
     true = 65536 * w / (w + Fraction(8, 5) * (Fraction(1, 2) + Fraction(length) / 2 / Fraction(mean)))
-    found = impact(w, length, mean)
-    assert abs(found - max(true, Fraction(1))) <= Fraction(501, 1000)
-    assert 1 <= found <= 65331
+    impact = compute_impact(w, length, mean)
+    assert abs(impact - max(true, Fraction(1))) <= Fraction(501, 1000)
+    assert 1 <= impact <= 65331
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**7), st.integers(0, 10**7))
 def test_rare_terms_weigh_more(qtf: int, df: int, others: int) -> None:
     number = df + others
-    assert weight(qtf, df, number) >= weight(qtf, min(df + 1, number), number) >= 1
+    assert compute_weight(qtf, df, number) >= compute_weight(qtf, min(df + 1, number), number) >= 1

@@ -29,7 +29,7 @@ def weigh_term(weight: int, impacts: dict[int, int]) -> WeightedTerm:
     numbers = sorted(impacts)
     values = np.array([impacts[number] for number in numbers], np.uint16)
     postings = make_postings(np.array(numbers, np.uint32), values)
-    return WeightedTerm(weight, postings, weight * postings.top)
+    return WeightedTerm(weight, postings, weight * postings.max_impact)
 
 
 def sums(terms: list[WeightedTerm]) -> dict[int, int]:
@@ -41,9 +41,9 @@ def sums(terms: list[WeightedTerm]) -> dict[int, int]:
 
 
 def all_scored(terms: list[WeightedTerm], mask: Mask | None) -> Scored:
-    found = sums(terms).items()
+    scores = sums(terms).items()
     return sorted(
-        (pair for pair in found if mask is None or mask[pair[0]]), key=lambda pair: (-pair[1], pair[0])
+        (pair for pair in scores if mask is None or mask[pair[0]]), key=lambda pair: (-pair[1], pair[0])
     )
 
 
@@ -51,8 +51,8 @@ def evaluate_terms(
     terms: list[WeightedTerm], k: int, mask: Mask | None = None, floor: int = 1, *, size: int
 ) -> Scored:
     numbers, scores = evaluate(terms, size, k, mask, floor)
-    found = zip(numbers.tolist(), scores.tolist(), strict=True)
-    return sorted(found, key=lambda pair: (-pair[1], pair[0]))
+    scored = zip(numbers.tolist(), scores.tolist(), strict=True)
+    return sorted(scored, key=lambda pair: (-pair[1], pair[0]))
 
 
 # Few different numbers, so that many scores are equal.

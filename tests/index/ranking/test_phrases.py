@@ -9,11 +9,11 @@ from index.analysis import STOP_WORDS, count_heading_terms, count_text_terms
 from index.page import SectionRecord
 from index.phrases import (
     Phrases,
-    _run,
+    _space_words,
     can_be_scored,
+    find_required_terms,
     make_phrase_counter,
     make_phrase_filter,
-    required_terms,
     split_words,
 )
 from tests.example_counts import scale_examples
@@ -84,9 +84,9 @@ def test_phrase_does_not_span_heading_and_text() -> None:
 
 
 def test_all_phrases_must_occur() -> None:
-    both = Phrases.of([("one", "two"), ("three",)])
-    assert both.occur_in("Three", b"one two")
-    assert not both.occur_in("", b"one two")
+    phrases = Phrases.of([("one", "two"), ("three",)])
+    assert phrases.occur_in("Three", b"one two")
+    assert not phrases.occur_in("", b"one two")
 
 
 def test_phrase_of_combining_marks_matches_any_text() -> None:
@@ -166,7 +166,7 @@ def test_short_phrases_with_a_rare_word_can_be_scored(phrase: str, expected: boo
     ],
 )
 def test_phrase_requires_terms_of_its_complete_words(phrase: str, terms: tuple[str, ...]) -> None:
-    assert required_terms(split_words(phrase)) == terms
+    assert find_required_terms(split_words(phrase)) == terms
 
 
 PLAIN = ["the", "retries", "RateLimitError", "snake_case", "isOn", "HTTPServer2", "x", "C++", "C#", "v1", "2"]
@@ -205,7 +205,7 @@ def test_text_with_phrase_contains_its_required_terms(drawn: tuple[str, str]) ->
     text, phrase = drawn
     words = split_words(phrase.replace("](u)", " ").replace("<!-- a -->", " "))
     assert Phrases.of([words]).occur_in("", text.encode())
-    assert set(required_terms(words)) <= count_text_terms(text).keys()
+    assert set(find_required_terms(words)) <= count_text_terms(text).keys()
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
@@ -214,7 +214,7 @@ def test_heading_matches_each_phrase_of_itself(before: str, after: str) -> None:
     text = f"{before} {' '.join(words)} {before}"
     assert Phrases.of([words]).occur_in(text, b"")
     if all(word.isascii() for word in words):
-        assert set(required_terms(words)) <= count_heading_terms(text).keys() - STOP_WORDS
+        assert set(find_required_terms(words)) <= count_heading_terms(text).keys() - STOP_WORDS
 
 
 PARTS = (
@@ -235,5 +235,7 @@ def test_phrase_occurs_where_splitting_the_full_text_finds_it(
     phrase = " ".join(words)
     split = split_words(phrase)
     for body in (text, f"{text}\n{phrase}", f"x{phrase}, {text} {phrase}\n{text}"):
-        expected = _run(" ".join(split)) in _run(body) or _run(" ".join(split)) in _run(heading)
+        expected = _space_words(" ".join(split)) in _space_words(body) or _space_words(
+            " ".join(split)
+        ) in _space_words(heading)
         assert Phrases.of([split]).occur_in(heading, body.encode()) == expected

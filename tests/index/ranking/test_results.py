@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.page import IndexedDocument, SectionRecord
-from index.phrases import make_phrase_counter, make_phrase_filter, required_terms
+from index.phrases import find_required_terms, make_phrase_counter, make_phrase_filter
 from index.port import Query
 from index.ranking.cache import ArrayCache
-from index.ranking.results import ScoredPhrase, top_results
+from index.ranking.results import ScoredPhrase, find_top_results
 from index.ranking.segment_groups import Statistics
 from tests.example_counts import scale_examples
 from tests.index.pages import (
@@ -22,13 +22,13 @@ from tests.index.pages import (
     PATTERNS,
     TERMS,
     WORDS,
-    Growing,
-    page,
+    GrowingIndex,
+    make_page,
+    open_section_reader,
     random_page,
     random_query,
-    section_reader,
 )
-from tests.index.plain import Entry, entries_of, rank
+from tests.index.plain import Entry, make_entries, rank
 from tests.loops import loop_over
 
 PHRASES = ((("alpha", "beta"),), (("gamma",),), (("omega",), ("beta", "delta")), (("the", "RateLimitError"),))
@@ -37,9 +37,9 @@ Shown = tuple[list[tuple[str, float]], bool, bool]
 
 
 def expected(pages: Iterable[Sequence[Entry]], query: Query, offset: int, limit: int) -> Shown:
-    found, partial = rank([entry for page in pages for entry in page], query, max(50, offset + limit + 1))
-    hits = [(item.entry.record.chunk_id, item.score) for item in found[offset : offset + limit]]
-    return hits, len(found) > offset + limit, partial
+    ranked, partial = rank([entry for page in pages for entry in page], query, max(50, offset + limit + 1))
+    hits = [(item.entry.record.chunk_id, item.score) for item in ranked[offset : offset + limit]]
+    return hits, len(ranked) > offset + limit, partial
 
 
 def hits_of(
@@ -48,19 +48,19 @@ def hits_of(
     def read(record: SectionRecord) -> bytes:
         return pages[record.path].data[record.body : record.end]
 
-    found = top_results(
+    results = find_top_results(
         statistics,
         query,
         offset=offset,
         limit=limit,
-        required=[term for phrase in query.phrases for term in required_terms(phrase)],
+        required=[term for phrase in query.phrases for term in find_required_terms(phrase)],
         verify=make_phrase_filter(query.phrases, read) if query.phrases else None,
         scored_phrases=[
-            ScoredPhrase(required_terms(words), make_phrase_counter(words, read))
+            ScoredPhrase(find_required_terms(words), make_phrase_counter(words, read))
             for words in query.scored_phrases
         ],
     )
-    return [(hit.record.chunk_id, hit.score) for hit in found.hits], found.more, found.partial
+    return [(hit.record.chunk_id, hit.score) for hit in results.hits], results.has_more, results.is_partial
 
 
 @pytest.fixture(
@@ -69,10 +69,10 @@ def hits_of(
 )
 def whole(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Score segments together, in some groups, or each by itself with pruning, also small ones."""
-    whole, lasting = request.param
+    full_scoring, large_segment = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
-        monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", whole)
-    monkeypatch.setattr("index.ranking.segment_groups.LARGE_SEGMENT", lasting)
+        monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", full_scoring)
+    monkeypatch.setattr("index.ranking.segment_groups.LARGE_SEGMENT", large_segment)
 
 
 @pytest.fixture(params=[16, 1], ids=["few terms", "many terms"])
@@ -86,7 +86,7 @@ def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_results_after_edits_and_merges_equal_plain_engine(seed: int) -> None:
     chance = Random(seed)
-    index, cache = Growing(), ArrayCache(limit=100_000)
+    index, cache = GrowingIndex(), ArrayCache(limit=100_000)
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(30))]
     index.change(random_page(chance, path, chance.randrange(30)) for path in paths)
     for _ in range(6):
@@ -98,8 +98,8 @@ def test_results_after_edits_and_merges_equal_plain_engine(seed: int) -> None:
         if chance.random() < 0.3:
             first = chance.randrange(len(index.parts))
             index.merge(slice(first, first + chance.randint(1, 3)))
-        statistics = Statistics(section_reader(index.parts), cache)
-        entries = [entries_of(page) for page in index.pages.values()]
+        statistics = Statistics(open_section_reader(index.parts), cache)
+        entries = [make_entries(page) for page in index.pages.values()]
         for _ in range(8):
             query, limit = random_query(chance), chance.choice((1, 3, 10, 50, 60))
             offset = chance.choice((0, 0, 1, 10, 41, 49, 50, 51, 70, 300))
@@ -114,33 +114,33 @@ def test_lists_equal_the_plain_ones_if_few_sections_are_read_for_phrases(
     monkeypatch.setattr("index.ranking.results.MAX_VERIFIED", 6)
     monkeypatch.setattr("tests.index.plain.MAX_READ", 6)
     chance = Random(5)
-    index = Growing()
+    index = GrowingIndex()
     for _ in range(3):
         index.change(random_page(chance, path, 12) for path in chance.sample(PATHS, 6))
-    statistics = Statistics(section_reader(index.parts))
-    entries = [entries_of(page) for page in index.pages.values()]
-    partial = set()
+    statistics = Statistics(open_section_reader(index.parts))
+    entries = [make_entries(page) for page in index.pages.values()]
+    partial_flags = set()
     for _ in range(150):
         query = replace(random_query(chance), scored_phrases=chance.choice(PHRASES))
-        found = hits_of(index.pages, statistics, query, 0, 60)
-        assert found == expected(entries, query, 0, 60)
-        partial.add(found[2])
-    assert partial == {True, False}
+        results = hits_of(index.pages, statistics, query, 0, 60)
+        assert results == expected(entries, query, 0, 60)
+        partial_flags.add(results[2])
+    assert partial_flags == {True, False}
 
 
 @pytest.mark.usefixtures("whole")
 @loop_over("limit", [1, 10, 49, 50, 60, 75, 140, 1000])
 def test_equal_scores_across_segments_are_ordered_by_address(limit: int) -> None:
-    index = Growing()
+    index = GrowingIndex()
     chance = Random(limit)
     names = [f"{number:03}.md" for number in range(150)]
     for start in range(5):
-        index.change(page(name, "wombat") for name in names[start::5])
+        index.change(make_page(name, "wombat") for name in names[start::5])
     index.change(deletes=chance.sample(names, 30))
-    statistics = Statistics(section_reader(index.parts))
-    found = top_results(statistics, Query({"wombat": 1}), limit=limit)
-    assert [hit.record.path for hit in found.hits] == sorted(index.pages)[:limit]
-    assert found.more == (limit < 120)
+    statistics = Statistics(open_section_reader(index.parts))
+    results = find_top_results(statistics, Query({"wombat": 1}), limit=limit)
+    assert [hit.record.path for hit in results.hits] == sorted(index.pages)[:limit]
+    assert results.has_more == (limit < 120)
 
 
 # What a commit does to some paths: None deletes one, else it has sections with these headings.
@@ -161,12 +161,12 @@ QUERIES = st.builds(
 def test_results_of_any_commits_equal_plain_engine(
     commits: list[dict[str, list[str] | None]], query: Query, offset: int, limit: int
 ) -> None:
-    index = Growing()
+    index = GrowingIndex()
     for commit in commits:
         texts = {path: "".join(f"## {word}\n" for word in words or ()) for path, words in commit.items()}
-        index.change(page(path, text) for path, text in texts.items())
+        index.change(make_page(path, text) for path, text in texts.items())
         index.change(deletes=[path for path, words in commit.items() if words is None])
-    entries = [entries_of(page) for page in index.pages.values()]
-    assert hits_of(index.pages, Statistics(section_reader(index.parts)), query, offset, limit) == expected(
-        entries, query, offset, limit
-    )
+    entries = [make_entries(page) for page in index.pages.values()]
+    assert hits_of(
+        index.pages, Statistics(open_section_reader(index.parts)), query, offset, limit
+    ) == expected(entries, query, offset, limit)

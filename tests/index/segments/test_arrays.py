@@ -33,16 +33,18 @@ def arrays(draw: st.DrawFn) -> NDArray[Any]:
     return np.frombuffer(draw(st.binary(min_size=size, max_size=size)), dtype).reshape(shape)
 
 
-def packed(found: dict[str, NDArray[Any]], value: object = None) -> bytes:
-    return b"".join(pack(found, value))
+def packed(arrays_by_name: dict[str, NDArray[Any]], value: object = None) -> bytes:
+    return b"".join(pack(arrays_by_name, value))
 
 
 @given(st.dictionaries(st.text(max_size=5), arrays(), max_size=5), st.dictionaries(st.text(), st.integers()))
-def test_packed_arrays_are_unpacked_unchanged(found: dict[str, NDArray[Any]], value: dict[str, int]) -> None:
-    flat = unpack(packed(found, value))
+def test_packed_arrays_are_unpacked_unchanged(
+    arrays_by_name: dict[str, NDArray[Any]], value: dict[str, int]
+) -> None:
+    flat = unpack(packed(arrays_by_name, value))
     assert flat.value == value
-    assert list(flat.arrays) == list(found)
-    for name, array in found.items():
+    assert list(flat.arrays) == list(arrays_by_name)
+    for name, array in arrays_by_name.items():
         assert flat.arrays[name].dtype == array.dtype
         assert flat.arrays[name].shape == array.shape
         assert np.array_equal(flat.arrays[name], array)

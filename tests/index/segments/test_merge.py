@@ -8,38 +8,45 @@ from random import Random
 import numpy as np
 
 from index.segments.generation import SegmentReader
-from index.segments.merge import LARGE, MAX_SMALL_SEGMENTS, Size, choose_segments, compact, merge
+from index.segments.merge import (
+    MAX_SMALL_SECTIONS,
+    MAX_SMALL_SEGMENTS,
+    Size,
+    choose_segments,
+    compact_parts,
+    merge,
+)
 from index.segments.segment import Segment
-from tests.index.pages import Growing, page, random_page, segment
+from tests.index.pages import GrowingIndex, make_page, make_segment, random_page
 from tests.loops import loop_over
 
 
-def are_equal(one: Segment, other: Segment) -> bool:
-    return one.total == other.total and all(
-        np.array_equal(one.arrays[name], other.arrays[name])
-        and one.arrays[name].dtype == other.arrays[name].dtype
-        for name in {*one.arrays, *other.arrays}
+def are_equal(left_segment: Segment, right_segment: Segment) -> bool:
+    return left_segment.total == right_segment.total and all(
+        np.array_equal(left_segment.arrays[name], right_segment.arrays[name])
+        and left_segment.arrays[name].dtype == right_segment.arrays[name].dtype
+        for name in {*left_segment.arrays, *right_segment.arrays}
     )
 
 
 @loop_over("seed", range(12))
 def test_merged_segment_equals_segment_of_live_documents(seed: int) -> None:
     chance = Random(seed)
-    index = Growing()
+    index = GrowingIndex()
     paths = [f"{chance.choice('abé')}/{number % 7}{chance.choice(('', '-x'))}.md" for number in range(20)]
     for _ in range(chance.randint(1, 8)):
         changed = chance.sample(sorted(set(paths)), 5)
         index.change((random_page(chance, path, chance.randrange(6)) for path in changed[:4]), changed[4:])
-    assert are_equal(merge(index.parts), segment(index.pages.values()))
+    assert are_equal(merge(index.parts), make_segment(index.pages.values()))
     first = chance.randrange(len(index.parts))
     index.merge(slice(first, first + 2))
-    assert are_equal(merge(index.parts), segment(index.pages.values()))
+    assert are_equal(merge(index.parts), make_segment(index.pages.values()))
 
 
 @loop_over("seed", range(6))
 def test_values_count_only_live_documents(seed: int) -> None:
     chance = Random(seed)
-    index = Growing()
+    index = GrowingIndex()
     for _ in range(6):
         changed = [f"{number}.md" for number in range(8) if chance.random() < 0.5]
         index.change((random_page(chance, path, chance.randrange(4)) for path in changed[1:]), changed[:1])
@@ -54,7 +61,9 @@ def test_values_count_only_live_documents(seed: int) -> None:
 
 
 def test_merge_drops_terms_of_deleted_sections() -> None:
-    part = SegmentReader.of(segment([page("a.md", "# Zebra\n", tags=["t"]), page("b.md", "# Yak\n")]))
+    part = SegmentReader.of(
+        make_segment([make_page("a.md", "# Zebra\n", tags=["t"]), make_page("b.md", "# Yak\n")])
+    )
     merged = merge([part.with_dead_pages([0])])
     assert merged.term_keys() == [b"\0yak", b"#heading\0yak", b"#title\0yak"]
     assert merged.pages == merged.size == 1
@@ -62,7 +71,13 @@ def test_merge_drops_terms_of_deleted_sections() -> None:
 
 def test_deleting_a_document_deletes_its_sections() -> None:
     part = SegmentReader.of(
-        segment([page("a.md", "# A\n\n## B\n"), page("b.md", ""), page("c.md", "# C\n\n## D\n\n## E\n")])
+        make_segment(
+            [
+                make_page("a.md", "# A\n\n## B\n"),
+                make_page("b.md", ""),
+                make_page("c.md", "# C\n\n## D\n\n## E\n"),
+            ]
+        )
     )
     assert (part.pages, part.size, part.dead.tolist()) == (3, 5, [])
     assert part.with_dead_pages([]) is part
@@ -82,7 +97,15 @@ def test_few_segments_are_not_merged() -> None:
 
 
 def test_small_segments_of_similar_size_are_merged() -> None:
-    sizes = [Size(LARGE, 0), Size(9, 0), Size(900, 0), Size(20, 3), Size(10, 1), Size(100_000, 0), Size(8, 0)]
+    sizes = [
+        Size(MAX_SMALL_SECTIONS, 0),
+        Size(9, 0),
+        Size(900, 0),
+        Size(20, 3),
+        Size(10, 1),
+        Size(100_000, 0),
+        Size(8, 0),
+    ]
     assert choose_segments(sizes) == {1, 3, 4, 6}
 
 
@@ -92,7 +115,7 @@ def test_mostly_deleted_segments_of_any_size_are_rewritten() -> None:
 
 def test_number_of_small_segments_stays_within_limit() -> None:
     sizes = [Size(16 * 3**power, 0) for power in range(12)]
-    small = [number for number, size in enumerate(sizes) if size.live <= LARGE]
+    small = [number for number, size in enumerate(sizes) if size.live <= MAX_SMALL_SECTIONS]
     chosen = choose_segments(sizes)
     assert chosen < set(small)
     assert len(small) - len(chosen) + 1 <= MAX_SMALL_SEGMENTS
@@ -120,18 +143,20 @@ def test_few_segments_remain_after_many_commits(base: list[int], commits: int) -
 
 
 def test_compaction_drops_only_deleted_segments() -> None:
-    parts = [SegmentReader.of(segment([page(f"{number}.md", f"# N{number}\n")])) for number in range(3)]
-    assert compact(parts) == tuple(parts)
-    assert compact([parts[0], parts[1].with_dead_pages([0])]) == (parts[0],)
-    assert compact([]) == ()
+    parts = [
+        SegmentReader.of(make_segment([make_page(f"{number}.md", f"# N{number}\n")])) for number in range(3)
+    ]
+    assert compact_parts(parts) == tuple(parts)
+    assert compact_parts([parts[0], parts[1].with_dead_pages([0])]) == (parts[0],)
+    assert compact_parts([]) == ()
 
 
 def test_compaction_returns_one_segment_for_merged_ones() -> None:
     parts = [
-        SegmentReader.of(segment([page(f"{number}.md", f"# N{number}\n")]))
+        SegmentReader.of(make_segment([make_page(f"{number}.md", f"# N{number}\n")]))
         for number in range(MAX_SMALL_SEGMENTS + 1)
     ]
-    [part] = compact(parts)
+    [part] = compact_parts(parts)
     assert [part.segment.path(number) for number in range(part.pages)] == [
         f"{n}.md" for n in range(MAX_SMALL_SEGMENTS + 1)
     ]

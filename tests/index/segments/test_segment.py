@@ -14,7 +14,7 @@ from index.page import IndexedDocument, SectionRecord
 from index.segments.arrays import FlatArrays
 from index.segments.segment import Segment, file_name
 from index.storage.manifest import FileStamp, IndexDamaged
-from tests.index.pages import PATHS, page, random_page, segment
+from tests.index.pages import PATHS, make_page, make_segment, random_page
 from tests.loops import loop_over
 
 NESTED = """# Title
@@ -48,22 +48,22 @@ def some_pages() -> list[IndexedDocument]:
     pages = [random_page(chance, path, chance.randrange(12)) for path in PATHS]
     return [
         *pages,
-        page("nested.md", NESTED, type="guide", tags=["b", "a"]),
-        page("nothing.md", ""),
-        page("untitled.md", "## Alone\n\nText.\n\n### Below\n\n## zeta\n"),
-        page("introduced.md", "Text before any heading.\n\n## Alone\n"),
-        page("late.md", "## Early\n\n# The title\n\n## Later\n"),
-        page("later.md", "Text.\n\n## Early\n\n# The title\n\n## Later\n"),
-        page("blank.md", "---\ntitle: Named in front matter\n---\n#\n\nText.\n\n## Below\n"),
-        page("front.md", "---\ntitle: Named in front matter\n---\n## Below\n"),
-        page("\udcff.md", "# Odd\n"),
+        make_page("nested.md", NESTED, type="guide", tags=["b", "a"]),
+        make_page("nothing.md", ""),
+        make_page("untitled.md", "## Alone\n\nText.\n\n### Below\n\n## zeta\n"),
+        make_page("introduced.md", "Text before any heading.\n\n## Alone\n"),
+        make_page("late.md", "## Early\n\n# The title\n\n## Later\n"),
+        make_page("later.md", "Text.\n\n## Early\n\n# The title\n\n## Later\n"),
+        make_page("blank.md", "---\ntitle: Named in front matter\n---\n#\n\nText.\n\n## Below\n"),
+        make_page("front.md", "---\ntitle: Named in front matter\n---\n## Below\n"),
+        make_page("\udcff.md", "# Odd\n"),
     ]
 
 
 @pytest.fixture(params=["memory", "file"])
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> Segment:
-    found = segment(some_pages())
-    return found if request.param == "memory" else found.save(tmp_path)
+    segment = make_segment(some_pages())
+    return segment if request.param == "memory" else segment.save(tmp_path)
 
 
 def in_order() -> list[IndexedDocument]:
@@ -119,9 +119,9 @@ def test_documents_are_found_by_path_with_their_sections(made: Segment) -> None:
     assert made.pages == len(pages)
     assert [made.path(number) for number in range(made.pages)] == [page.path for page in pages]
     assert [made.blob(number) for number in range(made.pages)] == [page.blob for page in pages]
-    for number, one in enumerate(pages):
-        assert made.find(one.path) == number
-        assert len(made.sections_of(number)) == len(one.sections)
+    for number, page in enumerate(pages):
+        assert made.find(page.path) == number
+        assert len(made.sections_of(number)) == len(page.sections)
         assert all(made.page_of[section] == number for section in made.sections_of(number))
     assert made.find("none.md") is None
 
@@ -134,9 +134,11 @@ def test_posting_lists_equal_weights_of_sections(made: Segment) -> None:
     assert dict(Counter({term: last - first for term, first, last in made.terms("")})) == everywhere
     for term in everywhere:
         ids, weights = made.postings(b"\0" + term.encode())
-        wanted = {number: terms[term] for number, terms in enumerate(weights_of_sections) if term in terms}
-        assert dict(zip(ids.tolist(), weights.tolist(), strict=True)) == wanted
-        assert ids.tolist() == sorted(wanted)
+        expected_weights = {
+            number: terms[term] for number, terms in enumerate(weights_of_sections) if term in terms
+        }
+        assert dict(zip(ids.tolist(), weights.tolist(), strict=True)) == expected_weights
+        assert ids.tolist() == sorted(expected_weights)
     assert made.lengths.tolist() == [sum(terms.values()) for terms in weights_of_sections]
     assert made.total == sum(made.lengths.tolist())
 
@@ -159,13 +161,13 @@ def test_unknown_term_has_empty_posting_list(made: Segment, key: bytes) -> None:
 
 
 def test_segment_contains_documents_without_sections(tmp_path: Path) -> None:
-    made = segment([page("a.md", ""), page("b.md", "")]).save(tmp_path)
+    made = make_segment([make_page("a.md", ""), make_page("b.md", "")]).save(tmp_path)
     assert (made.size, made.pages, made.total) == (0, 2, 0)
     assert made.find("b.md") == 1
 
 
 def test_saved_segment_equals_segment_in_memory(tmp_path: Path) -> None:
-    memory = segment(some_pages())
+    memory = make_segment(some_pages())
     saved = memory.save(tmp_path, durable=True)
     assert saved.id == memory.id
     assert memory.arrays.keys() == saved.arrays.keys()
@@ -183,12 +185,12 @@ def test_saved_segment_equals_segment_in_memory(tmp_path: Path) -> None:
     assert not saved.is_untouched()
 
 
-@loop_over("name", sorted(segment([page("a.md", "# A\n\n## B\n")]).arrays))
+@loop_over("name", sorted(make_segment([make_page("a.md", "# A\n\n## B\n")]).arrays))
 def test_arrays_of_mismatched_lengths_raise_index_damaged(name: str) -> None:
-    made = segment([page("a.md", "# A\n\nText.\n\n## B\n", tags=["t"]), page("b.md", "# B\n")])
+    made = make_segment([make_page("a.md", "# A\n\nText.\n\n## B\n", tags=["t"]), make_page("b.md", "# B\n")])
     for array in (made.arrays[name][:-1], np.concatenate((made.arrays[name], made.arrays[name][-1:]))):
         with pytest.raises(IndexDamaged):
             Segment("0", FlatArrays({**made.arrays, name: array}, {"total": made.total}))
-    without = {other: array for other, array in made.arrays.items() if other != name}
+    without = {other_name: array for other_name, array in made.arrays.items() if other_name != name}
     with pytest.raises(IndexDamaged):
         Segment("0", FlatArrays(without, {"total": made.total}))

@@ -14,7 +14,7 @@ from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.store import Store
 from index.storage.files import IndexUnwritable
 from index.storage.manifest import FileStamp, IndexDamaged, Manifest, read_manifest, write_manifest
-from tests.index.pages import page, segment
+from tests.index.pages import make_page, make_segment
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def part(path: str, text: str = "# Title\n\n## Section\n") -> SegmentReader:
-    return SegmentReader.of(segment([page(path, text)]))
+    return SegmentReader.of(make_segment([make_page(path, text)]))
 
 
 def state(parts: Iterable[SegmentReader], commit: str = "c0ffee") -> State:

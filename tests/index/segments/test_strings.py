@@ -7,7 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.segments.arrays import StringPool, StringPoolBuilder, decode, encode, gather, join, offsets, ranges
+from index.segments.arrays import (
+    StringPool,
+    StringPoolBuilder,
+    compute_offsets,
+    decode,
+    encode,
+    expand_ranges,
+    gather_strings,
+    join_pools,
+)
 from tests.loops import loop_over
 
 POOL = st.lists(st.binary(max_size=6), max_size=12)
@@ -21,57 +30,60 @@ def pool(strings: list[bytes]) -> StringPool:
 
 @given(POOL)
 def test_pool_returns_its_strings(strings: list[bytes]) -> None:
-    found = pool(strings)
-    assert len(found) == len(strings)
-    assert found.all() == strings == [found.raw(number) for number in range(len(found))]
+    string_pool = pool(strings)
+    assert len(string_pool) == len(strings)
+    assert string_pool.all() == strings == [string_pool.raw(number) for number in range(len(string_pool))]
 
 
 @given(st.sets(st.binary(max_size=3)), st.binary(max_size=3))
-def test_ascending_pool_is_searched_by_bisection(strings: set[bytes], wanted: bytes) -> None:
+def test_ascending_pool_is_searched_by_bisection(strings: set[bytes], target: bytes) -> None:
     ascending = sorted(strings)
-    found = pool(ascending)
-    assert found.count_before(wanted) == sum(string < wanted for string in ascending)
-    assert found.find(wanted) == (ascending.index(wanted) if wanted in strings else None)
+    ascending_pool = pool(ascending)
+    assert ascending_pool.count_before(target) == sum(string < target for string in ascending)
+    assert ascending_pool.find(target) == (ascending.index(target) if target in strings else None)
 
 
 @given(POOL, st.binary(min_size=1, max_size=3), st.integers(0, 12), st.integers(0, 12))
 def test_find_among_returns_the_first_equal_string(
-    strings: list[bytes], wanted: bytes, first: int, last: int
+    strings: list[bytes], target: bytes, first: int, last: int
 ) -> None:
     last = min(last, len(strings))
     first = min(first, last)
-    expected = strings.index(wanted, first, last) if wanted in strings[first:last] else None
-    assert pool(strings).find_among(first, last, wanted) == expected
+    expected = strings.index(target, first, last) if target in strings[first:last] else None
+    assert pool(strings).find_among(first, last, target) == expected
 
 
 @given(st.sets(st.text("aé", max_size=4).map(str.encode)), st.text("aé", max_size=2).map(str.encode))
 def test_strings_with_a_prefix_are_listed(strings: set[bytes], prefix: bytes) -> None:
     ascending = sorted(strings)
-    assert pool(ascending).find_prefix(prefix) == [one for one in ascending if one.startswith(prefix)]
+    assert pool(ascending).find_prefix(prefix) == [
+        string for string in ascending if string.startswith(prefix)
+    ]
 
 
 @given(st.lists(POOL, min_size=1, max_size=4), st.data())
 def test_joined_and_gathered_pools_equal_plain_lists(pools: list[list[bytes]], data: st.DataObject) -> None:
     made = []
     for strings in pools:
-        one = StringPoolBuilder()
-        one.extend(strings)
-        made.append(one.arrays())
+        builder = StringPoolBuilder()
+        builder.extend(strings)
+        made.append(builder.arrays())
     everything = [string for strings in pools for string in strings]
-    joined = join(made)
+    joined = join_pools(made)
     assert StringPool(*joined).all() == everything
     order = data.draw(st.lists(st.integers(0, len(everything) - 1))) if everything else []
-    gathered = gather(*joined, np.array(order, np.int64))
+    gathered = gather_strings(*joined, np.array(order, np.int64))
     assert StringPool(*gathered).all() == [everything[number] for number in order]
 
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 5)), max_size=8))
-def test_ranges_are_concatenated_in_order(found: list[tuple[int, int]]) -> None:
+def test_ranges_are_concatenated_in_order(starts_and_sizes: list[tuple[int, int]]) -> None:
     starts, sizes = (
-        np.array(column, np.int64) for column in (zip(*found, strict=True) if found else ([], []))
+        np.array(column, np.int64)
+        for column in (zip(*starts_and_sizes, strict=True) if starts_and_sizes else ([], []))
     )
-    assert ranges(starts, sizes).tolist() == [
-        number for start, size in found for number in range(start, start + size)
+    assert expand_ranges(starts, sizes).tolist() == [
+        number for start, size in starts_and_sizes for number in range(start, start + size)
     ]
 
 
@@ -89,6 +101,6 @@ def test_mismatched_offsets_are_refused(wrong: list[int]) -> None:
 
 
 def test_pool_offsets_are_limited_to_four_gigabytes() -> None:
-    assert offsets(np.array([(1 << 32) - 1], np.int64))[-1] == (1 << 32) - 1
+    assert compute_offsets(np.array([(1 << 32) - 1], np.int64))[-1] == (1 << 32) - 1
     with pytest.raises(OverflowError):
-        offsets(np.array([1 << 31, 1 << 31], np.int64))
+        compute_offsets(np.array([1 << 31, 1 << 31], np.int64))

@@ -32,7 +32,7 @@ def test_blob_is_read_once_for_all_its_sections() -> None:
 
 def test_recently_used_blobs_are_cached_within_limit() -> None:
     blobs = Blobs(**{name: bytes(10_000) for name in "abc"})
-    texts = Texts(blobs.blob, cache_size=25_000)
+    texts = Texts(blobs.blob, max_cache_bytes=25_000)
     for name in "abac":
         texts.data(name, 0, 1)
     assert blobs.read == ["a", "b", "c"]
@@ -43,7 +43,7 @@ def test_recently_used_blobs_are_cached_within_limit() -> None:
 
 def test_blob_over_the_limit_is_cached_until_the_next_read() -> None:
     blobs = Blobs(a=b"x" * 1_000, b=b"y" * 1_000)
-    texts = Texts(blobs.blob, cache_size=100)
+    texts = Texts(blobs.blob, max_cache_bytes=100)
     assert texts.data("a", 0, 3) == texts.data("a", 0, 3) == b"xxx"
     assert texts.data("b", 0, 1) + texts.data("a", 0, 1) == b"yx"
     assert blobs.read == ["a", "b", "a"]

@@ -13,6 +13,6 @@ def put(file: Path, data: bytes) -> None:
     example in the timer of an index of an earlier test. Docyard itself only creates new files and removes
     old ones, which stay unchanged for processes that have mapped them.
     """
-    other = file.with_name(f"{file.name}.other")
-    other.write_bytes(data)
-    os.replace(other, file)
+    draft = file.with_name(f"{file.name}.other")
+    draft.write_bytes(data)
+    os.replace(draft, file)

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from index.service import SearchIndex
-from tests.index.lists import index_folder, is_correct, move, orphans
+from tests.index.lists import index_folder, is_correct, list_orphans, move_branch
 from tests.repositories import Repo
 from workspace.workspace import Workspace
 
@@ -102,7 +102,7 @@ def begin(work: str, open_index: Open, repo: Repo, commits: list[str], number: i
     else:
         follow(open_index)
         if work == "follow":
-            move(repo, commits[number % len(commits)])
+            move_branch(repo, commits[number % len(commits)])
 
 
 @pytest.mark.parametrize(
@@ -130,9 +130,9 @@ def test_index_is_correct_after_kill_at_any_step(
         if code:
             stopped += 1
             assert stopped < 200, "the work never completes"
-        move(repo, commits[(stopped + 1) % len(commits)])
+        move_branch(repo, commits[(stopped + 1) % len(commits)])
         follow(open_index)
-        assert orphans(repo) == []
+        assert list_orphans(repo) == []
     assert stopped >= 10
 
 
@@ -172,7 +172,7 @@ def test_index_is_correct_after_kill_at_random_moments(
     def writer() -> None:
         index = SearchIndex(Workspace.open(repo.path, read_only=True))
         for number in range(1_000):
-            move(repo, commits[number % len(commits)])
+            move_branch(repo, commits[number % len(commits)])
             index.follow()
             if number % 7 == 3:
                 index.rebuild()

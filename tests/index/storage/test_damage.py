@@ -18,7 +18,7 @@ from index.service import SearchIndex
 from index.storage.location import Location, make_private_folder
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata import read_metadata
-from tests.index.lists import home, index_folder, is_correct, orphans
+from tests.index.lists import index_folder, is_correct, list_orphans, location_folder
 from tests.index.storage.damage import put
 from tests.repositories import Repo
 from workspace.workspace import Workspace
@@ -61,27 +61,31 @@ def test_every_flipped_bit_and_truncation_is_detected(open_index: Open, repo: Re
     Store(folder).read()
 
 
-@pytest.mark.parametrize("harm", ["flipped", "cut", "empty", "gone", "exchanged"])
+@pytest.mark.parametrize("harm", ["flipped", "cut", "empty", "deleted", "exchanged"])
 def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> None:
     for number in range(3):
         repo.commit({f"notes/n{number}.md": f"# New {number}\n\nA quagga.\n"})
         open_index().follow()
     for kind in (".manifest", ".flat"):
-        file, *others = [file for file in files(repo) if file.name.endswith(kind)]
+        file, *other_files = [file for file in files(repo) if file.name.endswith(kind)]
         data, old = file.read_bytes(), index_folder(repo)
-        if harm == "gone":
+        if harm == "deleted":
             file.unlink()
         elif harm == "exchanged":
-            other = others[0] if others else next(other for other in files(repo) if other != file)
-            put(file, other.read_bytes())
+            other_file = (
+                other_files[0]
+                if other_files
+                else next(other_file for other_file in files(repo) if other_file != file)
+            )
+            put(file, other_file.read_bytes())
         else:
             put(file, {"flipped": flip_bit(data, len(data) // 2, 3), "cut": data[:-1], "empty": b""}[harm])
-        assert open_index().status().damaged
+        assert open_index().status().is_damaged
         index = open_index()
         assert is_correct(index, repo)
         assert index_folder(repo) != old
-        assert not index.status().damaged
-        assert orphans(repo) == []
+        assert not index.status().is_damaged
+        assert list_orphans(repo) == []
 
 
 def change_last_byte(repo: Repo) -> None:
@@ -132,7 +136,7 @@ def test_manifest_of_another_folder_raises_index_damaged(
 def test_metadata_torn_at_any_byte_is_ignored(open_index: Open, repo: Repo) -> None:
     index = open_index()
     index.follow()
-    file = home(repo) / "metadata.json"
+    file = location_folder(repo) / "metadata.json"
     whole, metadata = file.read_bytes(), index.metadata()
     assert read_metadata(file) == metadata is not None
     for size in range(len(whole)):
@@ -151,8 +155,8 @@ def test_metadata_torn_at_any_byte_is_ignored(open_index: Open, repo: Repo) -> N
 
 def test_pointer_torn_at_any_byte_is_ignored(open_index: Open, repo: Repo) -> None:
     open_index().follow()
-    pointer = home(repo) / "current"
-    whole, location = pointer.read_bytes(), Location(home(repo))
+    pointer = location_folder(repo) / "current"
+    whole, location = pointer.read_bytes(), Location(location_folder(repo))
     assert location.current() == index_folder(repo)
     for size in range(len(whole)):
         pointer.write_bytes(whole[:size])
@@ -164,9 +168,9 @@ def test_pointer_torn_at_any_byte_is_ignored(open_index: Open, repo: Repo) -> No
 
 def test_index_of_another_version_is_left_unchanged(open_index: Open, repo: Repo) -> None:
     open_index().follow()
-    version, _, rest = home(repo).name.partition("-")
-    newer = home(repo).with_name(f"{int(version) + 1}-{rest}")
-    shutil.copytree(home(repo), newer)
+    version, _, rest = location_folder(repo).name.partition("-")
+    newer = location_folder(repo).with_name(f"{int(version) + 1}-{rest}")
+    shutil.copytree(location_folder(repo), newer)
     (newer / "current").write_text("not of this version")
     before = {file: file.read_bytes() for file in newer.rglob("*") if file.is_file()}
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
@@ -183,11 +187,11 @@ def test_recreated_branch_is_searched_at_its_new_commit(repo: Repo) -> None:
     first = side()
     assert first.search("jitter").hits
     repo.git("branch", "-D", "side")
-    other = repo.commit({"guides/retries.md": "# Retries\n\nA quagga.\n"})
+    new_commit = repo.commit({"guides/retries.md": "# Retries\n\nA quagga.\n"})
     repo.git("branch", "side")
     for index in (first, side()):
         page = index.search("quagga")
-        assert (page.commit, page.stale, len(page.hits)) == (other, False, 1)
+        assert (page.commit, page.is_stale, len(page.hits)) == (new_commit, False, 1)
         assert index.search("jitter").hits == ()
 
 
@@ -199,7 +203,7 @@ def test_random_damage_between_commits_gives_correct_results(open_index: Open, r
         repo.commit({f"notes/n{number % 4}.md": f"# New {number}\n\nA quagga and an okapi.\n"})
         assert is_correct(index if chance.random() < 0.5 else open_index(), repo)
         # An index that knows its metadata writes a missing file up to half a second later, with new figures.
-        ours = [home(repo) / name for name in ("current", "metadata.json")]
+        ours = [location_folder(repo) / name for name in ("current", "metadata.json")]
         file = chance.choice([*files(repo), *(file for file in ours if file.exists())])
         data = file.read_bytes()
         time.sleep(0.01)

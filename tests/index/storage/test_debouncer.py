@@ -14,41 +14,41 @@ NEVER = 1_000.0
 
 
 def test_scheduled_work_runs_after_the_delay() -> None:
-    done = threading.Event()
-    Debouncer(done.set, 0.01).schedule()
-    assert done.wait(60)
+    runs = threading.Event()
+    Debouncer(runs.set, 0.01).schedule()
+    assert runs.wait(60)
 
 
 def test_work_scheduled_twice_runs_once() -> None:
-    done: list[str] = []
-    debouncer = Debouncer(lambda: done.append(threading.current_thread().name), NEVER)
+    runs: list[str] = []
+    debouncer = Debouncer(lambda: runs.append(threading.current_thread().name), NEVER)
     debouncer.flush()
-    assert done == []
+    assert runs == []
     debouncer.schedule()
     debouncer.schedule()
-    assert done == []
+    assert runs == []
     debouncer.flush()
     debouncer.flush()
-    assert done == [threading.current_thread().name]
+    assert runs == [threading.current_thread().name]
     debouncer.schedule()
     debouncer.flush()
-    assert len(done) == 2
+    assert len(runs) == 2
 
 
 def test_work_scheduled_while_running_runs_again() -> None:
-    done: list[bool] = []
+    runs: list[bool] = []
 
     def work() -> None:
-        done.append(True)
-        if len(done) == 1:
+        runs.append(True)
+        if len(runs) == 1:
             debouncer.schedule()
 
     debouncer = Debouncer(work, NEVER)
     debouncer.schedule()
     debouncer.flush()
-    assert len(done) == 1
+    assert len(runs) == 1
     debouncer.flush()
-    assert len(done) == 2
+    assert len(runs) == 2
 
 
 @pytest.mark.process

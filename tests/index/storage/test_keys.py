@@ -55,10 +55,10 @@ def test_metadata_is_read_without_loading_the_engine(index: SearchIndex, repo: R
         "print(SearchIndex(Workspace.open(Path(sys.argv[1]))).metadata().stats.total_files)\n"
         "print([name for name in ('whoosh', 'Stemmer', 'markdown_it') if name in sys.modules])\n"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", script, str(repo.path)], capture_output=True, text=True, check=True
     )
-    assert done.stdout.split("\n")[:2] == ["4", "[]"]
+    assert process.stdout.split("\n")[:2] == ["4", "[]"]
 
 
 @pytest.mark.process
@@ -66,5 +66,5 @@ def test_importing_the_service_loads_no_engine() -> None:
     script = (
         "import sys, index.service; print([m for m in ('whoosh', 'pydantic', 'Stemmer') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"

@@ -17,9 +17,9 @@ from index.storage.metadata import (
     Facet,
     InvalidMetadata,
     Metadata,
-    corpus_description,
     describe_index,
     find_problems,
+    format_corpus_description,
     is_listable,
     make_facet,
     parse_metadata,
@@ -109,14 +109,14 @@ def test_changed_stats_are_returned_immediately_and_written_on_close(index: Sear
 def test_late_stats_do_not_overwrite_newer_metadata(
     open_index: Callable[[], SearchIndex], repo: Repo
 ) -> None:
-    one, other = open_index(), open_index()
-    one.follow()
+    slow, fast = open_index(), open_index()
+    slow.follow()
     repo.commit({"new.md": "# New\n"})
-    one.follow()
+    slow.follow()
     repo.commit({"newer.md": "# Newer\n"})
-    other.follow()
-    other.close()
-    one.close()
+    fast.follow()
+    fast.close()
+    slow.close()
     metadata = open_index().metadata()
     assert metadata is not None
     assert (metadata.stats.source_commit, metadata.stats.total_files) == (repo.head(), 6)
@@ -124,22 +124,22 @@ def test_late_stats_do_not_overwrite_newer_metadata(
 
 def test_unchanged_metadata_is_the_same_object(index: SearchIndex, repo: Repo) -> None:
     index.follow()
-    known = index.metadata()
+    metadata = index.metadata()
     file = index.status().folder / "metadata.json"  # type: ignore[operator]
     file.touch()
-    assert index.metadata() is known
-    assert index.metadata() is known
+    assert index.metadata() is metadata
+    assert index.metadata() is metadata
 
 
 def test_metadata_of_another_process_is_returned(open_index: Callable[[], SearchIndex], repo: Repo) -> None:
-    one, other = open_index(), open_index()
-    assert one.metadata() is None
-    one.follow()
+    reader, writer = open_index(), open_index()
+    assert reader.metadata() is None
+    reader.follow()
     repo.commit({"new.md": "---\ntags: [fresh]\n---\n# New\n"})
-    other.follow()
-    metadata = one.metadata()
+    writer.follow()
+    metadata = reader.metadata()
     assert metadata is not None
-    assert metadata == other.metadata()
+    assert metadata == writer.metadata()
     assert "fresh" in metadata.taxonomy["tags"].values
 
 
@@ -152,9 +152,9 @@ def test_torn_metadata_file_is_ignored_and_rewritten(
     file = index.status().folder / "metadata.json"  # type: ignore[operator]
     whole = file.read_bytes()
     file.write_bytes(whole[:torn])
-    other = open_index()
-    assert other.metadata() is None
-    other.follow()
+    reader = open_index()
+    assert reader.metadata() is None
+    reader.follow()
     assert file.read_bytes() == whole
 
 
@@ -320,8 +320,8 @@ def test_every_invalid_field_is_listed() -> None:
         "stats": {"total_chunks": -1, "indexed_at": "", "source_commit": "abc"},
         "embedding": {"provider": "p", "model": "m", "dimensions": 0},
     }
-    found = find_problems(json.dumps(wrong).encode())
-    assert [problem.field for problem in found] == [
+    problems = find_problems(json.dumps(wrong).encode())
+    assert [problem.field for problem in problems] == [
         "metadata_version",
         "corpus_description",
         "taxonomy.a.values.1",
@@ -336,7 +336,7 @@ def test_every_invalid_field_is_listed() -> None:
         "stats.source_commit",
         "embedding.dimensions",
     ]
-    for problem in found:
+    for problem in problems:
         assert problem.reason[0].islower()
         assert not problem.reason.endswith(".")
 
@@ -354,8 +354,8 @@ def test_invalid_metadata_json_is_refused(data: bytes) -> None:
 
 
 def test_facet_lists_printable_values_within_limits() -> None:
-    found = make_facet([" b ", "a", "B", "a", "", "x" * 129, "c\x00", "\u200b", "e\u202ef", "\U000e0041"])
-    assert found.values == ("B", "a", "b")
+    facet = make_facet([" b ", "a", "B", "a", "", "x" * 129, "c\x00", "\u200b", "e\u202ef", "\U000e0041"])
+    assert facet.values == ("B", "a", "b")
     assert make_facet([]).values == ()
     assert len(make_facet(str(i) for i in range(512)).values) == 512
     assert make_facet(str(i) for i in range(513)).values == ()
@@ -434,7 +434,7 @@ def test_unchanged_values_of_a_key_reuse_its_facet() -> None:
 def test_corpus_description_is_one_printable_line(
     configured: str | None, name: str, description: str
 ) -> None:
-    assert corpus_description(configured, name) == description
+    assert format_corpus_description(configured, name) == description
 
 
 def test_description_is_equal_before_and_after_first_indexing(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from index.service import SearchIndex
-from index.storage.location import candidate_folders
+from index.storage.location import find_candidate_folders
 from tests.repositories import Repo
 from workspace.branch import BranchNotFound, RepositoryMissing
 from workspace.workspace import Workspace
@@ -35,7 +35,7 @@ def test_missing_repository_raises_and_creates_no_index(
 
 
 def test_folder_without_repository_has_no_index_location(tmp_path: Path) -> None:
-    assert list(candidate_folders(tmp_path, "name")) == []
+    assert list(find_candidate_folders(tmp_path, "name")) == []
 
 
 def test_deleted_branch_is_not_searched(repo: Repo) -> None:

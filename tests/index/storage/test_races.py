@@ -27,12 +27,12 @@ LETTER = {"new.md": "---\ntype: letter\n---\n# New\n\nA quagga.\n"}
 
 def run_before_call(patch: pytest.MonkeyPatch, owner: object, name: str, act: Callable[[], object]) -> None:
     """Run `act` once, right before a function is called for the first time."""
-    real, pending = getattr(owner, name), [act]
+    original, pending = getattr(owner, name), [act]
 
-    def called(*given: Any) -> object:
+    def called(*arguments: Any) -> object:
         while pending:
             pending.pop()()
-        return real(*given)
+        return original(*arguments)
 
     patch.setattr(owner, name, called)
 
@@ -42,9 +42,9 @@ def engine_of(index: SearchIndex) -> Any:
 
 
 def current_metadata(index: SearchIndex) -> Metadata:
-    found = index.metadata()
-    assert found is not None
-    return found
+    metadata = index.metadata()
+    assert metadata is not None
+    return metadata
 
 
 def test_search_is_not_older_than_the_followed_commit(
@@ -63,7 +63,11 @@ def test_search_is_not_older_than_the_followed_commit(
 
     run_before_call(monkeypatch, Store, "read", act)
     page = index.search("okapi")
-    assert (page.commit, page.stale, [hit.filepath for hit in page.hits]) == (repo.head(), False, ["new.md"])
+    assert (page.commit, page.is_stale, [hit.filepath for hit in page.hits]) == (
+        repo.head(),
+        False,
+        ["new.md"],
+    )
 
 
 @pytest.mark.parametrize("times", [1, 10])
@@ -73,19 +77,19 @@ def test_index_that_went_back_is_followed_or_reported_stale(
     """The followed generation can no longer be opened, as if its folder were deleted."""
     index = open_index()
     index.follow()
-    older, before_it = engine_of(index)._searcher, repo.head()
+    older_searcher, older_commit = engine_of(index)._searcher, repo.head()
     repo.commit(MEMO)
-    real, left = LiveIndex.search, [None] * times
+    original_search, remaining_calls = LiveIndex.search, [None] * times
 
     def search(live: LiveIndex, *arguments: Any) -> Any:
-        if left:
-            left.pop()
-            live.engine._searcher = older
-        return real(live, *arguments)
+        if remaining_calls:
+            remaining_calls.pop()
+            live.engine._searcher = older_searcher
+        return original_search(live, *arguments)
 
     monkeypatch.setattr(LiveIndex, "search", search)
     page = index.search("okapi guide")
-    assert (page.commit, page.stale) == ((repo.head(), False) if times == 1 else (before_it, True))
+    assert (page.commit, page.is_stale) == ((repo.head(), False) if times == 1 else (older_commit, True))
 
 
 @pytest.mark.parametrize("path", [None, "nowhere/"], ids=["answered", "explained"])
@@ -100,7 +104,7 @@ def test_index_deleted_after_following_is_rebuilt(
         shutil.rmtree(location.folder)
         assert engine_of(index).state() is None
 
-    owner, name = (LiveIndex, "search") if path is None else (search, "_with_hint")
+    owner, name = (LiveIndex, "search") if path is None else (search, "_make_hint")
     run_before_call(monkeypatch, owner, name, act)
     page = index.search("errors", path=path)
     assert (bool(page.hits), page.commit) == (path is None, repo.head())
@@ -137,21 +141,21 @@ def test_slower_process_does_not_publish_older_metadata(
     repo.commit(LETTER)
     run_before_call(monkeypatch, MetadataPublisher, "_write", act)
     index.follow()
-    for found in (current_metadata(index), current_metadata(elsewhere)):
-        assert found.stats.source_commit == repo.head()
-        assert "memo" in found.taxonomy["type"].values
+    for metadata in (current_metadata(index), current_metadata(elsewhere)):
+        assert metadata.stats.source_commit == repo.head()
+        assert "memo" in metadata.taxonomy["type"].values
 
 
 def test_concurrent_branch_switch_resolves_the_right_location(tmp_path: Path) -> None:
     """One thread resolves the branch before the switch, another the branch after it."""
-    branch, others = "one", ["two"]
+    branch, next_branches = "one", ["two"]
 
     class Slow(IndexLocation):
         def __setattr__(self, name: str, value: object) -> None:
             nonlocal branch
             super().__setattr__(name, value)
-            if name == "_location" and value is not None and others:
-                branch = others.pop()
+            if name == "_location" and value is not None and next_branches:
+                branch = next_branches.pop()
                 thread = threading.Thread(target=self.resolve)
                 thread.start()
                 thread.join(0.2)  # a correct thread waits for this one

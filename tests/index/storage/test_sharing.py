@@ -18,7 +18,7 @@ from index.service import SearchIndex
 from index.storage import files
 from index.storage.locking import IndexBusy, hold_lock, is_locked
 from index.storage.metadata import read_metadata
-from tests.index.lists import home, index_folder, is_correct, orphans
+from tests.index.lists import index_folder, is_correct, list_orphans, location_folder
 from tests.index.storage.damage import put
 from tests.repositories import Repo
 from workspace.workspace import Workspace
@@ -35,7 +35,7 @@ reports = []
 index = SearchIndex(Workspace.open(Path(sys.argv[1])))
 sys.stdin.readline()
 page = index.search("errors", limit=50, progress=lambda done, total, word: reports.append(word))
-print(json.dumps([page.commit, page.stale, [hit.chunk_id for hit in page.hits], sorted(set(reports))]))
+print(json.dumps([page.commit, page.is_stale, [hit.chunk_id for hit in page.hits], sorted(set(reports))]))
 """
 
 
@@ -60,7 +60,7 @@ def test_two_processes_at_once_build_the_first_index_once(repo: Repo, own_key: P
     for commit, stale, hits, _ in answers:
         assert (commit, stale, len(hits)) == (repo.head(), False, 50)
     assert sum("Indexing documents" in reports for _, _, _, reports in answers) == 1
-    assert orphans(repo) == []
+    assert list_orphans(repo) == []
 
 
 def test_reader_answers_during_rebuild_by_another_process(open_index: Open, repo: Repo) -> None:
@@ -76,7 +76,7 @@ def test_reader_answers_during_rebuild_by_another_process(open_index: Open, repo
         (writer if number % 4 else reader).follow()
     assert is_correct(reader, repo)
     assert is_correct(writer, repo)
-    assert orphans(repo) == []
+    assert list_orphans(repo) == []
 
 
 def test_locked_index_is_searched_and_reported_stale(
@@ -84,16 +84,16 @@ def test_locked_index_is_searched_and_reported_stale(
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
     old = open_index().follow()
-    with hold_lock(home(repo) / "lock", 0):
-        assert is_locked(home(repo) / "lock")
+    with hold_lock(location_folder(repo) / "lock", 0):
+        assert is_locked(location_folder(repo) / "lock")
         page = open_index().search("jitter")
-        assert (page.commit, page.stale, len(page.hits)) == (old, False, 1)
+        assert (page.commit, page.is_stale, len(page.hits)) == (old, False, 1)
         repo.commit({"notes/new.md": "# New\n\nA jitter.\n"})
         page = open_index().search("jitter")
-        assert (page.commit, page.stale, len(page.hits)) == (old, True, 1)
-    assert not is_locked(home(repo) / "lock")
+        assert (page.commit, page.is_stale, len(page.hits)) == (old, True, 1)
+    assert not is_locked(location_folder(repo) / "lock")
     page = open_index().search("jitter")
-    assert (page.commit, page.stale, len(page.hits)) == (repo.head(), False, 2)
+    assert (page.commit, page.is_stale, len(page.hits)) == (repo.head(), False, 2)
 
 
 def test_search_waits_for_lock_if_index_is_damaged(
@@ -117,19 +117,19 @@ def test_search_waits_for_lock_if_index_is_damaged(
         pages.append(index.search("jitter", progress=progress))
 
     thread = threading.Thread(target=search)
-    with hold_lock(home(repo) / "lock", 0):
+    with hold_lock(location_folder(repo) / "lock", 0):
         thread.start()
         assert waiting.wait(60)
         assert pages == []
     thread.join(60)
-    assert [(page.commit, page.stale, len(page.hits)) for page in pages] == [(repo.head(), False, 1)]
+    assert [(page.commit, page.is_stale, len(page.hits)) for page in pages] == [(repo.head(), False, 1)]
     assert reports[0].startswith("Waiting")
     assert "Indexing documents" in reports
 
     for file in index_folder(repo).glob("*.flat"):
         put(file, b"")
     monkeypatch.setattr("index.storage.write_lock.FIRST_BUILD_TIMEOUT_S", 0.05)
-    with hold_lock(home(repo) / "lock", 0), pytest.raises(IndexBusy):
+    with hold_lock(location_folder(repo) / "lock", 0), pytest.raises(IndexBusy):
         open_index().search("jitter")
 
 
@@ -150,12 +150,12 @@ def test_threads_get_stale_results_while_one_indexes(
     try:
         assert reached.wait(60)
         page = index.search("jitter")
-        assert (page.commit, page.stale, len(page.hits)) == (old, True, 1)
+        assert (page.commit, page.is_stale, len(page.hits)) == (old, True, 1)
     finally:
         go_on.set()
         thread.join()
     page = index.search("jitter")
-    assert (page.commit, page.stale, len(page.hits)) == (repo.head(), False, 2)
+    assert (page.commit, page.is_stale, len(page.hits)) == (repo.head(), False, 2)
 
 
 def test_search_during_rebuild_returns_the_same_page(
@@ -174,23 +174,23 @@ def test_search_during_rebuild_returns_the_same_page(
 
 def test_leftover_files_are_deleted_by_the_next_write(open_index: Open, repo: Repo) -> None:
     open_index().follow()
-    (home(repo) / "0123456789abcdef").mkdir()
-    (home(repo) / "metadata.json-00000000.draft").write_bytes(b"half")
+    (location_folder(repo) / "0123456789abcdef").mkdir()
+    (location_folder(repo) / "metadata.json-00000000.draft").write_bytes(b"half")
     (index_folder(repo) / "MAIN_0123456789abcdef.flat").write_bytes(b"half")
     (index_folder(repo) / "MAIN_99.flat").write_bytes(b"half")
     (index_folder(repo) / "MAIN.tmp").mkdir()
-    assert len(open_index().status().leftovers) == len(orphans(repo)) == 5
-    with hold_lock(home(repo) / "lock", 0):
+    assert len(open_index().status().leftovers) == len(list_orphans(repo)) == 5
+    with hold_lock(location_folder(repo) / "lock", 0):
         assert open_index().status().leftovers == ()  # they may belong to the process that holds the lock
-        assert open_index().status().busy
+        assert open_index().status().is_busy
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
     assert is_correct(open_index(), repo)
-    assert orphans(repo) == []
+    assert list_orphans(repo) == []
 
     (index_folder(repo) / "MAIN.tmp").mkdir()
-    (home(repo) / "0123456789abcdef").mkdir()
+    (location_folder(repo) / "0123456789abcdef").mkdir()
     assert open_index().sweep() == 2
-    assert orphans(repo) == []
+    assert list_orphans(repo) == []
 
 
 @pytest.mark.parametrize("file", ["metadata.json", "metadata.sum"])
@@ -215,7 +215,7 @@ def test_draft_of_a_live_metadata_writer_is_not_a_leftover(
     thread.start()
     try:
         assert written.wait(60)
-        [draft] = home(repo).glob("*.draft")
+        [draft] = location_folder(repo).glob("*.draft")
         assert open_index().status().leftovers == ()
         assert open_index().sweep() == 0
         assert draft.exists()
@@ -238,7 +238,7 @@ def test_metadata_and_checksum_of_two_writers_never_mix(
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
     slow.follow()
     reached, go_on, write = threading.Event(), threading.Event(), files.write_atomically
-    seen = []
+    written_metadata = []
 
     def paused(file: Path, data: bytes, durable: bool = False) -> None:
         if file.name == "metadata.sum" and not reached.is_set():
@@ -246,7 +246,7 @@ def test_metadata_and_checksum_of_two_writers_never_mix(
             assert go_on.wait(60)
         write(file, data, durable)
         if file.name == "metadata.sum":
-            seen.append(read_metadata(home(repo) / "metadata.json"))
+            written_metadata.append(read_metadata(location_folder(repo) / "metadata.json"))
 
     monkeypatch.setattr("index.storage.metadata.write_atomically", paused)
     first = threading.Thread(target=slow.close)
@@ -260,10 +260,10 @@ def test_metadata_and_checksum_of_two_writers_never_mix(
     go_on.set()
     first.join(60)
     second.join(60)
-    assert len(seen) >= 2
-    assert None not in seen
-    assert seen[-1] is not None
-    assert seen[-1].stats.source_commit == repo.head()
+    assert len(written_metadata) >= 2
+    assert None not in written_metadata
+    assert written_metadata[-1] is not None
+    assert written_metadata[-1].stats.source_commit == repo.head()
 
 
 def test_reader_deletes_no_files(open_index: Open, repo: Repo) -> None:
@@ -277,7 +277,7 @@ def test_reader_deletes_no_files(open_index: Open, repo: Repo) -> None:
 
 def test_removed_lock_file_does_not_block_writers(open_index: Open, repo: Repo) -> None:
     open_index().follow()
-    lock = home(repo) / "lock"
+    lock = location_folder(repo) / "lock"
     with hold_lock(lock, 0):
         lock.unlink()
         with hold_lock(lock, 0), pytest.raises(IndexBusy), hold_lock(lock, 0):
@@ -302,7 +302,7 @@ def test_index_folder_deleted_at_any_time_is_recreated(index: SearchIndex, repo:
     shutil.rmtree(repo.path / ".git" / "docyard")
     assert len(index.search("okapi", progress=progress).hits) == 1
     assert is_correct(index, repo)
-    assert home(repo).is_dir()
+    assert location_folder(repo).is_dir()
 
 
 def test_cursor_of_a_pruned_commit_is_stale(open_index: Open, repo: Repo) -> None:
@@ -322,7 +322,7 @@ def test_failed_index_location_is_retried_after_delay(
     index: SearchIndex, repo: Repo, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     index.follow()
-    own = home(repo)
+    own = location_folder(repo)
     (own / "lock").unlink()
     (own / "lock").mkdir()
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
@@ -336,12 +336,12 @@ def test_failed_index_location_is_retried_after_delay(
     assert index.status().folder == elsewhere
 
     monkeypatch.setattr("index.storage.location.RETRY_AFTER_S", 0.0)
-    other = SearchIndex(Workspace.open(repo.path))
+    second_index = SearchIndex(Workspace.open(repo.path))
     (own / "lock").mkdir()
-    assert len(other.search("quagga").hits) == 1
-    assert other.status().folder == elsewhere
+    assert len(second_index.search("quagga").hits) == 1
+    assert second_index.status().folder == elsewhere
     (own / "lock").rmdir()
     repo.commit({"notes/new.md": "# New\n\nA wombat.\n"})
-    assert len(other.search("wombat").hits) == 1
-    assert other.status().folder == own
-    assert is_correct(other, repo)
+    assert len(second_index.search("wombat").hits) == 1
+    assert second_index.status().folder == own
+    assert is_correct(second_index, repo)

@@ -42,7 +42,7 @@ def spoil(file: Path, harm: str) -> bytes:
 @pytest.mark.parametrize("harm", ["missing", "empty", "cut", "changed"])
 def test_unreadable_document_is_omitted_and_reported(open_index: Open, repo: Repo, harm: str) -> None:
     file = loose(repo, LOST)
-    whole = spoil(file, harm)
+    original_data = spoil(file, harm)
     index = open_index()
     page = index.search("errors retry", limit=1)
     assert page.unreadable == (LOST,)
@@ -53,10 +53,10 @@ def test_unreadable_document_is_omitted_and_reported(open_index: Open, repo: Rep
     assert (state.files, list(state.unreadable)) == (4, [LOST])
     assert open_index().search("errors").unreadable == (LOST,)
 
-    file.write_bytes(whole)
-    found = index.search("errors", limit=50)
-    assert (found.unreadable, found.commit) == ((), repo.head())
-    assert LOST in [hit.filepath for hit in found.hits]
+    file.write_bytes(original_data)
+    restored_page = index.search("errors", limit=50)
+    assert (restored_page.unreadable, restored_page.commit) == ((), repo.head())
+    assert LOST in [hit.filepath for hit in restored_page.hits]
     assert is_correct(open_index(), repo)
     with pytest.raises(StaleCursor):
         index.search("errors retry", cursor=page.next_cursor)

@@ -14,16 +14,16 @@ from whoosh.reading import IndexReader, TermNotFound
 from index.port import State
 from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.store import Store
-from index.whoosh_engine.codec import key_of, term_of
+from index.whoosh_engine.codec import make_key, split_term
 from index.whoosh_engine.flat_index import FlatIndex
-from tests.index.pages import Growing, page, random_page, segment
+from tests.index.pages import GrowingIndex, make_page, make_segment, random_page
 
 PATHS = [f"{letter}{number}.md" for letter in "abc" for number in range(5)]
 
 
-def grow_index(seed: int) -> Growing:
+def grow_index(seed: int) -> GrowingIndex:
     chance = Random(seed)
-    index = Growing()
+    index = GrowingIndex()
     for _ in range(4):
         changed = chance.sample(PATHS, 6)
         index.change((random_page(chance, path, chance.randrange(5)) for path in changed[:5]), changed[5:])
@@ -68,9 +68,9 @@ def agree(reader: Any, part: SegmentReader) -> None:
     assert reader.max_field_length("text") == max(made.lengths, default=0)
     for number in live:
         assert reader.stored_fields(number) == {"record": made.record(number)}
-    assert sorted(reader.all_terms()) == sorted(map(term_of, made.term_keys()))
+    assert sorted(reader.all_terms()) == sorted(map(split_term, made.term_keys()))
     for key in made.term_keys():
-        name, text = term_of(key)
+        name, text = split_term(key)
         ids, weights = (array.tolist() for array in made.postings(key))
         info = reader.term_info(name, text)
         assert (info.doc_frequency(), info.weight(), info.max_weight()) == (
@@ -83,24 +83,24 @@ def agree(reader: Any, part: SegmentReader) -> None:
         assert info.max_length() == max(made.lengths[number] for number in ids)
         assert reader.doc_frequency(name, text) == len(ids)
         assert (name, text) in reader
-        found = reader.postings(name, text)
+        terms = reader.postings(name, text)
         posted = []
-        while found.is_active():
-            posted.append((found.id(), found.weight()))
-            found.next()
+        while terms.is_active():
+            posted.append((terms.id(), terms.weight()))
+            terms.next()
         assert posted == [pair for pair in zip(ids, weights, strict=True) if pair[0] not in dead]
 
 
 def test_terms_are_listed_in_order_field_by_field(generation: IndexSnapshot) -> None:
     keys = {key for part in generation.parts for key in part.segment.term_keys()}
     with FlatIndex(generation).reader() as reader:
-        assert list(reader.all_terms()) == sorted(map(term_of, keys))
+        assert list(reader.all_terms()) == sorted(map(split_term, keys))
         for name in ("text", "facet_tags", "facet_type"):
-            texts = sorted(text for found, text in map(term_of, keys) if found == name)
+            texts = sorted(text for terms, text in map(split_term, keys) if terms == name)
             assert list(reader.lexicon(name)) == texts
             for prefix in (b"", b"a", b"wo", b"\xff"):
-                found = list(reader.expand_prefix(name, prefix))
-                assert found == [text for text in texts if text.startswith(prefix)]
+                terms = list(reader.expand_prefix(name, prefix))
+                assert terms == [text for text in texts if text.startswith(prefix)]
 
 
 @pytest.mark.parametrize("weighting", [scoring.TF_IDF(), scoring.BM25F(), scoring.Frequency()])
@@ -109,7 +109,7 @@ def test_whoosh_searcher_finds_live_sections_of_each_term(
 ) -> None:
     with FlatIndex(generation).searcher(weighting=weighting) as searcher:
         for key in {key for part in generation.parts for key in part.segment.term_keys()}:
-            name, text = term_of(key)
+            name, text = split_term(key)
             expected = {
                 part.segment.address(number): weight
                 for part in generation.parts
@@ -123,8 +123,8 @@ def test_whoosh_searcher_finds_live_sections_of_each_term(
 
 
 def test_matcher_skips_and_starts_again() -> None:
-    pages = [page(f"{number}.md", "# Yak" if number % 3 else "# Gnu") for number in range(9)]
-    reader = reader_of(SegmentReader.of(segment(pages))).leaf_readers()
+    pages = [make_page(f"{number}.md", "# Yak" if number % 3 else "# Gnu") for number in range(9)]
+    reader = reader_of(SegmentReader.of(make_segment(pages))).leaf_readers()
     [(leaf, _)] = reader
     matcher = leaf.postings("text", "yak")
     assert list(matcher.all_ids()) == [1, 2, 4, 5, 7, 8]
@@ -144,7 +144,7 @@ def test_matcher_skips_and_starts_again() -> None:
 
 
 def test_unknown_term_raises_term_not_found() -> None:
-    with reader_of(SegmentReader.of(segment([page("a.md", "# Yak\n")]))) as reader:
+    with reader_of(SegmentReader.of(make_segment([make_page("a.md", "# Yak\n")]))) as reader:
         assert ("text", "zebra") not in reader
         assert ("text", "yak") in reader
         assert ("path", "yak") not in reader
@@ -164,5 +164,5 @@ def test_index_without_sections_is_empty() -> None:
 
 def test_keys_and_terms_convert_both_ways() -> None:
     for key in (b"\0yak", b"tags\0a\0b", b"\xc3\xa9 \0x", b"text\0x", b"\0"):
-        assert key_of(*term_of(key)) == key
-    assert key_of("path", b"x") is None
+        assert make_key(*split_term(key)) == key
+    assert make_key("path", b"x") is None

@@ -12,23 +12,23 @@ import pytest
 from whoosh import qparser, scoring
 from whoosh.searching import Searcher as WhooshSearcher
 
-from index.analysis import weigh
+from index.analysis import weigh_query_terms
 from index.analysis.words import TOKEN
 from index.page import IndexedDocument, SectionRecord
 from index.port import Query, State
 from index.ranking.cache import ArrayCache
 from index.segments.generation import IndexSnapshot
 from index.segments.store import Store
-from index.whoosh_engine.codec import Documents, Terms, schema
+from index.whoosh_engine.codec import FlatDocumentReader, FlatTermsReader, make_schema
 from index.whoosh_engine.engine import Searcher
 from index.whoosh_engine.flat_index import FlatIndex
 from index.whoosh_engine.section_query import SectionQuery
-from tests.index.pages import PATHS, Growing, random_page, random_query
+from tests.index.pages import PATHS, GrowingIndex, random_page, random_query
 from tests.index.test_follow import Open
 
 
 def make_index(chance: Random) -> tuple[IndexSnapshot, Mapping[str, IndexedDocument]]:
-    index = Growing()
+    index = GrowingIndex()
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(12))]
     for _ in range(4):
         changed = chance.sample(paths, 8)
@@ -52,8 +52,8 @@ def test_whoosh_matchers_give_the_same_sets(seed: int) -> None:
         for _ in range(40):
             query = random_query(chance)
             hits = searcher.search(query, read, limit=10_000).hits
-            found = whoosh.search(SectionQuery(query, read), limit=None)
-            assert {hit["record"][:2] for hit in found} == {hit.record[:2] for hit in hits}
+            results = whoosh.search(SectionQuery(query, read), limit=None)
+            assert {hit["record"][:2] for hit in results} == {hit.record[:2] for hit in hits}
             found_any = found_any or bool(hits)
     assert found_any
 
@@ -88,18 +88,20 @@ def test_terms_counts_and_stored_fields_come_through_the_codec(monkeypatch: pyte
     expected = search()
     assert expected
     with monkeypatch.context() as patch:
-        patch.setattr(Documents, "doc_count", lambda self: 1_000_000)
+        patch.setattr(FlatDocumentReader, "doc_count", lambda self: 1_000_000)
         assert [score for _, score in search()] != [score for _, score in expected]
     with monkeypatch.context() as patch:
-        patch.setattr(Documents, "field_length", lambda self, name: 1_000_000)
+        patch.setattr(FlatDocumentReader, "field_length", lambda self, name: 1_000_000)
         assert [score for _, score in search()] != [score for _, score in expected]
     record = generation.parts[0].segment.record(0)
     with monkeypatch.context() as patch:
-        patch.setattr(Documents, "stored_fields", lambda self, number: {"record": record})
+        patch.setattr(FlatDocumentReader, "stored_fields", lambda self, number: {"record": record})
         assert {path for path, _ in search()} == {record.path}
-    matcher = Terms.matcher
+    matcher = FlatTermsReader.matcher
     with monkeypatch.context() as patch:
-        patch.setattr(Terms, "matcher", lambda self, name, text, *rest: matcher(self, name, b"beta", *rest))
+        patch.setattr(
+            FlatTermsReader, "matcher", lambda self, name, text, *rest: matcher(self, name, b"beta", *rest)
+        )
         assert search() != expected
 
 
@@ -115,7 +117,7 @@ def test_no_search_works_without_whoosh() -> None:
     "text", ["Rate limits", "the --dry-run of RateLimitError", "/v1/search naïve", "重试退避"]
 )
 def test_analyzer_gives_whoosh_the_terms_of_the_index(text: str) -> None:
-    terms = [token.text for token in schema()["text"].analyzer(text)]
-    assert dict.fromkeys(terms) == dict.fromkeys(weigh(TOKEN.findall(text)))
-    parsed = qparser.QueryParser("text", schema(), plugins=[], group=qparser.OrGroup).parse(text)
+    terms = [token.text for token in make_schema()["text"].analyzer(text)]
+    assert dict.fromkeys(terms) == dict.fromkeys(weigh_query_terms(TOKEN.findall(text)))
+    parsed = qparser.QueryParser("text", make_schema(), plugins=[], group=qparser.OrGroup).parse(text)
     assert {term for _, term in parsed.iter_all_terms()} == set(terms)

@@ -10,11 +10,11 @@ import pytest
 
 from index.page import UnreadableDocument
 from index.port import BaseMoved, GenerationGone, NotIndexed, Query, State
-from index.query import parse
+from index.query import parse_query
 from index.ranking.results import MAX_VERIFIED
 from tests.index.engines import ENGINES, Commit, History
-from tests.index.pages import PATHS, page, random_page, random_query
-from tests.index.plain import entries_of
+from tests.index.pages import PATHS, make_page, random_page, random_query
+from tests.index.plain import make_entries
 
 BLOB = "ab" * 20
 
@@ -36,52 +36,57 @@ def test_commit_without_documents_gives_an_empty_index(history: History) -> None
     history.commit()
     assert history.state() == State("c1", 0, 0, 0, "")
     results = history.search("retry")
-    assert (results.hits, results.more, results.partial) == ((), False, False)
+    assert (results.hits, results.has_more, results.is_partial) == ((), False, False)
 
 
 def test_state_has_commit_and_counts_of_index(history: History) -> None:
-    pages = [page("a.md", "# One\n\nretry\n\n## Two\n"), page("empty.md", ""), page("b.md", "words, words")]
+    pages = [
+        make_page("a.md", "# One\n\nretry\n\n## Two\n"),
+        make_page("empty.md", ""),
+        make_page("b.md", "words, words"),
+    ]
     state = history.commit(*pages)
-    length = sum(entry.length for one in pages for entry in entries_of(one))
+    length = sum(entry.length for document in pages for entry in make_entries(document))
     assert history.state() == replace(state, indexed_at="") == State("c1", 3, 3, length, "")
     assert history.search("retry").state == history.engine.state()
 
 
 def test_hit_has_the_record_of_its_section(history: History) -> None:
-    one = page(
+    document = make_page(
         "docs/a.md", "# Title\n\n## Back *off*\n\nretry\n\n### Deep\n\nwaits\n", type="guide", tags=["x", "y"]
     )
-    history.commit(one)
-    for entry in entries_of(one):
+    history.commit(document)
+    for entry in make_entries(document):
         assert history.search(entry.section.title).hits[0].record == entry.record
 
 
 def test_change_from_another_base_raises_base_moved(history: History) -> None:
-    history.commit(page("a.md", "retry"))
-    with pytest.raises(BaseMoved) as moved:
-        history.engine.apply("c7", "c8", [page("b.md", "retry")], ["a.md"])
-    assert moved.value.details["commit"] == "c1"
+    history.commit(make_page("a.md", "retry"))
+    with pytest.raises(BaseMoved) as error:
+        history.engine.apply("c7", "c8", [make_page("b.md", "retry")], ["a.md"])
+    assert error.value.details["commit"] == "c1"
     with pytest.raises(BaseMoved):
-        history.engine.apply(None, "c8", [page("b.md", "retry")], ())
+        history.engine.apply(None, "c8", [make_page("b.md", "retry")], ())
     assert history.ids("retry") == ["a.md#_preamble"]
 
 
 def test_indexed_commit_is_not_applied_again(history: History) -> None:
-    history.commit(page("a.md", "retry"))
-    history.commit(page("b.md", "retry"))
+    history.commit(make_page("a.md", "retry"))
+    history.commit(make_page("b.md", "retry"))
     before, generation = history.engine.state(), history.search("retry").generation
-    assert history.engine.apply("c1", "c2", [page("c.md", "retry")], ["a.md"]) == before
+    assert history.engine.apply("c1", "c2", [make_page("c.md", "retry")], ["a.md"]) == before
     assert history.search("retry").generation == generation
     assert history.ids("retry") == ["a.md#_preamble", "b.md#_preamble"]
 
 
 def test_deleted_sections_are_not_found(history: History) -> None:
     history.commit(
-        page("a.md", "# A\n\n## Backoff\n\nretry\n\n## Limits\n\njitter"), page("b.md", "retry jitter")
+        make_page("a.md", "# A\n\n## Backoff\n\nretry\n\n## Limits\n\njitter"),
+        make_page("b.md", "retry jitter"),
     )
-    history.commit(page("a.md", "# A\n\n## Limits\n\njitter"))
+    history.commit(make_page("a.md", "# A\n\n## Limits\n\njitter"))
     assert history.ids("retry backoff") == ["b.md#_preamble"]
-    renamed = page("c.md", "retry jitter")
+    renamed = make_page("c.md", "retry jitter")
     history.commit(renamed, deletes=["b.md"])
     assert history.ids("retry") == ["c.md#_preamble"]
     assert sorted(history.ids("jitter")) == ["a.md#limits", "c.md#_preamble"]
@@ -92,15 +97,18 @@ def test_deleted_sections_are_not_found(history: History) -> None:
 
 def test_query_words_are_joined_by_or(history: History) -> None:
     history.commit(
-        page("a.md", "retry"), page("b.md", "jitter"), page("c.md", "retry jitter"), page("d.md", "none")
+        make_page("a.md", "retry"),
+        make_page("b.md", "jitter"),
+        make_page("c.md", "retry jitter"),
+        make_page("d.md", "none"),
     )
     assert history.ids("retry jitter") == ["c.md#_preamble", "a.md#_preamble", "b.md#_preamble"]
 
 
 def test_equal_scores_are_ordered_by_address(history: History) -> None:
     for name in "dbca":
-        history.commit(page(f"same/{name}.md", "## B\n\nwombat\n\n## A\n\nwombat"))
-    history.commit(page("same/aa.md", "## B\n\nwombat\n\n## A\n\nwombat"))
+        history.commit(make_page(f"same/{name}.md", "## B\n\nwombat\n\n## A\n\nwombat"))
+    history.commit(make_page("same/aa.md", "## B\n\nwombat\n\n## A\n\nwombat"))
     expected = [f"same/{name}.md#{key}" for name in ("a", "aa", "b", "c", "d") for key in ("a", "b")]
     assert history.ids("wombat") == expected
     assert history.ids("wombat", limit=3) == expected[:3]
@@ -110,9 +118,9 @@ def test_equal_scores_are_ordered_by_address(history: History) -> None:
 
 def test_exact_filters_are_applied_before_limit(history: History) -> None:
     history.commit(
-        page("docs/a.md", "retry", type="guide", tags=["net work", "sdk"]),
-        page("docs/deep/b.md", "retry", type="note", tags=["sdk"]),
-        page("docs-c.md", "retry retry", type="guide"),
+        make_page("docs/a.md", "retry", type="guide", tags=["net work", "sdk"]),
+        make_page("docs/deep/b.md", "retry", type="note", tags=["sdk"]),
+        make_page("docs-c.md", "retry retry", type="guide"),
     )
     a, b, c = "docs/a.md#_preamble", "docs/deep/b.md#_preamble", "docs-c.md#_preamble"
     terms = {"retri": 1}
@@ -139,9 +147,9 @@ def test_exact_filters_are_applied_before_limit(history: History) -> None:
 
 def test_excluded_words_and_phrases_limit_and_order_results(history: History) -> None:
     history.commit(
-        page("a.md", "# A\n\nthe exponential backoff of a retry"),
-        page("b.md", "# B\n\nbackoff that is exponential"),
-        page("c.md", "# C\n\nbackoff, exponential backoff and jitter"),
+        make_page("a.md", "# A\n\nthe exponential backoff of a retry"),
+        make_page("b.md", "# B\n\nbackoff that is exponential"),
+        make_page("c.md", "# C\n\nbackoff, exponential backoff and jitter"),
     )
     a, b, c = (f"{name}.md#_preamble" for name in "abc")
     assert set(history.ids("backoff -jitter")) == {a, b}
@@ -158,34 +166,35 @@ def test_excluded_words_and_phrases_limit_and_order_results(history: History) ->
 
 def test_short_phrase_among_words_counts_as_a_term(history: History) -> None:
     history.commit(
-        page("a.md", "# A\n\nreplica sets"),
-        page("b.md", "# B\n\nsets of a replica, cleanup cleanup"),
-        page("c.md", "# C\n\nreplica and sets"),
+        make_page("a.md", "# A\n\nreplica sets"),
+        make_page("b.md", "# B\n\nsets of a replica, cleanup cleanup"),
+        make_page("c.md", "# C\n\nreplica and sets"),
     )
     a, b, c = (f"{name}.md#_preamble" for name in "abc")
     assert history.ids('cleanup "replica sets"') == [b, a, c]
     assert history.ids("cleanup replica sets")[0] == b
     assert history.ids('cleanup "a replica sets"') == history.ids("cleanup replica sets")
     assert history.ids('cleanup "sets of a replica"')[0] == b
-    history.commit(page("d.md", "# D\n\nreplica sets, replica sets"), deletes=["a.md"])
+    history.commit(make_page("d.md", "# D\n\nreplica sets, replica sets"), deletes=["a.md"])
     assert history.ids('"replica sets" cleanup', limit=1) == ["d.md#_preamble"]
     assert history.ids('"replica sets"') == ["d.md#_preamble"]
 
 
 def test_phrase_check_beyond_limit_gives_partial_results(history: History) -> None:
     many = "\n\n".join(f"## S{number}\n\nbeta alpha" for number in range(MAX_VERIFIED))
-    history.commit(page("a.md", many), page("b.md", "alpha beta, " + "more words " * 20))
+    history.commit(make_page("a.md", many), make_page("b.md", "alpha beta, " + "more words " * 20))
     results = history.search('"alpha beta"')
-    assert (results.hits, results.more, results.partial) == ((), False, True)
-    assert not history.search(replace(parse('"alpha beta"'), excluded=("s7",))).partial
+    assert (results.hits, results.has_more, results.is_partial) == ((), False, True)
+    assert not history.search(replace(parse_query('"alpha beta"'), excluded=("s7",))).is_partial
     mixed = history.search('gamma "alpha beta"')
-    assert mixed.partial
+    assert mixed.is_partial
     assert mixed.hits == history.search("gamma beta alpha").hits
     assert history.search('gamma "alpha beta"', limit=1, offset=500).hits
-    narrowed = history.search(replace(parse('gamma "alpha beta"'), path="b.md"))
-    assert not narrowed.partial
+    narrowed = history.search(replace(parse_query('gamma "alpha beta"'), path="b.md"))
+    assert not narrowed.is_partial
     assert (
-        narrowed.hits[0].score > history.search(replace(parse("gamma alpha beta"), path="b.md")).hits[0].score
+        narrowed.hits[0].score
+        > history.search(replace(parse_query("gamma alpha beta"), path="b.md")).hits[0].score
     )
 
 
@@ -195,43 +204,43 @@ def test_pages_cover_all_results_once(history: History) -> None:
         history.commit(*(random_page(chance, f"{number}.md", 4) for number in range(start, start + 40)))
     query = Query({"alpha": 1, "beta": 2, "gamma": 1})
     whole = history.search(query, limit=1000)
-    assert not whole.more
+    assert not whole.has_more
     paged: list[object] = []
     more = True
     for size in (1, 7, 40, 2, 1, 1, 13, 500):
         assert more
         part = history.search(query, offset=len(paged), limit=size, generation=whole.generation)
         paged += part.hits
-        more = part.more
+        more = part.has_more
     assert not more
     assert tuple(paged) == whole.hits
     assert history.search(query, offset=5000).hits == ()
 
 
 def test_page_of_an_old_generation_is_refused(history: History) -> None:
-    history.commit(page("a.md", "retry"), page("b.md", "retry"))
+    history.commit(make_page("a.md", "retry"), make_page("b.md", "retry"))
     generation = history.search("retry", limit=1).generation
     assert history.ids("retry", offset=1, generation=generation) == ["b.md#_preamble"]
-    history.commit(page("aa.md", "retry"))
+    history.commit(make_page("aa.md", "retry"))
     with pytest.raises(GenerationGone):
         history.search("retry", offset=1, generation=generation)
     assert history.ids("retry", generation=history.search("retry").generation)
 
 
 def test_unreadable_documents_are_omitted_and_reported(history: History) -> None:
-    history.commit(page("a.md", "retry"), page("b.md", "retry"))
+    history.commit(make_page("a.md", "retry"), make_page("b.md", "retry"))
     state = history.commit(UnreadableDocument("a.md", BLOB))
     assert (state.files, state.chunks, state.unreadable) == (2, 1, {"a.md": BLOB})
     assert history.ids("retry") == ["b.md#_preamble"]
-    history.commit(page("c.md", "retry"))
-    known = history.state()
-    assert known is not None
-    assert known.unreadable == {"a.md": BLOB}
+    history.commit(make_page("c.md", "retry"))
+    state = history.state()
+    assert state is not None
+    assert state.unreadable == {"a.md": BLOB}
     history.rebuild()
-    assert history.state() == known
+    assert history.state() == state
 
     generation = history.search("retry").generation
-    repaired = page("a.md", "retry retry")
+    repaired = make_page("a.md", "retry retry")
     history.blobs[repaired.blob] = repaired.data
     state = history.engine.apply("c3", "c3", [repaired], ())
     assert (state.commit, state.files, state.unreadable) == ("c3", 3, {})
@@ -246,22 +255,22 @@ def test_unreadable_document_can_be_deleted(history: History) -> None:
 
 
 def test_branch_without_commits_gives_an_empty_index(history: History) -> None:
-    history.commit(page("a.md", "retry"))
+    history.commit(make_page("a.md", "retry"))
     state = history.engine.apply("c1", None, (), ["a.md"])
     assert (state.commit, state.files) == (None, 0)
     assert history.ids("retry") == []
-    history.engine.apply(None, "c2", [page("b.md", "retry")], ())
+    history.engine.apply(None, "c2", [make_page("b.md", "retry")], ())
     assert history.ids("retry") == ["b.md#_preamble"]
 
 
 def test_values_count_only_live_sections(history: History) -> None:
     history.commit(
-        page("a.md", "# A\n\n## B\n", type="guide", tags=["sdk", "net"]),
-        page("b.md", "text", type="note", tags=["net"]),
+        make_page("a.md", "# A\n\n## B\n", type="guide", tags=["sdk", "net"]),
+        make_page("b.md", "text", type="note", tags=["net"]),
     )
     assert history.engine.values("type") == {"guide": 2, "note": 1}
     assert history.engine.values("tags") == {"sdk": 2, "net": 3}
-    history.commit(page("a.md", "# A\n", type="note"))
+    history.commit(make_page("a.md", "# A\n", type="note"))
     assert history.engine.values("type") == {"note": 2}
     assert history.engine.values("tags") == {"net": 1}
     assert history.engine.values("other") == {}
@@ -270,8 +279,8 @@ def test_values_count_only_live_sections(history: History) -> None:
 def test_misspelt_word_gives_similar_terms_of_live_sections(history: History) -> None:
     assert history.engine.similar("paginaton", 5) == ()
     history.commit(
-        page("a.md", "# Pagination\n\n## Pages\n\nretry the retries\n\n## Jitter\n\nretired"),
-        page("b.md", "Paginating. Weiß, schön, exponential, C++, 検索"),
+        make_page("a.md", "# Pagination\n\n## Pages\n\nretry the retries\n\n## Jitter\n\nretired"),
+        make_page("b.md", "Paginating. Weiß, schön, exponential, C++, 検索"),
     )
     similar = history.engine.similar
     assert similar("paginaton", 5) == ("pagin",)
@@ -284,7 +293,9 @@ def test_misspelt_word_gives_similar_terms_of_live_sections(history: History) ->
     assert similar("schom", 5) == similar("schn", 5) == ("schon",)
     for nothing in ("", "c+", "node.j", "x" * 10_000, "検索", "zzzz", "\ud800"):
         assert similar(nothing, 5) == ()
-    history.commit(page("b.md", "# B"), page("a.md", "retired retries"), page("c.md", "retired"))
+    history.commit(
+        make_page("b.md", "# B"), make_page("a.md", "retired retries"), make_page("c.md", "retired")
+    )
     assert similar("paginaton", 5) == ()
     assert similar("retrie", 5) == ("retir",)
     history.rebuild()
@@ -292,9 +303,9 @@ def test_misspelt_word_gives_similar_terms_of_live_sections(history: History) ->
 
 
 def test_rebuild_is_skipped_if_condition_holds(history: History) -> None:
-    history.commit(page("a.md", "retry"))
+    history.commit(make_page("a.md", "retry"))
     checked_states: list[State] = []
-    source = Commit("c2", {"b.md": page("b.md", "retry")})
+    source = Commit("c2", {"b.md": make_page("b.md", "retry")})
 
     def accept(state: State) -> bool:
         checked_states.append(state)
@@ -311,23 +322,23 @@ def test_failed_rebuild_leaves_the_old_index(history: History) -> None:
         def paths(self) -> tuple[str, ...]:
             return ("a.md", "lost.md")
 
-    history.commit(page("a.md", "retry"))
+    history.commit(make_page("a.md", "retry"))
     with pytest.raises(KeyError):
-        history.engine.rebuild(Lost("c2", {"a.md": page("a.md", "jitter")}))
+        history.engine.rebuild(Lost("c2", {"a.md": make_page("a.md", "jitter")}))
     assert history.ids("retry") == ["a.md#_preamble"]
 
 
 def test_persistent_index_is_reopened_unchanged(history: History) -> None:
     if history.name == "plain":
         pytest.skip("this engine keeps nothing")
-    history.commit(page("a.md", "retry"), UnreadableDocument("b.md", BLOB))
+    history.commit(make_page("a.md", "retry"), UnreadableDocument("b.md", BLOB))
     before, results = history.engine.state(), history.search("retry")
     history.engine.close()
     assert history.search("retry") == results
     history.engine = history.open()
     assert history.engine.state() == before
     assert history.search("retry") == results
-    history.commit(page("b.md", "retry"))
+    history.commit(make_page("b.md", "retry"))
     assert history.ids("retry") == ["a.md#_preamble", "b.md#_preamble"]
 
 
@@ -338,16 +349,20 @@ def test_incremental_index_equals_plain_engine_and_rebuild(history: History, see
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(12))]
     for _ in range(12):
         some = [random_page(chance, path, chance.randrange(12)) for path in chance.sample(paths, 4)]
-        deleted = set(chance.sample(paths, 2)) - {one.path for one in some}
-        for one in (plain, history):
-            one.commit(*some, deletes=deleted)
+        deleted = set(chance.sample(paths, 2)) - {document.path for document in some}
+        for engine_history in (plain, history):
+            engine_history.commit(*some, deletes=deleted)
     assert history.state() == plain.state()
     queries = [random_query(chance) for _ in range(12)]
     expected = [plain.search(query, limit=60) for query in queries]
     for _ in range(2):
-        for query, right in zip(queries, expected, strict=True):
-            found = history.search(query, limit=60)
-            assert (found.hits, found.more, found.partial) == (right.hits, right.more, right.partial)
+        for query, plain_results in zip(queries, expected, strict=True):
+            results = history.search(query, limit=60)
+            assert (results.hits, results.has_more, results.is_partial) == (
+                plain_results.hits,
+                plain_results.has_more,
+                plain_results.is_partial,
+            )
         for word in ("alhpa", "gama", "betas", "rare", "deltta", "ratelimiteror", "mega", "snak"):
             assert history.engine.similar(word, 9) == plain.engine.similar(word, 9)
         history.rebuild()

@@ -16,7 +16,7 @@ from index.analysis.words import TOKEN
 from index.conditions import Condition, HasPrefix, HasSimilarWord, HasValue
 from index.page import IndexedDocument, SectionRecord
 from index.port import Query, QueryTooBroad, State
-from index.query import parse
+from index.query import parse_query
 from index.ranking.cache import ArrayCache
 from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.segment import PostingLists, Segment, Tables
@@ -25,8 +25,8 @@ from index.whoosh_engine import condition_nodes
 from index.whoosh_engine.condition_nodes import ConditionFlags, ConditionNodes, Deadline
 from index.whoosh_engine.engine import Searcher
 from index.whoosh_engine.flat_index import FlatIndex
-from tests.index.pages import PATHS, Growing, page, segment
-from tests.index.plain import entries_of
+from tests.index.pages import PATHS, GrowingIndex, make_page, make_segment
+from tests.index.plain import make_entries
 from tests.index.plain_conditions import expand, rank, satisfies
 from tests.index.random_conditions import random_condition, random_dated_page, random_operators
 from tests.loops import loop_over
@@ -35,22 +35,22 @@ from tests.stdio_client import ROOT
 Pages = Mapping[str, IndexedDocument]
 
 
-def searcher_of(index: Growing) -> Searcher:
+def searcher_of(index: GrowingIndex) -> Searcher:
     state = State("c", len(index.pages), sum(part.size for part in index.parts), 0, "now")
     return Searcher(Store(None), IndexSnapshot(0, state, index.parts), ArrayCache())
 
 
 def reader_of(pages: Pages) -> Callable[[SectionRecord], bytes]:
     def read(record: SectionRecord) -> bytes:
-        found = pages[record.path]
-        [section] = [section for section in found.sections if section.key == record.key]
-        return found.text(section)
+        document = pages[record.path]
+        [section] = [section for section in document.sections if section.key == record.key]
+        return document.text(section)
 
     return read
 
 
-def make_index(chance: Random) -> Growing:
-    index = Growing()
+def make_index(chance: Random) -> GrowingIndex:
+    index = GrowingIndex()
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(12))]
     for _ in range(chance.randint(1, 5)):
         changed = chance.sample(paths, 8)
@@ -87,15 +87,15 @@ def test_lists_equal_the_plain_ones(seed: int) -> None:
     chance = Random(seed)
     index = make_index(chance)
     searcher = searcher_of(index)
-    entries = [entry for found in index.pages.values() for entry in entries_of(found)]
+    entries = [entry for page in index.pages.values() for entry in make_entries(page)]
     for _ in range(60):
         query, limit = random_operators(chance), chance.choice((1, 3, 10, 50, 60))
         offset = chance.choice((0, 0, 1, 10, 41, 51))
-        found, partial = rank(entries, query, max(50, offset + limit + 1))
-        expected = [(item.entry.record.chunk_id, item.score) for item in found[offset : offset + limit]]
+        ranked, partial = rank(entries, query, max(50, offset + limit + 1))
+        expected = [(item.entry.record.chunk_id, item.score) for item in ranked[offset : offset + limit]]
         results = searcher.search(query, reader_of(index.pages), offset=offset, limit=limit)
         assert [(hit.record.chunk_id, hit.score) for hit in results.hits] == expected
-        assert (results.more, results.partial) == (len(found) > offset + limit, partial)
+        assert (results.has_more, results.is_partial) == (len(ranked) > offset + limit, partial)
 
 
 @pytest.mark.property
@@ -105,16 +105,16 @@ def test_sets_equal_the_plain_ones_and_those_of_whoosh_matchers(seed: int) -> No
     index = make_index(chance)
     searcher = searcher_of(index)
     read = reader_of(index.pages)
-    entries = [entry for found in index.pages.values() for entry in entries_of(found)]
+    entries = [entry for page in index.pages.values() for entry in make_entries(page)]
     whoosh = FlatIndex(searcher.generation).searcher()
     for _ in range(60):
         condition = random_condition(chance)
         selected = {(entry.page.path, entry.section.key) for entry in entries if satisfies(entry, condition)}
         query = Query({}, condition=condition, selects_all=True)
         assert {hit.record[:2] for hit in searcher.search(query, read, limit=10_000).hits} == selected
-        node = ConditionNodes(searcher.statistics, read, Deadline()).make(condition)
-        found = whoosh.search(whoosh_query.And([whoosh_query.Every(), node]), limit=None)
-        assert {hit["record"][:2] for hit in found} == selected
+        node = ConditionNodes(searcher.statistics, read, Deadline()).make_node(condition)
+        whoosh_hits = whoosh.search(whoosh_query.And([whoosh_query.Every(), node]), limit=None)
+        assert {hit["record"][:2] for hit in whoosh_hits} == selected
     assert whoosh.reader().doc_count() == len(entries)
 
 
@@ -123,7 +123,7 @@ def test_expansions_equal_the_plain_ones(seed: int) -> None:
     chance = Random(seed)
     index = make_index(chance)
     searcher = searcher_of(index)
-    entries = [entry for found in index.pages.values() for entry in entries_of(found)]
+    entries = [entry for page in index.pages.values() for entry in make_entries(page)]
     live = {term for entry in entries for term in entry.terms}
     nodes = ConditionNodes(searcher.statistics, reader_of(index.pages), Deadline())
     for part in [
@@ -137,15 +137,15 @@ def test_expansions_equal_the_plain_ones(seed: int) -> None:
 def test_layout_of_segments_does_not_change_lists(seed: int) -> None:
     chance = Random(seed)
     index = make_index(chance)
-    merged, rebuilt = Growing(), Growing()
+    merged, rebuilt = GrowingIndex(), GrowingIndex()
     merged.parts, merged.pages = index.parts, index.pages
     merged.merge(slice(None))
     rebuilt.change(index.pages.values())
-    searchers = [searcher_of(one) for one in (index, merged, rebuilt)]
+    searchers = [searcher_of(layout) for layout in (index, merged, rebuilt)]
     for _ in range(40):
         query = random_operators(chance)
-        first, *others = (search(one, index.pages, query, limit=1_000) for one in searchers)
-        assert all(other == first for other in others)
+        first, *other_hits = (search(searcher, index.pages, query, limit=1_000) for searcher in searchers)
+        assert all(hits == first for hits in other_hits)
 
 
 @pytest.mark.process
@@ -175,12 +175,12 @@ def test_hash_seeds_do_not_change_lists() -> None:
     assert run("1") == run("2") != ""
 
 
-def words_index(count: int, stem: str = "word", parts: int = 1) -> Growing:
+def words_index(count: int, stem: str = "word", parts: int = 1) -> GrowingIndex:
     """Return an index of `count` different terms with the same prefix, in `parts` segments."""
-    index = Growing()
+    index = GrowingIndex()
     for number in range(parts):
         words = (f"{stem}{i}x" for i in range(number, count, parts))
-        index.change([page(f"{number}.md", " ".join(words))])
+        index.change([make_page(f"{number}.md", " ".join(words))])
     return index
 
 
@@ -189,10 +189,10 @@ def test_prefix_of_too_many_terms_is_refused_before_matching(
 ) -> None:
     index = words_index(condition_nodes.MAX_EXPANSIONS + 1, stem="a")
     searcher = searcher_of(index)
-    monkeypatch.setattr(ConditionFlags, "by_segment", lambda *_: pytest.fail("matched"))
+    monkeypatch.setattr(ConditionFlags, "evaluate_by_segment", lambda *_: pytest.fail("matched"))
     for text in ("a*", "a* AND b", "tag:x OR (c AND NOT a*)", "path:docs a*"):
         with pytest.raises(QueryTooBroad, match=r"'a\*' matches more than 1,000") as caught:
-            searcher.search(parse(text), reader_of(index.pages))
+            searcher.search(parse_query(text), reader_of(index.pages))
         assert caught.value.details == {"limit": 1_000, "part": "a*"}
         assert caught.value.fix.endswith(".")
 
@@ -200,7 +200,7 @@ def test_prefix_of_too_many_terms_is_refused_before_matching(
 @loop_over("parts", [1, 4])
 def test_expansions_up_to_the_limit_are_searched(parts: int) -> None:
     index = words_index(condition_nodes.MAX_EXPANSIONS, parts=parts)
-    assert len(search(searcher_of(index), index.pages, parse("wor*"))) == parts
+    assert len(search(searcher_of(index), index.pages, parse_query("wor*"))) == parts
 
 
 def test_prefix_of_very_many_terms_is_counted_without_reading_them(
@@ -211,31 +211,33 @@ def test_prefix_of_very_many_terms_is_counted_without_reading_them(
     assert searcher.statistics.number == 1
     monkeypatch.setattr(Segment, "terms_from", lambda *_: pytest.fail("the terms were read"))
     with pytest.raises(QueryTooBroad):
-        searcher.search(parse("word*"), reader_of(index.pages))
+        searcher.search(parse_query("word*"), reader_of(index.pages))
 
 
 def test_only_terms_of_live_sections_count() -> None:
     index = words_index(5_000)
-    index.change([page("0.md", "wordy words worded")])
+    index.change([make_page("0.md", "wordy words worded")])
     assert len(index.parts) == 2
-    assert [path for path, _ in search(searcher_of(index), index.pages, parse("word*"))] == ["0.md#_preamble"]
+    assert [path for path, _ in search(searcher_of(index), index.pages, parse_query("word*"))] == [
+        "0.md#_preamble"
+    ]
 
 
 def test_values_of_a_prefix_are_limited_too() -> None:
-    index = Growing()
-    index.change(page(f"{number}.md", "# A", tags=[f"t{number}"]) for number in range(1_001))
+    index = GrowingIndex()
+    index.change(make_page(f"{number}.md", "# A", tags=[f"t{number}"]) for number in range(1_001))
     searcher = searcher_of(index)
     with pytest.raises(QueryTooBroad, match=r"'tag:t\*'"):
-        searcher.search(parse("tag:t*"), reader_of(index.pages))
-    assert len(search(searcher, index.pages, parse("tag:T100*"), limit=50)) == 2
+        searcher.search(parse_query("tag:t*"), reader_of(index.pages))
+    assert len(search(searcher, index.pages, parse_query("tag:T100*"), limit=50)) == 2
 
 
 def test_phrase_condition_over_the_candidate_limit_is_refused(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(condition_nodes, "MAX_PHRASE_CANDIDATES", 3)
-    index = Growing()
-    index.change(page(f"{number}.md", "alpha beta" + " gamma" * (number < 3)) for number in range(5))
+    index = GrowingIndex()
+    index.change(make_page(f"{number}.md", "alpha beta" + " gamma" * (number < 3)) for number in range(5))
     searcher = searcher_of(index)
     # Only sections that satisfy the other parts count.
     allowed = {
@@ -246,10 +248,10 @@ def test_phrase_condition_over_the_candidate_limit_is_refused(
         '"alpha beta" AND path:0.md': 1,
     }
     for text, count in allowed.items():
-        assert len(search(searcher, index.pages, parse(text))) == count
+        assert len(search(searcher, index.pages, parse_query(text))) == count
     for text in ('alpha AND "alpha beta"', 'alpha AND "of the"', '"alpha beta" OR delta'):
         with pytest.raises(QueryTooBroad, match=r"are in more than 3 sections") as caught:
-            searcher.search(parse(text), reader_of(index.pages))
+            searcher.search(parse_query(text), reader_of(index.pages))
         assert caught.value.details["part"] in text
 
 
@@ -259,14 +261,14 @@ def test_time_of_operators_is_limited(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Deadline, "__init__", lambda self: self.__dict__.update(_seconds=2, _end=0))
         with pytest.raises(QueryTooBroad, match=r"take too long \(limit 2 s\)"):
-            searcher_of(index).search(parse(text), reader_of(index.pages))
+            searcher_of(index).search(parse_query(text), reader_of(index.pages))
 
 
 def with_empty_list(pages: list[IndexedDocument], terms: list[bytes]) -> Segment:
     """Return a segment of pages whose dictionary also has terms without postings."""
-    whole, tables = segment(pages), Tables()
-    for one in sorted(pages, key=lambda page: page.path):
-        tables.add(one)
+    whole, tables = make_segment(pages), Tables()
+    for page in sorted(pages, key=lambda page: page.path):
+        tables.add(page)
     starts = whole.arrays["starts"].astype(np.int64).tolist()
     lists = dict(zip(whole.term_keys(), itertools.pairwise(starts), strict=True))
     keys = sorted({*lists, *terms})
@@ -283,7 +285,7 @@ def with_empty_list(pages: list[IndexedDocument], terms: list[bytes]) -> Segment
     ["auth*", "authz", "authz AND x", "x NOT authz", "authz~1", "title:authz*", "tag:zzz", "updated:>2020"],
 )
 def test_term_without_postings_gives_the_plain_list(text: str, dead: tuple[int, ...]) -> None:
-    pages = [page("a.md", "# Author\n\nx", tags=["t"]), page("b.md", "# Author\n\nx y", tags=["t"])]
+    pages = [make_page("a.md", "# Author\n\nx", tags=["t"]), make_page("b.md", "# Author\n\nx y", tags=["t"])]
     terms = [
         b"\0authz",
         b"#title\0authz",
@@ -292,27 +294,27 @@ def test_term_without_postings_gives_the_plain_list(text: str, dead: tuple[int, 
         b"#date:updated\0002026-01-01",
         b"\0\xff",
     ]
-    index = Growing()
+    index = GrowingIndex()
     index.parts = (SegmentReader.of(with_empty_list(pages, terms), dead),)
-    index.pages = {one.path: one for one in pages[len(dead) :]}
+    index.pages = {page.path: page for page in pages[len(dead) :]}
     searcher = searcher_of(index)
     assert searcher.values("tags") == {"t": len(index.pages)}
     assert not searcher.has_dates("updated")
-    query = parse(text)
+    query = parse_query(text)
     hits = [path for path, _ in search(searcher, index.pages, query)]
-    entries = [entry for one in index.pages.values() for entry in entries_of(one)]
+    entries = [entry for page in index.pages.values() for entry in make_entries(page)]
     assert hits == [item.entry.record.chunk_id for item in rank(entries, query, 50)[0]]
 
 
 def test_empty_index_has_no_results() -> None:
     for text in ("auth*", "title:x", "a1 AND NOT b1", "path:/", "updated:>2020"):
-        assert search(searcher_of(Growing()), {}, parse(text)) == []
+        assert search(searcher_of(GrowingIndex()), {}, parse_query(text)) == []
 
 
 def test_dates_of_a_live_document_make_a_field() -> None:
-    index = Growing()
-    dated = page("a.md", "---\nupdated: 2026-01-31\ncreated: '2026-02-30'\n---\n# A")
-    index.change([dated, page("b.md", "# B")])
+    index = GrowingIndex()
+    dated = make_page("a.md", "---\nupdated: 2026-01-31\ncreated: '2026-02-30'\n---\n# A")
+    index.change([dated, make_page("b.md", "# B")])
     searcher = searcher_of(index)
     assert searcher.has_dates("updated")
     assert not any(map(searcher.has_dates, ("created", "upd", "updated\0", "", "updated2")))
@@ -321,8 +323,10 @@ def test_dates_of_a_live_document_make_a_field() -> None:
 
 
 def test_values_in_any_case_and_script_are_found() -> None:
-    index = Growing()
-    index.change([page("a.md", "# A", tags=["Straße", "重試"]), page("b.md", "# B", tags=["strasse"])])
+    index = GrowingIndex()
+    index.change(
+        [make_page("a.md", "# A", tags=["Straße", "重試"]), make_page("b.md", "# B", tags=["strasse"])]
+    )
     searcher = searcher_of(index)
 
     def paths(condition: Condition) -> list[str]:
@@ -334,18 +338,20 @@ def test_values_in_any_case_and_script_are_found() -> None:
 
 
 def test_stems_are_compared_with_prefixes() -> None:
-    index = Growing()
-    index.change([page("a.md", "We retry."), page("b.md", "Retries are configured.")])
+    index = GrowingIndex()
+    index.change([make_page("a.md", "We retry."), make_page("b.md", "Retries are configured.")])
     searcher = searcher_of(index)
     for text in ("retr*", "retries*", "RETRIES*", "config*", "configuring*"):
         expected = ["b.md#_preamble"] if "onf" in text else ["a.md#_preamble", "b.md#_preamble"]
-        assert sorted(path for path, _ in search(searcher, index.pages, parse(text))) == expected
+        assert sorted(path for path, _ in search(searcher, index.pages, parse_query(text))) == expected
     assert TOKEN.findall("retries*") == ["retries"]
 
 
 def test_exact_word_ranks_before_words_with_it_as_prefix() -> None:
-    index = Growing()
-    index.change([page("a.md", "charset charset"), page("b.md", "char"), page("c.md", "chart")])
-    found = search(searcher_of(index), index.pages, parse("char* s"))
-    assert next(path for path, _ in found) == "b.md#_preamble"
-    assert len(found) == 3
+    index = GrowingIndex()
+    index.change(
+        [make_page("a.md", "charset charset"), make_page("b.md", "char"), make_page("c.md", "chart")]
+    )
+    paths = search(searcher_of(index), index.pages, parse_query("char* s"))
+    assert next(path for path, _ in paths) == "b.md#_preamble"
+    assert len(paths) == 3

@@ -6,7 +6,7 @@ import pytest
 
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool, next_call
-from tools.moved import Location, find_for_reading, find_moved
+from tools.moved_addresses import Location, find_current_location, find_moved_location
 from tools.registry import Toolbox
 
 OTHER_DOCUMENT = "# Other\n\nOther words.\n"
@@ -179,9 +179,9 @@ def test_path_that_is_not_a_document_is_returned_unchanged(toolbox: Toolbox, rep
     repo.commit({"src/main.py": "x = 1\n"})
     context = toolbox.context()
     snapshot = context.snapshot()
-    assert find_for_reading(context, snapshot, "src/main.py", "anything") == Location(
+    assert find_current_location(context, snapshot, "src/main.py", "anything") == Location(
         "src/main.py", "anything", None
     )
-    assert find_for_reading(context, snapshot, "src", None) == Location("src", None, None)
-    assert find_moved(context.workspace.moves, snapshot, "api.md", "endpoints") is None
+    assert find_current_location(context, snapshot, "src", None) == Location("src", None, None)
+    assert find_moved_location(context.workspace.moves, snapshot, "api.md", "endpoints") is None
     assert Location("a.md", "b", None).address == "a.md#b"

@@ -13,7 +13,7 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import API
 from tools.arguments import InvalidArguments
-from tools.prompts import FAMILY, prompts_for
+from tools.prompts import PROMPTS, prompts_for
 from tools.prompts.prompt import FilledPrompt, Prompt, UnknownPrompt, find_prompt
 from tools.registry import Toolbox
 from tools.tool import Context
@@ -28,7 +28,7 @@ PROMPT_ARGUMENTS: Mapping[str, dict[str, str]] = {
 }
 TOOL_NAMES = frozenset(tool.name for tool in all_tools())
 
-every_prompt = pytest.mark.parametrize("prompt", FAMILY, ids=lambda prompt: prompt.name)
+every_prompt = pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: prompt.name)
 
 
 def open_context(repo: Repo, toolsets: str | None, *, read_only: bool = False) -> Context:
@@ -38,7 +38,7 @@ def open_context(repo: Repo, toolsets: str | None, *, read_only: bool = False) -
 
 
 def fill_prompt(prompt: Prompt, context: Context, arguments: Mapping[str, str]) -> FilledPrompt:
-    return prompt.write(context, prompt.read(arguments))
+    return prompt.write(context, prompt.parse(arguments))
 
 
 @pytest.mark.parametrize(
@@ -135,11 +135,11 @@ def test_invalid_prompt_arguments_are_refused(toolbox: Toolbox, prompt: Prompt) 
         {**valid_arguments, "y" * 10_000: "x"},
     ):
         with pytest.raises(InvalidArguments) as caught:
-            prompt.read(invalid_arguments)
+            prompt.parse(invalid_arguments)
         assert caught.value.fix
         assert len(caught.value.message) < 200
     with pytest.raises(InvalidArguments, match="unknown argument") as caught:
-        prompt.read({**valid_arguments, required_argument.name[:-1]: "x"})
+        prompt.parse({**valid_arguments, required_argument.name[:-1]: "x"})
     assert caught.value.details["nearest"] == [required_argument.name]
 
 
@@ -177,7 +177,7 @@ def test_unknown_prompt_returns_nearest_name(toolbox: Toolbox) -> None:
 def test_arguments_with_candidates_are_completed(toolbox: Toolbox) -> None:
     has_candidates = {
         f"{prompt.name}.{argument.name}": bool(argument.complete(toolbox.context(), "", {}).values)
-        for prompt in FAMILY
+        for prompt in PROMPTS
         for argument in prompt.arguments
         if argument.complete
     }

@@ -214,7 +214,7 @@ def test_proposal_without_own_commit_is_not_ready(call_tool: CallTool, workspace
     expect_success(call_tool("update_proposal", proposal=proposal, action="submit"))
     view = call_tool("view_proposal", proposal=proposal)
     assert [block["code"] for block in view.data["missing"]] == ["NOTHING_PROPOSED"]
-    assert view.data["next_step"].startswith("Write there, such as edit_document")
+    assert view.data["next_step"].startswith("Write to the proposal, for example with edit_document")
     assert call_tool("update_proposal", proposal=proposal, action="merge").data["code"] == "NOTHING_PROPOSED"
     proposal_actions, proposal_reviews = workspace.proposal_actions(), workspace.proposal_reviews()
     proposal_record = proposal_actions.find(proposal)

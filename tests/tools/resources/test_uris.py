@@ -11,7 +11,7 @@ from mcp.shared.uri_template import UriTemplate
 from pydantic import AnyUrl
 
 from tests.loops import loop_over
-from tools.resources.contents import MAX_URI, InvalidUri, UriTarget, read_uri, write_uri
+from tools.resources.contents import MAX_URI_CHARACTERS, InvalidUri, UriTarget, read_uri, write_uri
 from tools.resources.list import TEMPLATES, ResourceTemplate
 
 # The name of a document is any text of one line.
@@ -87,7 +87,7 @@ def test_uris_expanded_by_hosts_are_parsed(uri: str, target: UriTarget) -> None:
         "doc:///a.md#%c3",
         "doc:///a.md?x=1",
         "doc:///a.md?ref=a&ref=b",
-        "doc:///" + "a" * MAX_URI,
+        "doc:///" + "a" * MAX_URI_CHARACTERS,
     ],
 )
 def test_invalid_uri_is_refused(uri: str) -> None:

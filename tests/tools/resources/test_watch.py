@@ -117,7 +117,7 @@ def test_resource_at_ref_cannot_be_watched(toolbox: Toolbox) -> None:
 
 
 def test_number_of_watched_resources_is_limited(toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tools.resources.watch.MAX_WATCHED", 2)
+    monkeypatch.setattr("tools.resources.watch.MAX_WATCHED_RESOURCES", 2)
     watch = Watch(toolbox.context)
     assert watch.add_all([DOCUMENT, SECTION, DOCUMENT]) == [DOCUMENT, SECTION]
     with pytest.raises(TooManyWatched):

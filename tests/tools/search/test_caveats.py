@@ -79,5 +79,5 @@ def test_write_that_is_not_indexed_yet_is_reported(
 
 @loop_over("partial", [True, False])
 def test_partial_search_is_reported(partial: bool) -> None:
-    page = SearchPage(hits=(), next_cursor=None, hint=None, commit=None, partial=partial)
+    page = SearchPage(hits=(), next_cursor=None, hint=None, commit=None, is_partial=partial)
     assert search_caveats(page) == ({"partial": True} if partial else {})

@@ -28,17 +28,17 @@ LONG = Finding("several-h1", Severity.WARNING, "b.md", 4, 1, 5, 4, "a second h1"
 NOTE = Finding("unknown-type", Severity.NOTE, "b.md", 9, 2, 9, 2, "there is no\ntype", None, (), "z")
 
 
-def report(*findings: Finding) -> Report:
+def build_report(*findings: Finding) -> Report:
     return Report(findings, 2, "the work tree")
 
 
-def sarif(*findings: Finding) -> Any:
-    return json.loads(format_sarif(report(*findings)))
+def build_sarif(*findings: Finding) -> Any:
+    return json.loads(format_sarif(build_report(*findings)))
 
 
 def test_sarif_log_has_required_fields() -> None:
     """OASIS SARIF 2.1.0: §3.13 the log, §3.14 runs, §3.19 the tool, §3.27 results, §3.30 regions."""
-    log = sarif(LINK, LONG, NOTE)
+    log = build_sarif(LINK, LONG, NOTE)
     assert log["version"] == "2.1.0"
     assert log["$schema"].endswith("sarif-2.1.0.json")
     [run] = log["runs"]
@@ -52,31 +52,33 @@ def test_sarif_log_has_required_fields() -> None:
     for result in run["results"]:
         assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
         assert result["message"]["text"]
-        place = result["locations"][0]["physicalLocation"]
-        region = place["region"]
+        location = result["locations"][0]["physicalLocation"]
+        region = location["region"]
         assert all(isinstance(value, int) and value >= 1 for value in region.values())
         assert (region["startLine"], region["startColumn"]) <= (region["endLine"], region["endColumn"])
 
 
 def test_paths_are_relative_uris() -> None:
-    place = sarif(LINK)["runs"][0]["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
+    artifact = build_sarif(LINK)["runs"][0]["results"][0]["locations"][0]["physicalLocation"][
+        "artifactLocation"
+    ]
     # RFC 3986 §4.2: a colon in the first segment would read as a scheme.
-    assert place["uri"] == "a%2C%20b%3Ac/50%25%20%C3%BC.md"
-    assert unquote(place["uri"]) == LINK.path
+    assert artifact["uri"] == "a%2C%20b%3Ac/50%25%20%C3%BC.md"
+    assert unquote(artifact["uri"]) == LINK.path
 
 
 def test_fingerprints_ignore_lines_and_differ_for_equal_findings() -> None:
-    def prints(*findings: Finding) -> list[str]:
-        results = sarif(*findings)["runs"][0]["results"]
+    def read_fingerprints(*findings: Finding) -> list[str]:
+        results = build_sarif(*findings)["runs"][0]["results"]
         return [result["partialFingerprints"]["docyardFinding/v1"] for result in results]
 
-    first, second = prints(LINK, LINK._replace(line=7, end_line=7))
+    first, second = read_fingerprints(LINK, LINK._replace(line=7, end_line=7))
     assert first != second
-    assert prints(LINK._replace(line=90, end_line=90)) == [first]
+    assert read_fingerprints(LINK._replace(line=90, end_line=90)) == [first]
 
 
 def test_workflow_commands_escape_special_characters() -> None:
-    lines = format_annotations(report(LINK, LONG, NOTE)).split("\n")
+    lines = format_annotations(build_report(LINK, LONG, NOTE)).split("\n")
     assert lines == [
         "::error file=a%2C b%3Ac/50%25 ü.md,line=3,endLine=3,col=5,endColumn=11,title=broken-link"
         "::the link 'x%250A' leads nowhere",
@@ -87,7 +89,7 @@ def test_workflow_commands_escape_special_characters() -> None:
 
 
 def test_json_contains_every_finding_and_no_document_text() -> None:
-    data = json.loads(format_json(report(LINK, LONG)))
+    data = json.loads(format_json(build_report(LINK, LONG)))
     assert data["findings"][0] == {
         "rule": "broken-link",
         "severity": "error",

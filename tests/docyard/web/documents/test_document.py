@@ -304,16 +304,16 @@ def test_page_does_not_wait_for_a_long_history(own_pages: Pages, monkeypatch: py
     first = own_pages.get("/doc/specs/api.md")
     assert "changed-by" not in first
     assert "/history/specs/api.md" in first
-    assert _read_version(first) == format_unfinished_version(own_pages.site.versions.now(own_pages.workspace))
+    assert _read_version(first) == format_unfinished_version(own_pages.site.versions.get_current(own_pages.workspace))
     release.set()
     _wait_until(lambda: not own_pages.site.is_reading)
     second = own_pages.get("/doc/specs/api.md")
     assert "changed-by" in second
-    assert _read_version(second) == own_pages.site.versions.now(own_pages.workspace)
+    assert _read_version(second) == own_pages.site.versions.get_current(own_pages.workspace)
 
 
 def test_page_does_not_wait_for_the_link_graph(own_pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("docyard.web.documents.sidebar._SMALL_WORKSPACE", 0)
+    monkeypatch.setattr("docyard.web.documents.sidebar._MAX_SMALL_WORKSPACE_DOCUMENTS", 0)
     graph = own_pages.site.index().links
     with graph._update_lock:  # another thread has the lock
         first = own_pages.get("/doc/specs/api.md")

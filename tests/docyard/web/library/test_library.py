@@ -168,7 +168,7 @@ def test_missing_folder_suggests_similar_ones(server: PageServer, path: str, sta
 def test_last_change_has_author_and_commit(repo: Repo, server: PageServer) -> None:
     page = server.get("/")
     assert '<span class="by">Ada</span>' in page
-    last_changes = LastChanges().of(server.workspace.snapshot())
+    last_changes = LastChanges().get(server.workspace.snapshot())
     assert last_changes["many/000.md"] == repo.head()
     assert last_changes["done.md"] == repo.git("rev-parse", "HEAD~1").strip()
     assert last_changes["plan.md"] == repo.git("rev-parse", "HEAD~2").strip()
@@ -178,13 +178,13 @@ def test_last_changes_update_with_the_branch(tmp_path: Path) -> None:
     repo = normal(tmp_path / "r")
     with serve_pages(repo.path) as server:
         last_changes = LastChanges()
-        first = last_changes.of(server.workspace.snapshot())
+        first = last_changes.get(server.workspace.snapshot())
         commit = repo.commit({"README.md": "# Example\n\nOther.\n"})
-        second = last_changes.of(server.workspace.snapshot())
+        second = last_changes.get(server.workspace.snapshot())
         assert second == {**first, "README.md": commit}
-        assert second == LastChanges().of(server.workspace.snapshot())
+        assert second == LastChanges().get(server.workspace.snapshot())
         repo.git("reset", "-q", "--hard", "HEAD~1")
-        assert last_changes.of(server.workspace.snapshot()) == first
+        assert last_changes.get(server.workspace.snapshot()) == first
 
 
 @loop_over("time", [0, 99_999_999_999_999], ids=["first", "past all dates"])
@@ -227,7 +227,7 @@ def test_tasks_of_a_large_document_are_counted_by_lines(tmp_path: Path) -> None:
     files = {"big.md": "# Big\n\n" + tasks + "\n" + "word " * 200_001, "small.md": "# Small\n\n" + tasks}
     with serve_pages(normal(tmp_path / "r", files).path) as server:
         snapshot = server.workspace.snapshot()
-        summarize = server.site.summaries.of
+        summarize = server.site.summaries.get
         assert summarize(snapshot, "big.md")[1:3] == summarize(snapshot, "small.md")[1:3] == (2, 1)
 
 
@@ -237,5 +237,5 @@ def test_reading_ahead_stops_when_closed(repo: Repo) -> None:
         snapshot = server.workspace.snapshot()
         summaries.read_ahead(snapshot)
         summaries.close()
-        assert summaries.of(snapshot, "plan.md").open == 2
+        assert summaries.get(snapshot, "plan.md").open == 2
         assert LiveUpdates().listeners == 0

@@ -32,7 +32,7 @@ def many_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     closed_proposal = scene.open("Given up")
     scene.proposal_actions.close(closed_proposal.id, AGENT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(list, "PAGE", PAGE_SIZE)
+        patch.setattr(list, "PROPOSALS_PER_PAGE", PAGE_SIZE)
         yield pages
 
 
@@ -151,7 +151,7 @@ def test_any_query_of_changes_renders(many_pages: Pages, query: str) -> None:
 
 
 def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversation, "PAGE", PAGE_SIZE)
+    monkeypatch.setattr(conversation, "ENTRIES_PER_PAGE", PAGE_SIZE)
     pages = create_pages(tmp_path)
     proposal = pages.scene.proposed()
     for number in range(10):

@@ -21,11 +21,11 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 def remember_diff(context: Context, change: CommitChange, diff: str) -> None:
     """Record the sections, before and after a change, of which a diff shows all lines."""
-    old, new = _list_shown_lines(diff)
+    old_lines, new_lines = _list_shown_lines(diff)
     exists = change.new.exists
     for commit, path, lines in (
-        (change.parent, change.old_path, old),
-        (change.commit, change.path if exists else None, new),
+        (change.parent, change.old_path, old_lines),
+        (change.commit, change.path if exists else None, new_lines),
     ):
         if commit is None or path is None or not lines:
             continue
@@ -36,20 +36,20 @@ def remember_diff(context: Context, change: CommitChange, diff: str) -> None:
 
 def _list_shown_lines(diff: str) -> tuple[set[int], set[int]]:
     """Return the line numbers that a unified diff shows, in the old text and in the new one."""
-    old: set[int] = set()
-    new: set[int] = set()
+    old_lines: set[int] = set()
+    new_lines: set[int] = set()
     old_number = new_number = 0
     for line in diff.split("\n"):
         if hunk := _HUNK.fullmatch(line):
             old_number, new_number = int(hunk[1]), int(hunk[2])
             continue
         if line[:1] in (" ", "-"):
-            old.add(old_number)
+            old_lines.add(old_number)
             old_number += 1
         if line[:1] in (" ", "+"):
-            new.add(new_number)
+            new_lines.add(new_number)
             new_number += 1
-    return old, new
+    return old_lines, new_lines
 
 
 def _select_sections(document: Document, lines: set[int]) -> Iterator[Section]:

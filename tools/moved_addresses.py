@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from workspace.history.moves import Move, Moves
     from workspace.snapshot.snapshot import Snapshot
 
-_MAX_SECTION_ADDRESS = 2_000  # characters; longer addresses are not searched in the history
+_MAX_ADDRESS_CHARACTERS = 2_000  # longer addresses are not searched in the history
 _NOT_FOUND_CODES = frozenset(("DOCUMENT_NOT_FOUND", "SECTION_NOT_FOUND", "TASK_NOT_FOUND"))
 
-# The pairs of fields that name something: a file, and a section or task in it.
+# The pairs of fields that form an address: a file, and a section or task in it.
 _ADDRESS_FIELDS: tuple[tuple[str, str | None], ...] = (
     ("path", None),
     ("file", "slug"),
@@ -41,9 +41,9 @@ _ADDRESS_FIELDS: tuple[tuple[str, str | None], ...] = (
 class Location(NamedTuple):
     """A location: a document's path, and the address of a section or task in it (None: the document).
 
-    `moved_to` is None if the named address is current. Else it is the field of an answer with `file`, `slug`
-    (None for a document) and `commit`. The commit moved the address last; it is None if only a list of moves
-    contains the address.
+    `moved_to` is None if the requested address is current. Else it is a field of the answer, with `file`,
+    `slug` (None for a document) and `commit`. The commit moved the address last; it is None if only a list
+    of moves contains the address.
     """
 
     file: str
@@ -63,12 +63,12 @@ class RedirectedCall(NamedTuple):
     arguments: Mapping[str, object]
 
 
-def find_for_reading(context: Context, snapshot: Snapshot, file: str, slug: str | None) -> Location:
+def find_current_location(context: Context, snapshot: Snapshot, file: str, slug: str | None) -> Location:
     """Return the current location of an address; the address itself if it did not move.
 
     Raises the errors of reading the document, but no error for an address that does not exist.
     """
-    return find_moved(context.workspace.moves, snapshot, file, slug) or Location(file, slug, None)
+    return find_moved_location(context.workspace.moves, snapshot, file, slug) or Location(file, slug, None)
 
 
 def with_moved_to(location: Location, data: dict[str, Any]) -> dict[str, Any]:
@@ -79,13 +79,13 @@ def with_moved_to(location: Location, data: dict[str, Any]) -> dict[str, Any]:
     return {**data, "moved_to": location.moved_to, "next_step": step}
 
 
-def find_moved(
+def find_moved_location(
     moves: Callable[[], Moves], snapshot: Snapshot, file: str, slug: str | None
 ) -> Location | None:
     """Return the current location of an old address; None if the address exists or never moved."""
     if (
         not 0 < len(file) <= MAX_PATH
-        or len(slug or "") > _MAX_SECTION_ADDRESS
+        or len(slug or "") > _MAX_ADDRESS_CHARACTERS
         or CONTROL.search(f"{file}{slug}")
     ):
         return None
@@ -116,7 +116,7 @@ def redirect_call(
         if not isinstance(file, str) or (slug_field and not isinstance(slug, str)):
             continue
         with suppress(WorkspaceError):  # the call already has an error
-            location = find_moved(
+            location = find_moved_location(
                 moves, snapshot, *resolve_target(snapshot, file, slug if isinstance(slug, str) else None)
             )
             if location is not None:
