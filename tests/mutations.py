@@ -261,14 +261,14 @@ MUTATIONS = (
         "workspace/writing/read_before_write.py",
         "            if unread:\n                raise self._make_error(",
         "            if False:\n                raise self._make_error(",
-        ("tests/workspace/writing/test_read_before_write.py", "tests/tools/documents/test_overwriting.py"),
+        ("tests/workspace/writing/test_read_before_write.py", "tests/tools/documents/test_overwrites.py"),
     ),
     Mutation(
         "a change since base_commit is a conflict",
         "workspace/writing/read_before_write.py",
         "        return base is not None and compute_digest(*base) == digest\n",
         "        return base is not None\n",
-        ("tests/tools/documents/test_overwriting.py", "tests/workspace/writing/test_read_before_write.py"),
+        ("tests/tools/documents/test_overwrites.py", "tests/workspace/writing/test_read_before_write.py"),
     ),
     Mutation(
         "an address refers to its section in base_commit",

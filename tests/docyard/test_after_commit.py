@@ -139,7 +139,6 @@ def test_failed_error_page_after_commit_returns_plain_text(
 def test_page_is_returned_when_notification_fails(tmp_path: Path) -> None:
     site = create_pages(tmp_path)
     proposal = site.scene.proposed()
-    site._written = raise_disk_full  # type: ignore[method-assign]
     object.__setattr__(site.site, "notify_write", raise_disk_full)
     site.submit(proposal, "comment", text="Why?")
 

@@ -1,6 +1,6 @@
-"""A repository that an attacker prepared: Docyard runs no program of it, and writes to no other folder.
+"""A repository that an attacker prepared: Docyard runs none of its programs, and writes to no other folder.
 
-Each trap is a program that leaves a marker. Git itself runs the traps, which shows that they are set.
+Each trap is a program that creates a marker file. Git itself runs the traps, which proves that they work.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ SETTINGS = (
 
 
 class Traps:
-    """Programs that leave a marker with their name when they run."""
+    """Programs that create a marker file with their name when they run."""
 
     def __init__(self, folder: Path) -> None:
         self._programs, self._markers = folder / "programs", folder / "markers"
         self._programs.mkdir()
         self._markers.mkdir()
 
-    def program(self, name: str, at: Path | None = None) -> Path:
-        path = at or self._programs / name
+    def add_program(self, name: str, program_path: Path | None = None) -> Path:
+        path = program_path or self._programs / name
         path.write_text(f"#!/bin/sh\ntouch '{self._markers / name}'\n")
         path.chmod(0o755)
         return path
@@ -60,21 +60,21 @@ class Traps:
 
 
 @pytest.fixture
-def hostile(tmp_path: Path) -> tuple[Repo, Traps]:
+def hostile_repo(tmp_path: Path) -> tuple[Repo, Traps]:
     repo = repositories.normal(tmp_path / "repo", FILES)
     traps = Traps(tmp_path)
     git_dir = repo.path / ".git"
     (git_dir / "evil-hooks").mkdir()
     (git_dir / "hooks").mkdir(exist_ok=True)
     for hook in HOOKS:
-        traps.program(f"hooks-{hook}", git_dir / "hooks" / hook)
-        traps.program(f"path-{hook}", git_dir / "evil-hooks" / hook)
+        traps.add_program(f"hooks-{hook}", git_dir / "hooks" / hook)
+        traps.add_program(f"path-{hook}", git_dir / "evil-hooks" / hook)
     for name in SETTINGS:
-        repo.git("config", name, str(traps.program(name)))
-    repo.git("config", "alias.status", f"!{traps.program('alias')}")
+        repo.git("config", name, str(traps.add_program(name)))
+    repo.git("config", "alias.status", f"!{traps.add_program('alias')}")
     repo.git("config", "core.hooksPath", ".git/evil-hooks")
-    included = git_dir / "included"
-    included.write_text(f'[filter "evil"]\n\tprocess = {traps.program("process")}\n')
+    included_settings = git_dir / "included"
+    included_settings.write_text(f'[filter "evil"]\n\tprocess = {traps.add_program("process")}\n')
     repo.git("config", "include.path", "included")
     attributes = git_dir / "evil-attributes"
     attributes.write_text("*.bin filter=evil\n")
@@ -82,8 +82,8 @@ def hostile(tmp_path: Path) -> tuple[Repo, Traps]:
     return repo, traps
 
 
-def test_git_runs_programs_of_hostile_repository(hostile: tuple[Repo, Traps]) -> None:
-    repo, traps = hostile
+def test_git_runs_programs_of_hostile_repository(hostile_repo: tuple[Repo, Traps]) -> None:
+    repo, traps = hostile_repo
     repo.write({"data.bin": "changed\n", "README.md": "# Changed\n"})
     repo.git("status", check=False)
     repo.git("config", "--unset", "include.path")
@@ -100,9 +100,9 @@ def test_git_runs_programs_of_hostile_repository(hostile: tuple[Repo, Traps]) ->
 
 @pytest.mark.process
 def test_docyard_runs_no_program_of_hostile_repository(
-    hostile: tuple[Repo, Traps], home: Path, capsys: pytest.CaptureFixture[str]
+    hostile_repo: tuple[Repo, Traps], home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    repo, traps = hostile
+    repo, traps = hostile_repo
     with serving(repo.path, home) as server:
         edit = {"slug": "_preamble", "operation": "append_content", "content": "More."}
         assert not server.call("edit_document", file="README.md", **edit).is_error
@@ -110,8 +110,8 @@ def test_docyard_runs_no_program_of_hostile_repository(
         assert not server.call("complete_task", file="README.md", slug="tasks[0]").is_error
         assert server.call("search_docs", query="filtered").data["hits"]
         assert not server.call("view_document", file="filtered/a.md").is_error
-        refused = server.call("edit_document", file="filtered/a.md", **edit)
-        assert refused.data["code"] == "WORKTREE_BUSY"
+        refusal = server.call("edit_document", file="filtered/a.md", **edit)
+        assert refusal.data["code"] == "WORKTREE_BUSY"
     for command in (["index", "rebuild"], ["doctor", "--fix"], ["init", "--hosts"]):
         main([*command, "-C", str(repo.path)])
     output = capsys.readouterr().out
@@ -125,9 +125,9 @@ def test_docyard_runs_no_program_of_hostile_repository(
 
 @pytest.mark.process
 def test_read_only_server_changes_no_file_of_hostile_repository(
-    hostile: tuple[Repo, Traps], home: Path
+    hostile_repo: tuple[Repo, Traps], home: Path
 ) -> None:
-    repo, traps = hostile
+    repo, traps = hostile_repo
     pending = repo.path / ".git" / "docyard" / "pending" / "0123456789abcdef"
     pending.mkdir(parents=True)
     (pending / "claim").touch()
@@ -150,7 +150,7 @@ def read_files(folder: Path) -> dict[str, tuple[int, int, bytes]]:
     }
 
 
-# A repository whose settings name other folders. The victim has a repository, a folder, and documents.
+# Repositories that name other folders. `victim` is another repository, with documents.
 
 
 @pytest.fixture
@@ -158,48 +158,48 @@ def victim(tmp_path: Path) -> Repo:
     return repositories.normal(tmp_path / "victim", FILES)
 
 
-def settings(repo: Repo, victim: Repo) -> Path:
+def set_worktree(repo: Repo, victim: Repo) -> Path:
     repo.git("config", "core.worktree", str(victim.path))
     return repo.path
 
 
-def settings_to_parent_folder(repo: Repo, victim: Repo) -> Path:
+def set_worktree_to_parent_folder(repo: Repo, victim: Repo) -> Path:
     repo.git("config", "core.worktree", "../..")
     return repo.path
 
 
-def included_settings(repo: Repo, victim: Repo) -> Path:
+def include_worktree_setting(repo: Repo, victim: Repo) -> Path:
     (repo.path / ".git" / "more").write_text(f"[core]\n\tworktree = {victim.path}\n")
     repo.git("config", "include.path", "more")
     return repo.path
 
 
-def settings_behind_a_pointer(repo: Repo, victim: Repo) -> Path:
+def set_worktree_behind_git_file(repo: Repo, victim: Repo) -> Path:
     (repo.path / ".git").rename(repo.path / "inner")
     (repo.path / ".git").write_text("gitdir: inner\n")
     Repo(repo.path / "inner").git("config", "core.worktree", str(victim.path.with_name("plain")))
     return repo.path
 
 
-def settings_of_a_work_tree(repo: Repo, victim: Repo) -> Path:
+def set_worktree_in_worktree_config(repo: Repo, victim: Repo) -> Path:
     repo.git("config", "extensions.worktreeConfig", "true")
     (repo.path / ".git" / "config.worktree").write_text(f"[core]\n\tworktree = {victim.path}\n")
     return repo.path
 
 
-def shared_git_folder(repo: Repo, victim: Repo) -> Path:
+def share_git_folder(repo: Repo, victim: Repo) -> Path:
     (repo.path / ".git" / "commondir").write_text(f"{victim.path / '.git'}\n")
     return repo.path
 
 
-def work_tree_list(repo: Repo, victim: Repo) -> Path:
+def list_victim_as_worktree(repo: Repo, victim: Repo) -> Path:
     linked = repositories.linked(repo, repo.path.with_name("linked"), "topic")
     (repo.path / ".git" / "worktrees" / "linked" / "gitdir").write_text(f"{victim.path / '.git'}\n")
     return linked.path
 
 
-def work_tree_list_of_the_branch(repo: Repo, victim: Repo) -> Path:
-    work_tree_list(repo, victim)
+def list_victim_as_worktree_of_branch(repo: Repo, victim: Repo) -> Path:
+    list_victim_as_worktree(repo, victim)
     (repo.path / ".git" / "HEAD").write_text("ref: refs/heads/elsewhere\n")
     (repo.path / ".git" / "worktrees" / "linked" / "HEAD").write_text("ref: refs/heads/main\n")
     return repo.path
@@ -208,14 +208,14 @@ def work_tree_list_of_the_branch(repo: Repo, victim: Repo) -> Path:
 @pytest.mark.parametrize(
     "redirect",
     [
-        settings,
-        settings_to_parent_folder,
-        included_settings,
-        settings_behind_a_pointer,
-        settings_of_a_work_tree,
-        shared_git_folder,
-        work_tree_list,
-        work_tree_list_of_the_branch,
+        set_worktree,
+        set_worktree_to_parent_folder,
+        include_worktree_setting,
+        set_worktree_behind_git_file,
+        set_worktree_in_worktree_config,
+        share_git_folder,
+        list_victim_as_worktree,
+        list_victim_as_worktree_of_branch,
     ],
 )
 def test_repository_that_points_outside_is_refused_without_writes(

@@ -58,7 +58,7 @@ def count_unpushed(clone_site: Site) -> int | None:
     return None if output is None else int(output["commits"])
 
 
-def check_served(clone_site: Site, reason: str, restore: Callable[[], object]) -> None:
+def check_server_recovers(clone_site: Site, reason: str, restore: Callable[[], object]) -> None:
     """Check that a server works, reports the failure in each answer, and synchronises after `restore`."""
     server = Server(clone_site.here)
     server.synchronizer._retry_delay_s = 0.05
@@ -84,7 +84,7 @@ def test_rejected_push_is_reported_until_accepted(clone_site: Site, capsys: Capt
     assert "ask Bo first" in output
     assert clone_site.tip() == before
     assert count_unpushed(clone_site) == 1
-    check_served(clone_site, "ask Bo first", hook.unlink)
+    check_server_recovers(clone_site, "ask Bo first", hook.unlink)
 
 
 def test_slow_remote_times_out_without_lost_commits(clone_site: Site, proxy: Proxy, capsys: Capture) -> None:
@@ -104,7 +104,7 @@ def test_lost_connection_is_reported_until_restored(clone_site: Site, proxy: Pro
     output = run_sync(capsys, clone_site, 3)
     assert "origin" in output
     assert count_unpushed(clone_site) == 1
-    check_served(clone_site, "origin", lambda: proxy.cut(None))
+    check_server_recovers(clone_site, "origin", lambda: proxy.cut(None))
     assert clone_site.there.fsck() == clone_site.here.fsck() == ""
 
 

@@ -22,7 +22,7 @@ def add_foreign_package(folder: Path, name: str) -> Path:
     """Create a package of another project, which ends the process when it is imported."""
     package = folder / name
     package.mkdir()
-    (package / "__init__.py").write_text("raise SystemExit('somebody else was imported')\n")
+    (package / "__init__.py").write_text("raise SystemExit('the foreign package was imported')\n")
     return package
 
 
@@ -44,12 +44,12 @@ def test_own_packages_are_accepted() -> None:
 def test_foreign_package_returns_error_with_both_paths_and_fix(name: str, tmp_path: Path) -> None:
     package = add_foreign_package(tmp_path, name)
     code = "import docyard.__main__ as start; start.main()"
-    run = run_python("-P", "-c", code, cwd=ROOT, path=os.pathsep.join((str(tmp_path), str(ROOT))))
-    assert "ImportError" in run.stderr
-    assert str(package) in run.stderr
-    assert str(ROOT / name) in run.stderr
-    assert "pipx" in run.stderr
-    assert "somebody else" not in run.stderr
+    process = run_python("-P", "-c", code, cwd=ROOT, path=os.pathsep.join((str(tmp_path), str(ROOT))))
+    assert "ImportError" in process.stderr
+    assert str(package) in process.stderr
+    assert str(ROOT / name) in process.stderr
+    assert "pipx" in process.stderr
+    assert "the foreign package" not in process.stderr
 
 
 def test_missing_package_raises_import_error(tmp_path: Path) -> None:
@@ -69,12 +69,12 @@ def test_current_directory_is_not_searched_for_packages(tmp_path: Path) -> None:
     """`python -m docyard` in a folder with the user's own `tools/` imports Docyard's packages."""
     for name in (*OWN_PACKAGES, "click"):
         add_foreign_package(tmp_path, name)
-    run = run_python("-m", "docyard", "--version", cwd=tmp_path, path=str(ROOT))
-    assert run.returncode == 0, run.stderr
-    assert __version__ in run.stdout
+    process = run_python("-m", "docyard", "--version", cwd=tmp_path, path=str(ROOT))
+    assert process.returncode == 0, process.stderr
+    assert __version__ in process.stdout
 
 
 @pytest.mark.process
 def test_source_checkout_runs_from_its_root() -> None:
-    run = run_python("-m", "docyard", "--version", cwd=ROOT)
-    assert run.returncode == 0, run.stderr
+    process = run_python("-m", "docyard", "--version", cwd=ROOT)
+    assert process.returncode == 0, process.stderr

@@ -49,7 +49,7 @@ def test_pull_request_is_opened_updated_reviewed_and_merged_on_forge(scene: Forg
     created = run("proposals", "submit", proposal.id)["pull_request"]
     assert created["new"] is True
     number = created["number"]
-    pull_request = scene.local.state.one(number)
+    pull_request = scene.local.state.find_pull_request(number)
     assert (pull_request.head, pull_request.target, pull_request.title) == (
         proposal.content.branch,
         "main",
@@ -77,17 +77,17 @@ def test_pull_request_is_opened_updated_reviewed_and_merged_on_forge(scene: Forg
     scene.rewrite(proposal, "Because of the herons.")
     updated = run("proposals", "submit", proposal.id)["pull_request"]
     assert (updated["number"], updated["new"]) == (number, False)
-    assert scene.local.state.one(number).last_head == scene.now(proposal).tip
-    assert "herons" in scene.local.state.one(number).body
+    assert scene.local.state.find_pull_request(number).last_head == scene.now(proposal).tip
+    assert "herons" in scene.local.state.find_pull_request(number).body
     assert scene.now(proposal).state is ProposalState.OPEN
 
-    for review in scene.local.state.one(number).reviews:
+    for review in scene.local.state.find_pull_request(number).reviews:
         review.verdict = "commented"
     scene.local.state.review(number, "ana", "approved", "Now it is clear.")
     run("sync")
     assert scene.now(proposal).state is ProposalState.APPROVED
 
-    head = scene.local.state.one(number).last_head
+    head = scene.local.state.find_pull_request(number).last_head
     scene.local.state.merge(number, head, "Merge it", "ana")
     (pull_request_report,) = run("sync")["forge"]["pull_requests"]
     assert (pull_request_report["state"], pull_request_report["done"]) == ("merged", [])
@@ -101,7 +101,7 @@ def test_merge_in_clone_merges_pull_request(scene: ForgeScene, run: Run) -> None
     proposal, number = scene.create_pull_request()
     run("proposals", "merge", proposal.id)
     run("sync")
-    assert scene.local.state.one(number).state == "merged"
+    assert scene.local.state.find_pull_request(number).state == "merged"
     assert scene.now(proposal).state is ProposalState.MERGED
     scene.check_sound()
 
@@ -126,7 +126,7 @@ def test_closing_on_either_side_closes_the_other(scene: ForgeScene, run: Run) ->
         current = scene.now(proposal)
         assert current.state is ProposalState.CLOSED
         assert text in str(scene.proposal_actions.list_events(current)[-1].body)
-    assert scene.local.state.one(third).state == "closed"
+    assert scene.local.state.find_pull_request(third).state == "closed"
 
 
 def test_conflict_on_forge_is_reported_and_resolved_by_refresh(scene: ForgeScene, run: Run) -> None:
@@ -138,7 +138,7 @@ def test_conflict_on_forge_is_reported_and_resolved_by_refresh(scene: ForgeScene
     # Git cannot merge both lines; a merge by sections preserves both.
     run("proposals", "refresh", proposal.id)
     scene.push(scene.now(proposal))
-    assert scene.local.state.mergeable(scene.local.state.one(number))
+    assert scene.local.state.mergeable(scene.local.state.find_pull_request(number))
 
 
 @pytest.mark.parametrize("scene", ["github"], indirect=True)  # the behaviour does not depend on the kind

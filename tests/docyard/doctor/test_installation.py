@@ -1,4 +1,4 @@
-"""The commands for an installation, by the files of each installer in the environment."""
+"""The commands for an installation, which depend on the files that each installer creates."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ UV_CONFIGURATION = "home = /usr/bin\nimplementation = CPython\nuv = 0.9.0\n"
 
 
 @pytest.fixture(autouse=True)
-def no_python_on_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def empty_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
 
 
@@ -44,33 +44,33 @@ def add_package(prefix: Path, name: str, origin: object = None) -> None:
         (folder / "direct_url.json").write_text(json.dumps(origin))
 
 
-def command(prefix: Path, extra: str = "math") -> str:
+def build_extra_command(prefix: Path, extra: str = "math") -> str:
     installation = find_installation(prefix, prefix / "bin" / "python")
     return installation.extra_command(extra, ["latex2mathml>=3.77"])
 
 
-def repair(prefix: Path) -> str:
+def build_repair_command(prefix: Path) -> str:
     return find_installation(prefix, prefix / "bin" / "python").repair_command("click>=8.2")
 
 
 def test_plain_environment_uses_its_own_pip(prefix: Path) -> None:
-    assert command(prefix) == f"{prefix}/bin/python -m pip install 'docyard[math]'"
-    assert repair(prefix) == f"{prefix}/bin/python -m pip install 'click>=8.2'"
+    assert build_extra_command(prefix) == f"{prefix}/bin/python -m pip install 'docyard[math]'"
+    assert build_repair_command(prefix) == f"{prefix}/bin/python -m pip install 'click>=8.2'"
 
 
 def test_active_environment_is_named_python(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (prefix / "bin" / "python").write_text("#!/bin/sh\n")
     (prefix / "bin" / "python").chmod(0o755)
     monkeypatch.setenv("PATH", str(prefix / "bin"))
-    assert command(prefix) == "python -m pip install 'docyard[math]'"
+    assert build_extra_command(prefix) == "python -m pip install 'docyard[math]'"
 
 
 def test_environment_without_pip_uses_other_pip(prefix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docyard.doctor.installation.find_spec", lambda name: None)
-    assert command(prefix) == f"pip --python {prefix}/bin/python install 'docyard[math]'"
+    assert build_extra_command(prefix) == f"pip --python {prefix}/bin/python install 'docyard[math]'"
     (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)
-    assert command(prefix) == f"uv pip install --python {prefix}/bin/python 'docyard[math]'"
-    assert repair(prefix) == f"uv pip install --python {prefix}/bin/python 'click>=8.2'"
+    assert build_extra_command(prefix) == f"uv pip install --python {prefix}/bin/python 'docyard[math]'"
+    assert build_repair_command(prefix) == f"uv pip install --python {prefix}/bin/python 'click>=8.2'"
 
 
 def test_externally_managed_python_uses_break_system_packages(
@@ -78,16 +78,16 @@ def test_externally_managed_python_uses_break_system_packages(
 ) -> None:
     (tmp_path / "EXTERNALLY-MANAGED").touch()
     monkeypatch.setattr("docyard.doctor.installation.sysconfig.get_path", lambda name: str(tmp_path))
-    assert "-m pip install --break-system-packages 'docyard[math]'" in command(tmp_path)
+    assert "-m pip install --break-system-packages 'docyard[math]'" in build_extra_command(tmp_path)
 
 
 def test_pipx_environment_uses_inject_with_its_name(prefix: Path) -> None:
-    (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)  # pipx creates environments with uv if possible
+    (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)  # pipx creates its environments with uv if it can
     (prefix / "pipx_metadata.json").write_text("{}")
-    assert command(prefix) == "pipx inject docyard 'latex2mathml>=3.77'"
-    assert repair(prefix) == "pipx runpip docyard install 'click>=8.2'"
-    suffixed = prefix.rename(prefix.with_name("docyard-next"))
-    assert command(suffixed) == "pipx inject docyard-next 'latex2mathml>=3.77'"
+    assert build_extra_command(prefix) == "pipx inject docyard 'latex2mathml>=3.77'"
+    assert build_repair_command(prefix) == "pipx runpip docyard install 'click>=8.2'"
+    renamed_prefix = prefix.rename(prefix.with_name("docyard-next"))
+    assert build_extra_command(renamed_prefix) == "pipx inject docyard-next 'latex2mathml>=3.77'"
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_uv_tool_is_reinstalled_with_all_packages_of_receipt(
     (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)
     (prefix / "uv-receipt.toml").write_text(f"[tool]\nrequirements = {receipt}\n")
     add_package(prefix, "docyard", origin)
-    assert command(prefix) == f"uv tool install {expected}"
+    assert build_extra_command(prefix) == f"uv tool install {expected}"
 
 
 @loop_over("kind", ["archive-v0", "environments-v2"])
@@ -130,25 +130,27 @@ def test_uvx_environment_uses_uvx_with_package(tmp_path: Path, kind: str) -> Non
     prefix = tmp_path / kind / "4u1fip40Z8F-AaWO"
     prefix.mkdir(parents=True)
     (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)
-    assert command(prefix) == "uvx --with 'latex2mathml>=3.77' docyard"
+    assert build_extra_command(prefix) == "uvx --with 'latex2mathml>=3.77' docyard"
     add_package(prefix, "docyard", {"url": WHEEL})
-    assert command(prefix) == f"uvx --from 'docyard @ {WHEEL}' --with 'latex2mathml>=3.77' docyard"
+    assert (
+        build_extra_command(prefix) == f"uvx --from 'docyard @ {WHEEL}' --with 'latex2mathml>=3.77' docyard"
+    )
 
 
-def test_extras_are_those_of_the_project() -> None:
+def test_extras_equal_the_extras_of_the_project() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert set(EXTRAS) == set(project["optional-dependencies"])
     lines = [
         *project["dependencies"],
         *(
             f"{line}; extra == '{extra}'"
-            for extra, wanted in project["optional-dependencies"].items()
-            for line in wanted
+            for extra, requirements in project["optional-dependencies"].items()
+            for line in requirements
         ),
     ]
     assert len(parse_requirements(lines)) == len(lines)
     assert len(list_requirements()) == len(metadata.requires("docyard") or ()) > 0
 
 
-def test_installer_of_the_tests_is_pip() -> None:
+def test_environment_of_the_tests_was_created_by_pip_or_uv() -> None:
     assert find_installation().installer in (Installer.PIP, Installer.UV_PIP)

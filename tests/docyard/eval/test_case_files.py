@@ -15,21 +15,21 @@ from tests.example_counts import scale_examples
 from tests.loops import loop_over
 
 
-def read(folder: Path, name: str, text: str | bytes) -> list[Case]:
+def read_text(folder: Path, name: str, text: str | bytes) -> list[Case]:
     file = folder / name
     file.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_cases([file])
 
 
-def problems(folder: Path, name: str, text: str | bytes) -> list[str]:
+def read_problems(folder: Path, name: str, text: str | bytes) -> list[str]:
     with pytest.raises(InvalidCases) as caught:
-        read(folder, name, text)
-    found = caught.value.details["problems"]
-    assert isinstance(found, list)
-    return found
+        read_text(folder, name, text)
+    problems = caught.value.details["problems"]
+    assert isinstance(problems, list)
+    return problems
 
 
-YAML = """\
+YAML_CASES = """\
 # Questions of the first week.
 - query: how often is it tried again
   expected: guide.md#retries
@@ -43,7 +43,7 @@ YAML = """\
 
 
 def test_yaml_cases_are_read(tmp_path: Path) -> None:
-    first, second = read(tmp_path, "cases.yaml", YAML)
+    first, second = read_text(tmp_path, "cases.yaml", YAML_CASES)
     assert first == Case(
         id="how often is it tried again",
         query="how often is it tried again",
@@ -61,7 +61,7 @@ def test_yaml_cases_are_read(tmp_path: Path) -> None:
 
 
 def test_yaml_cases_are_read_below_key(tmp_path: Path) -> None:
-    (case,) = read(tmp_path, "cases.yml", "about: x\ncases:\n- {query: a, expected: [x.md, y.md]}\n")
+    (case,) = read_text(tmp_path, "cases.yml", "about: x\ncases:\n- {query: a, expected: [x.md, y.md]}\n")
     assert case.expected == {"x.md": 1, "y.md": 1}
     assert case.line == 3
 
@@ -69,24 +69,29 @@ def test_yaml_cases_are_read_below_key(tmp_path: Path) -> None:
 def test_jsonl_cases_are_read(tmp_path: Path) -> None:
     lines = [{"id": 7, "query": "a\u2028b", "expected_ids": ["x.md#y"], "expected_paths": "z.md"}, {}]
     text = "\ufeff" + json.dumps(lines[0], ensure_ascii=False) + "\r\n\n"
-    (case,) = read(tmp_path, "cases.jsonl", text)
+    (case,) = read_text(tmp_path, "cases.jsonl", text)
     assert (case.id, case.query, case.expected) == ("7", "a\u2028b", {"x.md#y": 1, "z.md": 1})
 
 
 def test_cases_without_id_get_ids_with_filters(tmp_path: Path) -> None:
     text = "- {query: a, expected: x.md}\n- {query: a, expected: x.md, filters: {type: runbook}, path: b}\n"
-    assert [case.id for case in read(tmp_path, "c.yaml", text)] == ["a", "a [path: b] [type: runbook]"]
+    assert [case.id for case in read_text(tmp_path, "c.yaml", text)] == ["a", "a [path: b] [type: runbook]"]
 
 
 def test_digest_depends_only_on_question_and_expected_addresses(tmp_path: Path) -> None:
-    def digest(text: str) -> str:
-        return read(tmp_path, "c.yaml", f"- {{query: a, {text}}}")[0].digest
+    def compute_digest(text: str) -> str:
+        return read_text(tmp_path, "c.yaml", f"- {{query: a, {text}}}")[0].digest
 
-    same = digest("expected: x.md")
-    assert digest("expected: [x.md], category: c, id: i") == same
+    first_digest = compute_digest("expected: x.md")
+    assert compute_digest("expected: [x.md], category: c, id: i") == first_digest
     assert (
         len(
-            {same, digest("expected: y.md"), digest("expected: {x.md: 2}"), digest("expected: x.md, path: p")}
+            {
+                first_digest,
+                compute_digest("expected: y.md"),
+                compute_digest("expected: {x.md: 2}"),
+                compute_digest("expected: x.md, path: p"),
+            }
         )
         == 4
     )
@@ -169,9 +174,9 @@ def test_invalid_judgements_are_reported_by_line(tmp_path: Path) -> None:
 )
 @loop_over("form", ["jsonl", "yaml"])
 def test_invalid_case_returns_reason(tmp_path: Path, form: str, case: dict[str, object], reason: str) -> None:
-    good, bad = json.dumps({"query": "good", "expected": "a.md"}), json.dumps(case)
-    text = f"{good}\n\n{bad}\n" if form == "jsonl" else f"- {good}\n\n- {bad}\n"
-    assert problems(tmp_path, f"cases.{form}", text) == [f"cases.{form}:3: {reason}"]
+    valid_line, invalid_line = json.dumps({"query": "good", "expected": "a.md"}), json.dumps(case)
+    text = f"{valid_line}\n\n{invalid_line}\n" if form == "jsonl" else f"- {valid_line}\n\n- {invalid_line}\n"
+    assert read_problems(tmp_path, f"cases.{form}", text) == [f"cases.{form}:3: {reason}"]
 
 
 @pytest.mark.slow
@@ -211,13 +216,13 @@ def test_invalid_case_returns_reason(tmp_path: Path, form: str, case: dict[str, 
 def test_invalid_file_returns_problem_with_line(
     tmp_path: Path, name: str, text: str | bytes, expected: str
 ) -> None:
-    (problem,) = problems(tmp_path, name, text)
+    (problem,) = read_problems(tmp_path, name, text)
     assert problem.startswith(expected)
 
 
 def test_at_most_20_invalid_lines_are_listed(tmp_path: Path) -> None:
     with pytest.raises(InvalidCases) as caught:
-        read(tmp_path, "c.jsonl", "no\n" * 30)
+        read_text(tmp_path, "c.jsonl", "no\n" * 30)
     assert caught.value.details["count"] == 30
     assert caught.value.message.count("\n") == 21
     assert caught.value.message.endswith("\n  and 10 more")
@@ -233,7 +238,7 @@ def test_repeated_id_in_two_files_is_refused(tmp_path: Path) -> None:
 
 def test_error_message_omits_folder(tmp_path: Path) -> None:
     with pytest.raises(InvalidCases) as caught:
-        read(tmp_path, "c.jsonl", "no\n")
+        read_text(tmp_path, "c.jsonl", "no\n")
     assert str(tmp_path) not in caught.value.message
 
 

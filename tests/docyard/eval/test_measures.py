@@ -18,7 +18,7 @@ from docyard.eval.run import (
     find_ranks,
 )
 
-TREC = {
+TREC_EVAL_NAMES = {
     "ndcg@5": "ndcg_cut_5",
     "ndcg@10": "ndcg_cut_10",
     "mrr": "recip_rank",
@@ -28,10 +28,10 @@ TREC = {
 NAMES = [f"page{number:02}.md" for number in range(70)]
 
 
-def trec_eval(grades: Mapping[str, int], scores: Mapping[str, float]) -> dict[str, float]:
+def run_trec_eval(grades: Mapping[str, int], scores: Mapping[str, float]) -> dict[str, float]:
     measures = {"ndcg_cut.5,10", "recip_rank", "recall.10,50"}
-    found = pytrec_eval.RelevanceEvaluator({"q": dict(grades)}, measures).evaluate({"q": dict(scores)})["q"]
-    return {name: found[trec] for name, trec in TREC.items()}
+    values = pytrec_eval.RelevanceEvaluator({"q": dict(grades)}, measures).evaluate({"q": dict(scores)})["q"]
+    return {name: values[trec_name] for name, trec_name in TREC_EVAL_NAMES.items()}
 
 
 @given(
@@ -41,21 +41,21 @@ def trec_eval(grades: Mapping[str, int], scores: Mapping[str, float]) -> dict[st
 )
 def test_measures_agree_with_trec_eval(grades: dict[str, int], scores: dict[str, float]) -> None:
     # Equal scores are ordered by name, the greatest first: trec_eval, `form_res_rels.c`.
-    ranked = sorted(sorted(scores, reverse=True), key=lambda name: -scores[name])
-    assert compute_measures(ranked, grades) == pytest.approx(trec_eval(grades, scores), abs=1e-12)
+    ranking = sorted(sorted(scores, reverse=True), key=lambda name: -scores[name])
+    assert compute_measures(ranking, grades) == pytest.approx(run_trec_eval(grades, scores), abs=1e-12)
 
 
 @given(
-    ranked=st.lists(st.sampled_from(NAMES), unique=True, min_size=1),
+    ranking=st.lists(st.sampled_from(NAMES), unique=True, min_size=1),
     grades=st.dictionaries(st.sampled_from(NAMES), st.integers(0, 3), min_size=1),
 )
-def test_measures_of_ranked_list_agree_with_trec_eval(ranked: list[str], grades: dict[str, int]) -> None:
-    scores = {name: float(len(ranked) - place) for place, name in enumerate(ranked)}
-    assert compute_measures(ranked, grades) == pytest.approx(trec_eval(grades, scores), abs=1e-12)
+def test_measures_of_ranked_list_agree_with_trec_eval(ranking: list[str], grades: dict[str, int]) -> None:
+    scores = {name: float(len(ranking) - position) for position, name in enumerate(ranking)}
+    assert compute_measures(ranking, grades) == pytest.approx(run_trec_eval(grades, scores), abs=1e-12)
 
 
 def test_every_measure_is_compared_with_trec_eval() -> None:
-    assert MEASURES.keys() == TREC.keys()
+    assert MEASURES.keys() == TREC_EVAL_NAMES.keys()
 
 
 def test_measures_equal_values_computed_by_formula() -> None:

@@ -11,12 +11,12 @@ import pytest
 from docyard.doctor.installation import format_extra_command
 from docyard.eval.plot import check_plotting, draw
 from docyard.terminal.exits import CannotError
-from tests.docyard.eval.test_runs import outcome, run
+from tests.docyard.eval.test_runs import make_outcome, make_run
 
 RUNS = [
-    run(outcome("a", 2, chunk=1), outcome("b", 1), at="2026-01-01T00:00:00Z"),
-    run(outcome("a", None, ms=None), at="2026-01-02T00:00:00Z"),
-    run(outcome("a", 1, chunk=3), at="2026-01-03T00:00:00Z", commit=None),
+    make_run(make_outcome("a", 2, chunk=1), make_outcome("b", 1), at="2026-01-01T00:00:00Z"),
+    make_run(make_outcome("a", None, ms=None), at="2026-01-02T00:00:00Z"),
+    make_run(make_outcome("a", 1, chunk=3), at="2026-01-03T00:00:00Z", commit=None),
 ]
 
 
@@ -27,8 +27,8 @@ def test_plot_of_same_runs_is_identical(tmp_path: Path) -> None:
     for file in (first, second, raster):
         draw(RUNS, file)
     assert first.read_bytes() == second.read_bytes()
-    words = {element.text for element in ElementTree.parse(first).iter() if element.text}
-    assert {"ndcg@10 by page", "mrr by chunk", "p95", "2026-01-01 00:00  ccccccc", "cases.yaml"} <= words
+    texts = {element.text for element in ElementTree.parse(first).iter() if element.text}
+    assert {"ndcg@10 by page", "mrr by chunk", "p95", "2026-01-01 00:00  ccccccc", "cases.yaml"} <= texts
     assert raster.read_bytes().startswith(b"\x89PNG")
 
 

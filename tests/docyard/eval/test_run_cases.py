@@ -15,7 +15,7 @@ from workspace.workspace import Workspace
 
 
 @pytest.fixture
-def opened(repo: Path, git: Git) -> Iterator[tuple[SearchIndex, Workspace]]:
+def index_and_workspace(repo: Path, git: Git) -> Iterator[tuple[SearchIndex, Workspace]]:
     (repo / "C#.md").write_text(
         "# C sharp\n\nJitter of a clock.\n\n## Setup\n\nInstall it.\n\n### On paper {#paper}\n\n### Windows\n"
     )
@@ -27,14 +27,14 @@ def opened(repo: Path, git: Git) -> Iterator[tuple[SearchIndex, Workspace]]:
     index.close()
 
 
-def run(opened: tuple[SearchIndex, Workspace], *cases: Case) -> CaseResults:
-    index, workspace = opened
+def evaluate(index_and_workspace: tuple[SearchIndex, Workspace], *cases: Case) -> CaseResults:
+    index, workspace = index_and_workspace
     return run_cases(index, workspace.snapshot(index.follow()), cases, top=50)
 
 
-def test_results_are_measured_by_page_and_section(opened: tuple[SearchIndex, Workspace]) -> None:
+def test_results_are_measured_by_page_and_section(index_and_workspace: tuple[SearchIndex, Workspace]) -> None:
     case = Case("1", "backoff jitter", {"guide.md#retries": 2})
-    (outcome,) = run(opened, case).outcomes
+    (outcome,) = evaluate(index_and_workspace, case).outcomes
     assert outcome.found[0] == "guide.md#retries"
     assert outcome.page.ranks == {"guide.md": 1}
     assert outcome.chunk is not None
@@ -45,29 +45,29 @@ def test_results_are_measured_by_page_and_section(opened: tuple[SearchIndex, Wor
 
 
 def test_case_with_only_pages_is_not_measured_by_section(
-    opened: tuple[SearchIndex, Workspace],
+    index_and_workspace: tuple[SearchIndex, Workspace],
 ) -> None:
-    (outcome,) = run(opened, Case("1", "jitter", {"C#.md": 1})).outcomes
+    (outcome,) = evaluate(index_and_workspace, Case("1", "jitter", {"C#.md": 1})).outcomes
     assert outcome.chunk is None
     assert outcome.page.ranks["C#.md"] in (1, 2)
 
 
-def test_rank_of_page_is_that_of_its_best_section(opened: tuple[SearchIndex, Workspace]) -> None:
-    (outcome,) = run(opened, Case("1", "guide jitter", {"C#.md": 1})).outcomes
+def test_rank_of_page_is_that_of_its_best_section(index_and_workspace: tuple[SearchIndex, Workspace]) -> None:
+    (outcome,) = evaluate(index_and_workspace, Case("1", "guide jitter", {"C#.md": 1})).outcomes
     assert outcome.hits == 3
     assert outcome.page.ranks == {"C#.md": 2}, "two sections of the guide rank first, and count as one page"
 
 
-def test_filters_and_paths_restrict_search(opened: tuple[SearchIndex, Workspace]) -> None:
-    filtered = Case("1", "jitter", {"C#.md": 1}, filters={"type": "runbook"})
-    narrowed = Case("2", "jitter", {"C#.md": 1}, path="C#.md")
-    first, second = run(opened, filtered, narrowed).outcomes
+def test_filters_and_paths_restrict_search(index_and_workspace: tuple[SearchIndex, Workspace]) -> None:
+    case_with_filter = Case("1", "jitter", {"C#.md": 1}, filters={"type": "runbook"})
+    case_with_path = Case("2", "jitter", {"C#.md": 1}, path="C#.md")
+    first, second = evaluate(index_and_workspace, case_with_filter, case_with_path).outcomes
     assert first.page.ranks == {"C#.md": None}
     assert second.page.ranks == {"C#.md": 1}
 
 
 def test_missing_address_is_reported_and_counts_as_not_found(
-    opened: tuple[SearchIndex, Workspace],
+    index_and_workspace: tuple[SearchIndex, Workspace],
 ) -> None:
     case = Case(
         "1",
@@ -76,7 +76,7 @@ def test_missing_address_is_reported_and_counts_as_not_found(
         file="c",
         line=4,
     )
-    result = run(opened, case)
+    result = evaluate(index_and_workspace, case)
     assert [str(problem) for problem in result.problems] == [
         "c:4: no section 'retry' in guide.md",
         "c:4: no document 'gone.md'",
@@ -96,19 +96,19 @@ def test_missing_address_is_reported_and_counts_as_not_found(
     ],
 )
 def test_refused_case_scores_zero_and_run_continues(
-    opened: tuple[SearchIndex, Workspace], case: Case
+    index_and_workspace: tuple[SearchIndex, Workspace], case: Case
 ) -> None:
-    result = run(opened, case, Case("2", "jitter", {"guide.md": 1}))
-    refused, answered = result.outcomes
+    result = evaluate(index_and_workspace, case, Case("2", "jitter", {"guide.md": 1}))
+    refused_outcome, answered_outcome = result.outcomes
     assert len(result.problems) == 1
-    assert (refused.ms, refused.hits, refused.page.measures["mrr"]) == (None, 0, 0)
-    assert answered.ms is not None
+    assert (refused_outcome.ms, refused_outcome.hits, refused_outcome.page.measures["mrr"]) == (None, 0, 0)
+    assert answered_outcome.ms is not None
 
 
 def test_branch_that_moves_during_run_raises_error(
-    opened: tuple[SearchIndex, Workspace], repo: Path, git: Git
+    index_and_workspace: tuple[SearchIndex, Workspace], repo: Path, git: Git
 ) -> None:
-    index, workspace = opened
+    index, workspace = index_and_workspace
     snapshot = workspace.snapshot(index.follow())
     (repo / "new.md").write_text("# New\n")
     git("add", ".")
@@ -117,19 +117,21 @@ def test_branch_that_moves_during_run_raises_error(
         run_cases(index, snapshot, [Case("1", "jitter", {"guide.md": 1})], top=50)
 
 
-def test_section_is_resolved_by_any_of_its_addresses(opened: tuple[SearchIndex, Workspace]) -> None:
-    index, workspace = opened
+def test_section_is_resolved_by_any_of_its_addresses(
+    index_and_workspace: tuple[SearchIndex, Workspace],
+) -> None:
+    index, workspace = index_and_workspace
     snapshot = workspace.snapshot(index.follow())
-    known = resolve_expected(
+    resolved = resolve_expected(
         Case("1", "q", {"C#.md#windows": 1, "C#.md#setup/windows": 3, "C#.md": 2}), snapshot
     )
-    assert known.chunks == {"C#.md#setup/windows": 3}
-    assert known.pages == {"C#.md": 3}
-    assert known.unknown == ()
+    assert resolved.chunks == {"C#.md#setup/windows": 3}
+    assert resolved.pages == {"C#.md": 3}
+    assert resolved.unknown == ()
 
 
-def test_progress_is_reported_per_case(opened: tuple[SearchIndex, Workspace]) -> None:
-    index, workspace = opened
+def test_progress_is_reported_per_case(index_and_workspace: tuple[SearchIndex, Workspace]) -> None:
+    index, workspace = index_and_workspace
     reports: list[tuple[int, int, str]] = []
     cases = [Case(str(number), "jitter", {"guide.md": 1}) for number in range(3)]
     run_cases(

@@ -37,13 +37,13 @@ from tests.loops import loop_over
 PARAMETERS = Parameters(top=50, limit=None)
 
 
-def scored(rank: int | None) -> Scored:
+def make_scored(rank: int | None) -> Scored:
     grades = {"right.md": 1}
     ranked = [] if rank is None else ["wrong.md"] * (rank - 1) + ["right.md"]
     return Scored(measures=compute_measures(ranked, grades), ranks=find_ranks(ranked, grades))
 
 
-def outcome(
+def make_outcome(
     name: str,
     rank: int | None,
     *,
@@ -60,13 +60,13 @@ def outcome(
         ms=ms,
         hits=0 if rank is None else 10,
         found=() if rank is None else ("right.md#a|b",),
-        page=scored(rank),
-        chunk=None if chunk is None else scored(chunk),
+        page=make_scored(rank),
+        chunk=None if chunk is None else make_scored(chunk),
     )
 
 
-def run(
-    *cases: Outcome, at: str = "2026-01-02T03:04:05Z", name: str = "cases.yaml", **more: object
+def make_run(
+    *cases: Outcome, at: str = "2026-01-02T03:04:05Z", name: str = "cases.yaml", **overrides: object
 ) -> EvalRun:
     fields: Mapping[str, object] = {
         "name": name,
@@ -78,13 +78,17 @@ def run(
         "problems": (),
         "cases": cases,
     }
-    return EvalRun.model_validate({**fields, **more})
+    return EvalRun.model_validate({**fields, **overrides})
 
 
 def test_means_are_computed_by_level_and_category() -> None:
-    cases = [outcome("a", 1, category="x", chunk=2), outcome("b", 2, category="y"), outcome("c", None)]
-    found = {(row.level, row.category): (row.cases, row.means["mrr"]) for row in build_rows(cases)}
-    assert found == {
+    cases = [
+        make_outcome("a", 1, category="x", chunk=2),
+        make_outcome("b", 2, category="y"),
+        make_outcome("c", None),
+    ]
+    rows = {(row.level, row.category): (row.cases, row.means["mrr"]) for row in build_rows(cases)}
+    assert rows == {
         ("page", None): (3, 0.5),
         ("page", ""): (1, 0),
         ("page", "x"): (1, 1),
@@ -95,30 +99,40 @@ def test_means_are_computed_by_level_and_category() -> None:
 
 
 def test_cases_without_category_have_one_row() -> None:
-    assert [(row.level, row.category) for row in build_rows([outcome("a", 1)])] == [("page", None)]
+    assert [(row.level, row.category) for row in build_rows([make_outcome("a", 1)])] == [("page", None)]
 
 
 def test_latency_uses_nearest_rank_and_skips_refused_cases() -> None:
-    took = compute_latency(
-        [outcome(str(ms), 1, ms=float(ms)) for ms in range(100, 0, -1)] + [outcome("x", None, ms=None)]
+    latency = compute_latency(
+        [make_outcome(str(ms), 1, ms=float(ms)) for ms in range(100, 0, -1)]
+        + [make_outcome("x", None, ms=None)]
     )
-    assert took is not None
-    assert (took.p50_ms, took.p95_ms) == (50, 95)
-    assert compute_latency([outcome("x", None, ms=None)]) is None
+    assert latency is not None
+    assert (latency.p50_ms, latency.p95_ms) == (50, 95)
+    assert compute_latency([make_outcome("x", None, ms=None)]) is None
 
 
 def test_summary_is_json_data() -> None:
-    found = json.loads(json.dumps(summarize_run(run(outcome("a", 1, category="x"), outcome("b", None)))))
-    assert found["page"]["mrr"] == 0.5
-    assert found["page"]["categories"]["x"]["ndcg@10"] == 1
-    assert "chunk" not in found
-    assert found["without_hits"] == count_without_hits([outcome("b", None)]) == 1
+    summary = json.loads(
+        json.dumps(summarize_run(make_run(make_outcome("a", 1, category="x"), make_outcome("b", None))))
+    )
+    assert summary["page"]["mrr"] == 0.5
+    assert summary["page"]["categories"]["x"]["ndcg@10"] == 1
+    assert "chunk" not in summary
+    assert summary["without_hits"] == count_without_hits([make_outcome("b", None)]) == 1
 
 
 def test_only_unchanged_cases_are_compared() -> None:
-    before = run(outcome("a", 2), outcome("b", 1), outcome("gone", 1), outcome("changed", 1, digest="old"))
-    now = run(outcome("a", 1), outcome("b", 3), outcome("new", 1), outcome("changed", None))
-    difference = compare_runs(before, now)
+    base = make_run(
+        make_outcome("a", 2),
+        make_outcome("b", 1),
+        make_outcome("gone", 1),
+        make_outcome("changed", 1, digest="old"),
+    )
+    current = make_run(
+        make_outcome("a", 1), make_outcome("b", 3), make_outcome("new", 1), make_outcome("changed", None)
+    )
+    difference = compare_runs(base, current)
     assert [pair.current.id for pair in difference.list_gains()] == ["a"]
     assert [pair.current.id for pair in difference.list_losses()] == ["b"]
     assert difference.compute_change("page", None, "mrr") == pytest.approx((1 + 1 / 3) / 2 - (0.5 + 1) / 2)
@@ -127,22 +141,26 @@ def test_only_unchanged_cases_are_compared() -> None:
 
 
 def test_largest_gains_and_losses_come_first() -> None:
-    before = run(outcome("a", 2), outcome("b", None), outcome("c", 1), outcome("d", 1))
-    now = run(outcome("a", 1), outcome("b", 1), outcome("c", 2), outcome("d", None))
-    difference = compare_runs(before, now)
+    base = make_run(make_outcome("a", 2), make_outcome("b", None), make_outcome("c", 1), make_outcome("d", 1))
+    current = make_run(
+        make_outcome("a", 1), make_outcome("b", 1), make_outcome("c", 2), make_outcome("d", None)
+    )
+    difference = compare_runs(base, current)
     assert [pair.current.id for pair in difference.list_gains()] == ["b", "a"]
     assert [pair.current.id for pair in difference.list_losses()] == ["d", "c"]
 
 
 def test_report_contains_measures_gains_and_problems() -> None:
-    before = run(outcome("a", 2, ms=2), outcome("b", 1), at="2026-01-01T00:00:00Z", commit="b" * 40)
-    now = run(
-        outcome("a", 1, category="fix|ed"),
-        outcome("b", None),
-        outcome("new *one*", 1),
+    base = make_run(
+        make_outcome("a", 2, ms=2), make_outcome("b", 1), at="2026-01-01T00:00:00Z", commit="b" * 40
+    )
+    current = make_run(
+        make_outcome("a", 1, category="fix|ed"),
+        make_outcome("b", None),
+        make_outcome("new *one*", 1),
         problems=["c.yaml:3: no document 'x_y.md'"],
     )
-    text = render_report(now, compare_runs(before, now))
+    text = render_report(current, compare_runs(base, current))
     assert "- commit: `" + "c" * 40 + "`" in text
     assert "- index: 1,234 documents, 5,678 sections" in text
     assert "| by page | 3 | 0.6667 (-0.3155) |" in text
@@ -156,7 +174,7 @@ def test_report_contains_measures_gains_and_problems() -> None:
 
 
 def test_first_report_has_no_difference() -> None:
-    text = render_report(run(outcome("a", 1), commit=None, metadata=None))
+    text = render_report(make_run(make_outcome("a", 1), commit=None, metadata=None))
     assert "Difference" not in text
     assert "Problems" not in text
     assert "(+" not in text
@@ -166,33 +184,40 @@ def test_first_report_has_no_difference() -> None:
 def test_every_row_has_as_many_cells_as_headings() -> None:
     from docyard.eval.report import HEADINGS
 
-    difference = compare_runs(run(outcome("a", 2, chunk=1)), run(outcome("a", 1, chunk=3)))
-    lines = format_measure_cells(run(outcome("a", 1, chunk=3)), difference)
+    difference = compare_runs(
+        make_run(make_outcome("a", 2, chunk=1)), make_run(make_outcome("a", 1, chunk=3))
+    )
+    lines = format_measure_cells(make_run(make_outcome("a", 1, chunk=3)), difference)
     assert {len(line) for line in lines} == {len(HEADINGS)}
-    assert format_time_cells(run(outcome("a", 1, ms=None))) == [["cases without hits", "0"]]
+    assert format_time_cells(make_run(make_outcome("a", 1, ms=None))) == [["cases without hits", "0"]]
 
 
 def test_saved_run_is_read_unchanged(tmp_path: Path) -> None:
-    original = run(outcome("a", 1, chunk=2, category="x"), outcome("é", None, ms=None))
+    original = make_run(make_outcome("a", 1, chunk=2, category="x"), make_outcome("é", None, ms=None))
     file = save_run(tmp_path / "new" / "runs", original)
     assert file.name == f"20260102T030405Z-{'c' * 12}-01.json"
     assert read_run(file) == original
 
 
 def test_runs_of_same_second_stay_in_order(tmp_path: Path) -> None:
-    first, second = run(outcome("a", 1)), run(outcome("a", 2))
+    first, second = make_run(make_outcome("a", 1)), make_run(make_outcome("a", 2))
     assert len({save_run(tmp_path, first), save_run(tmp_path, second)}) == 2
     assert read_runs(tmp_path, "cases.yaml", PARAMETERS) == [first, second]
 
 
 def test_only_comparable_runs_are_read_oldest_first(tmp_path: Path) -> None:
-    late, early = (
-        run(outcome("a", 1), at="2026-03-01T00:00:00Z"),
-        run(outcome("a", 1), at="2026-02-01T00:00:00Z"),
+    late_run, early_run = (
+        make_run(make_outcome("a", 1), at="2026-03-01T00:00:00Z"),
+        make_run(make_outcome("a", 1), at="2026-02-01T00:00:00Z"),
     )
-    for one in (late, early, run(name="other.yaml"), run(parameters=Parameters(top=20, limit=None))):
-        save_run(tmp_path, one)
-    assert read_runs(tmp_path, "cases.yaml", PARAMETERS) == [early, late]
+    for run in (
+        late_run,
+        early_run,
+        make_run(name="other.yaml"),
+        make_run(parameters=Parameters(top=20, limit=None)),
+    ):
+        save_run(tmp_path, run)
+    assert read_runs(tmp_path, "cases.yaml", PARAMETERS) == [early_run, late_run]
     assert read_runs(tmp_path / "nothing there", "cases.yaml", PARAMETERS) == []
 
 
@@ -227,10 +252,10 @@ def test_invalid_gate_is_refused(text: str) -> None:
 
 
 def test_gate_reports_missed_minimum() -> None:
-    half = run(outcome("a", 2))
-    assert Gate("page", "mrr", 0.5).describe_miss(half) is None
-    assert Gate("page", "mrr", 0.51).describe_miss(half) == "mrr by page must be at least 0.51 (got 0.5000)"
+    run = make_run(make_outcome("a", 2))
+    assert Gate("page", "mrr", 0.5).describe_miss(run) is None
+    assert Gate("page", "mrr", 0.51).describe_miss(run) == "mrr by page must be at least 0.51 (got 0.5000)"
     assert (
-        Gate("chunk", "mrr", 0).describe_miss(half)
+        Gate("chunk", "mrr", 0).describe_miss(run)
         == "mrr by chunk was not measured: no case expects a section"
     )

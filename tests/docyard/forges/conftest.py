@@ -55,11 +55,11 @@ class Setting:
     def commit(self, branch: str, text: str, file: str = "README.md", parent: str | None = None) -> str:
         """Commit a new text of a file at the root to a branch, and return the commit."""
         repo = pygit2.Repository(str(self.bare.path))
-        before = repo.branches.local[parent or branch].peel(pygit2.Commit)
-        tree = repo.TreeBuilder(before.tree)
+        parent_commit = repo.branches.local[parent or branch].peel(pygit2.Commit)
+        tree = repo.TreeBuilder(parent_commit.tree)
         tree.insert(file, repo.create_blob(text.encode()), pygit2.enums.FileMode.BLOB)
-        who = pygit2.Signature("Ada", "ada@example.org")
-        commit = repo.create_commit(None, who, who, "A change", tree.write(), [before.id])
+        signature = pygit2.Signature("Ada", "ada@example.org")
+        commit = repo.create_commit(None, signature, signature, "A change", tree.write(), [parent_commit.id])
         repo.references.create(f"refs/heads/{branch}", commit, force=True)
         return str(commit)
 

@@ -1,4 +1,4 @@
-"""The forge of a remote, and the host that receives its token. No document decides this."""
+"""The forge of a remote, and the host that receives its token; documents affect neither."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ ACCESS = ForgeAccess(token="tok-1", tokens={"github.com": "tok-hub"})
 def test_api_url_is_derived_from_the_remote(
     url: str, kind: str | None, api: str, segments: tuple[str, ...]
 ) -> None:
-    place = resolve_forge_repository(parse_remote_url(url), kind, ACCESS)
-    assert (place.api, place.segments, place.token) == (api, segments, "tok-1")
-    assert "tok-1" not in repr(place)
+    repository = resolve_forge_repository(parse_remote_url(url), kind, ACCESS)
+    assert (repository.api, repository.segments, repository.token) == (api, segments, "tok-1")
+    assert "tok-1" not in repr(repository)
 
 
 @loop_over(
@@ -68,11 +68,11 @@ def test_token_of_a_host_is_sent_to_that_host_only() -> None:
     assert "DOCYARD_FORGE_TOKEN" in error.value.fix
     with pytest.raises(NoForgeToken):
         resolve_forge_repository(
-            parse_remote_url("https://github.com/a/b"), "github", access_to("https://git.example")
+            parse_remote_url("https://github.com/a/b"), "github", make_access("https://git.example")
         )
 
 
-def access_to(url: str, token: str | None = None) -> ForgeAccess:
+def make_access(url: str, token: str | None = None) -> ForgeAccess:
     return ForgeAccess(url, token, {"github.com": "tok-hub"})
 
 
@@ -98,8 +98,8 @@ def test_invalid_token_is_refused(token: str) -> None:
 def test_environment_url_overrides_the_forge(
     url: str, remote: str, api: str, segments: tuple[str, ...]
 ) -> None:
-    place = resolve_forge_repository(parse_remote_url(remote), "gitea", access_to(url, "tok-1"))
-    assert (place.api, place.segments) == (api, segments)
+    repository = resolve_forge_repository(parse_remote_url(remote), "gitea", make_access(url, "tok-1"))
+    assert (repository.api, repository.segments) == (api, segments)
 
 
 @loop_over(
@@ -117,17 +117,19 @@ def test_environment_url_overrides_the_forge(
 )
 def test_unsafe_environment_url_is_refused(url: str) -> None:
     with pytest.raises(NotAForge, match="DOCYARD_FORGE_URL"):
-        resolve_forge_repository(parse_remote_url("https://github.com/a/b"), "gitea", access_to(url, "tok-1"))
+        resolve_forge_repository(
+            parse_remote_url("https://github.com/a/b"), "gitea", make_access(url, "tok-1")
+        )
 
 
 def test_settings_contain_only_the_kind() -> None:
     assert WorkspaceConfig.read(b"").forge is None
-    empty = WorkspaceConfig.read(b"[forge]\n").forge
-    assert empty is not None
-    assert empty.kind is None
-    named = WorkspaceConfig.read(b'[forge]\nkind = "gitea"\n').forge
-    assert named is not None
-    assert named.kind == "gitea"
+    empty_settings = WorkspaceConfig.read(b"[forge]\n").forge
+    assert empty_settings is not None
+    assert empty_settings.kind is None
+    gitea_settings = WorkspaceConfig.read(b'[forge]\nkind = "gitea"\n').forge
+    assert gitea_settings is not None
+    assert gitea_settings.kind == "gitea"
 
 
 @loop_over(

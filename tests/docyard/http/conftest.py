@@ -25,7 +25,7 @@ from workspace.workspace import Workspace
 
 PORT = 8000
 BASE = f"http://127.0.0.1:{PORT}"
-TIMEOUT_S = 20.0  # seconds until a response, on a busy machine too
+REQUEST_TIMEOUT_S = 20.0  # long enough for a busy machine
 FILES = {
     "docyard.toml": '[[protect]]\npaths = ["specs/**"]\nchecks = []\n',
     "guide.md": "# Guide\n\nHow to begin.\n\n## Tasks\n\n- [ ] Try\n",
@@ -51,11 +51,11 @@ class RunningApp(NamedTuple):
 def _limit_duration(app: ASGIApp) -> ASGIApp:
     """Limit the duration of a request, because the test client would read an endless stream forever."""
 
-    async def limited(scope: Scope, receive: Receive, send: Send) -> None:
-        with anyio.fail_after(None if scope["type"] == "lifespan" else TIMEOUT_S):
+    async def app_with_timeout(scope: Scope, receive: Receive, send: Send) -> None:
+        with anyio.fail_after(None if scope["type"] == "lifespan" else REQUEST_TIMEOUT_S):
             await app(scope, receive, send)
 
-    return limited
+    return app_with_timeout
 
 
 @pytest.fixture(scope="module")
@@ -93,11 +93,11 @@ def start(repository: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterato
             site = Site(service.index, read_only, notify_write=service.notify_write)
             app = build_app(AppParts(site, people, endpoint), settings, PORT, FailedLoginThrottle(delay_s=0))
             app = _limit_duration(app)
-            first = stack.enter_context(TestClient(app, base_url=BASE))
+            first_client = stack.enter_context(TestClient(app, base_url=BASE))
 
             def new_client() -> TestClient:
                 client = TestClient(app, base_url=BASE, follow_redirects=False)
-                client.portal = first.portal  # all requests run on one event loop
+                client.portal = first_client.portal  # all requests run on one event loop
                 return client
 
             return RunningApp(new_client, settings.token or "", repository, people)

@@ -8,7 +8,7 @@ from tests.loops import loop_over
 LOCAL = AllowedHosts({("127.0.0.1", 8000), ("localhost", 8000), ("[::1]", 8000)})
 PUBLIC = AllowedHosts({("docs.example.org", 443), ("docs.example.org", 80), ("docs.example.org", 8000)})
 
-NONE = {
+INVALID_AUTHORITIES = {
     "empty": "",
     "no host": ":8000",
     "empty port": "127.0.0.1:",
@@ -46,7 +46,7 @@ NONE = {
 }
 
 
-@loop_over("text", NONE.values(), ids=NONE)
+@loop_over("text", INVALID_AUTHORITIES.values(), ids=INVALID_AUTHORITIES)
 def test_invalid_authority_is_rejected(text: str) -> None:
     assert parse_authority(text) is None
     assert not LOCAL.has_host(text)

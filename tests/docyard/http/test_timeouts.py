@@ -15,26 +15,26 @@ from uvicorn.server import ServerState
 
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
 
-TIMEOUT_S = 60.0  # seconds
-WHOLE = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
-FORM = b"POST /read HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\r\n"
-SHORT = 0.05  # seconds; no deadline of a test may depend on it
+TIMEOUT_S = 60.0
+REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
+FORM_HEAD = b"POST /read HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\r\n"
+SHORT_TIMEOUT_S = 0.05  # too short for a step that must finish in time
 
 
-class Crowded(TimeoutH11Protocol):
+class SmallCapProtocol(TimeoutH11Protocol):
     max_connections = 3
 
 
 @asynccontextmanager
 async def serve_protocol(protocol: type[TimeoutH11Protocol], state: ServerState) -> AsyncIterator[int]:
     """Start a server with a protocol, and yield its port; `/read` reads the whole body."""
-    held = asyncio.Event()
+    release = asyncio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         while scope["path"] == "/read" and (await receive()).get("more_body"):
             pass
         if scope["path"] == "/held":
-            await held.wait()
+            await release.wait()
         await PlainTextResponse("here")(scope, receive, send)
 
     config = uvicorn.Config(app, http=protocol, ws="none", log_config=None, lifespan="off")
@@ -44,7 +44,7 @@ async def serve_protocol(protocol: type[TimeoutH11Protocol], state: ServerState)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
-        held.set()
+        release.set()
         server.close()
 
 
@@ -55,24 +55,24 @@ def anyio_backend() -> str:
 
 def shorten_timeouts(*parts: str) -> type[TimeoutH11Protocol]:
     """Return a protocol with short timeouts for some parts of a request."""
-    return type("Impatient", (TimeoutH11Protocol,), dict.fromkeys(parts, SHORT))
+    return type("Impatient", (TimeoutH11Protocol,), dict.fromkeys(parts, SHORT_TIMEOUT_S))
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("sent", "part", "status"),
+    ("data", "part", "status"),
     [
         (b"", "header_timeout_s", b""),
         (b"GET / HTTP/1.1\r\nHost: he", "header_timeout_s", b""),
-        (FORM + b"a", "body_timeout_s", b""),
-        (FORM.replace(b"/read", b"/"), "drain_timeout_s", b"200"),
+        (FORM_HEAD + b"a", "body_timeout_s", b""),
+        (FORM_HEAD.replace(b"/read", b"/"), "drain_timeout_s", b"200"),
     ],
-    ids=["nothing", "half a head", "half a body", "half a body after its answer"],
+    ids=["nothing", "half a header", "half a body", "half a body after its response"],
 )
-async def test_stalled_request_is_closed(sent: bytes, part: str, status: bytes) -> None:
+async def test_stalled_request_is_closed(data: bytes, part: str, status: bytes) -> None:
     async with serve_protocol(shorten_timeouts(part), ServerState()) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(sent)
+        writer.write(data)
         with anyio.fail_after(TIMEOUT_S):
             assert (await reader.read())[9:12] == status
         writer.close()
@@ -99,10 +99,10 @@ async def test_second_request_has_the_same_timeout() -> None:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         with anyio.fail_after(TIMEOUT_S):
             for _ in range(2):
-                writer.write(WHOLE)
+                writer.write(REQUEST)
                 await reader.readuntil(b"here")
-            protocol.header_timeout_s = SHORT
-            writer.write(WHOLE[:5])
+            protocol.header_timeout_s = SHORT_TIMEOUT_S
+            writer.write(REQUEST[:5])
             assert await reader.read() == b""
         writer.close()
 
@@ -110,26 +110,26 @@ async def test_second_request_has_the_same_timeout() -> None:
 @pytest.mark.anyio
 async def test_longest_idle_connection_is_closed_first() -> None:
     state = ServerState()
-    async with serve_protocol(Crowded, state) as port:
-        held, answer = await asyncio.open_connection("127.0.0.1", port)
-        answer.write(WHOLE.replace(b"/", b"/held", 1))
+    async with serve_protocol(SmallCapProtocol, state) as port:
+        waiting_reader, waiting_writer = await asyncio.open_connection("127.0.0.1", port)
+        waiting_writer.write(REQUEST.replace(b"/", b"/held", 1))
         with anyio.fail_after(TIMEOUT_S):
             while not state.tasks:
                 await asyncio.sleep(0.001)
-        idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
-        new, new_writer = await asyncio.open_connection("127.0.0.1", port)
-        new_writer.write(WHOLE)
+        idle_connections = [await asyncio.open_connection("127.0.0.1", port) for _ in range(2)]
+        new_reader, new_writer = await asyncio.open_connection("127.0.0.1", port)
+        new_writer.write(REQUEST)
         with anyio.fail_after(TIMEOUT_S):
-            assert (await new.readuntil(b"here")).startswith(b"HTTP/1.1 200")
+            assert (await new_reader.readuntil(b"here")).startswith(b"HTTP/1.1 200")
             with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
-                await idle[0][0].readexactly(1)
+                await idle_connections[0][0].readexactly(1)
         # Newer connections, and those that wait for a response, stay open.
-        idle[1][1].write(WHOLE)
+        idle_connections[1][1].write(REQUEST)
         with anyio.fail_after(TIMEOUT_S):
-            assert (await idle[1][0].readuntil(b"here")).startswith(b"HTTP/1.1 200")
+            assert (await idle_connections[1][0].readuntil(b"here")).startswith(b"HTTP/1.1 200")
         assert len(state.connections) == 3
-        assert not held.at_eof()
-        for writer in (answer, new_writer, idle[0][1], idle[1][1]):
+        assert not waiting_reader.at_eof()
+        for writer in (waiting_writer, new_writer, idle_connections[0][1], idle_connections[1][1]):
             writer.close()
 
 

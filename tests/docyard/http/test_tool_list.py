@@ -14,10 +14,10 @@ from docyard.mcp_server.calls import ToolCalls, Workers
 from docyard.mcp_server.notifications import ToolListAnnouncer
 from tools.registry import UnknownTool
 
-TIMEOUT_S = 60.0  # seconds
+TIMEOUT_S = 60.0
 
 
-class NoChannel:
+class SessionWithoutChannel:
     """A client without a channel: every call fails the test."""
 
     def __getattr__(self, name: str) -> Any:
@@ -28,15 +28,15 @@ class NoChannel:
 async def test_changed_tool_list_is_announced_to_earlier_client() -> None:
     lists = [["one"]]
     events: list[ServerEvent] = []
-    more = anyio.Event()
+    is_announced = anyio.Event()
 
     def record_event(event: ServerEvent) -> None:
         events.append(event)
-        more.set()
+        is_announced.set()
 
     bus = InMemorySubscriptionBus()
     bus.subscribe(record_event)
-    session = cast(ServerSession, NoChannel())
+    session = cast(ServerSession, SessionWithoutChannel())
     async with Workers(1) as workers:
         announcer = ToolListAnnouncer(lambda: lists[-1], workers, bus, is_shared=True)
         async with anyio.create_task_group() as tasks:
@@ -45,19 +45,19 @@ async def test_changed_tool_list_is_announced_to_earlier_client() -> None:
             lists.append(["one", "two"])
             announcer.record_list(lists[-1], session)
             with anyio.fail_after(TIMEOUT_S):
-                await more.wait()
+                await is_announced.wait()
             tasks.cancel_scope.cancel()
     assert events == [ToolsListChanged()]
 
 
-class Empty:
+class EmptyToolbox:
     """A toolbox without a tool."""
 
-    def call(self, name: str, arguments: object, **others: Any) -> None:
+    def call(self, name: str, arguments: object, **options: Any) -> None:
         raise UnknownTool(name, [])
 
 
-class Silent:
+class SilentProgress:
     """A progress channel that discards reports."""
 
     async def report_progress(self, *report: object) -> None:
@@ -68,4 +68,6 @@ class Silent:
 async def test_missing_tool_with_progress_raises_unknown_tool() -> None:
     async with Workers(1) as workers:
         with pytest.raises(UnknownTool):
-            await ToolCalls(cast(Any, Empty()), workers).call("none", {}, "tester", cast(Any, Silent()))
+            await ToolCalls(cast(Any, EmptyToolbox()), workers).call(
+                "none", {}, "tester", cast(Any, SilentProgress())
+            )

@@ -39,7 +39,7 @@ def test_result_contains_answer_as_text_and_data(data: dict[str, Any]) -> None:
 
 
 @loop_over(
-    ("value", "written"),
+    ("value", "expected"),
     [
         (float("nan"), "null"),
         ((1, (2,)), "[1,[2]]"),
@@ -48,8 +48,8 @@ def test_result_contains_answer_as_text_and_data(data: dict[str, Any]) -> None:
         (json.loads("[" * 200 + "]" * 200), "[" * 200 + "]" * 200),
     ],
 )
-def test_unusual_values_are_encoded(value: object, written: str) -> None:
-    assert format_compact_json(value) == written
+def test_unusual_values_are_encoded(value: object, expected: str) -> None:
+    assert format_compact_json(value) == expected
 
 
 def test_lone_surrogate_is_written_as_escape() -> None:

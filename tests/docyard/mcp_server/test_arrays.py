@@ -12,10 +12,10 @@ from docyard.mcp_server.arrays import unwrap_array, wrap_array
 @pytest.mark.parametrize("array", [[], [{"operation": "add_task", "n": 10**30}], ["é"]])
 def test_wrapped_array_is_unwrapped_unchanged(array: list[object]) -> None:
     message = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "a", "arguments": array}}
-    wrapped = json.loads(wrap_array(json.dumps(message).encode()))
-    arguments = wrapped["params"].pop("arguments")
+    wrapped_message = json.loads(wrap_array(json.dumps(message).encode()))
+    arguments = wrapped_message["params"].pop("arguments")
     assert unwrap_array(arguments) == array
-    assert wrapped == {**message, "params": {"name": "a"}}
+    assert wrapped_message == {**message, "params": {"name": "a"}}
 
 
 @pytest.mark.parametrize(

@@ -69,15 +69,17 @@ def test_nested_envelope_is_validated(repo: Path, level: object, is_refused: boo
 )
 def test_changed_envelope_is_validated(repo: Path, change: dict[str, Any]) -> None:
     server = RawClient(serve_command(repo), handshake=False)
-    plain: dict[str, Any] = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
-    good = [server.request(number, "tools/call", **plain, _meta=ENVELOPE)["result"] for number in range(4)]
-    assert all(result == good[0] for result in good)
-    assert good[0]["structuredContent"]["hits"]
-    assert "error" in server.request(4, "tools/call", **plain, _meta=ENVELOPE | change)
-    assert "error" in server.request(5, "tools/call", **plain)
-    later = {**ENVELOPE, "io.modelcontextprotocol/clientInfo": {"name": "another", "version": "2"}}
-    for number, meta in enumerate((later, ENVELOPE, later), 6):
-        assert server.request(number, "tools/call", **plain, _meta=meta)["result"] == good[0]
+    fields: dict[str, Any] = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
+    results = [
+        server.request(number, "tools/call", **fields, _meta=ENVELOPE)["result"] for number in range(4)
+    ]
+    assert all(result == results[0] for result in results)
+    assert results[0]["structuredContent"]["hits"]
+    assert "error" in server.request(4, "tools/call", **fields, _meta=ENVELOPE | change)
+    assert "error" in server.request(5, "tools/call", **fields)
+    other_envelope = {**ENVELOPE, "io.modelcontextprotocol/clientInfo": {"name": "another", "version": "2"}}
+    for number, meta in enumerate((other_envelope, ENVELOPE, other_envelope), 6):
+        assert server.request(number, "tools/call", **fields, _meta=meta)["result"] == results[0]
     server.close()
 
 

@@ -122,7 +122,7 @@ def test_every_line_returns_encodable_error_or_none(line: bytes) -> None:
 def test_id_of_truncated_request_is_found(text: str, identity: int | str) -> None:
     request = {"jsonrpc": "2.0", "params": {"id": 0, "text": text}, "id": identity, "method": "m"}
     line = json.dumps(request).encode()
-    cut = line[: line.rindex(b'"method"')]
-    refusal = build_refusal(cut)
+    truncated_line = line[: line.rindex(b'"method"')]
+    refusal = build_refusal(truncated_line)
     assert refusal is not None
     assert refusal.id == identity

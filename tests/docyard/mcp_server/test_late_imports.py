@@ -20,8 +20,8 @@ from pathlib import Path
 import docyard.commands.serve, docyard.mcp_server.server
 from docyard.service import build_repository_service
 from workspace.workspace import Workspace
-served = build_repository_service(Workspace.open(Path({str(repo)!r})), None, read_only=False, syncs=True)
-assert served.toolbox.definitions()
+service = build_repository_service(Workspace.open(Path({str(repo)!r})), None, read_only=False, syncs=True)
+assert service.toolbox.definitions()
 late = {{"numpy", "whoosh", "markdown_it", "jinja2", "yaml", "index.snippets", "index.whoosh_engine.engine"}}
 late |= {{"tools.proposals", "tools.history", "workspace.proposals", "workspace.merge"}}
 late |= {{"workspace.edits", "workspace.writing.plan", "workspace.document.tasks", "index.port", "tomllib"}}

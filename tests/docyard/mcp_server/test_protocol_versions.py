@@ -1,4 +1,4 @@
-"""The protocol version of a connection, which its first request decides."""
+"""The protocol version of a connection, which depends on its first request."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def test_stateless_request_after_handshake_is_refused(repo: Path) -> None:
 
 def test_notification_with_envelope_is_accepted_in_both_versions(repo: Path) -> None:
     server = RawClient(serve_command(repo))
-    odd = {"jsonrpc": "2.0", "method": "notifications/initialized", "params": {"_meta": ENVELOPE}}
-    server.send(json.dumps(odd).encode())
+    notification = {"jsonrpc": "2.0", "method": "notifications/initialized", "params": {"_meta": ENVELOPE}}
+    server.send(json.dumps(notification).encode())
     assert server.request(1, "tools/list")["result"]["tools"]
     assert server.close() == ""
 
@@ -59,8 +59,8 @@ def test_ping_before_handshake_is_accepted(repo: Path) -> None:
 def test_handshake_after_notifications_is_accepted(repo: Path) -> None:
     server = RawClient(serve_command(repo), handshake=False)
     for number in range(2_000):
-        odd = {"jsonrpc": "2.0", "method": "notifications/odd", "params": {"number": number}}
-        server.send(json.dumps(odd).encode())
+        notification = {"jsonrpc": "2.0", "method": "notifications/odd", "params": {"number": number}}
+        server.send(json.dumps(notification).encode())
     assert server.exchange(INITIALIZE)["result"]["serverInfo"]["name"] == "docyard"
     server.send(NOTIFICATION)
     assert server.call(1, "search_docs", {"query": "backoff"})["result"]["structuredContent"]["hits"]

@@ -44,33 +44,33 @@ def test_commit_notifies_changed_resources(
     watch: Watch, repo: Repo, files: dict[str, str | bytes], updated: set[str]
 ) -> None:
     repo.commit(files)
-    assert set(watch.find_changes().updated) == updated
+    assert set(watch.find_changes().uris) == updated
     assert watch.find_changes() == ((), False)
 
 
 def test_removed_and_restored_resource_is_notified_twice(watch: Watch, repo: Repo) -> None:
     repo.git("rm", "-q", "notes/plain.md")
     repo.commit({})
-    assert watch.find_changes().updated == (OTHER_DOCUMENT,)
+    assert watch.find_changes().uris == (OTHER_DOCUMENT,)
     repo.commit({"more.md": "# More\n"})
-    assert watch.find_changes().updated == ()
+    assert watch.find_changes().uris == ()
     repo.commit({"notes/plain.md": "# Plain\n\nNothing of note.\n"})
-    assert watch.find_changes().updated == (OTHER_DOCUMENT,)
+    assert watch.find_changes().uris == (OTHER_DOCUMENT,)
 
 
 def test_renamed_document_with_same_text_is_not_notified(watch: Watch, repo: Repo) -> None:
     repo.git("mv", "api.md", "interface.md")
     repo.commit({})
-    assert watch.find_changes().updated == ()
+    assert watch.find_changes().uris == ()
     repo.commit({"interface.md": API.replace("/v1", "/v2")})
-    assert set(watch.find_changes().updated) == {DOCUMENT, SECTION}
+    assert set(watch.find_changes().uris) == {DOCUMENT, SECTION}
 
 
 def test_unsubscribed_resource_is_not_notified(watch: Watch, repo: Repo) -> None:
     watch.add(DOCUMENT)
     watch.discard([DOCUMENT, SECTION])
     repo.commit({"api.md": "# Other\n"})
-    assert watch.find_changes().updated == (DOCUMENT,)
+    assert watch.find_changes().uris == (DOCUMENT,)
     watch.discard([DOCUMENT, OTHER_DOCUMENT])
     assert watch.is_idle
 
@@ -79,17 +79,17 @@ def test_list_change_is_notified_for_new_and_removed_documents(
     watch: Watch, toolbox: Toolbox, repo: Repo
 ) -> None:
     repo.commit({"new.md": "# New\n"})
-    assert not watch.find_changes().listed, "no client has requested the list"
+    assert not watch.find_changes().is_list_changed, "no client has requested the list"
     watch.record_list(toolbox.context().snapshot())
-    assert not watch.find_changes().listed
+    assert not watch.find_changes().is_list_changed
     repo.commit({"api.md": "# Other\n"})
-    assert not watch.find_changes().listed
+    assert not watch.find_changes().is_list_changed
     repo.commit({"newer.md": "# Newer\n"})
-    assert watch.find_changes().listed
-    assert not watch.find_changes().listed
+    assert watch.find_changes().is_list_changed
+    assert not watch.find_changes().is_list_changed
     repo.git("rm", "-q", "new.md")
     repo.commit({})
-    assert watch.find_changes().listed
+    assert watch.find_changes().is_list_changed
 
 
 def test_late_list_change_is_still_notified(toolbox: Toolbox, repo: Repo) -> None:
@@ -99,7 +99,7 @@ def test_late_list_change_is_still_notified(toolbox: Toolbox, repo: Repo) -> Non
     watch.add(DOCUMENT)
     watch.find_changes()
     watch.record_list(before)
-    assert watch.find_changes().listed
+    assert watch.find_changes().is_list_changed
 
 
 @pytest.mark.parametrize("uri", ["doc:///none.md", "doc:///api.md#none", "file:///etc/passwd", ""])

@@ -11,8 +11,8 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
-HUGE = 11_000_000
-_TRICKLE = 0.05  # seconds between two bytes
+HUGE_BODY_BYTES = 11_000_000
+_TRICKLE_INTERVAL_S = 0.05
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Fault:
             case "shapeless":
                 return JSONResponse({"number": "one"})
             case "huge":
-                return Response(b'"' + b"x" * HUGE + b'"', media_type="application/json")
+                return Response(b'"' + b"x" * HUGE_BODY_BYTES + b'"', media_type="application/json")
             case "elsewhere":
                 return Response(status_code=307, headers={"location": "http://127.0.0.2:9/taken"})
             case _:
@@ -66,4 +66,4 @@ class Fault:
 async def _trickle() -> AsyncIterator[bytes]:
     while True:
         yield b" "
-        await asyncio.sleep(_TRICKLE)
+        await asyncio.sleep(_TRICKLE_INTERVAL_S)

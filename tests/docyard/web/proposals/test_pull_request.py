@@ -52,7 +52,7 @@ def test_submission_shows_pull_request_or_error(forge_scene: ForgeScene, forge_p
     ]
     html = forge_pages.show(proposal)
     assert (
-        f'<a href="{forge_scene.local.url_of(pull_request)}" rel="noopener noreferrer">Pull request</a>'
+        f'<a href="{forge_scene.local.build_url(pull_request)}" rel="noopener noreferrer">Pull request</a>'
         in html
     )
     assert "Opened as pull request" in extract_text(html)
