@@ -62,10 +62,10 @@ def append(file: str, content: str) -> AppendContent:
 def test_operation_over_a_limit_is_refused(
     snapshot: Snapshot, operation: Operation, limit: int, actual: int, setting: str
 ) -> None:
-    found = error(snapshot, operation)
-    assert found is not None
-    assert (found.details["limit"], found.details["actual"]) == (limit, actual)
-    assert f"limits.{setting}" in found.fix
+    limit_error = error(snapshot, operation)
+    assert limit_error is not None
+    assert (limit_error.details["limit"], limit_error.details["actual"]) == (limit, actual)
+    assert f"limits.{setting}" in limit_error.fix
 
 
 @loop_over(

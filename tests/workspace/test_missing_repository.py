@@ -59,8 +59,8 @@ def test_moved_repository_is_refused_until_it_is_back(
     (tmp_path / "moved").rename(repo.path)
     if read_first:
         assert workspace.tip() == tip
-    done = write(workspace, NEW)
-    assert done.commit == workspace.tip() == repo.head()
+    result = write(workspace, NEW)
+    assert result.commit == workspace.tip() == repo.head()
     assert repo.fsck() == ""
 
 
@@ -133,8 +133,8 @@ def test_switch_during_planning_does_not_change_target_branch(repo: Repo) -> Non
             "branch", "-f", "main", repo.git("commit-tree", "main^{tree}", "-p", main, "-m", "Too").strip()
         )
 
-    done = write(workspace, Interrupted(switch), MORE)
-    assert repo.git("rev-parse", "main").strip() == done.commit
+    result = write(workspace, Interrupted(switch), MORE)
+    assert repo.git("rev-parse", "main").strip() == result.commit
     assert repo.git("log", "--format=%s", "main").splitlines()[1:] == ["Too", "First"]
     assert repo.git("show", "other:README.md") == "# Example\n\nText.\n"
     assert repo.status() == repo.fsck() == ""

@@ -190,12 +190,12 @@ def everything(repo: Repo) -> dict[str, bytes]:
 
 def refused(repo: Repo, *operations: Operation) -> list[WorkspaceError]:
     """Return the errors of operations; none of them may succeed or leave a trace."""
-    before = everything(repo)
+    files_before = everything(repo)
     workspace = Workspace.open(repo.path, durable=False)
-    written = workspace.write(operations, mode=Mode.EACH, tool="edit_document", client="tester")
-    assert [step.status for step in written.steps] == [StepStatus.FAILED] * len(operations)
-    assert everything(repo) == before
-    return [step.error for step in written.steps if step.error]
+    result = workspace.write(operations, mode=Mode.EACH, tool="edit_document", client="tester")
+    assert [step.status for step in result.steps] == [StepStatus.FAILED] * len(operations)
+    assert everything(repo) == files_before
+    return [step.error for step in result.steps if step.error]
 
 
 KINDS: list[Callable[[str], Operation]] = [

@@ -315,9 +315,9 @@ def test_ref_beyond_shallow_boundary_is_refused(repo: Repo, days: list[str], tmp
 
 
 def test_linked_work_tree_resolves_its_own_head(repo: Repo, days: list[str], tmp_path: Path) -> None:
-    linked = repositories.linked(repo, tmp_path / "linked", "topic")
-    topic = linked.commit({"topic.md": "# Topic\n"})
-    assert at(linked, "HEAD") == at(repo, "topic") == topic
+    linked_repo = repositories.linked(repo, tmp_path / "linked", "topic")
+    topic = linked_repo.commit({"topic.md": "# Topic\n"})
+    assert at(linked_repo, "HEAD") == at(repo, "topic") == topic
     assert at(repo, "HEAD") == days[2]
 
 
@@ -332,12 +332,12 @@ def test_snapshot_is_at_given_ref(repo: Repo, days: list[str]) -> None:
 
 
 def test_ref_with_broken_settings_is_refused(repo: Repo, days: list[str]) -> None:
-    broken = repo.commit({"docyard.toml": "colour = 1\n"})
+    broken_commit = repo.commit({"docyard.toml": "colour = 1\n"})
     repo.commit({"docyard.toml": ""})
     workspace = Workspace.open(repo.path)
     assert workspace.at("main").documents
     with pytest.raises(InvalidConfig, match=r"at this ref, docyard\.toml: there is no setting") as caught:
-        workspace.at(broken)
+        workspace.at(broken_commit)
     assert "another ref" in caught.value.fix
 
 

@@ -55,11 +55,11 @@ def clean(repo: Repo) -> bool:
 
 def test_batch_is_one_commit_with_author_message_and_trailers(repo: Repo) -> None:
     workspace = opened(repo)
-    first = repo.head()
-    done = write(workspace, MORE, AddSection(file=README, title="Part"))
-    assert done.is_committed
-    assert done.commit == repo.head() == workspace.tip() == workspace.snapshot().commit
-    assert repo.git("rev-parse", "HEAD^").strip() == first
+    first_commit = repo.head()
+    result = write(workspace, MORE, AddSection(file=README, title="Part"))
+    assert result.is_committed
+    assert result.commit == repo.head() == workspace.tip() == workspace.snapshot().commit
+    assert repo.git("rev-parse", "HEAD^").strip() == first_commit
     assert repo.git("log", "-1", "--format=%an %ae %cn").strip() == "Ada ada@example.org Ada"
     assert repo.git("log", "-1", "--format=%B").strip().splitlines() == [
         "Edit README.md: 2 changes",
@@ -81,40 +81,40 @@ def test_message_of_caller_is_the_subject(repo: Repo) -> None:
 
 
 def test_batch_without_changes_makes_no_commit(repo: Repo) -> None:
-    workspace, before = opened(repo), repo.head()
+    workspace, head_before = opened(repo), repo.head()
     same = UpdateContent(file=README, slug="_preamble", content="Text.")
     back = UpdateContent(file=README, slug="_preamble", content="Text.")
     for operations in ([same], [MORE, back], [BAD], []):
-        done = write(workspace, *operations, base_commit=before)
-        assert (done.is_committed, done.commit, repo.head()) == (False, before, before)
+        result = write(workspace, *operations, base_commit=head_before)
+        assert (result.is_committed, result.commit, repo.head()) == (False, head_before, head_before)
 
 
 def test_failed_operation_rolls_back_only_mode_all(repo: Repo) -> None:
     workspace = opened(repo)
-    before = repo.head()
-    done = write(workspace, MORE, BAD, mode=Mode.ALL)
-    assert [step.status for step in done.steps] == [StepStatus.UNDONE, StepStatus.FAILED]
-    assert (done.is_committed, repo.head()) == (False, before)
-    done = write(workspace, MORE, BAD)
-    assert [step.status for step in done.steps] == [StepStatus.DONE, StepStatus.FAILED]
-    assert done.is_committed
+    head_before = repo.head()
+    result = write(workspace, MORE, BAD, mode=Mode.ALL)
+    assert [step.status for step in result.steps] == [StepStatus.UNDONE, StepStatus.FAILED]
+    assert (result.is_committed, repo.head()) == (False, head_before)
+    result = write(workspace, MORE, BAD)
+    assert [step.status for step in result.steps] == [StepStatus.DONE, StepStatus.FAILED]
+    assert result.is_committed
     assert clean(repo)
 
 
 def test_dry_run_returns_result_and_commits_nothing(repo: Repo) -> None:
-    before = repo.head()
-    done = write(opened(repo), MORE, dry_run=True)
-    assert (done.is_committed, done.commit, repo.head()) == (False, before, before)
-    assert done.changes == {README: b"# Example\n\nText.\n\nMore.\n"}
-    shown = done.document(README)
+    head_before = repo.head()
+    result = write(opened(repo), MORE, dry_run=True)
+    assert (result.is_committed, result.commit, repo.head()) == (False, head_before, head_before)
+    assert result.changes == {README: b"# Example\n\nText.\n\nMore.\n"}
+    shown = result.document(README)
     assert shown is not None
-    assert shown.data == done.changes[README]
+    assert shown.data == result.changes[README]
     assert clean(repo)
 
 
 def test_removed_document_is_deleted(repo: Repo) -> None:
-    done = write(opened(repo), RemoveDocument(path="guides/deep/only.md"))
-    assert done.document("guides/deep/only.md") is None
+    result = write(opened(repo), RemoveDocument(path="guides/deep/only.md"))
+    assert result.document("guides/deep/only.md") is None
     assert not (repo.path / "guides/deep").exists()
     assert clean(repo)
 
@@ -150,7 +150,7 @@ def test_operations_are_rerun_after_concurrent_commit(repo: Repo) -> None:
         AddSection(file=README, title="Ours"),
         lambda: repo.commit({README: "# Example\n\nText.\n\n## Theirs\n\nx\n"}),
     )
-    done = write(workspace, between)
+    result = write(workspace, between)
     assert between.runs == 2
     assert (repo.path / README).read_text() == "# Example\n\nText.\n\n## Theirs\n\nx\n\n## Ours {#ours}\n"
     assert repo.git("log", "--format=%s").splitlines() == [
@@ -158,7 +158,7 @@ def test_operations_are_rerun_after_concurrent_commit(repo: Repo) -> None:
         "A person's commit",
         "First",
     ]
-    assert done.commit == repo.head()
+    assert result.commit == repo.head()
     assert clean(repo)
 
 
@@ -176,9 +176,9 @@ def test_two_workspaces_write_one_branch_without_loss(repo: Repo) -> None:
 
 def test_operation_that_fails_on_new_tip_is_not_committed(repo: Repo) -> None:
     workspace = opened(repo)
-    done = write(workspace, Meanwhile(MORE, lambda: (repo.git("rm", "-q", README), repo.commit({}))))
-    assert not done.is_committed
-    error = done.steps[0].error
+    result = write(workspace, Meanwhile(MORE, lambda: (repo.git("rm", "-q", README), repo.commit({}))))
+    assert not result.is_committed
+    error = result.steps[0].error
     assert error is not None
     assert error.code == "DOCUMENT_NOT_FOUND"
 
@@ -238,8 +238,8 @@ def test_first_write_creates_unborn_branch(tmp_path: Path) -> None:
     repo = repositories.unborn(tmp_path / "r")
     workspace = opened(repo)
     assert (workspace.tip(), workspace.branch, workspace.snapshot().commit) == (None, "main", None)
-    done = write(workspace, CreateDocument(type=builtin_types()["document"], title="First"))
-    assert done.commit == repo.head()
+    result = write(workspace, CreateDocument(type=builtin_types()["document"], title="First"))
+    assert result.commit == repo.head()
     assert repo.git("rev-list", "--count", "HEAD").strip() == "1"
     assert clean(repo)
 
@@ -255,15 +255,15 @@ def test_bare_repository_is_read_and_written(tmp_path: Path) -> None:
 
 def test_detached_head_is_readable_but_not_writable(tmp_path: Path) -> None:
     repo = repositories.detached(tmp_path / "r")
-    workspace, before = opened(repo), repo.head()
+    workspace, head_before = opened(repo), repo.head()
     assert workspace.branch is None
-    assert workspace.snapshot().commit == before
+    assert workspace.snapshot().commit == head_before
     with pytest.raises(DetachedHead):
         write(workspace, MORE)
     assert write(workspace, MORE, dry_run=True).changes
-    done = write(opened(repo, branch="main"), MORE)
-    assert repo.git("rev-parse", "main").strip() == done.commit
-    assert repo.head() == before
+    result = write(opened(repo, branch="main"), MORE)
+    assert repo.git("rev-parse", "main").strip() == result.commit
+    assert repo.head() == head_before
     assert clean(repo)
 
 
@@ -271,14 +271,14 @@ def test_switch_changes_served_branch(repo: Repo) -> None:
     workspace, named = opened(repo), opened(repo, branch="refs/heads/main")
     main = repo.head()
     repo.git("switch", "-q", "-c", "other")
-    other = repo.commit({README: "# Other\n"})
-    assert (workspace.branch, workspace.snapshot().commit) == ("other", other)
+    other_commit = repo.commit({README: "# Other\n"})
+    assert (workspace.branch, workspace.snapshot().commit) == ("other", other_commit)
     assert (named.branch, named.snapshot().commit) == ("main", main)
     repo.git("reset", "-q", "--hard", main)
     assert workspace.snapshot().document(README).title == "Example"
-    assert workspace.snapshot(other).document(README).title == "Other"
+    assert workspace.snapshot(other_commit).document(README).title == "Other"
     assert workspace.snapshot() is workspace.snapshot()
-    assert workspace.exists(other)
+    assert workspace.exists(other_commit)
     assert not workspace.exists("0" * 40)
 
 
@@ -299,10 +299,10 @@ def test_read_only_workspace_refuses_writes(repo: Repo) -> None:
 
 def test_write_is_refused_if_signing_is_required(repo: Repo) -> None:
     repo.git("config", "commit.gpgsign", "true")
-    before = repo.head()
+    head_before = repo.head()
     with pytest.raises(SigningRequired):
         write(opened(repo), MORE)
-    assert repo.head() == before
+    assert repo.head() == head_before
     repo.git("config", "commit.gpgsign", "false")
     repo.commit({"docyard.toml": 'signing = "off"\n'})
     repo.git("config", "commit.gpgsign", "true")
@@ -322,8 +322,8 @@ def test_missing_identity_uses_docyard_author(tmp_path: Path, monkeypatch: pytes
 def test_settings_of_served_commit_apply(repo: Repo) -> None:
     repo.commit({"docyard.toml": 'root = "guides"\nanchors = "html"\n[limits]\noperations = 1\n'})
     workspace = opened(repo)
-    done = write(workspace, CreateDocument(type=builtin_types()["document"], title="New"))
-    assert list(done.changes) == ["guides/new.md"]
+    result = write(workspace, CreateDocument(type=builtin_types()["document"], title="New"))
+    assert list(result.changes) == ["guides/new.md"]
     assert b'<a id="new"></a>New' in (repo.path / "guides/new.md").read_bytes()
     with pytest.raises(WorkspaceError, match="at most 1"):
         write(workspace, MORE, MORE)
@@ -338,12 +338,12 @@ def test_settings_of_served_commit_apply(repo: Repo) -> None:
 
 def test_uncommitted_change_to_same_file_refuses_batch(repo: Repo) -> None:
     repo.write({README: "# Mine\n"})
-    before = repo.head()
+    head_before = repo.head()
     with pytest.raises(WorkspaceError) as caught:
         write(opened(repo), MORE)
     assert caught.value.code == "WORKTREE_CONFLICT"
     assert (repo.path / README).read_text() == "# Mine\n"
-    assert repo.head() == before
+    assert repo.head() == head_before
 
 
 def test_seed_workflow_preserves_user_text(repo: Repo) -> None:

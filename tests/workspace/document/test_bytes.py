@@ -78,16 +78,16 @@ def test_edit_preserves_addresses_and_bytes_of_other_sections(
         )
     )
     try:
-        changed = revised(document, operation)
+        new_document = revised(document, operation)
     except WorkspaceError:
         return
     for item in document.sections:
         if item.position == section.position:
             continue
-        found = resolve_section(changed, item.key)
+        found = resolve_section(new_document, item.key)
         assert (found.title, found.level, found.anchor) == (item.title, item.level, item.anchor)
-        assert changed.source(found).strip() == document.source(item).strip()
-    assert resolve_section(changed, slug).level == section.level
+        assert new_document.source(found).strip() == document.source(item).strip()
+    assert resolve_section(new_document, slug).level == section.level
 
 
 @given(documents)
@@ -184,5 +184,5 @@ def test_edit_preserves_bytes_that_are_not_utf_8() -> None:
     assert section.title == "Caf\ufffd"
     appended = revised(document, AppendContent(file=FILE, slug=section.key, content="new"))
     assert appended.data == data.replace(b" old\n", b" old\n\nnew\n")
-    renamed = revised(document, RenameSection(file=FILE, slug="two", new_title="Three"))
-    assert renamed.data == data.replace(b"## Two", b"## Three {#two}")
+    new_document = revised(document, RenameSection(file=FILE, slug="two", new_title="Three"))
+    assert new_document.data == data.replace(b"## Two", b"## Three {#two}")

@@ -216,6 +216,6 @@ def test_content_with_thousands_of_headings_is_written_in_time() -> None:
     content = "## Errors\n\n" * 3000
     reading = read(content.encode())
     start = time.process_time()
-    changed = revised(document, UpdateContent(file=FILE, slug="_preamble", content=content))
+    new_document = revised(document, UpdateContent(file=FILE, slug="_preamble", content=content))
     assert time.process_time() - start < 20 * reading + 1
-    assert changed.sections[-1].address == "errors-2999"
+    assert new_document.sections[-1].address == "errors-2999"

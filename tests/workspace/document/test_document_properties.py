@@ -109,11 +109,11 @@ def test_removing_an_added_section_restores_the_bytes(document: Document, data: 
     place = {where: neighbor.key} if neighbor else {}
     add = AddSection(file=FILE, title="A title of its own", content=content, **place)
     try:
-        changed = revised(document, add)
+        new_document = revised(document, add)
     except WorkspaceError:
         return
-    added = min(set(sections(changed)) - set(sections(document)), key=len)
-    removed = revised(changed, RemoveSection(file=FILE, slug=added))
+    added = min(set(sections(new_document)) - set(sections(document)), key=len)
+    removed = revised(new_document, RemoveSection(file=FILE, slug=added))
     assert (
         removed.data == document.data
         or not document.data.removeprefix(BOM).strip()
@@ -128,11 +128,11 @@ def test_reopening_a_completed_task_restores_the_bytes(document: Document) -> No
             if task.is_done or task.field("completed") is not None:
                 continue
             slug = format_task_address(section, task)
-            done = revised(document, CompleteTask(file=FILE, slug=slug))
-            _, ticked = resolve_task(done, slug)
+            new_document = revised(document, CompleteTask(file=FILE, slug=slug))
+            _, ticked = resolve_task(new_document, slug)
             assert ticked.is_done
             assert ticked.field("completed") == "2000-01-02"
-            reopened = revised(done, ReopenTask(file=FILE, slug=slug))
+            reopened = revised(new_document, ReopenTask(file=FILE, slug=slug))
             assert reopened.data == document.data or is_spaced(reopened, document)
 
 
@@ -153,13 +153,13 @@ def test_removing_an_added_tag_restores_the_front_matter(document: Document) -> 
         return
     assert tagged.tags == (*document.tags, "one of its own")
     assert tagged.data[tagged.front_matter_end :].endswith(document.data[document.front_matter_end :])
-    removed = revised(tagged, TagDocument(file=FILE, tags=("one of its own",), remove=True))
-    assert removed.front_matter == {
+    new_document = revised(tagged, TagDocument(file=FILE, tags=("one of its own",), remove=True))
+    assert new_document.front_matter == {
         **document.front_matter,
-        **({"tags": list(removed.tags)} if removed.tags else {}),
+        **({"tags": list(new_document.tags)} if new_document.tags else {}),
     }
     if "tags" not in document.front_matter and document.front_matter:
-        assert removed.data == document.data
+        assert new_document.data == document.data
 
 
 CONTENTS = st.sampled_from(
@@ -204,17 +204,17 @@ def test_edit_preserves_bytes_of_all_other_sections(document: Document, data: st
         )
     )
     try:
-        changed = revised(document, operation)
+        new_document = revised(document, operation)
     except WorkspaceError:
         return
     below = {section.position, *(item.position for item in document.descendants(section))}
     left = [item for item in document.sections if item.position not in below]
-    words = [changed.source(item).strip() for item in changed.sections]
+    words = [new_document.source(item).strip() for item in new_document.sections]
     for item in left:
         own = document.source(item).strip()
         assert own in words or (not item.has_heading and not own) or isinstance(operation, RenameSection)
     lines = [line for item in left for line in document.source(item).splitlines() if line.strip()]
-    assert [line for line in lines if line not in changed.data] == []
+    assert [line for line in lines if line not in new_document.data] == []
 
 
 @given(texts())

@@ -52,9 +52,9 @@ def small(tmp_path: Path) -> Repo:
 
 def write(repo: Repo, *operations: Operation, base: str | None = None) -> WriteResult:
     workspace = Workspace.open(repo.path, durable=False)
-    done = workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="a", base_commit=base)
-    assert [step.error for step in done.steps if step.error] == []
-    return done
+    result = workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="a", base_commit=base)
+    assert [step.error for step in result.steps if step.error] == []
+    return result
 
 
 def earlier(number: int) -> dict[str, str]:
@@ -138,18 +138,18 @@ def test_moves_preserve_ids_and_update_links(published: Repo) -> None:
         )
         for number in range(0, COUNT, 10)
     ]
-    done = plan(snapshot, moves, Mode.ALL, EDIT_CONTEXT)
-    assert [step.error for step in done.steps if step.error] == []
+    result = plan(snapshot, moves, Mode.ALL, EDIT_CONTEXT)
+    assert [step.error for step in result.steps if step.error] == []
     for number in range(0, COUNT, 10):
-        moved = done.overlay.document(path_of(number + 1))
+        moved = result.overlay.document(path_of(number + 1))
         assert resolve_section(moved, f"install-{number:03}").title == "Install it"
         assert f"## Install it {{ #install-{number:03} .wide }}\n".encode() in moved.data
-        assert not find_sections_by_name(done.overlay.document(path_of(number)), f"install-{number:03}")
+        assert not find_sections_by_name(result.overlay.document(path_of(number)), f"install-{number:03}")
         assert [one.address for one in moved.sections if one.address == "first-steps"]
         # A link to it leads to its new document.
         linking = next(other for other in range(COUNT) if (other * 7 + 1) % COUNT == number)
         name = path_of(number + 1).rpartition("/")[2]
-        assert f"{name}#install-{number:03})".encode() in done.overlay.document(path_of(linking)).data
+        assert f"{name}#install-{number:03})".encode() in result.overlay.document(path_of(linking)).data
 
 
 def test_move_to_a_document_with_the_same_id_renames_it() -> None:
@@ -167,7 +167,7 @@ def test_move_to_a_document_with_the_same_id_renames_it() -> None:
         ("limits", "## Y { #limits-1 .b key='#limits' }"),
     ):
         place = find_section_place(target, None, None, None, None)
-        done = move_section(
+        result = move_section(
             source,
             resolve_section(source, slug),
             target,
@@ -175,26 +175,26 @@ def test_move_to_a_document_with_the_same_id_renames_it() -> None:
             (EDIT_CONTEXT.form, EDIT_CONTEXT.form),
             LinkRules(),
         )
-        assert line.encode() in done.target.data
+        assert line.encode() in result.target.data
 
 
 def test_removed_section_is_restored_with_its_list(small: Repo) -> None:
-    path, before, text = path_of(1), small.head(), text_of(1)
+    path, head_before, text = path_of(1), small.head(), text_of(1)
     ids = ["install-001", "größe", "options", "faq", "in-mdx"]
-    write(small, *(RemoveSection(file=path, slug=slug) for slug in ids), base=before)
+    write(small, *(RemoveSection(file=path, slug=slug) for slug in ids), base=head_before)
     assert "größe }" not in (small.path / path).read_text()
-    write(small, *(RestoreSection(file=path, slug=slug, commit=before) for slug in ids))
+    write(small, *(RestoreSection(file=path, slug=slug, commit=head_before) for slug in ids))
     assert (small.path / path).read_text() == text
-    write(small, UpdateContent(file=path, slug="faq", content="Gone."), base=before)
-    write(small, RestoreDocument(file=path, commit=before), base=small.head())
+    write(small, UpdateContent(file=path, slug="faq", content="Gone."), base=head_before)
+    write(small, RestoreDocument(file=path, commit=head_before), base=small.head())
     assert (small.path / path).read_text() == text
 
 
 def test_renamed_section_is_restored_by_its_earlier_address(small: Repo) -> None:
-    path, before = path_of(2), small.head()
+    path, head_before = path_of(2), small.head()
     write(small, RenameSection(file=path, slug="first-steps--first-steps-", new_title="Getting going"))
     assert "## Getting going { #first-steps }\n" in (small.path / path).read_text()
-    write(small, RestoreSection(file=path, slug="first-steps", commit=before))
+    write(small, RestoreSection(file=path, slug="first-steps", commit=head_before))
     assert (small.path / path).read_text() == text_of(2)
 
 
@@ -225,9 +225,9 @@ def test_merge_preserves_every_list() -> None:
             ours, _ = rename.revise(ours, EDIT_CONTEXT)
             append = AppendContent(file=base.path, slug=heading.id, content="Theirs.")
             theirs, _ = append.revise(theirs, EDIT_CONTEXT)
-        merged = merge_documents(base, ours, theirs)
-        assert merged.conflicts == ()
-        document = Document.parse(merged.data, base.path)
+        result = merge_documents(base, ours, theirs)
+        assert result.conflicts == ()
+        document = Document.parse(result.data, base.path)
         assert [one.address for one in document.sections] == [one.address for one in base.sections]
         for heading in headings_of(number):
             assert heading._replace(title=f"New {heading.title}").line.encode() in document.data
@@ -239,17 +239,17 @@ def test_lists_that_both_sides_changed_are_merged() -> None:
     ours = base.replace("## X { #x }", "## New X { #x }").replace("## Y", "## New Y")
     theirs = base.replace("{ #x }", "{ #x .wide }").replace("{: #y }", "{: #y .wide }")
     one, two, three = (Document.parse(text.encode(), "a.md") for text in (base, ours, theirs))
-    merged = merge_documents(one, two, three)
-    assert merged.data.decode() == ("# A\n\n## New X { #x .wide }\n\n## New Y\n{: #y .wide }\n\nText.\n")
+    result = merge_documents(one, two, three)
+    assert result.data.decode() == ("# A\n\n## New X { #x .wide }\n\n## New Y\n{: #y .wide }\n\nText.\n")
 
 
 def test_fix_preserves_published_ids() -> None:
     files = {document.path: document.data for document in DOCUMENTS}
     found = fixers(files, "missing-anchor", "derived-anchor", "trailing-space")
     for document in DOCUMENTS:
-        done = fix_document(document, found)
+        result = fix_document(document, found)
         # The one heading without an id gets one, in the form of the document's others.
-        assert done.document.data.decode() == document.data.decode().replace(
+        assert result.document.data.decode() == document.data.decode().replace(
             "## A set { a, b }", "## A set { a, b } { #a-set--a-b- }"
         )
 
@@ -263,9 +263,9 @@ def test_fix_removes_anchors_that_the_first_version_wrote() -> None:
         written = Document.parse(text.encode(), document.path)
         assert [one.title for one in written.sections] == [one.title for one in document.sections]
         assert [one.address for one in written.sections] == [one.address for one in document.sections]
-        done = fix_document(written, fixers({document.path: written.data}, "derived-anchor"))
-        assert done.document.data == document.data
+        result = fix_document(written, fixers({document.path: written.data}, "derived-anchor"))
+        assert result.document.data == document.data
         for published_id, address in addresses.items():
             assert resolve_section(written, address).address == published_id
-            assert resolve_section(done.document, address).address == published_id
-        assert map_offsets(done, Dialect.MKDOCS) is not None
+            assert resolve_section(result.document, address).address == published_id
+        assert map_offsets(result, Dialect.MKDOCS) is not None

@@ -52,12 +52,12 @@ def test_operation_has_the_result_of_its_example(case: Case) -> None:
         assert (caught.value.code, words in caught.value.message) == (code, True), caught.value.message
         assert caught.value.fix
         return
-    data, answer = perform(case)
+    data, response = perform(case)
     expected = case.data("before" if "after" not in case.fences else "after")
     assert data.decode() == expected.decode()
     if "answer" in case.fences:
         wanted = case.json("answer")
-        assert {key: answer.get(key) for key in wanted} == wanted
+        assert {key: response.get(key) for key in wanted} == wanted
 
 
 def test_every_operation_has_an_example() -> None:

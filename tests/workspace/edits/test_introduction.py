@@ -50,11 +50,11 @@ def test_text_is_written_into_the_introduction(
     text: str, operation: type[UpdateContent] | type[AppendContent]
 ) -> None:
     document = Document.parse(text.encode(), "a.md")
-    written = apply_operation(document, operation(file="a.md", slug="_preamble", content="Words."))
-    assert written.preamble
-    assert b"Words." in written.source(written.preamble)
-    assert written.title == "Architecture"
-    assert len(written.sections) == len(document.sections)
+    result = apply_operation(document, operation(file="a.md", slug="_preamble", content="Words."))
+    assert result.preamble
+    assert b"Words." in result.source(result.preamble)
+    assert result.title == "Architecture"
+    assert len(result.sections) == len(document.sections)
 
 
 @documents

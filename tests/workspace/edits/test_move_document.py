@@ -26,20 +26,20 @@ pytestmark = pytest.mark.smoke
 
 @loop_over("case", read_cases("move_document.md"))
 def test_move_rename_and_removal_have_the_results_of_the_examples(case: Case, tmp_path: Path) -> None:
-    done = plan_case(case, tmp_path / "repo")
-    errors = [f"{step.error.code}: {step.error.message}" for step in done.steps if step.error]
+    result = plan_case(case, tmp_path / "repo")
+    errors = [f"{step.error.code}: {step.error.message}" for step in result.steps if step.error]
     assert errors == case.fences.get("error", "").splitlines()
     removed = dict.fromkeys(case.fences.get("gone", "").splitlines())
     after = {path: data.decode() for path, data in read_files(case, "after").items()}
-    changes = {path: None if data is None else data.decode() for path, data in done.changes.items()}
+    changes = {path: None if data is None else data.decode() for path, data in result.changes.items()}
     assert changes == {**after, **removed}
-    outcome = done.steps[-1].outcome
+    outcome = result.steps[-1].outcome
     if "answer" in case.fences:
         assert outcome is not None
         wanted = case.json("answer")
         assert {key: outcome.result.get(key) for key in wanted} == wanted
     if "hints" in case.fences:
-        hints = [hint for step in done.steps if step.outcome for hint in step.outcome.hints]
+        hints = [hint for step in result.steps if step.outcome for hint in step.outcome.hints]
         assert hints == case.fences["hints"].splitlines()
 
 
@@ -80,9 +80,9 @@ def test_new_path_is_completed_with_name_and_suffix(repo: Repo, new_path: str, m
 
 @pytest.mark.parametrize("new_path", ["README.md", "./README.md", ".", "./"])
 def test_move_to_the_same_path_succeeds_without_a_commit(repo: Repo, new_path: str) -> None:
-    done = run(repo, MoveDocument(file="README.md", new_path=new_path))
-    [step] = done.steps
-    assert (step.status, done.changes, done.summaries) == (StepStatus.DONE, {}, ())
+    result = run(repo, MoveDocument(file="README.md", new_path=new_path))
+    [step] = result.steps
+    assert (step.status, result.changes, result.summaries) == (StepStatus.DONE, {}, ())
 
 
 @loop_over(
@@ -117,12 +117,12 @@ def test_move_out_of_the_root_is_refused(repo: Repo) -> None:
     repo.commit({"docyard.toml": 'root = "guides"\n'})
     error = find_error(repo, MoveDocument(file="guides/setup.md", new_path="setup.md"))
     assert isinstance(error, InvalidPath)
-    done = run(repo, MoveDocument(file="guides/setup.md", new_path="guides/deep"))
-    assert done.changes.keys() == {"guides/setup.md", "guides/deep/setup.md"}
+    result = run(repo, MoveDocument(file="guides/setup.md", new_path="guides/deep"))
+    assert result.changes.keys() == {"guides/setup.md", "guides/deep/setup.md"}
 
 
 def test_operation_on_the_old_path_error_names_the_new_path(repo: Repo) -> None:
-    done = run(
+    result = run(
         repo,
         MoveDocument(file="README.md", new_path="start.md"),
         MoveDocument(file="start.md", new_path="begin.md"),
@@ -130,12 +130,12 @@ def test_operation_on_the_old_path_error_names_the_new_path(repo: Repo) -> None:
         AppendContent(file="begin.md", slug="_preamble", content="More."),
         MoveDocument(file="begin.md", new_path="README.md"),
     )
-    assert [step.status.value for step in done.steps] == ["done", "done", "failed", "done", "done"]
-    error = done.steps[2].error
+    assert [step.status.value for step in result.steps] == ["done", "done", "failed", "done", "done"]
+    error = result.steps[2].error
     assert isinstance(error, DocumentNotFound)
     assert error.message == "'README.md' was moved to 'begin.md' by an earlier operation of this batch"
     assert error.details["candidates"] == ["begin.md"]
-    assert done.changes == {"README.md": b"# Example\n\nText.\n\nMore.\n"}
+    assert result.changes == {"README.md": b"# Example\n\nText.\n\nMore.\n"}
 
 
 def test_document_over_the_write_limits_is_moved(repo: Repo) -> None:
@@ -174,7 +174,7 @@ def test_text_read_before_a_move_may_be_overwritten_after_it(
         for path in ("README.md", "other.md"):
             document = at(repo).document(path)
             seen_texts.add(compute_digest(document, section) for section in document.sections)
-    done = run(
+    result = run(
         repo,
         MoveDocument(file="README.md", new_path="new.md"),
         UpdateContent(file="new.md", slug="_preamble", content="Else."),
@@ -182,18 +182,18 @@ def test_text_read_before_a_move_may_be_overwritten_after_it(
         precondition=Precondition(base, seen_texts),
     )
     expected = "done" if is_known else "failed"
-    assert [step.status.value for step in done.steps] == ["done", expected, expected]
+    assert [step.status.value for step in result.steps] == ["done", expected, expected]
 
 
 @loop_over("new_path", ["readme.md", "new/place.md"])
 def test_move_is_one_commit_in_tree_index_and_work_tree(tmp_path: Path, new_path: str) -> None:
     repo = repositories.normal(tmp_path / "repo", {"README.md": "# A\n", "b.md": "[a](README.md)\n"})
     workspace = Workspace.open(repo.path)
-    before = repo.head()
+    head_before = repo.head()
     operation = MoveDocument(file="README.md", new_path=new_path)
-    written = workspace.write([operation], mode=Mode.EACH, tool="edit_document", client="test")
-    assert written.is_committed
-    assert repo.git("rev-parse", "HEAD~1").strip() == before
+    result = workspace.write([operation], mode=Mode.EACH, tool="edit_document", client="test")
+    assert result.is_committed
+    assert repo.git("rev-parse", "HEAD~1").strip() == head_before
     assert repo.git("ls-tree", "-r", "--name-only", "HEAD").split() == sorted(["b.md", new_path])
     assert repo.git("status", "--porcelain") == ""
     assert sorted(str(path.relative_to(repo.path)) for path in repo.path.rglob("*.md")) == sorted(
@@ -205,10 +205,10 @@ def test_move_is_one_commit_in_tree_index_and_work_tree(tmp_path: Path, new_path
 def test_move_includes_concurrent_edits_of_another_writer(repo: Repo) -> None:
     first = at(repo)
     repo.commit({"README.md": "# Example\n\nNew text.\n", "late.md": "[x](README.md)\n"})
-    done = run(
+    result = run(
         repo, MoveDocument(file="README.md", new_path="new.md"), precondition=Precondition(first=first)
     )
-    assert done.changes == {
+    assert result.changes == {
         "README.md": None,
         "new.md": b"# Example\n\nNew text.\n",
         "late.md": b"[x](new.md)\n",

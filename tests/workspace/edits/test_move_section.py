@@ -40,13 +40,13 @@ RULES = LinkRules()
 
 @loop_over("case", read_cases("move_section.md"))
 def test_move_has_the_result_of_its_example(case: Case, tmp_path: Path) -> None:
-    done = plan_case(case, tmp_path / "repo")
-    [step] = done.steps
+    result = plan_case(case, tmp_path / "repo")
+    [step] = result.steps
     if "error" in case.fences:
         assert step.error
         assert step.error.fix
         assert f"{step.error.code}: {step.error.message}" == case.fences["error"].strip()
-    changed = {path: data.decode() for path, data in done.changes.items() if data is not None}
+    changed = {path: data.decode() for path, data in result.changes.items() if data is not None}
     assert changed == {path: data.decode() for path, data in read_files(case, "after").items()}
     if "answer" in case.fences:
         assert step.outcome
@@ -69,9 +69,9 @@ def test_move_uses_the_section_of_the_base_after_concurrent_edits(repo: Repo) ->
         for name, text in FILES.items()
     }
     tip = Snapshot(GitReader(repo.path), repo.commit(changed))
-    done = plan(tip, [OUT], Mode.EACH, EDIT_CONTEXT, Precondition(base=base))
-    assert [step.error for step in done.steps] == [None]
-    assert done.changes == {
+    result = plan(tip, [OUT], Mode.EACH, EDIT_CONTEXT, Precondition(base=base))
+    assert [step.error for step in result.steps] == [None]
+    assert result.changes == {
         "a.md": b"# A\n\n## Errors\n\nNew.\n\n## Setup\n\n[e](#errors)\n",
         "b.md": b"# B\n\n## Errors\n\nNew.\n\n## Errors {#errors-2}\n\n1\n\n## Errors\n\n2\n\n## End\n",
     }
@@ -88,19 +88,19 @@ def test_move_to_a_deleted_section_is_refused(repo: Repo) -> None:
 def test_later_operation_of_a_batch_finds_the_moved_section(repo: Repo) -> None:
     tip = Snapshot(GitReader(repo.path), repo.commit(FILES))
     back = MoveSection(file="b.md", slug="errors-1", to_file="a.md#_preamble", before="setup")
-    done = plan(tip, [OUT, back], Mode.EACH, EDIT_CONTEXT)
-    assert [step.status for step in done.steps] == [StepStatus.DONE] * 2
+    result = plan(tip, [OUT, back], Mode.EACH, EDIT_CONTEXT)
+    assert [step.status for step in result.steps] == [StepStatus.DONE] * 2
     first = "# A\n\n## Errors {#errors-1}\n\n1\n\n## Setup\n\n[e](a.md#errors)\n"
-    assert {path: data and data.decode() for path, data in done.changes.items()} == {"a.md": first}
+    assert {path: data and data.decode() for path, data in result.changes.items()} == {"a.md": first}
 
 
 def test_move_requires_no_read_and_does_not_count_as_one(repo: Repo) -> None:
     tip = Snapshot(GitReader(repo.path), repo.commit(FILES))
     unseen = UpdateContent(file="b.md", slug="errors-1", content="Other.")
-    done = plan(tip, [OUT, unseen], Mode.EACH, EDIT_CONTEXT, Precondition())
-    assert done.steps[0].status is StepStatus.DONE
-    assert done.steps[1].error
-    assert done.steps[1].error.code == "READ_FIRST"
+    result = plan(tip, [OUT, unseen], Mode.EACH, EDIT_CONTEXT, Precondition())
+    assert result.steps[0].status is StepStatus.DONE
+    assert result.steps[1].error
+    assert result.steps[1].error.code == "READ_FIRST"
 
 
 @st.composite

@@ -59,16 +59,16 @@ def test_quoted_text_is_replaced_and_can_be_replaced_back(document: Document, da
     count = normal.count(quoted)
     assume(count and not (old.startswith("\n") and body[start - 1 : start] == "\r"))
     try:
-        changed = revised(document, ReplaceText(file=FILE, old=old, new=new, count=count))
+        new_document = revised(document, ReplaceText(file=FILE, old=old, new=new, count=count))
     except StructureChanged:
         return
-    assert changed.data[: document.front_matter_end] == document.data[: document.front_matter_end]
-    after = changed.text(changed.front_matter_end, len(changed.data))
+    assert new_document.data[: document.front_matter_end] == document.data[: document.front_matter_end]
+    after = new_document.text(new_document.front_matter_end, len(new_document.data))
     assert after.replace("\r\n", "\n").replace("\r", "\n") == normal.replace(quoted, new)
-    assert outline(changed) == outline(document)
+    assert outline(new_document) == outline(document)
     if after.count(new) == count:
         try:
-            back = revised(changed, ReplaceText(file=FILE, old=new, new=old, count=count))
+            back = revised(new_document, ReplaceText(file=FILE, old=new, new=old, count=count))
         except StructureChanged:
             return
         text = back.text(back.front_matter_end, len(back.data))
@@ -86,10 +86,10 @@ def test_replacement_of_any_text_preserves_the_sections(document: Document, data
         )
     )
     try:
-        changed = revised(document, ReplaceText(file=FILE, old=old, new=new))
+        new_document = revised(document, ReplaceText(file=FILE, old=old, new=new))
     except (MatchCount, StructureChanged, InvalidContent):
         return
-    assert outline(changed) == outline(document)
+    assert outline(new_document) == outline(document)
 
 
 def test_count_mismatch_error_lists_all_lines() -> None:

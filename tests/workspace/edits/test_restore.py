@@ -27,7 +27,7 @@ def run(
 ) -> PlanStep:
     """Write operations, and return the last step; its changes are in the work tree."""
     workspace = Workspace.open(repo.path, durable=False)
-    done = workspace.write(
+    result = workspace.write(
         operations,
         mode=Mode.EACH,
         tool="restore_document",
@@ -35,10 +35,10 @@ def run(
         base_commit=base,
         seen_texts=seen_texts,
     )
-    assert done.is_committed == any(
-        step.outcome is not None and step.outcome.is_change for step in done.steps
+    assert result.is_committed == any(
+        step.outcome is not None and step.outcome.is_change for step in result.steps
     )
-    return done.steps[-1]
+    return result.steps[-1]
 
 
 def files(repo: Repo) -> dict[str, str]:
@@ -171,9 +171,9 @@ def test_removed_section_of_a_renamed_document_is_restored(tmp_path: Path) -> No
 def test_undo_preserves_concurrent_edits_of_another_section(tmp_path: Path) -> None:
     """A commit during the plan of an undo is preserved, and the undo is planned again."""
     repo = normal(tmp_path / "repo", {DOC: GUIDE})
-    changed = repo.commit({DOC: GUIDE.replace("Steps", "Other steps")})
+    change_commit = repo.commit({DOC: GUIDE.replace("Steps", "Other steps")})
     theirs = UpdateContent(file=DOC, slug="usage", content="Do not run it.")
-    step = run(repo, Interrupted(_make_writer(repo, theirs)), Undo(commit=changed))
+    step = run(repo, Interrupted(_make_writer(repo, theirs)), Undo(commit=change_commit))
     assert step.outcome, step.error
     assert files(repo) == {DOC: GUIDE.replace("Run it and see.", "Do not run it.")}
 
@@ -181,9 +181,9 @@ def test_undo_preserves_concurrent_edits_of_another_section(tmp_path: Path) -> N
 def test_concurrent_edit_of_the_same_section_is_a_conflict(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {DOC: GUIDE})
     then = repo.head()
-    changed = repo.commit({DOC: GUIDE.replace("Steps", "Other steps")})
+    change_commit = repo.commit({DOC: GUIDE.replace("Steps", "Other steps")})
     theirs = UpdateContent(file=DOC, slug="setup", content="Theirs.")
-    step = run(repo, Interrupted(_make_writer(repo, theirs)), Undo(commit=changed))
+    step = run(repo, Interrupted(_make_writer(repo, theirs)), Undo(commit=change_commit))
     assert step.error
     assert step.error.code == "CONFLICT"
     conflicts = step.error.details["conflicts"]
@@ -201,9 +201,9 @@ def test_concurrent_edit_of_the_same_section_is_a_conflict(tmp_path: Path) -> No
 
 def _make_writer(repo: Repo, operation: Operation) -> Callable[[], object]:
     def write() -> None:
-        other = Workspace.open(repo.path, durable=False)
-        assert other.write(
-            [operation], mode=Mode.ALL, tool="edit_document", client="b", base_commit=other.tip()
+        other_workspace = Workspace.open(repo.path, durable=False)
+        assert other_workspace.write(
+            [operation], mode=Mode.ALL, tool="edit_document", client="b", base_commit=other_workspace.tip()
         ).is_committed
 
     return write
@@ -212,9 +212,9 @@ def _make_writer(repo: Repo, operation: Operation) -> Callable[[], object]:
 def test_undo_of_a_move_preserves_later_edits(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": "# B\n\n[setup](a.md#setup)\n"})
     repo.git("mv", "a.md", "c.md")
-    moved = repo.commit({"b.md": "# B\n\n[setup](c.md#setup)\n"})
+    move_commit = repo.commit({"b.md": "# B\n\n[setup](c.md#setup)\n"})
     repo.commit({"c.md": GUIDE.replace("Run it", "Run it twice"), "d.md": "# D\n\n[usage](c.md#usage)\n"})
-    step = run(repo, Undo(commit=moved))
+    step = run(repo, Undo(commit=move_commit))
     assert step.outcome, step.error
     assert files(repo) == {
         "a.md": GUIDE.replace("Run it", "Run it twice"),
@@ -225,10 +225,10 @@ def test_undo_of_a_move_preserves_later_edits(tmp_path: Path) -> None:
 
 def test_undo_applies_to_a_later_renamed_document(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE})
-    changed = repo.commit({"a.md": GUIDE.replace("Steps", "Other steps")})
+    change_commit = repo.commit({"a.md": GUIDE.replace("Steps", "Other steps")})
     repo.git("mv", "a.md", "b.md")
     repo.commit({})
-    step = run(repo, Undo(commit=changed))
+    step = run(repo, Undo(commit=change_commit))
     assert step.outcome, step.error
     assert files(repo) == {"b.md": GUIDE}
 
@@ -237,14 +237,14 @@ def test_move_between_documents_is_undone_in_both_or_neither(tmp_path: Path) -> 
     part = "## Setup\n\nSteps in order.\n\n"
     rest = "# B\n\nText.\n\n"
     repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": f"{rest}## End\n", "c.md": "# C\n"})
-    moved = repo.commit(
+    move_commit = repo.commit(
         {"a.md": GUIDE.replace(part, ""), "b.md": f"{rest}{part}## End\n", "c.md": "# C\n\nNew.\n"}
     )
     later = repo.commit({"b.md": f"{rest}{part.replace('in order', 'changed')}## End\n"})
-    step = run(repo, Undo(commit=moved))
+    step = run(repo, Undo(commit=move_commit))
     assert step.error
     assert step.error.code == "CONFLICT"
-    step = run(repo, Undo(commit=moved, is_partial=True))
+    step = run(repo, Undo(commit=move_commit, is_partial=True))
     assert step.outcome, step.error
     assert files(repo) == {
         "a.md": GUIDE.replace(part, ""),
@@ -262,17 +262,17 @@ def test_dependent_moves_are_undone_in_order(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": other})
     repo.git("mv", "b.md", "c.md")
     repo.git("mv", "a.md", "b.md")
-    moved = repo.commit({"a.md": "# New\n\nNothing alike.\n"})
-    step = run(repo, Undo(commit=moved))
+    move_commit = repo.commit({"a.md": "# New\n\nNothing alike.\n"})
+    step = run(repo, Undo(commit=move_commit))
     assert step.outcome, step.error
     assert files(repo) == {"a.md": GUIDE, "b.md": other}
 
 
 def test_undo_of_the_first_commit_removes_its_documents(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE, "run.sh": "echo\n"})
-    first = repo.head()
+    first_commit = repo.head()
     repo.commit({"b.md": "# B\n"})
-    step = run(repo, Undo(commit=first))
+    step = run(repo, Undo(commit=first_commit))
     assert step.outcome, step.error
     assert set(files(repo)) == {"b.md", "run.sh"}
     assert step.outcome.result["left_alone"] == ["run.sh"]

@@ -63,14 +63,14 @@ def test_removing_a_task_removes_only_its_lines(document: Document, data: st.Dat
     slug = data.draw(st.sampled_from(list_addresses(document)))
     _, task = resolve_task(document, slug)
     try:
-        changed = revised(document, RemoveTask(file=FILE, slug=slug))
+        new_document = revised(document, RemoveTask(file=FILE, slug=slug))
     except WorkspaceError:
         return
-    assert words(changed) == words(document, task)
+    assert words(new_document) == words(document, task)
     left = document.data[: task.start] + document.data[task.end :]
-    assert read_words(changed.data) == read_words(left)
+    assert read_words(new_document.data) == read_words(left)
     # Of two kinds of line endings, either may remain at the end.
-    assert len(changed.data.replace(b"\r\n", b"\n")) <= len(left.replace(b"\r\n", b"\n"))
+    assert len(new_document.data.replace(b"\r\n", b"\n")) <= len(left.replace(b"\r\n", b"\n"))
 
 
 @given(task_lists, st.data())
@@ -115,21 +115,21 @@ def test_updating_a_task_changes_only_the_given_fields(
     given_texts = dict(zip(("criteria", "note", "assignee"), texts, strict=True))
     update = UpdateTask(file=FILE, slug=slug, title=title, **given_texts)
     try:
-        changed = revised(document, update)
+        new_document = revised(document, update)
     except WorkspaceError:
         return
-    _, there = resolve_task(changed, slug)
+    _, there = resolve_task(new_document, slug)
     for name, text in given_texts.items():
         wanted = task.field(name) if text is None else " ".join(text.split())
         assert (there.field(name) or "") == (wanted or "")
     assert there.is_done == task.is_done
     assert title is not None or there.title == task.title
     place = document.all_tasks.index(task)
-    before, after = words(document), words(changed)
+    before, after = words(document), words(new_document)
     assert before[:place] + before[place + 1 :] == after[:place] + after[place + 1 :]
-    assert changed.data.startswith(document.data[: task.start])
-    assert changed.data.endswith(document.data[task.end :])
-    assert revised(changed, update).data == changed.data
+    assert new_document.data.startswith(document.data[: task.start])
+    assert new_document.data.endswith(document.data[task.end :])
+    assert revised(new_document, update).data == new_document.data
 
 
 tidy_tasks: st.SearchStrategy[tuple[list[str], list[Any]]] = st.recursive(

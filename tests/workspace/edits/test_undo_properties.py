@@ -111,19 +111,19 @@ def open_copies(first: Path) -> Iterator[Workspace]:
 
 def write(workspace: Workspace, *operations: Operation, mode: Mode = Mode.EACH) -> str | None:
     """Return the commit of a batch; None if it changed nothing."""
-    done = workspace.write(
+    result = workspace.write(
         operations, mode=mode, tool="edit_document", client="a", base_commit=workspace.tip()
     )
-    return done.commit if done.is_committed else None
+    return result.commit if result.is_committed else None
 
 
 def undo(workspace: Workspace, commit: str) -> None:
     """Undo a commit as a client that has read nothing."""
-    done = workspace.write([Undo(commit=commit)], mode=Mode.EACH, tool="restore_document", client="b")
-    [step] = done.steps
+    result = workspace.write([Undo(commit=commit)], mode=Mode.EACH, tool="restore_document", client="b")
+    [step] = result.steps
     if step.error:
         raise step.error
-    assert done.is_committed
+    assert result.is_committed
 
 
 def contents(workspace: Workspace) -> dict[str, bytes]:
@@ -139,14 +139,14 @@ def contents(workspace: Workspace) -> dict[str, bytes]:
 @given(st.lists(operations(), min_size=1, max_size=6))
 def test_undo_restores_the_tree_before_any_batch(first: Path, batch: Sequence[Operation]) -> None:
     for workspace in open_copies(first):
-        before = contents(workspace)
+        files_before = contents(workspace)
         commit = write(workspace, *batch)
         assume(commit)
-        after = contents(workspace)
+        files_after = contents(workspace)
         undo(workspace, str(commit))
-        assert contents(workspace) == before
+        assert contents(workspace) == files_before
         undo(workspace, str(workspace.tip()))
-        assert contents(workspace) == after
+        assert contents(workspace) == files_after
 
 
 @settings(max_examples=scale_examples(20), deadline=None)
@@ -183,11 +183,15 @@ def test_partial_undo_removes_only_lines_of_the_commit(
     first: Path, batch: Sequence[Operation], later: Sequence[Operation]
 ) -> None:
     for workspace in open_copies(first):
-        before = contents(workspace)
+        files_before = contents(workspace)
         commit = write(workspace, *batch)
         assume(commit)
-        after = contents(workspace)
-        wrote = {line for path in after for line in lines(after[path]) - lines(before.get(path, b""))}
+        files_after = contents(workspace)
+        wrote = {
+            line
+            for path in files_after
+            for line in lines(files_after[path]) - lines(files_before.get(path, b""))
+        }
         write(workspace, *later)
         now = contents(workspace)
         undone = Undo(commit=str(commit), is_partial=True)

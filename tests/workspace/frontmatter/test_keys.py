@@ -66,40 +66,40 @@ def test_set_keys_are_read_back_and_other_lines_unchanged(
     document, comments = found
     if document.front_matter_error:
         return
-    changed = revised(document, SetMetadata(file=FILE, metadata=metadata))
+    new_document = revised(document, SetMetadata(file=FILE, metadata=metadata))
     given = {key: coerce_value(document.front_matter.get(key), value) for key, value in metadata.items()}
     wanted = {**document.front_matter, **given}
     for key, value in metadata.items():
         if value is None:
             del wanted[key]
-    assert are_equal_typed(dict(changed.front_matter), wanted)
-    text = changed.data.decode()
+    assert are_equal_typed(dict(new_document.front_matter), wanted)
+    text = new_document.data.decode()
     if wanted:
         assert [line for line in text.splitlines(keepends=True) if line in comments] == comments
     assert text.endswith("# D\n\nText.\n")
-    again, edit = SetMetadata(file=FILE, metadata=metadata).revise(changed, EDIT_CONTEXT)
-    assert again.data == changed.data
+    again, edit = SetMetadata(file=FILE, metadata=metadata).revise(new_document, EDIT_CONTEXT)
+    assert again.data == new_document.data
     assert (edit.result["keys_set"], edit.result["keys_removed"]) == ([], [])
 
 
 @given(documents, st.dictionaries(keys, values, min_size=1, max_size=2))
 def test_setting_keys_preserves_any_body(document: Document, metadata: dict[str, Any]) -> None:
     try:
-        changed = revised(document, SetMetadata(file=FILE, metadata=metadata))
+        new_document = revised(document, SetMetadata(file=FILE, metadata=metadata))
     except WorkspaceError:
         return
     body = document.data[document.front_matter_end :].strip(b" \t\r\n")
-    assert changed.data[changed.front_matter_end :].strip(b" \t\r\n").endswith(body)
+    assert new_document.data[new_document.front_matter_end :].strip(b" \t\r\n").endswith(body)
 
 
 @given(documents, st.text("abc", min_size=1))
 def test_removing_a_set_key_restores_the_bytes(document: Document, value: str) -> None:
     key = "one of its own"
     try:
-        changed = revised(document, SetMetadata(file=FILE, metadata={key: value}))
+        new_document = revised(document, SetMetadata(file=FILE, metadata={key: value}))
     except WorkspaceError:
         return
-    back = revised(changed, SetMetadata(file=FILE, metadata={key: None}))
+    back = revised(new_document, SetMetadata(file=FILE, metadata={key: None}))
     if document.front_matter:
         assert back.data == document.data
     elif not document.front_matter_lines:

@@ -116,8 +116,8 @@ def test_first_parents_end_after_many_too_old_commits(repo: Repo) -> None:
     tree, commits = store.put_tree(()), list[str]()
     for number in range(ASTRAY + 10):
         time = 1_000 if number < ASTRAY + 5 else 10 * SLACK
-        who = Signature("A", "a@example.org", time)
-        commits.append(store.put_commit(tree, commits[-1:], who, who, f"{number}"))
+        signature = Signature("A", "a@example.org", time)
+        commits.append(store.put_commit(tree, commits[-1:], signature, signature, f"{number}"))
     found = Graph(store).first_parents(commits[-1], most=1_000, since=10 * SLACK)
     assert [node.id for node in found] == commits[: -6 - ASTRAY : -1]
 
@@ -136,8 +136,8 @@ def test_skewed_clocks_do_not_change_commits_between(repo: Repo) -> None:
     tree = store.put_tree(())
 
     def commit(time: int, parent: str) -> str:
-        who = Signature("A", "a@example.org", time)
-        return store.put_commit(tree, [parent], who, who, "Work")
+        signature = Signature("A", "a@example.org", time)
+        return store.put_commit(tree, [parent], signature, signature, "Work")
 
     shared = commit(2_000, "1" * 40)
     tip, base = commit(3_000, shared), commit(1_000, shared)

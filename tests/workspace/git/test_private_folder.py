@@ -87,22 +87,22 @@ def use_all(repo: Repo) -> None:
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_created_files_are_private(repo: Repo, umask: int) -> None:
-    before = os.umask(umask)
+    old_umask = os.umask(umask)
     try:
         use_all(repo)
     finally:
-        os.umask(before)
+        os.umask(old_umask)
     assert modes(repo) == all_modes(folder=0o700, lock=0o600)
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
 def test_shared_repository_is_open_to_group_only(repo: Repo, umask: int) -> None:
     repo.git("config", "core.sharedRepository", "group")
-    before = os.umask(umask)
+    old_umask = os.umask(umask)
     try:
         use_all(repo)
     finally:
-        os.umask(before)
+        os.umask(old_umask)
     assert modes(repo) == all_modes(folder=0o2770, lock=0o660)
 
 
@@ -125,11 +125,11 @@ def test_folder_mode_changes_with_sharing_setting(repo: Repo) -> None:
 
 
 def test_files_of_git_stay_readable(repo: Repo) -> None:
-    before = os.umask(0o022)
+    old_umask = os.umask(0o022)
     try:
         commit(repo)
     finally:
-        os.umask(before)
+        os.umask(old_umask)
     for name in ("index", "refs/heads/main"):
         assert stat.S_IMODE((repo.path / ".git" / name).stat().st_mode) == 0o644
 
@@ -238,9 +238,9 @@ def test_other_user_can_serve_repository_read_only(public_repo: Repo) -> None:
     def search() -> dict[str, object]:
         workspace = Workspace.open(public_repo.path, read_only=True)
         toolbox = Toolbox(workspace, SearchIndex(workspace), None, True)
-        answer = toolbox.call("search_docs", {"query": "words"}, client="test")
+        response = toolbox.call("search_docs", {"query": "words"}, client="test")
         return {
-            "files": [hit["filepath"] for hit in answer.data["hits"]],
+            "files": [hit["filepath"] for hit in response.data["hits"]],
             "tokens": len(Tokens(common_dir).all()),
             "findings": [one.message for one in check_environment(common_dir, None)],
             "leftovers": find_leftovers(common_dir).folders,

@@ -120,15 +120,15 @@ def test_unreadable_index_raises_error_without_output(
 
 def test_linked_work_trees_have_own_heads(tmp_path: Path) -> None:
     main = repositories.normal(tmp_path / "main")
-    linked = repositories.linked(main, tmp_path / "linked", "topic")
-    for git in (GitReader(main.path), GitReader(linked.path)):
+    linked_repo = repositories.linked(main, tmp_path / "linked", "topic")
+    for git in (GitReader(main.path), GitReader(linked_repo.path)):
         assert git.common_dir == main.path / ".git"
         [there] = git.worktrees_of("topic")
-        assert (there.path, there.git_dir) == (linked.path, main.path / ".git/worktrees/linked")
+        assert (there.path, there.git_dir) == (linked_repo.path, main.path / ".git/worktrees/linked")
         [here] = git.worktrees_of("main")
         assert here.path == main.path
-    assert GitReader(linked.path).head().branch == "topic"
-    shutil.rmtree(linked.path)
+    assert GitReader(linked_repo.path).head().branch == "topic"
+    shutil.rmtree(linked_repo.path)
     assert GitReader(main.path).worktrees_of("topic") == ()
     main.git("worktree", "prune")
     again = repositories.linked(main, tmp_path / "again", "other")
@@ -360,7 +360,7 @@ def test_full_disk_raises_oserror_without_path(tmp_path: Path) -> None:
 
 def test_object_is_found_by_each_of_its_names(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "repo")
-    first = repo.head()
+    first_commit = repo.head()
     tree = repo.git("rev-parse", "HEAD^{tree}").strip()
     repo.git("tag", "light")
     repo.git("tag", "-a", "noted", "-m", "Noted")
@@ -369,15 +369,23 @@ def test_object_is_found_by_each_of_its_names(tmp_path: Path) -> None:
     repo.git("branch", "feature/x")
     repo.commit({"new.md": "# New\n"})
     git = GitReader(repo.path)
-    for name in ("light", "feature/x", "refs/heads/feature/x", first, first.upper(), first[:7], first[:4]):
-        assert git.find_object(name) == first, name
+    for name in (
+        "light",
+        "feature/x",
+        "refs/heads/feature/x",
+        first_commit,
+        first_commit.upper(),
+        first_commit[:7],
+        first_commit[:4],
+    ):
+        assert git.find_object(name) == first_commit, name
     assert git.find_object("main") == repo.head()
     assert git.find_object("of-a-tree") == git.find_object(tree[:8]) == tree
     for name in ("noted", "again"):
         found = git.find_object(name)
         assert found is not None
-        assert found != first
-        assert git.peel(found) == ("commit", first)
+        assert found != first_commit
+        assert git.peel(found) == ("commit", first_commit)
     assert git.peel(tree) == ("tree", tree)
     assert git.ref_names() == ("again", "feature/x", "light", "main", "noted", "of-a-tree")
 

@@ -74,14 +74,14 @@ def test_lines_of_merges_are_those_of_git_blame(tmp_path: Path, seed: int) -> No
 def test_lines_are_tracked_across_renames_and_moves(tmp_path: Path) -> None:
     text = "".join(f"Line {number}.\n" for number in range(6))
     repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{text}", "z.md": "# Z\n"})
-    first = repo.head()
+    first_commit = repo.head()
     repo.git("mv", "a.md", "b.md")
-    second = repo.commit({"b.md": f"# A\n\n## Notes\n\n{text}Six.\n"})
-    third = repo.commit({"b.md": "# A\n", "z.md": f"# Z\n\n## Notes\n\n{text}Six.\n"})
+    second_commit = repo.commit({"b.md": f"# A\n\n## Notes\n\n{text}Six.\n"})
+    third_commit = repo.commit({"b.md": "# A\n", "z.md": f"# Z\n\n## Notes\n\n{text}Six.\n"})
     fourth = repo.commit({"z.md": f"# Z\n\n## Notes\n\n{text}Six.\nSeven.\n"})
     lines = blame(tmp_path, "z.md", "notes")
-    assert [line.commit for line in lines] == [first] * 8 + [second, fourth]
-    assert third not in {line.commit for line in lines}
+    assert [line.commit for line in lines] == [first_commit] * 8 + [second_commit, fourth]
+    assert third_commit not in {line.commit for line in lines}
     assert [(line.path, line.original_line) for line in lines[2:4]] == [("a.md", 5), ("a.md", 6)]
     assert [line.line for line in lines] == list(range(3, 13))
     assert b"".join(line.text for line in lines) == f"## Notes\n\n{text}Six.\nSeven.\n".encode()
@@ -89,11 +89,11 @@ def test_lines_are_tracked_across_renames_and_moves(tmp_path: Path) -> None:
 
 def test_line_endings_are_preserved(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": "# A\r\n\r\nOne.\r\nTwo."})
-    first = repo.head()
-    second = repo.commit({"a.md": "# A\r\n\r\nOne.\r\nTwo.\r\nThree."})
+    first_commit = repo.head()
+    second_commit = repo.commit({"a.md": "# A\r\n\r\nOne.\r\nTwo.\r\nThree."})
     lines = blame(tmp_path, "a.md")
     assert [line.text for line in lines] == [b"# A\r\n", b"\r\n", b"One.\r\n", b"Two.\r\n", b"Three."]
-    assert [line.commit for line in lines] == [first] * 3 + [second] * 2
+    assert [line.commit for line in lines] == [first_commit] * 3 + [second_commit] * 2
 
 
 def test_shallow_clone_marks_its_oldest_commit_as_boundary(tmp_path: Path) -> None:

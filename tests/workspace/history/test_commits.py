@@ -424,8 +424,8 @@ def test_walk_that_reuses_an_older_one_has_the_same_result(tmp_path: Path, seed:
     warm = Workspace.open(repo.path, durable=False)
     for id in ids:
         for slug in (None, "setup"):
-            fresh = Workspace.open(repo.path, durable=False)
-            assert pages_of(warm, id, slug) == pages_of(fresh, id, slug)
+            new_workspace = Workspace.open(repo.path, durable=False)
+            assert pages_of(warm, id, slug) == pages_of(new_workspace, id, slug)
 
 
 def pages_of(workspace: Workspace, commit: str, slug: str | None) -> list[tuple[object, list[str]]]:

@@ -71,8 +71,10 @@ def test_renamed_document_is_found_with_its_sections(repo: Repo) -> None:
 
 def test_renamed_document_is_found_by_half_of_its_lines(repo: Repo) -> None:
     (repo.path / "retries.md").unlink()
-    moved = repo.commit({"again.md": GUIDE.replace("A RateLimitError", "An HTTP 429"), "new.md": "# New\n"})
-    assert find(repo, "retries.md", "errors") == Move("again.md", "errors", moved)
+    move_commit = repo.commit(
+        {"again.md": GUIDE.replace("A RateLimitError", "An HTTP 429"), "new.md": "# New\n"}
+    )
+    assert find(repo, "retries.md", "errors") == Move("again.md", "errors", move_commit)
     (repo.path / "again.md").unlink()
     repo.commit({"other.md": "# Retries\n\nAll that is said of them is new, and long enough.\n"})
     assert find(repo, "retries.md") is None
@@ -128,34 +130,38 @@ def test_moved_folder_distinguishes_equal_documents_by_name(tmp_path: Path) -> N
     (repo.path / "new").mkdir()
     for name in "abc":
         repo.git("mv", name, f"new/{name}")
-    moved = repo.commit({})
-    assert find(repo, "b/index.md") == Move("new/b/index.md", None, moved)
+    move_commit = repo.commit({})
+    assert find(repo, "b/index.md") == Move("new/b/index.md", None, move_commit)
 
 
 def test_rename_target_of_another_document_is_not_used(repo: Repo) -> None:
     for name in ("retries.md", "limits.md"):
         (repo.path / name).unlink()
-    moved = repo.commit({"one.md": GUIDE + OTHER})
-    assert find(repo, "retries.md") == Move("one.md", None, moved)
+    move_commit = repo.commit({"one.md": GUIDE + OTHER})
+    assert find(repo, "retries.md") == Move("one.md", None, move_commit)
     assert find(repo, "limits.md") is None
-    assert find(repo, "limits.md", "rate-limit") == Move("one.md", "limits/rate-limit", moved)
+    assert find(repo, "limits.md", "rate-limit") == Move("one.md", "limits/rate-limit", move_commit)
 
 
 def test_renamed_section_is_matched_by_its_text(repo: Repo) -> None:
-    first = repo.commit({"retries.md": GUIDE.replace("## Backoff Strategy", "## Waiting")})
-    assert find(repo, "retries.md", "backoff-strategy") == Move("retries.md", "waiting", first)
-    assert find(repo, "retries.md", "backoff-strategy/jitter") == Move("retries.md", "waiting/jitter", first)
+    first_commit = repo.commit({"retries.md": GUIDE.replace("## Backoff Strategy", "## Waiting")})
+    assert find(repo, "retries.md", "backoff-strategy") == Move("retries.md", "waiting", first_commit)
+    assert find(repo, "retries.md", "backoff-strategy/jitter") == Move(
+        "retries.md", "waiting/jitter", first_commit
+    )
     second = rename(repo, "retries.md", "a.md")
-    third = repo.commit({"a.md": GUIDE.replace("## Backoff Strategy", "## Patience")})
-    assert find(repo, "retries.md", "backoff-strategy") == Move("a.md", "patience", third)
-    assert find(repo, "retries.md", "waiting") == Move("a.md", "patience", third)
+    third_commit = repo.commit({"a.md": GUIDE.replace("## Backoff Strategy", "## Patience")})
+    assert find(repo, "retries.md", "backoff-strategy") == Move("a.md", "patience", third_commit)
+    assert find(repo, "retries.md", "waiting") == Move("a.md", "patience", third_commit)
     assert find(repo, "retries.md", "errors") == Move("a.md", "errors", second)
 
 
 def test_subsection_of_a_renamed_section_is_matched_by_its_heading(repo: Repo) -> None:
     changed = GUIDE.replace("## Backoff Strategy", "## Waiting").replace("herds", "cattle")
-    moved = repo.commit({"retries.md": changed})
-    assert find(repo, "retries.md", "backoff-strategy/jitter") == Move("retries.md", "waiting/jitter", moved)
+    move_commit = repo.commit({"retries.md": changed})
+    assert find(repo, "retries.md", "backoff-strategy/jitter") == Move(
+        "retries.md", "waiting/jitter", move_commit
+    )
 
 
 def test_sections_of_equal_text_are_ambiguous(repo: Repo) -> None:
@@ -168,21 +174,23 @@ def test_sections_of_equal_text_are_ambiguous(repo: Repo) -> None:
 
 def test_reordered_section_is_found(repo: Repo) -> None:
     jitter = "### Jitter\n\nTo prevent thundering herds, jitter is applied.\n\n"
-    moved = repo.commit({"retries.md": GUIDE.replace(jitter, "") + "\n" + jitter})
-    assert find(repo, "retries.md", "backoff-strategy/jitter") == Move("retries.md", "errors/jitter", moved)
+    move_commit = repo.commit({"retries.md": GUIDE.replace(jitter, "") + "\n" + jitter})
+    assert find(repo, "retries.md", "backoff-strategy/jitter") == Move(
+        "retries.md", "errors/jitter", move_commit
+    )
 
 
 def test_section_with_a_removed_number_is_matched_by_its_text(repo: Repo) -> None:
     one, two = "## Errors\n\nOf one.\n\n", "## Errors\n\nOf two.\n"
     repo.commit({"errors.md": f"# All\n\n{one}{two}"})
-    moved = repo.commit({"errors.md": f"# All\n\n{two}"})
-    assert find(repo, "errors.md", "errors-1") == Move("errors.md", "errors", moved)
+    move_commit = repo.commit({"errors.md": f"# All\n\n{two}"})
+    assert find(repo, "errors.md", "errors-1") == Move("errors.md", "errors", move_commit)
 
 
 def test_section_moved_to_another_document_is_found(repo: Repo) -> None:
     before, heading, errors = GUIDE.partition("## Errors\n")
-    moved = repo.commit({"retries.md": before, "limits.md": f"{OTHER}\n#{heading}{errors}"})
-    assert find(repo, "retries.md", "errors") == Move("limits.md", "rate-limit/errors", moved)
+    move_commit = repo.commit({"retries.md": before, "limits.md": f"{OTHER}\n#{heading}{errors}"})
+    assert find(repo, "retries.md", "errors") == Move("limits.md", "rate-limit/errors", move_commit)
     last = rename(repo, "limits.md", "bounds.md")
     assert find(repo, "retries.md", "errors") == Move("bounds.md", "rate-limit/errors", last)
 

@@ -88,19 +88,21 @@ def test_written_destination_resolves_to_its_target(
         assume(not world.is_folder(path))
         # A document without the fragment is not distinguished from one with it.
         written = old.replace("=", "&#61;") if enclosure is Enclosure.UNQUOTED else old
-        before = Document.parse(FORMS[enclosure].format(written).encode(), source)
-        link = _link(before)
+        document_before = Document.parse(FORMS[enclosure].format(written).encode(), source)
+        link = _link(document_before)
         assert link.enclosure is enclosure
         start, end = link.destination_start, link.destination_end
-        new = format_destination(link, source, Target(path, fragment), world, before.data[start:end])
-        after = Document.parse(before.data[:start] + new + before.data[end:], source)
-        again = _link(after)
+        new = format_destination(link, source, Target(path, fragment), world, document_before.data[start:end])
+        document_after = Document.parse(
+            document_before.data[:start] + new + document_before.data[end:], source
+        )
+        again = _link(document_after)
         found = resolve(world, source, again)
         assert found.target is not None
         assert (found.path, found.target.fragment or None) == (path, fragment)
         # The title, the text and the enclosure of the destination are unchanged, and the result is final.
         assert (again.kind, again.enclosure, again.start) == (link.kind, enclosure, link.start)
-        assert after.data[again.destination_end :] == before.data[link.destination_end :]
+        assert document_after.data[again.destination_end :] == document_before.data[link.destination_end :]
         assert format_destination(again, source, Target(path, fragment), world, new) == new
 
 

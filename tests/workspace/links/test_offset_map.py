@@ -36,19 +36,21 @@ def test_each_preserved_byte_is_mapped(
     document, splices = edit
     data = apply_splices(document.data, splices)
     offset_map = OffsetMap.of_splices(document, splices, new_path)
-    after = Document.parse(data, new_path or "a.md")
+    document_after = Document.parse(data, new_path or "a.md")
     preserved = bytearray(len(data))
     for offset, byte in enumerate(document.data):
         place = offset_map.place("a.md", offset)
         is_removed = any(splice.start <= offset < splice.end for splice in splices)
         assert (place is None) == is_removed
         if place is not None:
-            assert place[0] == after.path
+            assert place[0] == document_after.path
             assert data[place[1]] == byte
             preserved[place[1]] = 1
-    written = [offset for start, end in offset_map.find_written_spans(after) for offset in range(start, end)]
+    written = [
+        offset for start, end in offset_map.find_written_spans(document_after) for offset in range(start, end)
+    ]
     assert written == [offset for offset, flag in enumerate(preserved) if not flag]
-    assert offset_map.document("a.md") == after.path
+    assert offset_map.document("a.md") == document_after.path
     assert offset_map.place("other.md", 5) == ("other.md", 5)
 
 

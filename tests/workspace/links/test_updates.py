@@ -144,10 +144,10 @@ def test_links_lead_to_the_same_targets_after_a_batch(
 ) -> None:
     snapshot = commit_files(store, files)
     before = read_targets(Overlay(snapshot), set(PATHS))
-    done = plan(snapshot, [make_operation(snapshot, item) for item in drawn], Mode.EACH, EDIT_CONTEXT)
-    after = read_targets(done.overlay, {*PATHS, *done.changes})
+    result = plan(snapshot, [make_operation(snapshot, item) for item in drawn], Mode.EACH, EDIT_CONTEXT)
+    after = read_targets(result.overlay, {*PATHS, *result.changes})
     everything = b"".join(
-        document.data for path in {*PATHS, *done.changes} if (document := done.overlay.find(path))
+        document.data for path in {*PATHS, *result.changes} if (document := result.overlay.find(path))
     )
     for number, (status, mark) in before.items():
         if number not in after or status is not LinkStatus.OK:
@@ -165,12 +165,12 @@ def test_move_and_move_back_changes_only_destinations(
     snapshot = commit_files(store, files)
     away = MoveDocument(file=path, new_path="far/away/x.md")
     back = MoveDocument(file="far/away/x.md", new_path=path)
-    done = plan(snapshot, [away, back], Mode.ALL, EDIT_CONTEXT)
-    assert all(step.outcome for step in done.steps)
-    assert read_targets(done.overlay, set(PATHS)) == read_targets(Overlay(snapshot), set(PATHS))
+    result = plan(snapshot, [away, back], Mode.ALL, EDIT_CONTEXT)
+    assert all(step.outcome for step in result.steps)
+    assert read_targets(result.overlay, set(PATHS)) == read_targets(Overlay(snapshot), set(PATHS))
     for other in PATHS:
         was = Document.parse(files[other], other)
-        assert without_destinations(done.overlay.document(other)) == without_destinations(was)
+        assert without_destinations(result.overlay.document(other)) == without_destinations(was)
 
 
 def without_destinations(document: Document) -> bytes:
@@ -195,14 +195,14 @@ def test_ten_thousand_links_of_a_document_to_itself_are_updated(tmp_path: Path) 
     lines = "".join(f"- [{number}](d.md#errors) and [x](#errors)\n" for number in range(5_000))
     text = f"# D\n\n## Up\n\n### Errors\n\n{lines}"
     files: dict[str, str | bytes] = {"d.md": text}
-    done = run(
+    result = run(
         tmp_path,
         files,
         MoveDocument(file="d.md", new_path="x/e.md"),
         RenameSection(file="x/e.md", slug="up/errors", new_title="Other"),
         RemoveSection(file="x/e.md", slug="up/errors"),
     )
-    first, second, third = (step.outcome for step in done.steps)
+    first, second, third = (step.outcome for step in result.steps)
     assert first is not None
     assert (first.result["links_rewritten"], first.result["files_rewritten"]) == (5_000, ["x/e.md"])
     assert second is not None
@@ -212,7 +212,7 @@ def test_ten_thousand_links_of_a_document_to_itself_are_updated(tmp_path: Path) 
 
 
 def test_unreadable_document_is_reported(tmp_path: Path) -> None:
-    done = run(
+    result = run(
         tmp_path,
         {
             "docyard.toml": "[limits]\ndocument_bytes = 1000\n",
@@ -223,30 +223,30 @@ def test_unreadable_document_is_reported(tmp_path: Path) -> None:
         },
         MoveDocument(file="a.md", new_path="c.md"),
     )
-    outcome = done.steps[0].outcome
+    outcome = result.steps[0].outcome
     assert outcome is not None
     assert outcome.result["files_rewritten"] == ["b.md"]
     assert outcome.hints == ("files too large to read, whose links were not updated: large.md",)
 
 
 def test_broken_links_and_images_are_not_rewritten(tmp_path: Path) -> None:
-    done = run(
+    result = run(
         tmp_path,
         {"docs/a.md": "[x](none.md) ![i](i.png) ![j](j.png)\n", "docs/i.png": b"i"},
         MoveDocument(file="docs/a.md", new_path="a.md"),
     )
-    assert done.changes == {"docs/a.md": None, "a.md": b"[x](none.md) ![i](docs/i.png) ![j](j.png)\n"}
+    assert result.changes == {"docs/a.md": None, "a.md": b"[x](none.md) ![i](docs/i.png) ![j](j.png)\n"}
 
 
 def test_answer_lists_at_most_a_hundred_files_and_broken_links(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {f"n/{number:03}.md": "[a](../a.md)\n" for number in range(120)}
-    done = run(tmp_path, {"a.md": "# A\n", **files}, MoveDocument(file="a.md", new_path="b.md"))
-    outcome = done.steps[0].outcome
+    result = run(tmp_path, {"a.md": "# A\n", **files}, MoveDocument(file="a.md", new_path="b.md"))
+    outcome = result.steps[0].outcome
     assert outcome is not None
     assert outcome.result["links_rewritten"] == 120
     assert outcome.result["files_rewritten"] == sorted(files)[:100]
-    assert len(done.changes) == 122
-    removed = plan(done.snapshot, [RemoveDocument(path="a.md")], Mode.EACH, EDIT_CONTEXT).steps[0].outcome
+    assert len(result.changes) == 122
+    removed = plan(result.snapshot, [RemoveDocument(path="a.md")], Mode.EACH, EDIT_CONTEXT).steps[0].outcome
     assert removed is not None
     broken = removed.result["broken_links"]
     assert isinstance(broken, list)

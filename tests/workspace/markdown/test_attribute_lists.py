@@ -95,9 +95,11 @@ def test_rename_preserves_the_list_byte_for_byte(
     heading: tuple[str, str, str], gap: str, line: str, new_title: str
 ) -> None:
     title, name, written = heading
-    before = Document.parse(f"# T\n\n{line.format(f'{title}{gap}{written}')}\n\nWords.\n".encode(), "doc.md")
+    document_before = Document.parse(
+        f"# T\n\n{line.format(f'{title}{gap}{written}')}\n\nWords.\n".encode(), "doc.md"
+    )
     rename = RenameSection(file="doc.md", slug=name, new_title=new_title)
-    after, _ = rename.revise(before, EDIT_CONTEXT)
+    after, _ = rename.revise(document_before, EDIT_CONTEXT)
     assert after.data.decode() == f"# T\n\n{line.format(f'{new_title}{gap}{written}')}\n\nWords.\n"
     assert after.sections[1].address == name
 

@@ -99,15 +99,15 @@ def hard_texts(draw: st.DrawFn) -> bytes:
 def parse_headings(data: bytes) -> ScannedHeadings:
     """Return the expected result of the scanner for a document, by the parser."""
     at = Lines(data)
-    found = read_outline(data[at.offset(0) :].decode("utf-8", "replace"), is_document=True)
-    marks = found.front_matter_lines
+    read_result = read_outline(data[at.offset(0) :].decode("utf-8", "replace"), is_document=True)
+    marks = read_result.front_matter_lines
     return ScannedHeadings(
         front_matter=(at.offset(1), at.offset(marks - 1)) if marks else (0, 0),
         front_matter_lines=marks,
         body=at.offset(marks),
         lines=len(at),
-        headings=list(found.headings),
-        spans=[(at.offset(heading.line), at.offset(heading.end)) for heading in found.headings],
+        headings=list(read_result.headings),
+        spans=[(at.offset(heading.line), at.offset(heading.end)) for heading in read_result.headings],
     )
 
 

@@ -58,11 +58,11 @@ def merge(repo: Repo, check: Callable[[Merge], None] | None = None, into: str = 
 
 
 def test_merge_commit_updates_branch_files_and_history(repo: Repo) -> None:
-    before, theirs = repo.head(), repo.git("rev-parse", "topic").strip()
-    merged = merge(repo)
-    assert merged.is_new
-    assert repo.head() == merged.commit
-    assert repo.git("log", "-1", "--format=%P").split() == [before, theirs]
+    head_before, theirs = repo.head(), repo.git("rev-parse", "topic").strip()
+    merge_result = merge(repo)
+    assert merge_result.is_new
+    assert repo.head() == merge_result.commit
+    assert repo.git("log", "-1", "--format=%P").split() == [head_before, theirs]
     assert repo.git("log", "--graph", "--format=%s").splitlines()[:3] == [
         "*   Merge topic",
         "|\\  ",
@@ -72,24 +72,24 @@ def test_merge_commit_updates_branch_files_and_history(repo: Repo) -> None:
     assert repo.status() == ""
     assert repo.fsck() == ""
     again = merge(repo)
-    assert (again.commit, again.is_new) == (merged.commit, False)
+    assert (again.commit, again.is_new) == (merge_result.commit, False)
 
 
 def test_merge_into_branch_not_checked_out_is_committed(repo: Repo) -> None:
     head = repo.head()
-    merged = merge(repo, into="topic")
+    merge_result = merge(repo, into="topic")
     assert repo.git("show", "topic:guide.md") == BOTH
     assert repo.git("rev-parse", "topic^2").strip() == repo.head() == head
-    assert merged.merge.ours.commit == repo.git("rev-parse", "topic^1").strip()
+    assert merge_result.merge.ours.commit == repo.git("rev-parse", "topic^1").strip()
     assert repo.status() == ""
     assert repo.fsck() == ""
 
 
 def test_merge_without_file_changes_is_committed(repo: Repo) -> None:
     commit(repo, "topic", {"guide.md": GUIDE.encode()})
-    before = repo.head()
-    merged = merge(repo)
-    assert repo.head() == merged.commit != before
+    head_before = repo.head()
+    merge_result = merge(repo)
+    assert repo.head() == merge_result.commit != head_before
     assert repo.git("rev-parse", "HEAD^{tree}") == repo.git("rev-parse", "HEAD^^{tree}")
     assert repo.status() == ""
 
@@ -123,9 +123,9 @@ def test_merge_is_repeated_after_concurrent_commit(repo: Repo) -> None:
         if len(tips) < 3:
             repo.commit(dict([next(others)]), "A person's")
 
-    merged = merge(repo, write)
+    merge_result = merge(repo, write)
     assert len(tips) == 3
-    assert merged.merge.ours.commit == tips[-1]
+    assert merge_result.merge.ours.commit == tips[-1]
     assert {path.name for path in repo.path.glob("*.md")} == {"guide.md", "notes.md", "other.md"}
     assert (repo.path / "guide.md").read_text() == BOTH
     assert (repo.path / "notes.md").read_text() == "# Notes\n\nMore.\n"
@@ -239,11 +239,11 @@ def test_merge_of_link_into_work_tree_is_refused(repo: Repo) -> None:
 
 
 def test_undo_of_merge_commit_is_refused(repo: Repo) -> None:
-    merged = merge(repo)
+    merge_result = merge(repo)
     workspace = Workspace.open(repo.path, durable=False)
-    written = workspace.write([Undo(commit=merged.commit)], mode=Mode.EACH, tool="undo", client="test")
-    assert isinstance(written.steps[0].error, MergeCommit)
-    assert not written.is_committed
+    result = workspace.write([Undo(commit=merge_result.commit)], mode=Mode.EACH, tool="undo", client="test")
+    assert isinstance(result.steps[0].error, MergeCommit)
+    assert not result.is_committed
     more = workspace.write(
         [AppendContent(file="guide.md", slug="use", content="And more.")],
         mode=Mode.EACH,

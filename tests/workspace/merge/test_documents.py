@@ -109,9 +109,9 @@ def test_examples_are_merged_as_described(case: Case) -> None:
     ours, theirs = read(case, "ours"), read(case, "theirs")
     assert ours
     assert theirs
-    merged = merge_documents(read(case, "base"), ours, theirs)
-    assert merged.data.decode() == case.data("merged" if "merged" in case.fences else "ours").decode()
-    assert [shown(conflict) for conflict in merged.conflicts] == (
+    result = merge_documents(read(case, "base"), ours, theirs)
+    assert result.data.decode() == case.data("merged" if "merged" in case.fences else "ours").decode()
+    assert [shown(conflict) for conflict in result.conflicts] == (
         case.json("conflicts") if "conflicts" in case.fences else []
     )
 
@@ -137,9 +137,9 @@ def test_many_edit_scripts_merge_or_conflict() -> None:
 @settings(max_examples=scale_examples(30), deadline=None)
 @given(documents, documents, documents)
 def test_merge_of_any_three_documents_loses_nothing(base: Document, ours: Document, theirs: Document) -> None:
-    merged = merge_documents(base, ours, theirs)
-    assert lost(base, ours, theirs, merged) is None
-    assert merge_documents(base, ours, theirs) == merged
+    result = merge_documents(base, ours, theirs)
+    assert lost(base, ours, theirs, result) is None
+    assert merge_documents(base, ours, theirs) == result
 
 
 @settings(max_examples=scale_examples(30), deadline=None)
@@ -155,12 +155,12 @@ def test_each_conflict_can_be_resolved(base: Document, ours: Document, theirs: D
     for choice in (ResolutionChoice.OURS, ResolutionChoice.THEIRS):
         decided: dict[UnitId, Resolution] = {}
         for _ in range(20):
-            merged = merge_documents(base, ours, theirs, decided)
-            if not merged.conflicts:
+            result = merge_documents(base, ours, theirs, decided)
+            if not result.conflicts:
                 break
-            decided.update((conflict.unit, Resolution(choice)) for conflict in merged.conflicts)
-        assert not merged.conflicts
-        assert set(merged.resolved) <= set(decided)
+            decided.update((conflict.unit, Resolution(choice)) for conflict in result.conflicts)
+        assert not result.conflicts
+        assert set(result.resolved) <= set(decided)
     whole = {UnitId(UnitKind.DOCUMENT): Resolution(ResolutionChoice.THEIRS)}
     if merge_documents(base, ours, theirs).conflicts[:1] == (
         UnitConflict(UnitId(UnitKind.DOCUMENT), base.data, ours.data, theirs.data),

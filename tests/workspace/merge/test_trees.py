@@ -63,8 +63,10 @@ class History:
             else data
             for path, data in files.items()
         }
-        who = repositories.signature()
-        return self.store.put_commit(rewrite_tree(self.store, tree, new), parents, who, who, "A commit\n")
+        signature = repositories.signature()
+        return self.store.put_commit(
+            rewrite_tree(self.store, tree, new), parents, signature, signature, "A commit\n"
+        )
 
     def merge(self, ours: str, theirs: str, resolutions: Resolutions | None = None) -> Merge:
         one = Snapshot(self.store, ours)
@@ -126,9 +128,9 @@ def encoded(files: Files) -> dict[str, bytes | None]:
 def test_separate_changes_of_both_sides_are_merged(
     history: History, ours: Files, theirs: Files, merged: Files
 ) -> None:
-    done = merge(history, ours, theirs)
-    assert done.conflicts == ()
-    assert texts(done) == encoded(merged)
+    result = merge(history, ours, theirs)
+    assert result.conflicts == ()
+    assert texts(result) == encoded(merged)
 
 
 def test_rename_in_ours_and_edit_in_theirs_are_merged(history: History) -> None:
@@ -137,41 +139,41 @@ def test_rename_in_ours_and_edit_in_theirs_are_merged(history: History) -> None:
         ({"guide.md": None, "manual.md": GUIDE}, {"guide.md": edited}),
         ({"guide.md": edited}, {"guide.md": None, "manual.md": GUIDE}),
     ):
-        done = merge(history, ours, theirs)
-        assert done.conflicts == ()
-        assert texts(done) == encoded({"guide.md": None, "manual.md": edited})
-    assert done.moved == {"guide.md": "manual.md"}
+        result = merge(history, ours, theirs)
+        assert result.conflicts == ()
+        assert texts(result) == encoded({"guide.md": None, "manual.md": edited})
+    assert result.moved == {"guide.md": "manual.md"}
 
 
 def test_same_rename_with_different_edits_is_merged(history: History) -> None:
     one, other = GUIDE.replace("Run it.", "Run it twice."), GUIDE.replace("Use it.", "Use it well.")
     both = one.replace("Use it.", "Use it well.")
-    done = merge(history, {"guide.md": None, "manual.md": one}, {"guide.md": other})
-    assert texts(done) == encoded({"guide.md": None, "manual.md": both})
-    done = merge(history, {"guide.md": one}, {"guide.md": None, "manual.md": other})
-    assert texts(done) == encoded({"guide.md": None, "manual.md": both})
-    done = merge(history, {"guide.md": None, "manual.md": one}, {"guide.md": None, "manual.md": other})
-    assert texts(done) == encoded({"guide.md": None, "manual.md": both})
-    assert done.conflicts == ()
+    result = merge(history, {"guide.md": None, "manual.md": one}, {"guide.md": other})
+    assert texts(result) == encoded({"guide.md": None, "manual.md": both})
+    result = merge(history, {"guide.md": one}, {"guide.md": None, "manual.md": other})
+    assert texts(result) == encoded({"guide.md": None, "manual.md": both})
+    result = merge(history, {"guide.md": None, "manual.md": one}, {"guide.md": None, "manual.md": other})
+    assert texts(result) == encoded({"guide.md": None, "manual.md": both})
+    assert result.conflicts == ()
 
 
 def test_same_rename_is_merged_despite_low_similarity(history: History) -> None:
     short = "# Manual\n\nAll is said here anew, with many words that never stood there.\n"
-    done = merge(history, {"guide.md": None, "manual.md": GUIDE}, {"guide.md": None, "manual.md": short})
-    assert done.conflicts == ()
-    assert texts(done) == encoded({"guide.md": None, "manual.md": short})
+    result = merge(history, {"guide.md": None, "manual.md": GUIDE}, {"guide.md": None, "manual.md": short})
+    assert result.conflicts == ()
+    assert texts(result) == encoded({"guide.md": None, "manual.md": short})
 
 
 def test_different_renames_are_a_path_conflict(history: History) -> None:
     ours, theirs = {"guide.md": None, "manual.md": GUIDE}, {"guide.md": None, "handbook.md": GUIDE}
-    done = merge(history, ours, theirs)
-    assert conflicts(done) == [("manual.md", PATH_UNIT)]
-    assert done.conflicts[0].conflict == (PATH_UNIT, b"guide.md", b"manual.md", b"handbook.md")
-    assert texts(done) == encoded(ours)
-    done = merge(history, ours, theirs, {"manual.md": {PATH_UNIT: THEIRS}})
-    assert done.conflicts == ()
-    assert done.resolved == (("manual.md", PATH_UNIT),)
-    assert texts(done) == encoded(theirs)
+    result = merge(history, ours, theirs)
+    assert conflicts(result) == [("manual.md", PATH_UNIT)]
+    assert result.conflicts[0].conflict == (PATH_UNIT, b"guide.md", b"manual.md", b"handbook.md")
+    assert texts(result) == encoded(ours)
+    result = merge(history, ours, theirs, {"manual.md": {PATH_UNIT: THEIRS}})
+    assert result.conflicts == ()
+    assert result.resolved == (("manual.md", PATH_UNIT),)
+    assert texts(result) == encoded(theirs)
     assert texts(merge(history, ours, theirs, {"manual.md": {PATH_UNIT: OURS}})) == encoded(ours)
     with pytest.raises(InvalidResolution):
         merge(
@@ -187,14 +189,14 @@ def test_removal_and_change_are_a_file_conflict(history: History, path: str) -> 
     removed, changed = {path: None}, {path: "# Changed\n"}
     old = BASE[path]
     base = old.encode() if isinstance(old, str) else old
-    done = merge(history, removed, changed)
-    assert conflicts(done) == [(path, FILE_UNIT)]
-    assert done.conflicts[0].conflict == (FILE_UNIT, base, None, b"# Changed\n")
-    assert texts(done) == encoded(removed)
+    result = merge(history, removed, changed)
+    assert conflicts(result) == [(path, FILE_UNIT)]
+    assert result.conflicts[0].conflict == (FILE_UNIT, base, None, b"# Changed\n")
+    assert texts(result) == encoded(removed)
     assert texts(merge(history, removed, changed, {path: {FILE_UNIT: THEIRS}})) == encoded(changed)
-    done = merge(history, changed, removed)
-    assert done.conflicts[0].conflict == (FILE_UNIT, base, b"# Changed\n", None)
-    assert texts(done) == encoded(changed)
+    result = merge(history, changed, removed)
+    assert result.conflicts[0].conflict == (FILE_UNIT, base, b"# Changed\n", None)
+    assert texts(result) == encoded(changed)
     assert texts(merge(history, changed, removed, {path: {FILE_UNIT: THEIRS}})) == encoded(removed)
     new = {path: {FILE_UNIT: Resolution(ResolutionChoice.CONTENT, b"# Other\n")}}
     assert texts(merge(history, changed, removed, new)) == encoded({path: "# Other\n"})
@@ -202,9 +204,9 @@ def test_removal_and_change_are_a_file_conflict(history: History, path: str) -> 
 
 
 def test_removal_and_rename_are_a_file_conflict(history: History) -> None:
-    done = merge(history, {"guide.md": None}, {"guide.md": None, "manual.md": GUIDE})
-    assert done.conflicts[0] == ("manual.md", (FILE_UNIT, GUIDE.encode(), None, GUIDE.encode()))
-    assert texts(done) == encoded({"guide.md": None})
+    result = merge(history, {"guide.md": None}, {"guide.md": None, "manual.md": GUIDE})
+    assert result.conflicts[0] == ("manual.md", (FILE_UNIT, GUIDE.encode(), None, GUIDE.encode()))
+    assert texts(result) == encoded({"guide.md": None})
 
 
 def test_edits_follow_files_of_moved_folder(history: History) -> None:
@@ -212,46 +214,46 @@ def test_edits_follow_files_of_moved_folder(history: History) -> None:
     new = "# Two\n\nThe second page of the folder.\n\nMore.\n"
     removed: Files = {"docs/one.md": None, "docs/two.md": None}
     moved: Files = {**removed, "pages/one.md": one, "pages/two.md": two}
-    done = merge(history, {"docs/two.md": new, "docs/three.md": "# Three\n"}, moved)
-    assert done.conflicts == ()
+    result = merge(history, {"docs/two.md": new, "docs/three.md": "# Three\n"}, moved)
+    assert result.conflicts == ()
     # A new document stays in the old folder, because no rename applies to it.
-    assert texts(done) == encoded({**moved, "pages/two.md": new, "docs/three.md": "# Three\n"})
+    assert texts(result) == encoded({**moved, "pages/two.md": new, "docs/three.md": "# Three\n"})
 
 
 def test_two_documents_at_one_path_are_a_conflict(history: History) -> None:
     """Both sides added a document at the path, or one added and the other moved one."""
     one, other = "# New\n\nOne.\n", "# New\n\nOther.\n"
-    done = merge(history, {"new.md": one}, {"new.md": other})
-    assert {path for path, _ in conflicts(done)} == {"new.md"}
-    assert texts(done) == encoded({"new.md": one})
+    result = merge(history, {"new.md": one}, {"new.md": other})
+    assert {path for path, _ in conflicts(result)} == {"new.md"}
+    assert texts(result) == encoded({"new.md": one})
     assert texts(
         merge(history, {"new.md": one}, {"new.md": other}, {"new.md": {FILE_UNIT: THEIRS}})
     ) == encoded({"new.md": other})
     moved = {"guide.md": None, "new.md": GUIDE}
-    done = merge(history, moved, {"new.md": other})
-    assert done.conflicts == (("new.md", (FILE_UNIT, None, GUIDE.encode(), other.encode())),)
-    assert texts(done) == encoded(moved)
-    done = merge(history, {"new.md": other}, moved)
-    assert done.conflicts == (("new.md", (FILE_UNIT, None, other.encode(), GUIDE.encode())),)
-    assert texts(done) == encoded({"new.md": other})
-    done = merge(history, {"new.md": other}, moved, {"new.md": {FILE_UNIT: THEIRS}})
-    assert texts(done) == encoded(moved)
+    result = merge(history, moved, {"new.md": other})
+    assert result.conflicts == (("new.md", (FILE_UNIT, None, GUIDE.encode(), other.encode())),)
+    assert texts(result) == encoded(moved)
+    result = merge(history, {"new.md": other}, moved)
+    assert result.conflicts == (("new.md", (FILE_UNIT, None, other.encode(), GUIDE.encode())),)
+    assert texts(result) == encoded({"new.md": other})
+    result = merge(history, {"new.md": other}, moved, {"new.md": {FILE_UNIT: THEIRS}})
+    assert texts(result) == encoded(moved)
 
 
 def test_document_with_blocked_path_has_edits_of_both(history: History) -> None:
     one, other = GUIDE.replace("Run it.", "Run it twice."), GUIDE.replace("Use it.", "Use it well.")
-    done = merge(history, {"guide.md": one, "new.md": "# New\n"}, {"guide.md": None, "new.md": other})
-    assert conflicts(done) == [("new.md", FILE_UNIT)]
+    result = merge(history, {"guide.md": one, "new.md": "# New\n"}, {"guide.md": None, "new.md": other})
+    assert conflicts(result) == [("new.md", FILE_UNIT)]
     both = one.replace("Use it.", "Use it well.")
-    assert texts(done) == encoded({"guide.md": both, "new.md": "# New\n"})
+    assert texts(result) == encoded({"guide.md": both, "new.md": "# New\n"})
 
 
 def test_file_against_folder_is_a_path_conflict(history: History) -> None:
     for ours, theirs in (({"a": "File.\n"}, {"a/b.md": "# B\n"}), ({"a/b.md": "# B\n"}, {"a": "File.\n"})):
-        done = merge(history, ours, theirs)
+        result = merge(history, ours, theirs)
         (path,) = theirs
-        assert conflicts(done) == [(path, PATH_UNIT)]
-        assert texts(done) == encoded(ours)
+        assert conflicts(result) == [(path, PATH_UNIT)]
+        assert texts(result) == encoded(ours)
         assert texts(merge(history, ours, theirs, {path: {PATH_UNIT: OURS}})) == encoded(ours)
         with pytest.raises(InvalidResolution):
             merge(history, ours, theirs, {path: {PATH_UNIT: THEIRS}})
@@ -262,16 +264,16 @@ def test_file_against_folder_is_a_path_conflict(history: History) -> None:
     [("New.md", "new.md"), ("caf\u00e9.md", "cafe\u0301.md"), ("Pages/a.md", "pages/b.md")],
 )
 def test_names_equal_after_folding_are_a_path_conflict(history: History, here: str, there: str) -> None:
-    done = merge(history, {here: "# Here\n"}, {there: "# There\n"})
-    assert conflicts(done) == [(there, PATH_UNIT)]
-    assert texts(done) == encoded({here: "# Here\n"})
+    result = merge(history, {here: "# Here\n"}, {there: "# There\n"})
+    assert conflicts(result) == [(there, PATH_UNIT)]
+    assert texts(result) == encoded({here: "# Here\n"})
 
 
 def test_case_only_rename_is_merged(history: History) -> None:
     edited = GUIDE.replace("Use it.", "Use it well.")
-    done = merge(history, {"guide.md": edited}, {"guide.md": None, "Guide.md": GUIDE})
-    assert done.conflicts == ()
-    assert texts(done) == encoded({"guide.md": None, "Guide.md": edited})
+    result = merge(history, {"guide.md": edited}, {"guide.md": None, "Guide.md": GUIDE})
+    assert result.conflicts == ()
+    assert texts(result) == encoded({"guide.md": None, "Guide.md": edited})
 
 
 @pytest.mark.parametrize("path", ["logo.png", "docyard.toml", ".taxonomy.toml", "script.py"])
@@ -279,17 +281,17 @@ def test_non_document_is_copied_whole_or_in_conflict(history: History, path: str
     history.base = history.commit({path: "# base\n"}, history.base)
     one, other = {path: "# ours\n"}, {path: "# theirs\n"}
     assert merge(history, {}, other).read(path) == b"# theirs\n"
-    done = merge(history, one, other)
-    assert conflicts(done) == [(path, FILE_UNIT)]
-    assert done.conflicts[0].conflict == (FILE_UNIT, b"# base\n", b"# ours\n", b"# theirs\n")
-    assert done.read(path) == b"# ours\n"
+    result = merge(history, one, other)
+    assert conflicts(result) == [(path, FILE_UNIT)]
+    assert result.conflicts[0].conflict == (FILE_UNIT, b"# base\n", b"# ours\n", b"# theirs\n")
+    assert result.read(path) == b"# ours\n"
     assert merge(history, one, other, {path: {FILE_UNIT: THEIRS}}).read(path) == b"# theirs\n"
 
 
 def test_large_file_in_conflict_is_shown_by_id(history: History) -> None:
     large = b"x" * 10_000_001
-    done = merge(history, {"logo.png": b"ours"}, {"logo.png": large})
-    theirs = done.conflicts[0].conflict.theirs
+    result = merge(history, {"logo.png": b"ours"}, {"logo.png": large})
+    theirs = result.conflicts[0].conflict.theirs
     assert theirs is not None
     assert theirs.startswith(b"100644 ")
     assert len(theirs) == len("100644 ") + 40
@@ -308,21 +310,21 @@ def test_changed_modes_links_and_submodules_are_merged(history: History) -> None
         "module": module,
     }
     text = GUIDE.replace("Use it.", "Use it well.")
-    one, other = history.commit({"guide.md": text}, history.base), history.commit(kinds, history.base)
-    for ours, theirs in ((one, other), (other, one)):
-        done = history.merge(ours, theirs)
-        assert done.conflicts == ()
-        found = {path: done.entry(path) for path in kinds}
+    one, other_commit = history.commit({"guide.md": text}, history.base), history.commit(kinds, history.base)
+    for ours, theirs in ((one, other_commit), (other_commit, one)):
+        result = history.merge(ours, theirs)
+        assert result.conflicts == ()
+        found = {path: result.entry(path) for path in kinds}
         assert {path: entry.mode for path, entry in found.items() if isinstance(entry, TreeEntry)} == {
             path: change.entry.mode for path, change in kinds.items() if change.entry
         }
-        assert done.read("guide.md") == text.encode()
-    done = history.merge(history.commit({"logo.png": b"changed"}, history.base), other)
-    assert conflicts(done) == [("logo.png", FILE_UNIT)]
-    assert done.conflicts[0].conflict.theirs == b"120000 " + blob.encode()
-    assert history.merge(other, history.commit({}, other)).changes == {}
-    removed = history.commit({"module": WholeEntry(None), "link": WholeEntry(None)}, other)
-    assert texts(history.merge(other, removed)).keys() == BASE.keys()
+        assert result.read("guide.md") == text.encode()
+    result = history.merge(history.commit({"logo.png": b"changed"}, history.base), other_commit)
+    assert conflicts(result) == [("logo.png", FILE_UNIT)]
+    assert result.conflicts[0].conflict.theirs == b"120000 " + blob.encode()
+    assert history.merge(other_commit, history.commit({}, other_commit)).changes == {}
+    removal_commit = history.commit({"module": WholeEntry(None), "link": WholeEntry(None)}, other_commit)
+    assert texts(history.merge(other_commit, removal_commit)).keys() == BASE.keys()
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", "git~1", "..", "."])
@@ -330,21 +332,21 @@ def test_merge_of_path_inside_git_folder_is_refused(history: History, name: str)
     store = history.store
     inner = store.put_tree([TreeEntry("config", store.put_blob(b"[core]\n"), FILE_MODE)])
     outer = store.put_tree([*store.tree(store.commit(history.base).tree), TreeEntry(name, inner, TREE_MODE)])
-    who = repositories.signature()
-    attack = store.put_commit(outer, (history.base,), who, who, "Attack\n")
+    signature = repositories.signature()
+    attack = store.put_commit(outer, (history.base,), signature, signature, "Attack\n")
     with pytest.raises(InvalidPath):
         history.merge(history.base, attack)
 
 
 def test_merged_history_is_up_to_date(history: History) -> None:
     ahead = history.commit({"guide.md": "# New\n"}, history.base)
-    done = history.merge(ahead, history.base)
-    assert done.is_up_to_date
-    assert done.changes == {}
-    done = history.merge(history.base, ahead)
-    assert not done.is_up_to_date
-    assert done.conflicts == ()
-    assert texts(done) == encoded({"guide.md": "# New\n"})
+    result = history.merge(ahead, history.base)
+    assert result.is_up_to_date
+    assert result.changes == {}
+    result = history.merge(history.base, ahead)
+    assert not result.is_up_to_date
+    assert result.conflicts == ()
+    assert texts(result) == encoded({"guide.md": "# New\n"})
 
 
 def test_unrelated_histories_are_refused(history: History) -> None:
@@ -377,24 +379,24 @@ def test_only_changes_agreed_by_all_bases_are_merged(history: History) -> None:
     """One side reverted a change that the other preserved; the bases disagree, so neither is used."""
     twice, notes = GUIDE.replace("Run it.", "Run it twice."), "# Notes\n\nOther notes.\n"
     one = history.commit({"guide.md": twice}, history.base)
-    other = history.commit({"notes.md": notes}, history.base)
-    crossed = history.commit({"notes.md": notes}, one, other)
-    back = history.commit({"guide.md": twice}, other, one)
-    ours = history.commit({"docs/one.md": "# One\n\nNew.\n"}, crossed)
-    theirs = history.commit({"guide.md": GUIDE, "a.md": "# A\n"}, back)
-    done = history.merge(ours, theirs)
-    assert {*done.bases} == {one, other}
+    other_commit = history.commit({"notes.md": notes}, history.base)
+    crossed = history.commit({"notes.md": notes}, one, other_commit)
+    back = history.commit({"guide.md": twice}, other_commit, one)
+    our_commit = history.commit({"docs/one.md": "# One\n\nNew.\n"}, crossed)
+    their_commit = history.commit({"guide.md": GUIDE, "a.md": "# A\n"}, back)
+    result = history.merge(our_commit, their_commit)
+    assert {*result.bases} == {one, other_commit}
     unit = UnitId(UnitKind.TEXT, "install")
-    assert done.conflicts == (("guide.md", (unit, None, b"Run it twice.", b"Run it.")),)
+    assert result.conflicts == (("guide.md", (unit, None, b"Run it twice.", b"Run it.")),)
     agreed: Files = {"notes.md": notes, "a.md": "# A\n", "docs/one.md": "# One\n\nNew.\n"}
-    assert texts(done) == encoded({**agreed, "guide.md": twice})
-    done = history.merge(ours, theirs, {"guide.md": {FILE_UNIT: THEIRS}})
-    assert done.conflicts == ()
-    assert done.resolved == (("guide.md", FILE_UNIT),)
-    assert texts(done) == encoded(agreed)
-    done = history.merge(ours, theirs, {"guide.md": {unit: THEIRS}})
-    assert (done.conflicts, done.resolved) == ((), (("guide.md", unit),))
-    assert texts(done) == encoded(agreed)
+    assert texts(result) == encoded({**agreed, "guide.md": twice})
+    result = history.merge(our_commit, their_commit, {"guide.md": {FILE_UNIT: THEIRS}})
+    assert result.conflicts == ()
+    assert result.resolved == (("guide.md", FILE_UNIT),)
+    assert texts(result) == encoded(agreed)
+    result = history.merge(our_commit, their_commit, {"guide.md": {unit: THEIRS}})
+    assert (result.conflicts, result.resolved) == ((), (("guide.md", unit),))
+    assert texts(result) == encoded(agreed)
 
 
 def test_units_equal_in_all_bases_are_merged(history: History) -> None:
@@ -408,15 +410,15 @@ def test_units_equal_in_all_bases_are_merged(history: History) -> None:
         .replace("# Use", "# Usage {#use}")
     )
     one = history.commit({"guide.md": twice}, start)
-    other = history.commit({"a.md": "# A\n"}, start)
-    crossed = history.commit({"a.md": "# A\n"}, one, other)
-    back = history.commit({"guide.md": twice}, other, one)
-    ours = history.commit({"guide.md": twice.replace("new", "done")}, crossed)
+    other_commit = history.commit({"a.md": "# A\n"}, start)
+    crossed = history.commit({"a.md": "# A\n"}, one, other_commit)
+    back = history.commit({"guide.md": twice}, other_commit, one)
+    our_commit = history.commit({"guide.md": twice.replace("new", "done")}, crossed)
     reverted = (head + GUIDE).replace("Introduction.", "Welcome.").replace("Use it.", "Use it well.")
-    theirs = history.commit({"guide.md": reverted}, back)
-    done = history.merge(ours, theirs)
-    assert {*done.bases} == {one, other}
-    assert conflicts(done) == [
+    their_commit = history.commit({"guide.md": reverted}, back)
+    result = history.merge(our_commit, their_commit)
+    assert {*result.bases} == {one, other_commit}
+    assert conflicts(result) == [
         ("guide.md", UnitId(UnitKind.METADATA, "owner")),
         ("guide.md", UnitId(UnitKind.TEXT, "install")),
         ("guide.md", UnitId(UnitKind.HEADING, "use")),
@@ -424,11 +426,11 @@ def test_units_equal_in_all_bases_are_merged(history: History) -> None:
     agreed = (
         twice.replace("new", "done").replace("Introduction.", "Welcome.").replace("Use it.", "Use it well.")
     )
-    assert texts(done)["guide.md"] == agreed.encode()
+    assert texts(result)["guide.md"] == agreed.encode()
 
 
 def test_merged_file_tree_equals_that_of_merge_commit(history: History) -> None:
-    done = merge(
+    result = merge(
         history,
         {"a.md": "# A\n", "guide.md": GUIDE + "\nMore.\n"},
         {
@@ -439,7 +441,7 @@ def test_merged_file_tree_equals_that_of_merge_commit(history: History) -> None:
             "g/guide.md": GUIDE,
         },
     )
-    world = MergedWorld(done)
+    world = MergedWorld(result)
     assert sorted(world.entries("")) == ["a.md", "g", "logo.png", "notes.md", "x"]
     assert sorted(world.entries("x")) == ["y"]
     assert world.is_folder("x/y")
@@ -494,8 +496,8 @@ def test_each_file_is_merged_separately(
     one, other = (_commit_of(history, files, start) for files in (ours, theirs))
     assert texts(history.merge(one, start)) == texts(history.merge(start, one)) == ours
     assert texts(history.merge(one, one)) == ours
-    done = history.merge(one, other)
-    merged, found = texts(done), dict(done.conflicts)
+    result = history.merge(one, other)
+    merged, found = texts(result), dict(result.conflicts)
     for path in PATHS:
         versions = (base.get(path), ours.get(path), theirs.get(path))
         old, here, there = versions
@@ -516,7 +518,7 @@ def test_every_conflict_can_be_resolved(history: History) -> None:
     ours: Files = {"guide.md": None, "logo.png": b"ours", "new.md": "# Ours\n"}
     theirs: Files = {"guide.md": "# Theirs\n", "logo.png": b"theirs", "new.md": "# Theirs\n"}
     for choice, files in ((OURS, ours), (THEIRS, theirs)):
-        done = merge(history, ours, theirs, {path: {FILE_UNIT: choice} for path in (*ours, "notes.md")})
-        assert done.conflicts == ()
-        assert {path for path, _ in done.resolved} == ours.keys()
-        assert texts(done) == encoded(files)
+        result = merge(history, ours, theirs, {path: {FILE_UNIT: choice} for path in (*ours, "notes.md")})
+        assert result.conflicts == ()
+        assert {path for path, _ in result.resolved} == ours.keys()
+        assert texts(result) == encoded(files)

@@ -48,9 +48,9 @@ def test_token_is_recognized_without_storing_its_secret(tokens: Tokens, folder: 
     assert secret.rpartition("_")[2].encode() not in data
     assert (folder / FILE).stat().st_mode & 0o777 == 0o600
     assert sorted(path.name for path in (folder / "docyard").iterdir()) == ["tokens.json", "write.lock"]
-    known = tokens.find_known("ana")
-    assert known is not None
-    assert known.key.hex() not in repr(known)
+    known_token = tokens.find_known("ana")
+    assert known_token is not None
+    assert known_token.key.hex() not in repr(known_token)
 
 
 def test_unknown_secret_is_refused(tokens: Tokens) -> None:

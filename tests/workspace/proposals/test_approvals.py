@@ -51,9 +51,9 @@ def names(found: EffectiveReviews) -> list[str]:
 
 
 def test_sealed_approval_counts() -> None:
-    found = evaluate((sealed_review(ANA), author_of(ANA)), (sealed_review(BEN), author_of(BEN)))
-    assert names(found) == ["ana", "ben"]
-    assert (found.change_requesters, found.void_reasons) == ((), {})
+    evaluation = evaluate((sealed_review(ANA), author_of(ANA)), (sealed_review(BEN), author_of(BEN)))
+    assert names(evaluation) == ["ana", "ben"]
+    assert (evaluation.change_requesters, evaluation.void_reasons) == ((), {})
 
 
 @loop_over(
@@ -74,9 +74,9 @@ def test_sealed_approval_counts() -> None:
     ],
 )
 def test_forged_approval_is_void(review: Reviewed, author: Author, reason: VoidReason) -> None:
-    found = evaluate((review, author))
-    assert names(found) == []
-    assert [*found.void_reasons.values()] == [reason]
+    evaluation = evaluate((review, author))
+    assert names(evaluation) == []
+    assert [*evaluation.void_reasons.values()] == [reason]
 
 
 def test_address_of_token_overrides_address_of_event() -> None:
@@ -101,11 +101,11 @@ def test_approval_is_bound_to_its_commit() -> None:
     ],
 )
 def test_approval_by_opener_is_void(opener: Author) -> None:
-    found = evaluate(
+    evaluation = evaluate(
         (sealed_review(ANA), author_of(ANA)), (sealed_review(BEN), author_of(BEN)), opener=opener
     )
-    assert names(found) == ["ben"]
-    assert VoidReason.OWN in found.void_reasons.values()
+    assert names(evaluation) == ["ben"]
+    assert VoidReason.OWN in evaluation.void_reasons.values()
 
 
 def test_approval_by_commit_author_is_void() -> None:
@@ -122,12 +122,12 @@ def test_person_may_approve_proposal_of_own_client() -> None:
 
 
 def test_last_review_of_person_counts_for_all_tokens() -> None:
-    found = evaluate(
+    evaluation = evaluate(
         (sealed_review(ANA), author_of(ANA)), (sealed_review(LAPTOP, CHANGES), author_of(LAPTOP))
     )
-    assert names(found) == []
-    assert [*found.void_reasons.values()] == [VoidReason.REPLACED]
-    assert [author.label for author in found.change_requesters] == ["laptop"]
+    assert names(evaluation) == []
+    assert [*evaluation.void_reasons.values()] == [VoidReason.REPLACED]
+    assert [author.label for author in evaluation.change_requesters] == ["laptop"]
     again = evaluate(
         (sealed_review(ANA, CHANGES), author_of(ANA)), (sealed_review(LAPTOP), author_of(LAPTOP))
     )
@@ -136,10 +136,10 @@ def test_last_review_of_person_counts_for_all_tokens() -> None:
 
 def test_copied_approval_is_void() -> None:
     approval = sealed_review(ANA), author_of(ANA)
-    found = evaluate(approval, (sealed_review(ANA, CHANGES), author_of(ANA)), approval)
-    assert names(found) == []
-    assert len(found.change_requesters) == 1
-    assert sorted(found.void_reasons.values()) == [VoidReason.COPIED, VoidReason.REPLACED]
+    evaluation = evaluate(approval, (sealed_review(ANA, CHANGES), author_of(ANA)), approval)
+    assert names(evaluation) == []
+    assert len(evaluation.change_requesters) == 1
+    assert sorted(evaluation.void_reasons.values()) == [VoidReason.COPIED, VoidReason.REPLACED]
 
 
 def test_copied_change_request_is_withdrawn_only_by_its_author() -> None:
@@ -147,17 +147,17 @@ def test_copied_change_request_is_withdrawn_only_by_its_author() -> None:
         (sealed_review(ANA, CHANGES), author_of(ANA)),
         (Reviewed(APPROVE, "", COMMIT), author_of(ANA)),
     )
-    found = evaluate(request, (sealed_review(ANA), author_of(ANA)), request, forged)
-    assert (names(found), len(found.change_requesters)) == ([], 1)
-    assert sorted(found.void_reasons.values()) == [VoidReason.REPLACED, VoidReason.UNSEALED]
+    evaluation = evaluate(request, (sealed_review(ANA), author_of(ANA)), request, forged)
+    assert (names(evaluation), len(evaluation.change_requesters)) == ([], 1)
+    assert sorted(evaluation.void_reasons.values()) == [VoidReason.REPLACED, VoidReason.UNSEALED]
 
 
 def test_unsealed_review_does_not_replace_sealed_review() -> None:
     forged = Reviewed(APPROVE, "", COMMIT), author_of(ANA)
     assert len(evaluate((sealed_review(ANA, CHANGES), author_of(ANA)), forged).change_requesters) == 1
     moved = Reviewed(CHANGES, "", OTHER_COMMIT), author_of(ANA)
-    found = evaluate((sealed_review(ANA, CHANGES), author_of(ANA)), moved, (Submitted(COMMIT), AGENT))
-    assert [author.label for author in found.change_requesters] == ["ana"], (
+    evaluation = evaluate((sealed_review(ANA, CHANGES), author_of(ANA)), moved, (Submitted(COMMIT), AGENT))
+    assert [author.label for author in evaluation.change_requesters] == ["ana"], (
         "only the forged request was answered"
     )
 

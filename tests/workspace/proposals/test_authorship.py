@@ -89,7 +89,7 @@ def test_person_who_decided_sync_conflict_cannot_approve(scene: Scene) -> None:
     branch = scene.proposal_actions.open_branch(proposal.id)
     branch.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent")
     scene.repo.git("checkout", "-q", "-b", "theirs", "main")
-    theirs = scene.repo.commit({API: "# API\n\n## Calls\n\nTheirs.\n"}, "From elsewhere")
+    their_commit = scene.repo.commit({API: "# API\n\n## Calls\n\nTheirs.\n"}, "From elsewhere")
     scene.repo.git("checkout", "-q", "main")
     scene.repo.git("config", "user.email", "bea@example.org")
     content = Resolution(ResolutionChoice.CONTENT, b"By Bea.\n")
@@ -97,7 +97,7 @@ def test_person_who_decided_sync_conflict_cannot_approve(scene: Scene) -> None:
     def choose(found: Sequence[FileConflict]) -> Resolutions:
         return {path: {conflict.unit: content} for path, conflict in found}
 
-    merge_remote(scene.workspace, proposal.content.branch, theirs, "origin", choose)
+    merge_remote(scene.workspace, proposal.content.branch, their_commit, "origin", choose)
     assert "By Bea." in scene.show(API, proposal.content.branch)
     with pytest.raises(OwnProposal):
         scene.approve(scene.proposal_actions.find(proposal.id))

@@ -194,9 +194,9 @@ def _talk(path: str, name: str) -> None:
 def test_fresh_clone_reads_all_events(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
     writer.append(make_opening())
     writer.append(Commented("Why?"))
-    other = EventWriter(cloned(repo, tmp_path / "clone").path)
-    assert other.log.read().proposals == (ID,)
-    assert other.events() == writer.events()
+    other_writer = EventWriter(cloned(repo, tmp_path / "clone").path)
+    assert other_writer.log.read().proposals == (ID,)
+    assert other_writer.events() == writer.events()
 
 
 def test_first_event_in_clone_continues_fetched_branch(
@@ -204,11 +204,11 @@ def test_first_event_in_clone_continues_fetched_branch(
 ) -> None:
     writer.append(make_opening())
     theirs = cloned(repo, tmp_path / "clone")
-    other = EventWriter(theirs.path)
-    other.append(Commented("From the clone"))
+    other_writer = EventWriter(theirs.path)
+    other_writer.append(Commented("From the clone"))
     assert theirs.git("log", "--format=%s", BRANCH).splitlines() == commit_subjects(ID, "Comment on", "Open")
     theirs.git("push", "-q", "origin", BRANCH)
-    assert writer.events() == other.events()
+    assert writer.events() == other_writer.events()
     assert len(writer.events()) == 2
 
 
@@ -219,8 +219,8 @@ def commit_subjects(id: str, *done: str) -> list[str]:
 def test_events_of_another_clone_are_merged(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
     writer.append(make_opening())
     theirs = cloned(repo, tmp_path / "clone")
-    other = EventWriter(theirs.path, NOON.replace(hour=13))
-    other.append(Commented("From the clone"))
+    other_writer = EventWriter(theirs.path, NOON.replace(hour=13))
+    other_writer.append(Commented("From the clone"))
     writer.append(Commented("From here"))
     writer.append(make_opening(id=OTHER_ID), proposal=OTHER_ID)
     repo.git("fetch", "-q", str(theirs.path), f"{BRANCH}:refs/remotes/clone/{BRANCH}")
@@ -234,7 +234,7 @@ def test_events_of_another_clone_are_merged(repo: Repo, writer: EventWriter, tmp
     assert len(writer.events()) == 3
     assert writer.log.merge_commit(tip, repositories.signature()) == merged
     theirs.git("fetch", "-q", "origin", f"{BRANCH}:refs/remotes/origin/{BRANCH}")
-    assert other.log.merge_commit(merged, repositories.signature()) == merged, "it is a fast-forward"
+    assert other_writer.log.merge_commit(merged, repositories.signature()) == merged, "it is a fast-forward"
     assert theirs.git("rev-parse", BRANCH).strip() == merged
     assert repo.fsck() == theirs.fsck() == ""
 
@@ -243,9 +243,9 @@ def test_unrelated_discussions_of_two_clones_are_merged(
     repo: Repo, writer: EventWriter, tmp_path: Path
 ) -> None:
     theirs = cloned(repo, tmp_path / "clone")
-    other = EventWriter(theirs.path)
+    other_writer = EventWriter(theirs.path)
     writer.append(make_opening())
-    other.append(make_opening(id=OTHER_ID), proposal=OTHER_ID)
+    other_writer.append(make_opening(id=OTHER_ID), proposal=OTHER_ID)
     repo.git("fetch", "-q", str(theirs.path), BRANCH)
     writer.log.merge_commit(repo.git("rev-parse", "FETCH_HEAD").strip(), repositories.signature())
     assert writer.log.read().proposals == (ID, OTHER_ID)

@@ -84,9 +84,13 @@ def test_state_changes_from_draft_to_merged(scene: Scene) -> None:
     assert approved.state is ProposalState.APPROVED
     assert [review.author for review in approved.approvals] == [BEA]
     assert [bound.relation for bound in approved.reviews] == [CommitRelation.EDITED, CommitRelation.CURRENT]
-    merged = scene.merge()
+    merge_result = scene.merge()
     now = scene.now()
-    assert (now.state, now.merge_record, now.is_ahead) == (ProposalState.MERGED, (merged, second), False)
+    assert (now.state, now.merge_record, now.is_ahead) == (
+        ProposalState.MERGED,
+        (merge_result, second),
+        False,
+    )
     assert now.content.title == "Say more of retries"
     assert now.content.author == AGENT
 
@@ -195,11 +199,11 @@ def test_title_and_description_are_edited(scene: Scene) -> None:
 
 def test_merge_with_trailer_is_detected_without_branch(scene: Scene) -> None:
     first = scene.submit()
-    merged = scene.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
+    merge_result = scene.merge(f"Merge\n\nText.\n\nDocyard-Proposal: {ID}")
     scene.change("Later\n", "later.md", "main")
     scene.repo.git("branch", "-q", "-D", BRANCH)
     now = scene.now()
-    assert (now.state, now.merge_record, now.tip) == (ProposalState.MERGED, (merged, first), None)
+    assert (now.state, now.merge_record, now.tip) == (ProposalState.MERGED, (merge_result, first), None)
 
 
 def merge_from_other_line(scene: Scene, *messages: str) -> list[str]:
@@ -303,19 +307,19 @@ def test_reset_to_before_base_is_not_a_merge(scene: Scene, tmp_path: Path) -> No
 
 def test_merge_is_detected_despite_wrong_commit_times(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     first = scene.submit()
-    merged = scene.merge()
+    merge_result = scene.merge()
     monkeypatch.setenv("GIT_COMMITTER_DATE", "1990-01-01T00:00:00Z")
     for number in range(3):
         scene.change(f"{number}\n", "later.md", "main")
-    assert scene.now().merge_record == (merged, first)
+    assert scene.now().merge_record == (merge_result, first)
 
 
 def test_fresh_clone_has_same_state(scene: Scene, tmp_path: Path) -> None:
     first = scene.submit()
     scene.review(ReviewDecision.APPROVE, first)
     scene.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
-    there = EventWriter(tmp_path / "clone")
-    assert Proposals(there.store).find(there.log.read(), ID) == scene.now()
+    other_writer = EventWriter(tmp_path / "clone")
+    assert Proposals(other_writer.store).find(other_writer.log.read(), ID) == scene.now()
 
 
 def test_shallow_clone_has_same_content(scene: Scene, tmp_path: Path) -> None:
@@ -325,8 +329,8 @@ def test_shallow_clone_has_same_content(scene: Scene, tmp_path: Path) -> None:
     scene.merge()
     url = f"file://{scene.repo.path}"
     scene.repo.git("clone", "-q", "--depth=1", "--no-single-branch", url, str(tmp_path / "clone"))
-    there = EventWriter(tmp_path / "clone")
-    now = Proposals(there.store).find(there.log.read(), ID)
+    other_writer = EventWriter(tmp_path / "clone")
+    now = Proposals(other_writer.store).find(other_writer.log.read(), ID)
     assert now.content == scene.now().content
     assert now.state in (ProposalState.MERGED, ProposalState.OPEN)
 

@@ -117,11 +117,11 @@ def test_objects_pruned_before_branch_move_are_rewritten(
     pruned: list[str] = []
 
     def prune() -> None:
-        before = loose_files(repo)
+        files_before = loose_files(repo)
         repo.git("pack-refs", "--all", check=False)
         repo.git(*command, check=False)
         repo.git("prune", "--expire=now")
-        pruned.extend(path.name for path in before - loose_files(repo))
+        pruned.extend(path.name for path in files_before - loose_files(repo))
 
     before_move(monkeypatch, prune)
     id = commit(repo)
@@ -133,14 +133,14 @@ def test_objects_pruned_before_branch_move_are_rewritten(
 def test_branch_moves_only_if_all_objects_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process may die right after the move, and then no later check finds missing objects."""
     repo = repositories.normal(tmp_path / "repo")
-    before = loose_files(repo)
+    files_before = loose_files(repo)
     pruned: set[Path] = set()
     missing: list[set[Path]] = []
     apply = Checkout.apply
 
     def applied(self: Checkout, journal: Journal, prepared: StagingFolder) -> None:
         apply(self, journal, prepared)
-        pruned.update(loose_files(repo) - before)
+        pruned.update(loose_files(repo) - files_before)
         repo.git("prune", "--expire=now")
 
     monkeypatch.setattr(Checkout, "apply", applied)
@@ -158,7 +158,7 @@ def test_objects_are_protected_until_running_gc_ends(repo: Repo) -> None:
     for object in new_objects(repo, id):  # like a gc that read the refs before the branch moved
         build_loose_path(git_dir(repo), object).unlink()
     assert repo.fsck() == ""
-    second = commit(repo, b"# Setup\n\nMore.\n")
+    second_commit = commit(repo, b"# Setup\n\nMore.\n")
     assert keep in keeps(repo)
     assert len(keeps(repo)) == 2
     lock.unlink()
@@ -168,7 +168,7 @@ def test_objects_are_protected_until_running_gc_ends(repo: Repo) -> None:
     assert len(list(keep.parent.glob("*.pack"))) == 1
     assert repo.fsck() == ""
     assert repo.git("rev-list", "main").count("\n") == 4
-    assert second in repo.git("rev-list", "main")
+    assert second_commit in repo.git("rev-list", "main")
 
 
 def test_gc_started_before_branch_move_is_detected_after(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -215,8 +215,10 @@ def test_torn_gc_lock_is_ignored(repo: Repo, text: str) -> None:
 def test_object_only_in_unreachable_pack_is_rewritten(repo: Repo) -> None:
     """The text of a reset commit is written again: `git repack` drops the pack that contains its blob."""
     base = repo.head()
-    first = commit(repo)
-    blob, tree = (repo.git("rev-parse", f"{first}{of}").strip() for of in (":guides/setup.md", "^{tree}"))
+    first_commit = commit(repo)
+    blob, tree = (
+        repo.git("rev-parse", f"{first_commit}{of}").strip() for of in (":guides/setup.md", "^{tree}")
+    )
     repo.git("repack", "-adq")
     repo.git("update-ref", "refs/heads/main", base)
     if git_dir(repo) != repo.path:
@@ -224,12 +226,12 @@ def test_object_only_in_unreachable_pack_is_rewritten(repo: Repo) -> None:
     repo.git("reflog", "expire", "--expire=now", "--all")
     store = GitStore(repo.path)
     assert store.has(blob)
-    second = commit(repo, store=store)
-    assert repo.git("rev-parse", f"{second}^{{tree}}").strip() == tree
-    assert all(is_loose(git_dir(repo), id) for id in (blob, tree, second))
+    second_commit = commit(repo, store=store)
+    assert repo.git("rev-parse", f"{second_commit}^{{tree}}").strip() == tree
+    assert all(is_loose(git_dir(repo), id) for id in (blob, tree, second_commit))
     for file in (git_dir(repo) / "objects" / "pack").iterdir():
         file.rename(file.with_suffix(file.suffix + ".away"))
-    assert all(repo.git("cat-file", "-t", id) for id in (blob, tree, second))
+    assert all(repo.git("cat-file", "-t", id) for id in (blob, tree, second_commit))
 
 
 def test_crash_after_move_to_pruned_commit_is_recovered(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,19 +254,19 @@ def test_crash_after_move_to_pruned_commit_is_recovered(repo: Repo, monkeypatch:
 
 @pytest.mark.parametrize("through", ["a publication", "a call"])
 def test_next_write_restores_commit_pruned_after_response(repo: Repo, through: str) -> None:
-    first, second = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
-    for id in (*new_objects(repo, second), *new_objects(repo, first)):
+    first_commit, second_commit = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
+    for id in (*new_objects(repo, second_commit), *new_objects(repo, first_commit)):
         build_loose_path(git_dir(repo), id).unlink(missing_ok=True)
     assert repo.git("cat-file", "-t", "main", check=False) == ""
     if through == "a publication":
         store = GitStore(repo.path)
-        batch = Batch("main", second, {"guides/new.md": NEW}, "Change", WHO)
+        batch = Batch("main", second_commit, {"guides/new.md": NEW}, "Change", WHO)
         publish(store, batch, durable=False)
     else:
         operation = AppendContent(file="guides/setup.md", slug="_preamble", content="By a call.")
         workspace = Workspace.open(repo.path, durable=False)
         assert workspace.write([operation], mode=Mode.ALL, tool="edit_document", client="x").is_committed
-    assert repo.git("rev-parse", "main^").strip() == second
+    assert repo.git("rev-parse", "main^").strip() == second_commit
     assert repo.fsck() == ""
 
 
@@ -304,11 +306,11 @@ def test_git_reads_written_loose_object(repo: Repo) -> None:
     file = pack_loose("blob", data)
     [(id, same, kind, unpacked)] = unpack_loose(file)
     assert (same, kind, unpacked) == (file, "blob", data)
-    before = loose_files(repo)
+    files_before = loose_files(repo)
     write_loose(common_dir, id, file, durable=True)
     assert repo.git("cat-file", "blob", id) == "text"
     assert read_loose_file(common_dir, id) == file
-    assert loose_files(repo) - before == {build_loose_path(common_dir, id)}
+    assert loose_files(repo) - files_before == {build_loose_path(common_dir, id)}
 
 
 def test_truncated_loose_object_ends_unpacking(repo: Repo) -> None:
@@ -325,14 +327,14 @@ def test_truncated_loose_object_ends_unpacking(repo: Repo) -> None:
 def test_reader_survives_repack_that_removes_its_packs(repo: Repo) -> None:
     repo.git("repack", "-adq")
     reader = GitReader(repo.path)
-    first = reader.commit(repo.head())
+    first_commit = reader.commit(repo.head())
     pack = next((git_dir(repo) / "objects" / "pack").glob("*.pack"))
     for number in range(3):
         commit(repo, b"# Setup\n\n%d\n" % number)
         repo.git("repack", "-adq")
         assert reader.commit(repo.head()).parents
         assert reader.blob(repo.git("rev-parse", "HEAD:guides/setup.md").strip())
-        assert reader.tree(first.tree)
+        assert reader.tree(first_commit.tree)
     assert not pack.exists()
 
 
@@ -345,10 +347,10 @@ def test_missing_object_without_copy_is_an_error(repo: Repo) -> None:
 
 @pytest.mark.parametrize("what", ["commit", "root", "folder", "blob"])
 def test_any_pruned_object_of_recent_commits_is_restored(repo: Repo, what: str) -> None:
-    first, second = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
+    first_commit, second_commit = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
     name = {"commit": "", "root": "^{tree}", "folder": ":guides", "blob": ":guides/setup.md"}[what]
     store = GitStore(repo.path)
-    for id in (first, second):
+    for id in (first_commit, second_commit):
         object = repo.git("rev-parse", f"{id}{name}").strip()
         store.peel(object)  # libgit2 has the object in its cache, and would report that it exists
         build_loose_path(git_dir(repo), object).unlink()
@@ -373,8 +375,8 @@ def test_write_restores_pruned_blob_of_edited_document(repo: Repo, mode: Mode) -
     assert workspace.write([operation], mode=mode, tool="edit_document", client="x").is_committed
     build_loose_path(git_dir(repo), repo.git("rev-parse", "main:guides/setup.md").strip()).unlink()
     workspace = Workspace.open(repo.path, durable=False)
-    written = workspace.write([operation], mode=mode, tool="edit_document", client="x")
-    assert [step.error for step in written.steps] == [None]
+    result = workspace.write([operation], mode=mode, tool="edit_document", client="x")
+    assert [step.error for step in result.steps] == [None]
     assert repo.git("show", "main:guides/setup.md").count("More.") == 2
     assert repo.fsck() == ""
 
@@ -386,10 +388,10 @@ def test_only_operation_on_lost_document_fails(repo: Repo) -> None:
         AppendContent(file="guides/setup.md", slug="_preamble", content="More."),
         AppendContent(file="README.md", slug="_preamble", content="More."),
     ]
-    written = workspace.write(operations, mode=Mode.EACH, tool="edit_document", client="x")
-    codes = [step.error.code if step.error else None for step in written.steps]
+    result = workspace.write(operations, mode=Mode.EACH, tool="edit_document", client="x")
+    codes = [step.error.code if step.error else None for step in result.steps]
     assert codes == ["DAMAGED_REPO", None]
-    assert written.is_committed
+    assert result.is_committed
 
 
 @pytest.mark.process

@@ -75,11 +75,11 @@ def check_no_leftovers(repo: Repo) -> None:
 
 @pytest.mark.parametrize("durable", [False, True])
 def test_publication_moves_branch_index_and_files_together(repo: Repo, durable: bool) -> None:
-    before = repo.head()
+    head_before = repo.head()
     changes = {"README.md": NEW, "guides/deep/only.md": None, "new/folder/a.md": b"a\0b\n"}
     id = commit(repo, changes, durable=durable)
     assert repo.head() == id
-    assert repo.git("rev-parse", "HEAD^").strip() == before
+    assert repo.git("rev-parse", "HEAD^").strip() == head_before
     assert texts(repo) == files_of(repo)
     assert texts(repo) == {
         "README.md": NEW,
@@ -127,41 +127,41 @@ def test_branch_not_checked_out_leaves_files_alone(repo: Repo) -> None:
 
 def test_detached_head_is_not_moved(tmp_path: Path) -> None:
     repo = repositories.detached(tmp_path)
-    before = repo.head()
+    head_before = repo.head()
     commit(repo, {"README.md": NEW})
-    assert repo.head() == before
+    assert repo.head() == head_before
     check_clean(repo)
 
 
 @loop_over("opened", ["main", "linked"])
 def test_linked_work_tree_of_branch_is_updated(tmp_path: Path, opened: str) -> None:
     main = repositories.normal(tmp_path / "main")
-    linked = repositories.linked(main, tmp_path / "linked", "topic")
-    repo = main if opened == "main" else linked
+    linked_repo = repositories.linked(main, tmp_path / "linked", "topic")
+    repo = main if opened == "main" else linked_repo
     commit(repo, {"README.md": NEW}, branch="topic")
     commit(repo, {"README.md": b"# Main\n"}, branch="main")
-    assert files_of(linked)["README.md"] == NEW
+    assert files_of(linked_repo)["README.md"] == NEW
     assert files_of(main)["README.md"] == b"# Main\n"
     check_clean(main)
-    check_clean(linked)
-    assert "Change the text" in linked.git("reflog", "-1", "HEAD")
+    check_clean(linked_repo)
+    assert "Change the text" in linked_repo.git("reflog", "-1", "HEAD")
 
 
 def test_linked_work_tree_of_bare_repository_is_updated(tmp_path: Path) -> None:
     repo = repositories.bare(tmp_path / "repo.git")
-    linked = repositories.linked(repo, tmp_path / "linked", "topic")
+    linked_repo = repositories.linked(repo, tmp_path / "linked", "topic")
     commit(repo, {"README.md": NEW}, branch="topic")
-    assert files_of(linked)["README.md"] == NEW
-    check_clean(linked)
+    assert files_of(linked_repo)["README.md"] == NEW
+    check_clean(linked_repo)
 
 
 def test_missing_work_tree_refuses_batch(tmp_path: Path) -> None:
     main = repositories.normal(tmp_path / "main")
-    linked = repositories.linked(main, tmp_path / "linked", "topic")
-    linked.path.rename(tmp_path / "away")
+    linked_repo = repositories.linked(main, tmp_path / "linked", "topic")
+    linked_repo.path.rename(tmp_path / "away")
     commit(main, {"README.md": NEW}, branch="topic")
     Repo(tmp_path / "away").git("status", check=False)
-    main.git("worktree", "lock", str(linked.path))
+    main.git("worktree", "lock", str(linked_repo.path))
     with pytest.raises(WorktreeBusy, match="missing"):
         commit(main, {"README.md": b"again\n"}, branch="topic")
 
@@ -211,29 +211,30 @@ def test_separate_git_directory_and_shallow_clone_are_supported(tmp_path: Path) 
     commit(repo, {"README.md": NEW})
     assert files_of(repo) == texts(repo)
     check_clean(repo)
-    linked = repositories.linked(repo, tmp_path / "linked", "topic")
-    commit(linked, {"README.md": b"topic\n"}, branch="topic")
-    check_clean(linked)
+    linked_repo = repositories.linked(repo, tmp_path / "linked", "topic")
+    commit(linked_repo, {"README.md": b"topic\n"}, branch="topic")
+    check_clean(linked_repo)
     with pytest.raises(WorktreeBusy, match="missing"):
-        commit(linked, {"README.md": b"main\n"}, branch="main")
+        commit(linked_repo, {"README.md": b"main\n"}, branch="main")
 
 
 def test_batch_without_changes_makes_no_commit(repo: Repo) -> None:
-    before = repo.head()
+    head_before = repo.head()
     assert (
-        commit(repo, {"README.md": FILES["README.md"].encode(), "nothing.md": None, "guides": None}) == before
+        commit(repo, {"README.md": FILES["README.md"].encode(), "nothing.md": None, "guides": None})
+        == head_before
     )
-    assert commit(repo, {}) == before
-    assert repo.head() == before
+    assert commit(repo, {}) == head_before
+    assert repo.head() == head_before
 
 
 def test_late_writer_error_has_new_tip(repo: Repo) -> None:
     base = repo.head()
-    first = commit(repo, {"README.md": NEW})
+    first_commit = commit(repo, {"README.md": NEW})
     before = sum(1 for _ in (repo.path / ".git/objects").rglob("*"))
     with pytest.raises(BranchMoved) as error:
         commit(repo, {"README.md": b"second\n"}, base=base)
-    assert error.value.tip == first
+    assert error.value.tip == first_commit
     assert sum(1 for _ in (repo.path / ".git/objects").rglob("*")) == before
     check_clean(repo)
     with pytest.raises(BranchMoved):
@@ -522,14 +523,14 @@ def test_reflogs_are_written_as_by_git(tmp_path: Path, setting: str | None, bare
     repo = (repositories.bare if bare else repositories.unborn)(tmp_path / "repo")
     if setting:
         repo.git("config", "core.logAllRefUpdates", setting)
-    first = commit(repo, {"a.md": b"1\n"})
-    second = commit(repo, {"a.md": b"2\n"}, message="Second\n\nBody")
+    first_commit = commit(repo, {"a.md": b"1\n"})
+    second_commit = commit(repo, {"a.md": b"2\n"}, message="Second\n\nBody")
     for name in ("main", "HEAD"):
         lines = repo.git("reflog", "--format=%H %gs %gn", name, check=False).splitlines()
-        assert lines[:1] == ([f"{second} commit: Second {WHO.name}"] if logged else [])
-        assert any(line.startswith(first) for line in lines) == logged
+        assert lines[:1] == ([f"{second_commit} commit: Second {WHO.name}"] if logged else [])
+        assert any(line.startswith(first_commit) for line in lines) == logged
     if logged:
-        assert repo.git("rev-parse", "main@{1}").strip() == first
+        assert repo.git("rev-parse", "main@{1}").strip() == first_commit
     assert repo.fsck() == ""
 
 

@@ -71,16 +71,18 @@ def test_unwritable_reflog_does_not_block_writes(repo: Repo, log: str) -> None:
     path.unlink()
     path.mkdir()
     (path / "held").write_text("")
-    first = commit(repo)
-    assert repo.head() == first
+    first_commit = commit(repo)
+    assert repo.head() == first_commit
     assert locks_of(repo) == []
-    second = commit(repo, OURS + b"More.\n")
-    assert repo.head() == second
+    second_commit = commit(repo, OURS + b"More.\n")
+    assert repo.head() == second_commit
     assert locks_of(repo) == []
     shutil.rmtree(path)
     recover(GitStore(repo.path))
     check_clean(repo)
-    assert repo.git("reflog", "-1", "--format=%H", "main" if "main" in log else "HEAD").strip() == second
+    assert (
+        repo.git("reflog", "-1", "--format=%H", "main" if "main" in log else "HEAD").strip() == second_commit
+    )
 
 
 def test_empty_folder_in_place_of_reflog_is_replaced(repo: Repo) -> None:
@@ -172,16 +174,16 @@ def test_failed_step_after_commit_is_completed_by_recovery(
 @pytest.mark.process
 def test_unmounted_work_tree_is_rolled_back_when_available(tmp_path: Path) -> None:
     main = repositories.normal(tmp_path / "main")
-    linked = repositories.linked(main, tmp_path / "linked", "topic")
-    main.git("worktree", "lock", str(linked.path))
+    linked_repo = repositories.linked(main, tmp_path / "linked", "topic")
+    main.git("worktree", "lock", str(linked_repo.path))
     die_in(BranchRef, "move", lambda: commit(main, branch="topic"))
-    linked.path.rename(tmp_path / "away")
+    linked_repo.path.rename(tmp_path / "away")
     commit(main)
     assert repositories.Repo(main.path).head()
-    (tmp_path / "away").rename(linked.path)
+    (tmp_path / "away").rename(linked_repo.path)
     commit(main, OURS + b"More.\n")
-    assert linked.status() == ""
-    assert (linked.path / README).read_text() == FILES[README]
+    assert linked_repo.status() == ""
+    assert (linked_repo.path / README).read_text() == FILES[README]
     check_clean(main)
 
 

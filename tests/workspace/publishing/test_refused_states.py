@@ -182,7 +182,7 @@ def test_unsupported_repository_state_refuses_writes(start: Repo, state: str) ->
     make(start)
     workspace = Workspace.open(start.path, branch="main", durable=False)
     assert b"Text." in workspace.snapshot().read("README.md")
-    before = all_but_objects(start.path.parent)
+    files_before = all_but_objects(start.path.parent)
     operations = (
         AppendContent(file="README.md", slug="_preamble", content="Ours."),
         CreateDocument(type=builtin_types()["document"], title="New", folder="made"),
@@ -194,7 +194,7 @@ def test_unsupported_repository_state_refuses_writes(start: Repo, state: str) ->
         assert reason in error.value.message
         assert error.value.fix
         assert str(start.path.parent) not in error.value.message + error.value.fix
-    assert all_but_objects(start.path.parent) == before
+    assert all_but_objects(start.path.parent) == files_before
 
 
 # Paths in the commit that are not documents.
@@ -230,13 +230,13 @@ def test_non_document_is_not_read_or_written(odd: Repo, path: str) -> None:
         RemoveDocument(path=path),
         CreateDocument(type=builtin_types()["document"], title=name.removesuffix(".md"), folder=folder),
     ]
-    before = all_but_objects(odd.path.parent)
+    files_before = all_but_objects(odd.path.parent)
     for attempt in attempts:
-        done = workspace.write(
+        result = workspace.write(
             [attempt], mode=Mode.EACH, tool="test", client="test", base_commit=snapshot.commit
         )
-        assert not done.is_committed
-        assert done.steps[0].status is StepStatus.FAILED
-        assert done.steps[0].error is not None
-        assert done.steps[0].error.fix
-    assert all_but_objects(odd.path.parent) == before
+        assert not result.is_committed
+        assert result.steps[0].status is StepStatus.FAILED
+        assert result.steps[0].error is not None
+        assert result.steps[0].error.fix
+    assert all_but_objects(odd.path.parent) == files_before

@@ -65,9 +65,9 @@ def write(workspace: Workspace, path: str, text: str, *, create: str, remove: st
         RemoveDocument(path=remove),
     )
     base = workspace.tip()
-    done = workspace.write(operations, mode=Mode.ALL, tool="test", client="test", base_commit=base)
-    assert done.is_committed, done.steps
-    assert done.commit == workspace.tip()
+    result = workspace.write(operations, mode=Mode.ALL, tool="test", client="test", base_commit=base)
+    assert result.is_committed, result.steps
+    assert result.commit == workspace.tip()
 
 
 def a_person_commits(shape: Shape) -> None:

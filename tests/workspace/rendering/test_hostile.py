@@ -33,8 +33,8 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 @loop_over("path", list(DOCUMENTS))
 def test_adversarial_documents_are_rendered_safely(snapshot: Snapshot, path: str) -> None:
-    rendered = render(snapshot, path, urls=URLS)
-    assert problems(rendered.html) == []
+    page = render(snapshot, path, urls=URLS)
+    assert problems(page.html) == []
     for section in snapshot.document(path).sections:
         assert problems(render_section(snapshot, path, section, urls=URLS)) == []
 

@@ -53,14 +53,14 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 def test_a_document_has_title_and_outline(repo: Repo) -> None:
-    rendered = render(read(repo), "guide.md", urls=URLS)
-    assert (rendered.title, rendered.shows_title, rendered.is_cut, rendered.notes) == (
+    page = render(read(repo), "guide.md", urls=URLS)
+    assert (page.title, page.shows_title, page.is_cut, page.notes) == (
         "Guide",
         True,
         False,
         (),
     )
-    assert rendered.outline == (
+    assert page.outline == (
         RenderedHeading(1, "Guide", "_preamble", "_preamble"),
         RenderedHeading(2, "Setup", "setup", "setup"),
         RenderedHeading(3, "Errors", "setup/errors", "setup/errors"),
@@ -70,8 +70,8 @@ def test_a_document_has_title_and_outline(repo: Repo) -> None:
 
 
 def test_document_without_heading_has_no_title(repo: Repo) -> None:
-    rendered = render(read(repo), "no-title.md", urls=URLS)
-    assert (rendered.title, rendered.shows_title, rendered.html) == ("no-title", False, "<p>x</p>\n")
+    page = render(read(repo), "no-title.md", urls=URLS)
+    assert (page.title, page.shows_title, page.html) == ("no-title", False, "<p>x</p>\n")
 
 
 def test_missing_document_is_an_error(repo: Repo) -> None:
@@ -112,16 +112,16 @@ def test_rendered_document_is_cached_until_a_target_is_removed(tmp_path: Path) -
 def test_a_large_document_is_cut_between_sections(tmp_path: Path) -> None:
     section = "\n## S\n\n" + "word " * 20_000 + "\n"
     repo = repositories.normal(tmp_path / "repo", {"a.md": "# A\n" + section * 8, "b.md": "word " * 150_000})
-    rendered = render(read(repo), "a.md", urls=URLS)
-    assert rendered.is_cut
-    assert len(rendered.outline) == 5
-    assert rendered.notes == (
+    page = render(read(repo), "a.md", urls=URLS)
+    assert page.is_cut
+    assert len(page.outline) == 5
+    assert page.notes == (
         "The end of this document is not shown, because the document is too long for a page.",
     )
-    rendered = render(read(repo), "b.md", urls=URLS)
-    assert rendered.is_cut
-    assert rendered.html.endswith("word</p>\n")
-    assert len(rendered.html) < MAX_BYTES + 100
+    page = render(read(repo), "b.md", urls=URLS)
+    assert page.is_cut
+    assert page.html.endswith("word</p>\n")
+    assert len(page.html) < MAX_BYTES + 100
 
 
 def test_document_of_too_many_lines_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,5 +156,5 @@ def test_document_of_too_many_lines_is_cut(tmp_path: Path, monkeypatch: pytest.M
 )
 def test_texts_with_growing_html_are_shown_as_source(tmp_path: Path, text: str) -> None:
     repo = repositories.normal(tmp_path / "repo", {"a.md": text})
-    rendered = render(read(repo), "a.md", urls=URLS, options=RenderOptions(math=True))
-    assert len(rendered.html) < 40 * len(text) + 10_000
+    page = render(read(repo), "a.md", urls=URLS, options=RenderOptions(math=True))
+    assert len(page.html) < 40 * len(text) + 10_000

@@ -46,32 +46,32 @@ def test_symbolic_links_and_submodules_are_not_documents(repo: Repo, tmp_path: P
     other = repositories.normal(tmp_path / "other")
     repo.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other.path), "sub.md")
     repo.commit({})
-    now = snapshot(repo)
-    assert not {"link.md", "sub.md"} & set(now.documents)
+    new_snapshot = snapshot(repo)
+    assert not {"link.md", "sub.md"} & set(new_snapshot.documents)
     for path in ("link.md", "sub.md", "sub.md/README.md"):
         with pytest.raises(DocumentNotFound):
-            now.document(path)
+            new_snapshot.document(path)
 
 
 def test_uncommitted_changes_are_not_read(repo: Repo) -> None:
     repo.write({"README.md": "# Changed\n", "new.md": "# New\n"})
-    now = snapshot(repo)
-    assert now.document("README.md").title == "Example"
+    new_snapshot = snapshot(repo)
+    assert new_snapshot.document("README.md").title == "Example"
     with pytest.raises(NotCommitted):
-        now.document("new.md")
+        new_snapshot.document("new.md")
 
 
 def test_unknown_document_error_suggests_the_nearest(repo: Repo) -> None:
-    now = snapshot(repo)
+    new_snapshot = snapshot(repo)
     for path, candidates in (("guides/setpu.md", ["guides/setup.md"]), ("guides", ["guides/deep/only.md"])):
         with pytest.raises(DocumentNotFound) as caught:
-            now.document(path)
+            new_snapshot.document(path)
         found = caught.value.details["candidates"]
         assert isinstance(found, list)
         assert found[0] == candidates[0]
     for path in ("", "x" * 5000, "../README.md", "/etc/passwd", "README.md/x", "\0", "a\ud800.md"):
         with pytest.raises(DocumentNotFound) as caught:
-            now.document(path)
+            new_snapshot.document(path)
         assert len(caught.value.message) < 300
 
 
@@ -104,19 +104,19 @@ def test_document_over_the_limit_is_refused(repo: Repo) -> None:
 
 
 def test_changed_documents_are_listed_between_two_snapshots(repo: Repo) -> None:
-    before = snapshot(repo)
+    snapshot_before = snapshot(repo)
     repo.git("mv", "guides/setup.md", "moved.md")
     repo.commit({"README.md": "# Other\n", "x.txt": "no"})
-    after = snapshot(repo, before)
-    blob = before.documents["guides/setup.md"]
-    changes = sorted(changed_documents(before, after), key=lambda change: change[0])
+    snapshot_after = snapshot(repo, snapshot_before)
+    blob = snapshot_before.documents["guides/setup.md"]
+    changes = sorted(changed_documents(snapshot_before, snapshot_after), key=lambda change: change[0])
     assert [path for path, _, _ in changes] == ["README.md", "guides/setup.md", "moved.md"]
     assert ("guides/setup.md", blob, None) in changes
     assert ("moved.md", None, blob) in changes
-    assert dict(after.documents) == dict(snapshot(repo).documents)
+    assert dict(snapshot_after.documents) == dict(snapshot(repo).documents)
     repo.commit({"docyard.toml": 'exclude = ["guides"]\n'})
-    narrowed = snapshot(repo, after)
-    assert [(path, new) for path, _, new in changed_documents(after, narrowed)] == [
+    narrowed = snapshot(repo, snapshot_after)
+    assert [(path, new) for path, _, new in changed_documents(snapshot_after, narrowed)] == [
         ("guides/deep/only.md", None)
     ]
 
@@ -175,14 +175,14 @@ def test_manifests_are_listed_separately_from_documents(repo: Repo) -> None:
 @pytest.mark.parametrize("is_listed", [True, False])
 def test_taxonomy_values_are_equal_with_and_without_a_listing(repo: Repo, is_listed: bool) -> None:
     repo.commit({"docyard.toml": DECLARED, ".taxonomy.toml": GO, "guides/.taxonomy.toml": JAVA})
-    now = snapshot(repo)
+    new_snapshot = snapshot(repo)
     if is_listed:
-        assert now.documents
-    assert now.taxonomy.values("README.md", {}) == {"language": ("go",)}
-    assert now.taxonomy.values("guides/deep/only.md", {}) == {"language": ("java",)}
-    assert now.taxonomy.values("guides/deep/only.md", {"language": "c"}) == {"language": ("c",)}
-    assert now.taxonomy.keys == {"language": None, "type": None, "tags": None}
-    assert not is_listed or now.manifest_problems() == []
+        assert new_snapshot.documents
+    assert new_snapshot.taxonomy.values("README.md", {}) == {"language": ("go",)}
+    assert new_snapshot.taxonomy.values("guides/deep/only.md", {}) == {"language": ("java",)}
+    assert new_snapshot.taxonomy.values("guides/deep/only.md", {"language": "c"}) == {"language": ("c",)}
+    assert new_snapshot.taxonomy.keys == {"language": None, "type": None, "tags": None}
+    assert not is_listed or new_snapshot.manifest_problems() == []
 
 
 def test_invalid_manifest_sets_no_values_and_is_reported(
@@ -197,11 +197,11 @@ def test_invalid_manifest_sets_no_values_and_is_reported(
         }
     )
     for _ in range(2):  # as each new commit does
-        now = snapshot(repo)
+        new_snapshot = snapshot(repo)
         # An invalid manifest still overrides the one above it.
-        assert now.taxonomy.values("guides/setup.md", {}) == {}
+        assert new_snapshot.taxonomy.values("guides/setup.md", {}) == {}
     assert [record.getMessage()[:30] for record in caplog.records] == ["guides/.taxonomy.toml, line 3:"]
-    assert [(error.details["path"], error.details["line"]) for error in now.manifest_problems()] == [
+    assert [(error.details["path"], error.details["line"]) for error in new_snapshot.manifest_problems()] == [
         ("guides/.taxonomy.toml", 3),
         ("guides/deep/.taxonomy.toml", 1),
     ]

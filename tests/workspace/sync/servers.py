@@ -114,10 +114,10 @@ def http(folder: Path, token: str | None = TOKEN) -> Iterator[str]:
                 "CONTENT_LENGTH": str(len(body)),
                 "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
             }
-            done = subprocess.run(
+            process = subprocess.run(
                 ["git", "http-backend"], input=body, env=env, capture_output=True, check=False
             )
-            head, _, content = done.stdout.partition(b"\r\n\r\n")
+            head, _, content = process.stdout.partition(b"\r\n\r\n")
             fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n") if b": " in line)
             self.send_response(int(fields.pop(b"Status", b"200").split()[0]))
             for name, value in fields.items():

@@ -242,8 +242,8 @@ def many(folder_site: Site) -> Site:
     tree = store.commit(main).tree
     lines = []
     for number in range(200):
-        who = Signature("A", "a@example.org", 1_700_000_000 + number)
-        commit = store.put_commit(tree, [main], who, who, f"{number}")
+        signature = Signature("A", "a@example.org", 1_700_000_000 + number)
+        commit = store.put_commit(tree, [main], signature, signature, f"{number}")
         lines.append(f"{commit} refs/heads/proposals/k{number:07}\n")
     packed = folder_site.there.path / "packed-refs"
     before = packed.read_text() if packed.exists() else ""

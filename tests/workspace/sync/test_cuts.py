@@ -104,12 +104,12 @@ def test_connection_cut_while_pushing_loses_nothing(
     for number, after in enumerate(positions(proxy.passed(upward=upward), cuts), 1):
         edit(made.here, branch, {f"p{number}.md": noise(number + 100)})
         comment(made.here, "k3v7m2qa", f"Said {number}.")
-        ours = made.here.commit({f"{number}.md": noise(number)})
+        our_commit = made.here.commit({f"{number}.md": noise(number)})
         proxy.cut(after, upward=upward)
         missed += not attempt(made)
         check_state(made)
         assert again(made, proxy).state is SyncState.UP_TO_DATE
-        assert made.tip() == ours
+        assert made.tip() == our_commit
         for other in (branch, "docyard/discussion"):
             assert made.there.git("rev-parse", other) == made.here.git("rev-parse", other)
         check_state(made)
@@ -125,12 +125,12 @@ def test_connection_cut_while_fetching_loses_nothing(through: tuple[Site, Proxy]
     made.sync()
     missed = 0
     for number, after in enumerate(positions(proxy.passed(upward=False), cuts), 1):
-        before = made.here.head()
+        head_before = made.here.head()
         theirs = made.elsewhere({f"{number}.md": noise(number)})
         proxy.cut(after)
         if not attempt(made):
             missed += 1
-            assert made.here.head() == before
+            assert made.here.head() == head_before
         check_state(made)
         assert again(made, proxy).commit == theirs
         check_state(made)
@@ -148,12 +148,12 @@ def test_killed_exchange_with_folder_is_repeatable(folder_site: Site, cuts: int)
     for number in range(1, cuts + 1):
         edit(made.here, branch, {f"p{number}.md": noise(number + 100)})
         comment(made.here, "k3v7m2qa", f"Said {number}.")
-        ours = made.here.commit({f"{number}.md": noise(number)})
+        our_commit = made.here.commit({f"{number}.md": noise(number)})
         theirs = made.elsewhere({f"there-{number}.md": noise(-number)})
         # The exchange is the second half; before it, modules are imported.
         killed(made, whole * (0.5 + number / cuts / 2))
         made.there.git("merge-base", "--is-ancestor", theirs, "main")
-        made.here.git("merge-base", "--is-ancestor", ours, "main")
+        made.here.git("merge-base", "--is-ancestor", our_commit, "main")
         check_state(made, is_recovered=False)
         assert made.sync().state is SyncState.UP_TO_DATE
         assert made.tip() == made.here.head()
@@ -188,12 +188,12 @@ def test_push_with_lost_response_is_detected_as_pushed(tmp_path: Path, home: Pat
             proxy.cut(None)
             made.sync(fetch=False)
             down = proxy.passed(upward=False)
-            ours = made.here.commit({"b.md": noise(1)})
+            our_commit = made.here.commit({"b.md": noise(1)})
             # Only the response is missing: the remote has the commit.
             proxy.cut(down - 10)
             with pytest.raises(RemoteUnreachable):
                 made.sync(fetch=False)
-            assert made.tip() == ours
+            assert made.tip() == our_commit
             proxy.cut(None)
             assert made.sync().unpushed is None
 
@@ -244,9 +244,9 @@ def test_failed_exchange_leaves_no_process_or_lock(transport: str, tmp_path: Pat
 def test_unreachable_remote_raises_error(tmp_path: Path, home: Path) -> None:
     with site("git", tmp_path, home) as made:
         made.point_to(1)
-        ours = made.here.commit({"a.md": "# A\n"})
+        our_commit = made.here.commit({"a.md": "# A\n"})
         with pytest.raises(RemoteUnreachable) as caught:
             made.sync()
         assert "\n" not in caught.value.message
-        assert made.here.head() == ours
+        assert made.here.head() == our_commit
         check_state(made)

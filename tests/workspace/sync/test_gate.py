@@ -51,9 +51,9 @@ class Elsewhere:
         tokens = Tokens(workspace.git.common_dir)
         if tokens.key("bea") is None:
             tokens.add("bea", "Bea", "bea@example.org")
-        known = tokens.find_known("bea")
-        assert known is not None
-        person = Actor(BEA, "proposals", "command line", known.person)
+        known_token = tokens.find_known("bea")
+        assert known_token is not None
+        person = Actor(BEA, "proposals", "command line", known_token.person)
         proposal_actions = workspace.proposal_actions()
         proposed = proposal_actions.propose(list(operations), AGENT, mode=Mode.ALL)  # type: ignore[arg-type]
         assert proposed.proposal is not None
@@ -163,10 +163,13 @@ def test_remote_direct_edit_of_locally_moved_document_blocks_merge(
         elsewhere.merge_reviewed(move_into_specs())
     assert caught.value.details["unreviewed"][0]["side"] == "theirs"
     assert site.tip() == theirs
-    other = Workspace.open(elsewhere.repo.path, durable=False)
+    other_workspace = Workspace.open(elsewhere.repo.path, durable=False)
     with pytest.raises(UnreviewedMerge):
-        sync(other, site.access, choose=all_for(ResolutionChoice.THEIRS))
-    assert sync(other, site.access, choose=all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+        sync(other_workspace, site.access, choose=all_for(ResolutionChoice.THEIRS))
+    assert (
+        sync(other_workspace, site.access, choose=all_for(ResolutionChoice.OURS)).state
+        is SyncState.UP_TO_DATE
+    )
     assert elsewhere.repo.git("show", "main:specs/a.md") == PAGE
 
 

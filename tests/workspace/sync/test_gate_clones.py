@@ -48,15 +48,15 @@ class Clone(Elsewhere):
 
     def write(self, *operations: Operation) -> None:
         """Write directly, as an agent does."""
-        written = self.workspace.write(list(operations), mode=Mode.ALL, tool="t", client="c")
-        assert [step.error for step in written.steps if step.error] == []
-        assert written.is_committed
+        result = self.workspace.write(list(operations), mode=Mode.ALL, tool="t", client="c")
+        assert [step.error for step in result.steps if step.error] == []
+        assert result.is_committed
 
     def review(self, *operations: Operation) -> None:
         """Propose, approve and merge operations."""
-        done = self.workspace.proposal_actions().propose(list(operations), AGENT, mode=Mode.ALL)
-        assert done.proposal is not None
-        self._merge(done.proposal.id)
+        result = self.workspace.proposal_actions().propose(list(operations), AGENT, mode=Mode.ALL)
+        assert result.proposal is not None
+        self._merge(result.proposal.id)
 
     def review_files(self, files: dict[str, str]) -> None:
         """Approve and merge a proposal with files that a user committed."""
@@ -72,9 +72,9 @@ class Clone(Elsewhere):
         tokens = Tokens(self.workspace.git.common_dir)
         if tokens.key("bea") is None:
             tokens.add("bea", "Bea", "bea@example.org")
-        known = tokens.find_known("bea")
-        assert known is not None
-        person = Actor(BEA, "proposals", "command line", known.person)
+        known_token = tokens.find_known("bea")
+        assert known_token is not None
+        person = Actor(BEA, "proposals", "command line", known_token.person)
         proposal_actions = self.workspace.proposal_actions()
         proposal_actions.submit(id, AGENT)
         proposal_actions.review(id, person, ReviewDecision.APPROVE)
@@ -119,14 +119,14 @@ def edit(file: str, slug: str = "one", text: str = "Unreviewed.") -> AppendConte
 
 def test_two_documents_moved_to_one_path_bring_no_direct_edit(folder_site: Site) -> None:
     files = {"docyard.toml": RULES, "free/f1.md": PAGE, "specs/f2.md": OTHER_PAGE}
-    first, second = clones(folder_site, files)
-    first.review(MoveDocument(file="specs/f2.md", new_path="specs/p.md"))
-    first.write(edit("free/f1.md"))
-    first.sync()
-    second.review(MoveDocument(file="free/f1.md", new_path="specs/p.md"))
+    first_clone, second_clone = clones(folder_site, files)
+    first_clone.review(MoveDocument(file="specs/f2.md", new_path="specs/p.md"))
+    first_clone.write(edit("free/f1.md"))
+    first_clone.sync()
+    second_clone.review(MoveDocument(file="free/f1.md", new_path="specs/p.md"))
     with pytest.raises(UnreviewedMerge):
-        second.sync(all_for_places(ResolutionChoice.OURS))
-    assert "Unreviewed" not in second.show("specs/p.md")
+        second_clone.sync(all_for_places(ResolutionChoice.OURS))
+    assert "Unreviewed" not in second_clone.show("specs/p.md")
 
 
 def all_for_places(choice: ResolutionChoice) -> ChooseResolutions:
@@ -142,108 +142,108 @@ def all_for_places(choice: ResolutionChoice) -> ChooseResolutions:
 
 def test_theirs_for_path_of_moved_document_needs_review(folder_site: Site) -> None:
     files = {"docyard.toml": RULES, "specs/b.md": PAGE, "other.md": OTHER_PAGE}
-    first, second = clones(folder_site, files)
-    first.review(edit("specs/b.md", text="Reviewed."))
-    first.repo.commit({"core/y.md": "# Y\n\nUnreviewed.\n"})
-    first.sync()
-    second.review_files({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
-    second.review(MoveDocument(file="specs/b.md", new_path="core/y.md"))
+    first_clone, second_clone = clones(folder_site, files)
+    first_clone.review(edit("specs/b.md", text="Reviewed."))
+    first_clone.repo.commit({"core/y.md": "# Y\n\nUnreviewed.\n"})
+    first_clone.sync()
+    second_clone.review_files({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
+    second_clone.review(MoveDocument(file="specs/b.md", new_path="core/y.md"))
     with pytest.raises(UnreviewedMerge):
-        second.sync(all_for(ResolutionChoice.THEIRS))
-    assert "Unreviewed" not in second.show("core/y.md")
+        second_clone.sync(all_for(ResolutionChoice.THEIRS))
+    assert "Unreviewed" not in second_clone.show("core/y.md")
 
 
 def test_new_settings_content_is_refused_if_ours_has_no_rules(folder_site: Site) -> None:
-    first, second = clones(folder_site, BASE)
-    first.review_files({"docyard.toml": RULES + "# more\n"})
-    first.sync()
-    second.review_files({"docyard.toml": NO_RULES})
+    first_clone, second_clone = clones(folder_site, BASE)
+    first_clone.review_files({"docyard.toml": RULES + "# more\n"})
+    first_clone.sync()
+    second_clone.review_files({"docyard.toml": NO_RULES})
     new = RULES.replace("checks = []", 'checks = []\napprovers = ["mallory"]').encode()
     with pytest.raises(Protected):
-        second.sync(
+        second_clone.sync(
             lambda found: {path: {one.unit: Resolution(ResolutionChoice.CONTENT, new)} for path, one in found}
         )
 
 
 def test_text_without_approval_is_refused_under_stricter_rule(folder_site: Site) -> None:
     weak = f'{NO_RULES}[[protect]]\npaths = ["specs/**"]\napprovals = 0\nchecks = []\n'
-    first, second = clones(folder_site, {"docyard.toml": weak, "specs/b.md": PAGE})
+    first_clone, second_clone = clones(folder_site, {"docyard.toml": weak, "specs/b.md": PAGE})
     strict = weak.replace("approvals = 0", 'approvals = 1\napprovers = ["ana"]')
-    first.review_files({"docyard.toml": strict})
-    first.sync()
-    second.review(edit("specs/b.md"))
+    first_clone.review_files({"docyard.toml": strict})
+    first_clone.sync()
+    second_clone.review(edit("specs/b.md"))
     with pytest.raises(UnreviewedMerge):
-        second.sync()
-    assert second.follow_advice() is SyncState.UP_TO_DATE
+        second_clone.sync()
+    assert second_clone.follow_advice() is SyncState.UP_TO_DATE
 
 
 def test_new_document_under_rule_added_in_remote_is_omittable(folder_site: Site) -> None:
-    first, second = clones(folder_site, BASE)
-    first.review_files({"docyard.toml": FREE_TOO})
-    first.sync()
-    second.repo.commit({"free/n.md": "# N\n"})
+    first_clone, second_clone = clones(folder_site, BASE)
+    first_clone.review_files({"docyard.toml": FREE_TOO})
+    first_clone.sync()
+    second_clone.repo.commit({"free/n.md": "# N\n"})
     with pytest.raises(UnreviewedMerge):
-        second.sync()
-    assert second.follow_advice() is SyncState.UP_TO_DATE
+        second_clone.sync()
+    assert second_clone.follow_advice() is SyncState.UP_TO_DATE
 
 
 def test_direct_move_under_rule_added_in_remote_is_omittable(folder_site: Site) -> None:
-    first, second = clones(folder_site, BASE)
-    first.review_files({"docyard.toml": FREE_TOO})
-    first.sync()
-    second.write(MoveDocument(file="free/a.md", new_path="free/n.md"))
+    first_clone, second_clone = clones(folder_site, BASE)
+    first_clone.review_files({"docyard.toml": FREE_TOO})
+    first_clone.sync()
+    second_clone.write(MoveDocument(file="free/a.md", new_path="free/n.md"))
     with pytest.raises(UnreviewedMerge):
-        second.sync()
-    assert second.follow_advice() is SyncState.UP_TO_DATE
-    assert (second.show("free/a.md"), second.show("free/n.md")) == (PAGE, "")
+        second_clone.sync()
+    assert second_clone.follow_advice() is SyncState.UP_TO_DATE
+    assert (second_clone.show("free/a.md"), second_clone.show("free/n.md")) == (PAGE, "")
 
 
 def test_direct_type_under_rule_added_in_remote_is_omittable(folder_site: Site) -> None:
-    first, second = clones(folder_site, {**BASE, "docyard.toml": PATHS_ONLY})
-    first.review_files({"docyard.toml": RULES})
-    first.sync()
-    second.write(SetMetadata(file="free/a.md", metadata={"type": "runbook"}))
-    assert second.follow_advice() is SyncState.UP_TO_DATE
-    assert second.show("free/a.md") == PAGE
+    first_clone, second_clone = clones(folder_site, {**BASE, "docyard.toml": PATHS_ONLY})
+    first_clone.review_files({"docyard.toml": RULES})
+    first_clone.sync()
+    second_clone.write(SetMetadata(file="free/a.md", metadata={"type": "runbook"}))
+    assert second_clone.follow_advice() is SyncState.UP_TO_DATE
+    assert second_clone.show("free/a.md") == PAGE
 
 
 def test_edit_under_our_manifest_and_their_rule_is_omittable(folder_site: Site) -> None:
-    first, second = clones(folder_site, {**BASE, "docyard.toml": PATHS_ONLY})
-    second.review_files({"free/.taxonomy.toml": RUNBOOK})
-    second.write(edit("free/a.md"))
-    first.review_files({"docyard.toml": RULES})
-    first.sync()
-    assert second.follow_advice() is SyncState.UP_TO_DATE
-    assert second.show("free/a.md") == PAGE
+    first_clone, second_clone = clones(folder_site, {**BASE, "docyard.toml": PATHS_ONLY})
+    second_clone.review_files({"free/.taxonomy.toml": RUNBOOK})
+    second_clone.write(edit("free/a.md"))
+    first_clone.review_files({"docyard.toml": RULES})
+    first_clone.sync()
+    assert second_clone.follow_advice() is SyncState.UP_TO_DATE
+    assert second_clone.show("free/a.md") == PAGE
 
 
 @pytest.mark.parametrize("name", ["specs/x.md", "specs/X.md/inner.md"])
 def test_reviewed_move_onto_reviewed_document_can_be_resolved(folder_site: Site, name: str) -> None:
-    first, second = clones(folder_site, BASE)
-    first.review(MoveDocument(file="free/a.md", new_path="specs/X.md"))
-    first.sync()
-    second.review_files({name: "# x\n\nOurs.\n"})
-    assert second.sync().conflicts
-    assert second.sync(all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    first_clone, second_clone = clones(folder_site, BASE)
+    first_clone.review(MoveDocument(file="free/a.md", new_path="specs/X.md"))
+    first_clone.sync()
+    second_clone.review_files({name: "# x\n\nOurs.\n"})
+    assert second_clone.sync().conflicts
+    assert second_clone.sync(all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
 
 
 def test_free_manifest_after_reviewed_rule_removal_is_merged(folder_site: Site) -> None:
-    first, second = clones(folder_site, BASE)
-    first.write(edit("other.md", "_preamble", "Free."))
-    first.sync()
-    second.review_files({"docyard.toml": NO_RULES})
-    second.repo.commit({"free/.taxonomy.toml": '[metadata]\ntype = "note"\n'})
-    assert second.sync().state is SyncState.UP_TO_DATE
+    first_clone, second_clone = clones(folder_site, BASE)
+    first_clone.write(edit("other.md", "_preamble", "Free."))
+    first_clone.sync()
+    second_clone.review_files({"docyard.toml": NO_RULES})
+    second_clone.repo.commit({"free/.taxonomy.toml": '[metadata]\ntype = "note"\n'})
+    assert second_clone.sync().state is SyncState.UP_TO_DATE
 
 
 def test_two_free_documents_moved_to_one_path_are_a_conflict(folder_site: Site) -> None:
     files = {"docyard.toml": NO_RULES, "free/f1.md": PAGE, "free/f2.md": OTHER_PAGE}
-    first, second = clones(folder_site, files)
-    first.write(MoveDocument(file="free/f2.md", new_path="free/p.md"))
-    first.write(edit("free/f1.md", text="Theirs."))
-    first.sync()
-    second.write(MoveDocument(file="free/f1.md", new_path="free/p.md"))
-    assert second.sync().conflicts
-    assert second.sync(all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
-    assert "Theirs." in second.show("free/p.md")
-    assert second.show("free/f2.md") == OTHER_PAGE
+    first_clone, second_clone = clones(folder_site, files)
+    first_clone.write(MoveDocument(file="free/f2.md", new_path="free/p.md"))
+    first_clone.write(edit("free/f1.md", text="Theirs."))
+    first_clone.sync()
+    second_clone.write(MoveDocument(file="free/f1.md", new_path="free/p.md"))
+    assert second_clone.sync().conflicts
+    assert second_clone.sync(all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert "Theirs." in second_clone.show("free/p.md")
+    assert second_clone.show("free/f2.md") == OTHER_PAGE

@@ -54,10 +54,10 @@ def test_different_sections_are_merged_and_pushed(reached: Site) -> None:
     reached.elsewhere({"page.md": PAGE.format("Text.", "1", "2")})
     reached.sync()
     theirs = reached.elsewhere({"page.md": PAGE.format("Text.", "1 there", "2"), "b.md": "# B\n"})
-    ours = reached.here.commit({"page.md": PAGE.format("Text.", "1", "2 here")})
+    our_commit = reached.here.commit({"page.md": PAGE.format("Text.", "1", "2 here")})
     found = reached.sync()
     assert (found.state, found.merged, found.unpushed) == (SyncState.UP_TO_DATE, reached.here.head(), None)
-    assert parents(reached.here) == [ours, theirs]
+    assert parents(reached.here) == [our_commit, theirs]
     assert (reached.here.path / "page.md").read_text() == PAGE.format("Text.", "1 there", "2 here")
     assert (reached.here.status(), reached.tip()) == ("", reached.here.head())
     assert reached.sync().merged is None
@@ -114,11 +114,11 @@ def test_write_to_path_changed_in_remote_is_checked_again(folder_site: Site) -> 
 
 def test_merge_of_gitattributes_is_refused(folder_site: Site) -> None:
     folder_site.elsewhere({"b.md": "# B\n"})
-    ours = folder_site.here.commit({"a.md": "# A\n"})
+    our_commit = folder_site.here.commit({"a.md": "# A\n"})
     folder_site.elsewhere({".gitattributes": "*.md eol=crlf\n"})
     with pytest.raises(WorktreeBusy, match="gitattributes"):
         folder_site.sync()
-    assert (folder_site.here.head(), folder_site.here.status()) == (ours, "")
+    assert (folder_site.here.head(), folder_site.here.status()) == (our_commit, "")
 
 
 def test_unrelated_histories_are_reported_as_diverged(folder_site: Site, tmp_path: Path) -> None:

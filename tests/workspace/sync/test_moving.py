@@ -53,37 +53,37 @@ def test_lock_of_killed_process_is_removed(folder_site: Site, written: int) -> N
 )
 def test_lock_of_other_program_is_reported_and_preserved(folder_site: Site, note: str | None) -> None:
     theirs = folder_site.elsewhere({"a.md": "# A\n"})
-    before = folder_site.here.head()
+    head_before = folder_site.here.head()
     lock = left(folder_site, TRACKING, "2" * 40)
     if note is not None:
         (folder_site.here.path / NOTE).parent.mkdir()
         (folder_site.here.path / NOTE).write_text(note, errors="surrogateescape")
     with pytest.raises(Locked, match=f"{TRACKING}.lock"):
         folder_site.sync()
-    assert (folder_site.here.head(), lock.read_text()) == (before, "2" * 40)
+    assert (folder_site.here.head(), lock.read_text()) == (head_before, "2" * 40)
     lock.unlink()
     assert folder_site.sync().commit == theirs
 
 
 def test_push_without_tracking_update_is_detected_later(folder_site: Site) -> None:
-    ours = folder_site.here.commit({"a.md": "# A\n"})
+    our_commit = folder_site.here.commit({"a.md": "# A\n"})
     lock = left(folder_site, TRACKING, "")
     with pytest.raises(Locked):
         folder_site.sync()
-    assert folder_site.tip() == ours
+    assert folder_site.tip() == our_commit
     lock.unlink()
     assert folder_site.sync().state is SyncState.UP_TO_DATE
 
 
 def test_rewound_remote_is_recorded_before_push(folder_site: Site) -> None:
-    before = folder_site.tip()
+    tip_before = folder_site.tip()
     folder_site.elsewhere({"secret.md": "# Secret\n"})
     folder_site.sync()
-    folder_site.there.git("update-ref", "refs/heads/main", before)
+    folder_site.there.git("update-ref", "refs/heads/main", tip_before)
     lock = left(folder_site, "refs/docyard/lost/origin/main", "")
     with pytest.raises(Locked):
         folder_site.sync()
-    assert folder_site.tip() == before
+    assert folder_site.tip() == tip_before
     lock.unlink()
     assert folder_site.sync().state is SyncState.FORCE_PUSHED
 
@@ -105,7 +105,7 @@ def test_blocking_tracking_ref_is_reported(
 
 
 def test_lock_in_remote_folder_is_waited_for(folder_site: Site) -> None:
-    ours = folder_site.here.commit({"a.md": "# A\n"})
+    our_commit = folder_site.here.commit({"a.md": "# A\n"})
     lock = folder_site.there.path / "refs/heads/main.lock"
     lock.touch()
     with pytest.raises(PushRejected, match=r"another program holds its refs/heads/main\.lock"):
@@ -114,7 +114,7 @@ def test_lock_in_remote_folder_is_waited_for(folder_site: Site) -> None:
     freed.start()
     assert folder_site.sync(fetch=False).pushed == 1
     freed.join()
-    assert folder_site.tip() == ours
+    assert folder_site.tip() == our_commit
     assert folder_site.there.git("for-each-ref", "refs/docyard") == ""
 
 

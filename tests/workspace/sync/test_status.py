@@ -99,8 +99,8 @@ def test_incremental_status_equals_fresh_status(tmp_path: Path) -> None:
         refs = {"refs/heads/main": start, "refs/remotes/origin/main": start, "there": start}
 
         def commit(*parents: str) -> str:
-            who = Signature("A", "a@example.org", next(clock))
-            return store.put_commit(tree, parents, who, who, "step")
+            signature = Signature("A", "a@example.org", next(clock))
+            return store.put_commit(tree, parents, signature, signature, "step")
 
         def ref(name: str, id: str) -> None:
             refs[name] = id

@@ -40,15 +40,15 @@ def test_commits_are_synced_in_both_directions(everywhere: Site) -> None:
     assert (reached.here.path / "README.md").read_text() == "# Example\n\nFrom elsewhere.\n"
     assert reached.here.status() == ""
 
-    ours = reached.here.commit({"guides/new.md": "# New\n"})
+    our_commit = reached.here.commit({"guides/new.md": "# New\n"})
     unpushed = find_unpushed(Workspace.open(reached.here.path))
     assert unpushed is not None
     assert unpushed.commits == 1
     pushed = reached.sync()
     assert (pushed.state, pushed.pushed, pushed.unpushed) == (SyncState.UP_TO_DATE, 1, None)
-    assert reached.tip() == ours
+    assert reached.tip() == our_commit
     assert find_unpushed(Workspace.open(reached.here.path)) is None
-    assert reached.here.git("rev-parse", "origin/main").strip() == ours
+    assert reached.here.git("rev-parse", "origin/main").strip() == our_commit
     assert reached.there.fsck() == reached.here.fsck() == ""
     assert reached.locks() == []
 
@@ -83,10 +83,10 @@ def test_push_after_concurrent_push_is_refused(transport: str, tmp_path: Path, h
 
 def check_push_refused(reached: Site) -> None:
     theirs = reached.elsewhere({"a.md": "# Theirs\n"})
-    ours = reached.here.commit({"b.md": "# Ours\n"})
+    our_commit = reached.here.commit({"b.md": "# Ours\n"})
     with pytest.raises(PushRejected, match="does not have"):
         reached.sync(fetch=False)
-    assert (reached.tip(), reached.here.head()) == (theirs, ours)
+    assert (reached.tip(), reached.here.head()) == (theirs, our_commit)
     unpushed = find_unpushed(Workspace.open(reached.here.path))
     assert unpushed is not None
     assert unpushed.commits == 1
@@ -99,14 +99,14 @@ def test_push_refused_by_hook_raises_push_rejected(transport: str, tmp_path: Pat
         hook = reached.there.path / "hooks" / "pre-receive"
         hook.write_text("#!/bin/sh\nprintf 'ask \\033[31mBo\\033[0m first\\n' >&2\nexit 1\n")
         hook.chmod(0o755)
-        before = reached.tip()
+        tip_before = reached.tip()
         reached.here.commit({"a.md": "# A\n"})
         with pytest.raises(PushRejected) as caught:
             reached.sync()
         assert "ask Bo first" in caught.value.message
         assert "pre-receive hook declined" in caught.value.message
         assert "\x1b" not in caught.value.message
-        assert reached.tip() == before
+        assert reached.tip() == tip_before
         unpushed = find_unpushed(Workspace.open(reached.here.path))
         assert unpushed is not None
         assert unpushed.commits == 1
@@ -118,11 +118,11 @@ def test_folder_with_hook_is_refused(folder_site: Site) -> None:
     hook = folder_site.there.path / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\n")
     hook.chmod(0o755)
-    before = folder_site.tip()
+    tip_before = folder_site.tip()
     folder_site.here.commit({"a.md": "# A\n"})
     with pytest.raises(PushRejected, match="pre-receive"):
         folder_site.sync()
-    assert folder_site.tip() == before
+    assert folder_site.tip() == tip_before
 
 
 def test_push_to_folder_with_work_tree_is_refused(folder_site: Site, tmp_path: Path) -> None:
@@ -134,26 +134,26 @@ def test_push_to_folder_with_work_tree_is_refused(folder_site: Site, tmp_path: P
 
 
 def test_rewound_remote_is_neither_followed_nor_overwritten(reached: Site) -> None:
-    before = reached.tip()
+    tip_before = reached.tip()
     removed = reached.elsewhere({"secret.md": "# Secret\n"})
     reached.sync()
-    reached.there.git("update-ref", "refs/heads/main", before)
+    reached.there.git("update-ref", "refs/heads/main", tip_before)
     for _ in range(2):
         found = reached.sync()
-        assert (found.state, found.commit, found.theirs) == (SyncState.FORCE_PUSHED, removed, before)
+        assert (found.state, found.commit, found.theirs) == (SyncState.FORCE_PUSHED, removed, tip_before)
         assert found.unpushed is not None
         assert found.unpushed.commits == 1
-        assert reached.tip() == before
+        assert reached.tip() == tip_before
     assert reached.sync(fetch=False).state is SyncState.UP_TO_DATE
     assert reached.tip() == removed
     assert reached.here.git("for-each-ref", "refs/docyard").strip() == ""
 
 
 def test_rewound_remote_is_synced_after_manual_reset(folder_site: Site) -> None:
-    before = folder_site.tip()
+    tip_before = folder_site.tip()
     folder_site.elsewhere({"secret.md": "# Secret\n"})
     folder_site.sync()
-    folder_site.there.git("update-ref", "refs/heads/main", before)
+    folder_site.there.git("update-ref", "refs/heads/main", tip_before)
     assert folder_site.sync().state is SyncState.FORCE_PUSHED
     folder_site.here.status()  # git reset does not compare file contents again
     folder_site.here.git("reset", "-q", "--keep", "origin/main")
@@ -185,12 +185,12 @@ def test_branch_deleted_in_remote_is_reported_as_force_pushed(folder_site: Site)
 
 def test_uncommitted_file_refuses_sync_and_is_preserved(reached: Site) -> None:
     theirs = reached.elsewhere({"README.md": "# Theirs\n"})
-    before = reached.here.head()
+    head_before = reached.here.head()
     reached.here.write({"README.md": "# Mine, not committed\n"})
     with pytest.raises(WorktreeConflict):
         reached.sync()
     assert (reached.here.path / "README.md").read_text() == "# Mine, not committed\n"
-    assert (reached.here.head(), reached.locks()) == (before, [])
+    assert (reached.here.head(), reached.locks()) == (head_before, [])
     reached.here.git("checkout", "README.md")
     assert reached.sync().commit == theirs
 
@@ -385,20 +385,20 @@ def test_key_of_ssh_agent_is_used(tmp_path: Path, home: Path, monkeypatch: pytes
 @pytest.mark.process
 def test_fetch_over_size_limit_is_refused(tmp_path: Path, home: Path) -> None:
     with site("git", tmp_path, home) as reached:
-        before = reached.here.head()
+        head_before = reached.here.head()
         reached.elsewhere({"docyard.toml": "[remote]\nfetch_bytes = 1000\n"})
         reached.sync()
-        before = reached.here.head()
+        head_before = reached.here.head()
         noise = random.Random(1).randbytes(200_000).hex()
         reached.elsewhere({"big.md": f"# Big\n\n{noise}\n"})
         with pytest.raises(RemoteTooLarge):
             reached.sync()
-        assert reached.here.git("rev-parse", "main", "origin/main").split() == [before, before]
+        assert reached.here.git("rev-parse", "main", "origin/main").split() == [head_before, head_before]
         assert reached.locks() == []
 
 
 def test_incomplete_remote_history_is_refused(folder_site: Site) -> None:
-    before = folder_site.here.head()
+    head_before = folder_site.here.head()
     theirs = folder_site.elsewhere({"a.md": "# A\n"})
     blob = folder_site.there.git("rev-parse", f"{theirs}:a.md").strip()
     # The pack that a remote without one of its objects would send.
@@ -408,7 +408,7 @@ def test_incomplete_remote_history_is_refused(folder_site: Site) -> None:
     folder_site.here.git("update-ref", "refs/keep", theirs)
     with pytest.raises(RemoteDamaged):
         folder_site.sync()
-    assert folder_site.here.git("rev-parse", "main", "origin/main").split() == [before, before]
+    assert folder_site.here.git("rev-parse", "main", "origin/main").split() == [head_before, head_before]
 
 
 def test_remote_branch_that_is_not_a_commit_is_refused(folder_site: Site) -> None:
@@ -417,10 +417,10 @@ def test_remote_branch_that_is_not_a_commit_is_refused(folder_site: Site) -> Non
     head = folder_site.there.path / "refs" / "heads" / "main"
     head.parent.mkdir(parents=True, exist_ok=True)
     head.write_text(f"{blob}\n")
-    before = folder_site.here.head()
+    head_before = folder_site.here.head()
     with pytest.raises(RemoteDamaged):
         folder_site.sync()
-    assert folder_site.here.git("rev-parse", "main", "origin/main").split() == [before, before]
+    assert folder_site.here.git("rev-parse", "main", "origin/main").split() == [head_before, head_before]
 
 
 def test_unusual_remote_ref_names_are_ignored(folder_site: Site) -> None:

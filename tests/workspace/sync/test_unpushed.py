@@ -48,8 +48,8 @@ def test_walk_of_unpushed_commits_is_bounded(tmp_path: Path) -> None:
     tree = store.put_tree(())
     commits: list[str] = []
     for number in range(30):
-        who = Signature("A", "a@example.org", 1_700_000_000 + number)
-        commits.append(store.put_commit(tree, commits[-1:], who, who, f"{number}"))
+        signature = Signature("A", "a@example.org", 1_700_000_000 + number)
+        commits.append(store.put_commit(tree, commits[-1:], signature, signature, f"{number}"))
     assert list_commits_ahead(store, commits[-1], commits[0]) == Unpushed(
         29, datetime.fromtimestamp(1_700_000_001, UTC)
     )
@@ -69,8 +69,8 @@ def test_unpushed_count_equals_that_of_git(tmp_path: Path) -> None:
         commits: list[str] = []
         for number, (picks, skew) in enumerate(history):
             parents = list(dict.fromkeys(commits[pick % len(commits)] for pick in picks if commits))
-            who = Signature("A", "a@example.org", 1_700_000_000 + 60 * number + skew)
-            commits.append(store.put_commit(tree, parents, who, who, f"{number}"))
+            signature = Signature("A", "a@example.org", 1_700_000_000 + 60 * number + skew)
+            commits.append(store.put_commit(tree, parents, signature, signature, f"{number}"))
         ours, theirs = commits[one % len(commits)], commits[other % len(commits)]
         counted = int(repo.git("rev-list", "--count", ours, f"^{theirs}"))
         ahead = list_commits_ahead(store, ours, theirs)

@@ -93,10 +93,10 @@ LINES = st.sampled_from(
 )
 def test_own_texts_are_adjacent_in_texts_of_every_kind(lines: list[str], end: str, path: str) -> None:
     data = end.join(lines).encode()
-    found = outline(path, data)
-    check(found, data)
+    entries_outline = outline(path, data)
+    check(entries_outline, data)
     if not path.endswith(".md"):
-        assert found.entries[0].start == 0
+        assert entries_outline.entries[0].start == 0
 
 
 @given(st.binary(max_size=200), st.sampled_from(["a.rst", "a.adoc", "a.py", "a.ts", "a.cpp", "a.md"]))
@@ -137,8 +137,10 @@ def test_sections_are_the_bytes_between_headings_of_markdown_it(
 
 def test_check_detects_a_section_with_other_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     def shifted(text: TextFile) -> TextOutline:
-        found = read_outline(text)
-        return TextOutline(tuple(entry._replace(tree_end=entry.tree_end - 1) for entry in found.entries))
+        read_result = read_outline(text)
+        return TextOutline(
+            tuple(entry._replace(tree_end=entry.tree_end - 1) for entry in read_result.entries)
+        )
 
     monkeypatch.setattr(reading_tools, "read_outline", shifted)
     assert list(disagreements("doc.md", b"# T\n\n## A\n\ntext\n"))
@@ -174,8 +176,8 @@ def test_a_text_without_headings_is_one_part(source: str) -> None:
 
 
 def test_equal_anchors_have_keys_of_their_own() -> None:
-    found = outline("a.md", "## A {#x}\n\n## B {#x}\n")
-    assert [entry.address for entry in found.entries] == ["x~1", "x~2"]
+    entries_outline = outline("a.md", "## A {#x}\n\n## B {#x}\n")
+    assert [entry.address for entry in entries_outline.entries] == ["x~1", "x~2"]
 
 
 RST = """\
@@ -338,8 +340,8 @@ def test_outline_of_source_code_lists_classes_and_functions(path: str) -> None:
 
 def test_comments_and_decorators_belong_to_the_next_definition() -> None:
     source = "import x\n\n\n# Why.\n@cache\ndef f():\n    pass\n"
-    found = outline("a.py", source)
-    assert source.encode()[found.entries[1].own] == b"# Why.\n@cache\ndef f():\n    pass\n"
+    entries_outline = outline("a.py", source)
+    assert source.encode()[entries_outline.entries[1].own] == b"# Why.\n@cache\ndef f():\n    pass\n"
 
 
 @loop_over("package", ["workspace", "tools", "index"])
@@ -357,9 +359,9 @@ def test_python_outline_equals_that_of_ast(package: str) -> None:
 
 def test_large_source_file_states_why_it_has_no_outline() -> None:
     source = "def f(): pass\n" * (code.MAX_BYTES // 14 + 1)
-    found = outline("a.py", source)
-    assert [entry.address for entry in found.entries] == ["_preamble"]
-    assert found.reason == "source code of more than 1,000,000 bytes has no outline"
+    entries_outline = outline("a.py", source)
+    assert [entry.address for entry in entries_outline.entries] == ["_preamble"]
+    assert entries_outline.reason == "source code of more than 1,000,000 bytes has no outline"
     assert outline("b.py", "x = 1\n").reason is None
 
 
@@ -375,6 +377,9 @@ def test_hostile_texts_have_an_outline(text: str, path: str) -> None:
 
 def test_outline_of_ten_thousand_headings_is_read_fast() -> None:
     source = "".join(f"## Part {number}\n\n### Same\n\n" for number in range(5_000))
-    found = outline("a.md", source)
-    assert len(found.entries) == 10_000
-    assert (found.entries[-1].address, found.entries[-1].number) == ("part-4999/same", "5000.1")
+    entries_outline = outline("a.md", source)
+    assert len(entries_outline.entries) == 10_000
+    assert (entries_outline.entries[-1].address, entries_outline.entries[-1].number) == (
+        "part-4999/same",
+        "5000.1",
+    )

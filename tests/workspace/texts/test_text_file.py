@@ -59,21 +59,21 @@ def test_kind_follows_from_the_name(path: str, kind: TextKind) -> None:
 
 def test_any_text_is_read_with_its_blob_and_bytes(repo: Repo) -> None:
     repo.commit({"src/a.py": b"def f():\r\n    pass", "notes": "plain", ".hidden/x.txt": "no"})
-    seen = snapshot(repo)
-    text = read_text(seen, "./src/a.py")
+    current_snapshot = snapshot(repo)
+    text = read_text(current_snapshot, "./src/a.py")
     assert text == TextFile(
         "src/a.py", repo.git("rev-parse", "HEAD:src/a.py").strip(), b"def f():\r\n    pass", TextKind.SOURCE
     )
     assert text.document is None
-    assert read_text(seen, "notes").text() == "plain"
-    assert ".hidden/x.txt" not in list(list_readable_paths(seen))
+    assert read_text(current_snapshot, "notes").text() == "plain"
+    assert ".hidden/x.txt" not in list(list_readable_paths(current_snapshot))
 
 
 def test_markdown_outside_of_documents_is_parsed(repo: Repo) -> None:
     repo.commit({"page.mdx": "# One\n"})
-    seen = snapshot(repo)
-    assert read_text(seen, "README.md").document is seen.document("README.md")
-    other = read_text(seen, "page.mdx").document
+    current_snapshot = snapshot(repo)
+    assert read_text(current_snapshot, "README.md").document is current_snapshot.document("README.md")
+    other = read_text(current_snapshot, "page.mdx").document
     assert other is not None
     assert other.title == "One"
 
@@ -118,9 +118,9 @@ def test_texts_are_not_binary(data: bytes) -> None:
 
 def test_binary_file_of_any_name_is_refused(repo: Repo) -> None:
     repo.commit({"image.md": b"\x89PNG\r\n\x1a\n\0", "notes.txt": "text".encode("utf-16")})
-    found = error(repo, "image.md")
-    assert isinstance(found, NotText)
-    assert (found.message, found.details["is"]) == ("'image.md' is not text but binary", "binary")
+    limit_error = error(repo, "image.md")
+    assert isinstance(limit_error, NotText)
+    assert (limit_error.message, limit_error.details["is"]) == ("'image.md' is not text but binary", "binary")
     assert "UTF-8" in error(repo, "notes.txt").fix
 
 
@@ -128,17 +128,17 @@ def test_nul_is_permitted_in_documents_only(repo: Repo) -> None:
     data = b"# Title\n\n" + b"Words of a text. " * 9 + b"a\0b\n"
     repo.commit({"zero.md": data, "zero.txt": data})
     assert read_text(snapshot(repo), "zero.md").data == data
-    found = error(repo, "zero.txt")
-    assert isinstance(found, NotText)
-    assert found.details["is"] == "binary"
+    limit_error = error(repo, "zero.txt")
+    assert isinstance(limit_error, NotText)
+    assert limit_error.details["is"] == "binary"
 
 
 def test_file_over_the_limit_is_refused(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     repo.commit({"large.log": b"line\n" * 10_000_000})
-    seen = snapshot(repo)
-    monkeypatch.setattr(seen.git, "blob", lambda id: pytest.fail("it was read"))
+    current_snapshot = snapshot(repo)
+    monkeypatch.setattr(current_snapshot.git, "blob", lambda id: pytest.fail("it was read"))
     with pytest.raises(LimitExceeded) as caught:
-        read_text(seen, "large.log")
+        read_text(current_snapshot, "large.log")
     assert caught.value.details["actual"] == 50_000_000
 
 
@@ -155,9 +155,9 @@ def test_error_names_symbolic_links_submodules_and_folders(repo: Repo) -> None:
         ("guides", "a folder"),
         ("guides/", "a folder"),
     ):
-        found = error(repo, path)
-        assert isinstance(found, NotAFile), path
-        assert found.details["is"] == is_
+        limit_error = error(repo, path)
+        assert isinstance(limit_error, NotAFile), path
+        assert limit_error.details["is"] == is_
     assert error(repo, "guides").details["candidates"][0] == "guides/a.txt"  # type: ignore[index]
     assert isinstance(error(repo, "vendor/lib/a.md"), DocumentNotFound)
 
@@ -185,9 +185,9 @@ def test_absolute_paths_are_accepted_in_the_work_tree_only(repo: Repo, tmp_path:
         "a\n.md",
         "a\udcff.md",
     ):
-        found = error(repo, path)
-        assert isinstance(found, InvalidPath), path
-        assert "passwd" not in str(found.details)
+        limit_error = error(repo, path)
+        assert isinstance(limit_error, InvalidPath), path
+        assert "passwd" not in str(limit_error.details)
 
 
 def test_uncommitted_file_is_reported(repo: Repo) -> None:
@@ -195,18 +195,18 @@ def test_uncommitted_file_is_reported(repo: Repo) -> None:
     assert isinstance(error(repo, "draft.txt"), NotCommitted)
     assert isinstance(error(repo, "guides/draft.md"), NotCommitted)
     assert not isinstance(error(repo, "guides/.secret/x.txt"), NotCommitted)
-    first = repo.head()
+    first_commit = repo.head()
     repo.commit({})
     with pytest.raises(DocumentNotFound) as caught:
-        read_text(snapshot(repo, first), "draft.txt")
+        read_text(snapshot(repo, first_commit), "draft.txt")
     assert not isinstance(caught.value, NotCommitted)
 
 
 def test_error_suggests_the_nearest_readable_files(repo: Repo) -> None:
     repo.commit({"src/server.py": "x", "notes.rst": "x"})
-    found = error(repo, "src/servr.py")
-    assert found.details["candidates"] == ["src/server.py"]
-    assert found.fix == "Did you mean 'src/server.py'?"
+    limit_error = error(repo, "src/servr.py")
+    assert limit_error.details["candidates"] == ["src/server.py"]
+    assert limit_error.fix == "Did you mean 'src/server.py'?"
     assert error(repo, "zzzzzz").details["candidates"]
 
 

@@ -43,16 +43,16 @@ LANGUAGES = {
 @pytest.mark.parametrize("count", TOKENIZERS.values(), ids=TOKENIZERS)
 def test_documents_are_estimated_within_a_quarter(count: Callable[[str], int]) -> None:
     pages = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))]
-    found = errors(pages, count)
+    error = errors(pages, count)
     assert len(pages) > 10
-    assert max(map(abs, found.shares)) < 0.25
-    assert abs(found.total) < 0.1
+    assert max(map(abs, error.shares)) < 0.25
+    assert abs(error.total) < 0.1
 
 
 def test_source_code_is_estimated_within_a_quarter() -> None:
     sources = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "workspace").glob("*.py"))]
-    found = errors(sources, TOKENIZERS["o200k_base"])
-    assert max(map(abs, found.shares)) < 0.25
+    error = errors(sources, TOKENIZERS["o200k_base"])
+    assert max(map(abs, error.shares)) < 0.25
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

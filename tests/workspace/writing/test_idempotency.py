@@ -61,8 +61,8 @@ class History:
         self.plan = Plan(snapshot, Overlay(snapshot), (), {})
 
     def commit(self, parents: Sequence[str], message: str) -> str:
-        who = repositories.signature()
-        return self.store.put_commit(self.tree, parents, who, who, message)
+        signature = repositories.signature()
+        return self.store.put_commit(self.tree, parents, signature, signature, message)
 
     def keyed(
         self,
@@ -123,12 +123,12 @@ FORGERIES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 def test_recorded_request_is_found_with_any_message_and_client(
     history: History, key: str, result: dict[str, Any], message: str | None, client: str
 ) -> None:
-    first = history.repo.head()
-    commit = history.keyed((first,), key, result, message=message, client=client)
+    first_commit = history.repo.head()
+    commit = history.keyed((first_commit,), key, result, message=message, client=client)
     log = RequestLog(history.store)
     assert log.find(commit, key) == RecordedRequest(commit, DIGEST, json.loads(json.dumps(result)))
     assert key == "forged" or log.find(commit, "forged") is None
-    assert log.find(first, key) is None
+    assert log.find(first_commit, key) is None
 
 
 @given(FORGERIES, FORGERIES)
@@ -217,10 +217,10 @@ def pack(data: bytes) -> str:
 )
 def test_malformed_trailers_are_ignored(history: History, lines: tuple[str, ...]) -> None:
     real = history.keyed((history.repo.head(),), "k", {"real": True})
-    broken = history.commit((real,), "Odd\n\n" + "\n".join(lines))
+    broken_commit = history.commit((real,), "Odd\n\n" + "\n".join(lines))
     log = RequestLog(history.store)
     assert log.find(history.commit((history.repo.head(),), "Odd\n\n" + "\n".join(lines)), "k") is None
-    assert log.find(broken, "k") == RecordedRequest(real, DIGEST, {"real": True})
+    assert log.find(broken_commit, "k") == RecordedRequest(real, DIGEST, {"real": True})
 
 
 def test_compressed_bomb_is_not_inflated(history: History) -> None:

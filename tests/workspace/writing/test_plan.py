@@ -37,23 +37,23 @@ def statuses(planned: Plan) -> list[str]:
 
 
 def test_mode_each_applies_successful_operations(snapshot: Snapshot) -> None:
-    planned = run(snapshot, GOOD, BAD, GOOD)
-    assert statuses(planned) == ["done", "failed", "done"]
-    assert planned.changes == {README: b"# Example\n\nText.\n\nMore.\n\nMore.\n"}
-    assert len(planned.summaries) == 2
+    result = run(snapshot, GOOD, BAD, GOOD)
+    assert statuses(result) == ["done", "failed", "done"]
+    assert result.changes == {README: b"# Example\n\nText.\n\nMore.\n\nMore.\n"}
+    assert len(result.summaries) == 2
 
 
 def test_mode_all_applies_nothing_after_a_failure(snapshot: Snapshot) -> None:
-    planned = run(snapshot, GOOD, BAD, GOOD, mode=Mode.ALL)
-    assert statuses(planned) == ["undone", "failed", "not_run"]
-    assert planned.changes == {}
-    assert planned.overlay.document(README).data == snapshot.read(README)
-    assert planned.summaries == ()
+    result = run(snapshot, GOOD, BAD, GOOD, mode=Mode.ALL)
+    assert statuses(result) == ["undone", "failed", "not_run"]
+    assert result.changes == {}
+    assert result.overlay.document(README).data == snapshot.read(README)
+    assert result.summaries == ()
     assert statuses(run(snapshot, GOOD, GOOD, mode=Mode.ALL)) == ["done", "done"]
 
 
 def test_later_operations_see_earlier_ones(snapshot: Snapshot) -> None:
-    planned = run(
+    result = run(
         snapshot,
         CreateDocument(type=builtin_types()["document"], title="New"),
         AddSection(file="new.md", title="Part"),
@@ -61,27 +61,27 @@ def test_later_operations_see_earlier_ones(snapshot: Snapshot) -> None:
         RemoveDocument(path=README),
         AppendContent(file=README, slug="_preamble", content="x"),
     )
-    assert statuses(planned) == ["done"] * 4 + ["failed"]
-    error = planned.steps[-1].error
+    assert statuses(result) == ["done"] * 4 + ["failed"]
+    error = result.steps[-1].error
     assert isinstance(error, DocumentNotFound)
     assert "earlier operation" in error.message
-    assert planned.changes[README] is None
-    new = planned.changes["new.md"]
+    assert result.changes[README] is None
+    new = result.changes["new.md"]
     assert new is not None
     assert new.endswith(b"## Part {#part}\n\nText.\n")
 
 
 def test_operation_without_effect_makes_no_change(snapshot: Snapshot) -> None:
-    planned = run(snapshot, SAME)
-    assert planned.steps[0].status is StepStatus.DONE
-    assert (planned.changes, planned.summaries) == ({}, ())
+    result = run(snapshot, SAME)
+    assert result.steps[0].status is StepStatus.DONE
+    assert (result.changes, result.summaries) == ({}, ())
     created = CreateDocument(type=builtin_types()["document"], title="New")
     assert run(snapshot, created, RemoveDocument(path="new.md")).changes == {}
 
 
 def test_unparsable_operation_fails_at_its_position(snapshot: Snapshot) -> None:
-    planned = run(snapshot, GOOD, LimitExceeded("too much"), GOOD)
-    assert statuses(planned) == ["done", "failed", "done"]
+    result = run(snapshot, GOOD, LimitExceeded("too much"), GOOD)
+    assert statuses(result) == ["done", "failed", "done"]
     assert statuses(run(snapshot, LimitExceeded("x"), GOOD, mode=Mode.ALL)) == ["failed", "not_run"]
 
 

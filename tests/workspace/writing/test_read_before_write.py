@@ -122,9 +122,9 @@ def test_operation_that_removes_text_requires_reading_it(
 
 
 def test_refused_operation_leaves_the_batch_unchanged(page: Repo) -> None:
-    planned = run(at(page), UPDATE, AppendContent(file=PAGE, slug="two", content="x"))
-    assert codes(planned) == ["READ_FIRST", "done"]
-    changed = planned.changes[PAGE]
+    result = run(at(page), UPDATE, AppendContent(file=PAGE, slug="two", content="x"))
+    assert codes(result) == ["READ_FIRST", "done"]
+    changed = result.changes[PAGE]
     assert changed is not None
     assert b"w1" in changed
 
@@ -133,8 +133,8 @@ def test_batch_may_overwrite_its_own_text(page: Repo) -> None:
     snapshot = at(page)
     fill = UpdateContent(file=PAGE, slug="two", content="Draft.")
     again = UpdateContent(file=PAGE, slug="two", content="Final.")
-    planned = run(snapshot, fill, again, RemoveSection(file=PAGE, slug="two"))
-    assert codes(planned) == ["done"] * 3
+    result = run(snapshot, fill, again, RemoveSection(file=PAGE, slug="two"))
+    assert codes(result) == ["done"] * 3
     made = CreateDocument(type=builtin_types()["document"], title="New", content="Text.\n\n## Part\n\nText.")
     assert codes(run(snapshot, made, RemoveDocument(path="new.md"))) == ["done", "done"]
 
@@ -142,14 +142,14 @@ def test_batch_may_overwrite_its_own_text(page: Repo) -> None:
 def test_appending_to_unread_text_does_not_permit_overwriting_it(page: Repo) -> None:
     snapshot = at(page)
     append = AppendContent(file=PAGE, slug="one", content="Mine.")
-    planned = run(snapshot, append, UPDATE)
-    assert codes(planned) == ["done", "READ_FIRST"]
-    assert not planned.written_digests
+    result = run(snapshot, append, UPDATE)
+    assert codes(result) == ["done", "READ_FIRST"]
+    assert not result.written_digests
     tick = CompleteTask(file=PAGE, slug="tasks[0]")
     assert codes(run(snapshot, tick, RemoveSection(file=PAGE, slug="tasks"))) == ["done", "READ_FIRST"]
     for known in (read_sections(snapshot, "one"), None):
-        planned = run(snapshot, append, UPDATE, seen_texts=known, base=None if known else snapshot)
-        assert codes(planned) == ["done", "done"]
+        result = run(snapshot, append, UPDATE, seen_texts=known, base=None if known else snapshot)
+        assert codes(result) == ["done", "done"]
 
 
 def test_unread_duplicate_of_an_unchanged_text_is_not_overwritten(tmp_path: Path) -> None:
@@ -193,9 +193,9 @@ def test_too_large_document_is_removed_with_its_base_commit(tmp_path: Path) -> N
     error = run(snapshot, remove, seen_texts=SeenTexts()).steps[0].error
     assert isinstance(error, ReadFirst)
     assert "base_commit" in error.fix
-    planned = run(snapshot, remove, base=snapshot)
-    assert codes(planned) == ["done"]
-    assert planned.changes == {PAGE: None}
+    result = run(snapshot, remove, base=snapshot)
+    assert codes(result) == ["done"]
+    assert result.changes == {PAGE: None}
 
 
 def test_overwrite_any_requires_no_read(tmp_path: Path) -> None:
@@ -214,12 +214,12 @@ def test_addresses_refer_to_the_base(tmp_path: Path) -> None:
     # A task added by the batch is counted in the base.
     add = _task("w6", before="tasks[0]")
     second = CompleteTask(file=PAGE, slug="tasks[1]")
-    planned = run(tip, add, second, CompleteTask(file=PAGE, slug="tasks[0]"), base=base)
-    assert codes(planned) == ["done"] * 3
-    assert b"- [ ] w5\n- [ ] w4\n- [x] w6" in _bytes(planned).replace(b"\n  - Completed: 2000-01-02", b"")
-    assert b"[x] w3" in _bytes(planned)
-    replayed = plan(tip, [second], Mode.EACH, EDIT_CONTEXT, Precondition(first=base))
-    assert b"[x] w4" in _bytes(replayed)
+    result = run(tip, add, second, CompleteTask(file=PAGE, slug="tasks[0]"), base=base)
+    assert codes(result) == ["done"] * 3
+    assert b"- [ ] w5\n- [ ] w4\n- [x] w6" in _bytes(result).replace(b"\n  - Completed: 2000-01-02", b"")
+    assert b"[x] w3" in _bytes(result)
+    replay_result = plan(tip, [second], Mode.EACH, EDIT_CONTEXT, Precondition(first=base))
+    assert b"[x] w4" in _bytes(replay_result)
 
 
 @loop_over(
@@ -242,15 +242,15 @@ def test_address_of_a_section_newer_than_the_base_is_refused(
     base = at(repo)
     newer = "- [ ] w5\n\n## Newer\n\n- [ ] w7\n\n## Up\n\n### Twice\n\n## Down\n\n### Twice\n"
     repo.commit({PAGE: TEXT + newer, "new.md": "## Newer\n"})
-    planned = run(at(repo), operation, base=base)
-    error = planned.steps[0].error
+    result = run(at(repo), operation, base=base)
+    error = result.steps[0].error
     assert error is not None
-    assert (error.code, planned.changes) == (code, {})
+    assert (error.code, result.changes) == (code, {})
     assert "not in base_commit" in error.message
     assert "base_commit" in error.fix
     # The same applies with the tip at the call. Addresses in a newer document refer to the tip.
-    replayed = plan(at(repo), [operation], Mode.EACH, EDIT_CONTEXT, Precondition(base, None, at(repo)))
-    assert codes(replayed) == [code]
+    replay_result = plan(at(repo), [operation], Mode.EACH, EDIT_CONTEXT, Precondition(base, None, at(repo)))
+    assert codes(replay_result) == [code]
     assert codes(run(at(repo), AppendContent(file="new.md", slug="newer", content="w6"), base=base)) == [
         "done"
     ]
@@ -271,7 +271,7 @@ def test_sections_created_by_the_batch_may_be_missing_in_base(tmp_path: Path) ->
     repo.git("rm", "-q", "gone.md")
     repo.commit({PAGE: "# Page\n\nw0\n\n## Other\n"})
     document = builtin_types()["document"]
-    planned = run(
+    result = run(
         at(repo),
         AddSection(file=PAGE, title="Ours"),
         AppendContent(file=PAGE, slug="ours", content="w1"),
@@ -283,8 +283,8 @@ def test_sections_created_by_the_batch_may_be_missing_in_base(tmp_path: Path) ->
         AppendContent(file=PAGE, slug="_preamble", content="w5"),
         base=base,
     )
-    assert codes(planned) == ["done"] * 8
-    assert b"# Page\n\nw0\n\nw5\n" in (planned.changes[PAGE] or b"")
+    assert codes(result) == ["done"] * 8
+    assert b"# Page\n\nw0\n\nw5\n" in (result.changes[PAGE] or b"")
 
 
 def test_addresses_refer_to_the_base_and_then_the_first_tip(tmp_path: Path) -> None:
@@ -302,10 +302,10 @@ def test_addresses_refer_to_the_base_and_then_the_first_tip(tmp_path: Path) -> N
         CompleteTask(file=file, slug=f"tasks[{index}]")
         for file, index in ((PAGE, 0), (PAGE, 3), ("new.md", 3))
     ]
-    planned = plan(tip, ticks, Mode.EACH, EDIT_CONTEXT, Precondition(base, None, first))
-    assert codes(planned) == ["done", "TASK_NOT_FOUND", "done"]
+    result = plan(tip, ticks, Mode.EACH, EDIT_CONTEXT, Precondition(base, None, first))
+    assert codes(result) == ["done", "TASK_NOT_FOUND", "done"]
     for file, ticked in ((PAGE, b"a"), ("new.md", b"d")):
-        data = planned.changes[file] or b""
+        data = result.changes[file] or b""
         assert [name for name in (b"a", b"b", b"c", b"d") if b"[x] " + name in data] == [ticked]
 
 

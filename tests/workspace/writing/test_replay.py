@@ -36,11 +36,11 @@ def ours(repo: Repo) -> Workspace:
 @pytest.fixture
 def theirs(repo: Repo) -> Callable[..., WriteResult]:
     """Return the write function of another writer, who has read everything."""
-    other = Workspace.open(repo.path, durable=False)
+    other_workspace = Workspace.open(repo.path, durable=False)
 
     def write(*operations: Operation) -> WriteResult:
-        return other.write(
-            operations, mode=Mode.ALL, tool="edit_document", client="b", base_commit=other.tip()
+        return other_workspace.write(
+            operations, mode=Mode.ALL, tool="edit_document", client="b", base_commit=other_workspace.tip()
         )
 
     return write
@@ -69,10 +69,10 @@ def test_task_address_refers_to_the_tip_at_the_call(
     repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult]
 ) -> None:
     first = AddTask(file=PAGE, slug="tasks", title="First", before="tasks[0]")
-    done = write_concurrently(ours, lambda: theirs(first), CompleteTask(file=PAGE, slug="tasks[0]"))
-    assert done.is_committed
+    result = write_concurrently(ours, lambda: theirs(first), CompleteTask(file=PAGE, slug="tasks[0]"))
+    assert result.is_committed
     assert "- [ ] First\n- [x] Write\n" in text(repo)
-    outcome = done.steps[1].outcome
+    outcome = result.steps[1].outcome
     assert outcome is not None
     assert outcome.result["slug"] == "tasks[1]"
     assert repo.git("rev-list", "--count", "HEAD").strip() == "3"
@@ -82,10 +82,10 @@ def test_two_tasks_of_the_same_title_are_a_conflict(
     repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult]
 ) -> None:
     duplicate = AddTask(file=PAGE, slug="tasks", title="Write", before="tasks[0]")
-    done = write_concurrently(ours, lambda: theirs(duplicate), CompleteTask(file=PAGE, slug="tasks[0]"))
-    assert not done.is_committed
-    assert done.steps[1].error is not None
-    assert done.steps[1].error.code == "CONFLICT"
+    result = write_concurrently(ours, lambda: theirs(duplicate), CompleteTask(file=PAGE, slug="tasks[0]"))
+    assert not result.is_committed
+    assert result.steps[1].error is not None
+    assert result.steps[1].error.code == "CONFLICT"
     assert "[x]" not in text(repo)
 
 
@@ -110,9 +110,9 @@ def test_concurrent_edit_of_another_writer_is_not_overwritten(
 ) -> None:
     evidence = {"base_commit": repo.head()} if with_base else {"seen_texts": read_page(ours)}
     append = AppendContent(file=PAGE, slug="errors", content="Theirs.")
-    done = write_concurrently(ours, lambda: theirs(append), operation, **evidence)
-    assert not done.is_committed
-    error = done.steps[1].error
+    result = write_concurrently(ours, lambda: theirs(append), operation, **evidence)
+    assert not result.is_committed
+    error = result.steps[1].error
     assert error is not None
     assert error.code == ("CONFLICT" if with_base else "READ_FIRST")
     [current] = error.details["theirs" if with_base else "current"]

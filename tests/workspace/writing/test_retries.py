@@ -76,11 +76,15 @@ def test_retry_returns_the_first_result_even_after_a_restart(repo: Repo) -> None
     assert first.repeated is None
     repo.commit({"other.md": "# A person went on\n"})
     for again in (workspace, open_workspace(repo)):
-        retried = write(again, [TASK], "key")
-        assert (retried.is_committed, retried.commit, retried.steps) == (False, first.commit, ())
-        assert retried.repeated is not None
-        assert retried.repeated.commit == first.commit
-        assert retried.repeated.result == {"summaries": ["Add task tasks[0] to tasks.md"]}
+        retry_result = write(again, [TASK], "key")
+        assert (retry_result.is_committed, retry_result.commit, retry_result.steps) == (
+            False,
+            first.commit,
+            (),
+        )
+        assert retry_result.repeated is not None
+        assert retry_result.repeated.commit == first.commit
+        assert retry_result.repeated.result == {"summaries": ["Add task tasks[0] to tasks.md"]}
     assert titles(repo) == ["Once"]
     assert repo.status() == repo.fsck() == ""
 
@@ -88,9 +92,9 @@ def test_retry_returns_the_first_result_even_after_a_restart(repo: Repo) -> None
 @pytest.mark.smoke
 def test_retry_of_a_removal_succeeds(repo: Repo) -> None:
     first = write(open_workspace(repo), [RemoveDocument(path="other.md")], "key")
-    retried = write(open_workspace(repo), [RemoveDocument(path="other.md")], "key")
-    assert retried.repeated is not None
-    assert retried.commit == first.commit
+    retry_result = write(open_workspace(repo), [RemoveDocument(path="other.md")], "key")
+    assert retry_result.repeated is not None
+    assert retry_result.commit == first.commit
 
 
 @pytest.mark.smoke
@@ -106,15 +110,15 @@ def test_same_key_for_another_call_changes_nothing(repo: Repo) -> None:
 @pytest.mark.smoke
 def test_call_without_a_commit_runs_again(repo: Repo) -> None:
     workspace = open_workspace(repo)
-    refused = write(workspace, [BAD], "key")
-    assert [step.status for step in refused.steps] == [StepStatus.FAILED]
-    undone = write(workspace, [TASK, BAD], "all", mode=Mode.ALL)
-    assert [step.status for step in undone.steps] == [StepStatus.UNDONE, StepStatus.FAILED]
+    refused_result = write(workspace, [BAD], "key")
+    assert [step.status for step in refused_result.steps] == [StepStatus.FAILED]
+    undo_result = write(workspace, [TASK, BAD], "all", mode=Mode.ALL)
+    assert [step.status for step in undo_result.steps] == [StepStatus.UNDONE, StepStatus.FAILED]
     dry = write(workspace, [TASK], "key", dry_run=True)
     assert dry.changes
     assert count(repo) == 1
-    done = write(workspace, [TASK], "key")
-    assert done.is_committed, "neither a refusal nor a dry run has used the key up"
+    result = write(workspace, [TASK], "key")
+    assert result.is_committed, "neither a refusal nor a dry run has used the key up"
     dry = write(workspace, [TASK], "key", dry_run=True)
     assert (dry.repeated, [step.status for step in dry.steps]) == (None, [StepStatus.DONE])
     assert dry.changes
@@ -137,9 +141,9 @@ def test_key_expires_after_a_thousand_commits(repo: Repo) -> None:
     assert first is not None
     store, tip = workspace.git, first
     assert isinstance(store, GitStore)
-    who, tree = repositories.signature(), store.commit(first).tree
+    signature, tree = repositories.signature(), store.commit(first).tree
     for number in range(MAX_SCANNED_COMMITS):
-        tip = store.put_commit(tree, (tip,), who, who, f"{number}\n")
+        tip = store.put_commit(tree, (tip,), signature, signature, f"{number}\n")
     repo.git("update-ref", "refs/heads/main", f"{tip}^")
     assert write(workspace, [TASK], "key").commit == first
     repo.git("update-ref", "refs/heads/main", tip)
@@ -214,11 +218,11 @@ def test_key_committed_by_another_process_after_the_plan_is_repeated(repo: Repo)
 
     request = Request("key", compute_digest("edit_document", {"text": repr([TASK])}), summaries)
     late = Overtaken(file=TASK.file, slug=TASK.slug, title=TASK.title)
-    done = open_workspace(repo).write(
+    result = open_workspace(repo).write(
         [late], mode=Mode.EACH, tool="edit_document", client="agent", request=request
     )
     [first] = firsts
     assert first.is_committed
-    assert (done.is_committed, done.commit) == (False, first.commit)
-    assert done.repeated is not None
+    assert (result.is_committed, result.commit) == (False, first.commit)
+    assert result.repeated is not None
     assert titles(repo) == ["Once"]

@@ -28,17 +28,17 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def test_direct_write_becomes_proposal_and_is_merged(scene: Scene) -> None:
-    before = scene.repo.head()
+    head_before = scene.repo.head()
     with pytest.raises(Protected) as refused:
         scene.write("One.", "specs/api.md", "calls")
     assert refused.value.paths == ("specs/api.md",)
     proposal, written = scene.propose()
     assert proposal is not None
-    assert scene.repo.head() == before
+    assert scene.repo.head() == head_before
     assert (written.is_committed, written.commit) == (True, proposal.tip)
     assert (proposal.state, proposal.content.base, proposal.content.target) == (
         ProposalState.DRAFT,
-        before,
+        head_before,
         "main",
     )
     assert "One." in scene.show("specs/api.md", proposal.content.branch)
@@ -54,12 +54,14 @@ def test_direct_write_becomes_proposal_and_is_merged(scene: Scene) -> None:
     for actor in (AGENT, ADA):
         with pytest.raises(NeedsPerson):
             scene.proposal_actions.merge(name, actor)
-    merged = scene.proposal_actions.merge(name, scene.person())
-    assert (merged.is_new, merged.proposal.state) == (True, ProposalState.MERGED)
-    assert scene.log("-1", "--format=%H %P %an") == [f"{merged.commit} {before} {proposal.tip} Bea"]
+    merge_result = scene.proposal_actions.merge(name, scene.person())
+    assert (merge_result.is_new, merge_result.proposal.state) == (True, ProposalState.MERGED)
+    assert scene.log("-1", "--format=%H %P %an") == [
+        f"{merge_result.commit} {head_before} {proposal.tip} Bea"
+    ]
     assert "One." in (scene.repo.path / "specs/api.md").read_text()
     again = scene.proposal_actions.merge(name, AGENT)
-    assert (again.is_new, again.commit) == (False, merged.commit)
+    assert (again.is_new, again.commit) == (False, merge_result.commit)
     scene.check_sound()
 
 

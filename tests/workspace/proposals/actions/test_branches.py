@@ -155,9 +155,9 @@ def test_proposal_to_unserved_branch_merges_into_it(scene: Scene) -> None:
     stable = Workspace.open(scene.repo.path, branch="stable", durable=False)
     proposal = stable.proposal_actions().open("Fix it", "", AGENT)
     scene.append(proposal.id, "Fixed.")
-    before = scene.repo.head()
-    merged = scene.proposal_actions.merge(proposal.id, AGENT)
-    assert (scene.repo.head(), stable.tip()) == (before, merged.commit)
+    head_before = scene.repo.head()
+    merge_result = scene.proposal_actions.merge(proposal.id, AGENT)
+    assert (scene.repo.head(), stable.tip()) == (head_before, merge_result.commit)
     with pytest.raises(Protected):
         write(scene.workspace.on("stable"), "Direct.", "specs/api.md", "calls")
     later = stable.proposal_actions().open("Fix more", "", AGENT)
@@ -204,8 +204,8 @@ def test_fresh_clone_continues_proposal(scene: Scene, tmp_path: Path) -> None:
     proposal_actions = Workspace.open(clone.path, durable=False).proposal_actions()
     assert proposal_actions.find(proposal.id).state is ProposalState.OPEN
     write(proposal_actions.open_branch(proposal.id), "From the clone.", "guide.md", "use")
-    merged = proposal_actions.merge(proposal.id, AGENT)
-    assert merged.proposal.state is ProposalState.MERGED
+    merge_result = proposal_actions.merge(proposal.id, AGENT)
+    assert merge_result.proposal.state is ProposalState.MERGED
     assert "From the clone." in (clone.path / "guide.md").read_text()
     assert clone.fsck() == clone.status() == ""
 
@@ -273,7 +273,7 @@ def test_two_processes_merging_at_once_merge_once(scene: Scene) -> None:
 def test_write_between_evaluation_and_merge_blocks_merge(scene: Scene) -> None:
     proposal = scene.proposed(file="specs/api.md", slug="calls")
     scene.approve(proposal)
-    other = Workspace.open(scene.repo.path, durable=False)
+    other_workspace = Workspace.open(scene.repo.path, durable=False)
     waits = iter([True])
 
     class WriterLock:
@@ -281,7 +281,12 @@ def test_write_between_evaluation_and_merge_blocks_merge(scene: Scene) -> None:
 
         def __enter__(self) -> None:
             for _ in waits:
-                write(other.proposal_actions().open_branch(proposal.id), "Unseen.", "specs/api.md", "calls")
+                write(
+                    other_workspace.proposal_actions().open_branch(proposal.id),
+                    "Unseen.",
+                    "specs/api.md",
+                    "calls",
+                )
 
         def __exit__(self, *_: object) -> None:
             pass

@@ -23,9 +23,9 @@ def scene(tmp_path: Path) -> Scene:
 def fetched(scene: Scene, branch: str, tip: str) -> None:
     """Commit a change of another user on top of a commit, as if fetched."""
     scene.repo.git("checkout", "-q", "--detach", tip)
-    theirs = scene.repo.commit({"guide.md": GUIDE.replace("Use it.", "Theirs.")}, "Theirs")
+    their_commit = scene.repo.commit({"guide.md": GUIDE.replace("Use it.", "Theirs.")}, "Theirs")
     scene.repo.git("checkout", "-q", "main")
-    scene.repo.git("update-ref", f"refs/remotes/origin/{branch}", theirs)
+    scene.repo.git("update-ref", f"refs/remotes/origin/{branch}", their_commit)
 
 
 def test_merge_into_branch_with_sync_conflict_is_refused(scene: Scene) -> None:
@@ -35,10 +35,10 @@ def test_merge_into_branch_with_sync_conflict_is_refused(scene: Scene) -> None:
     fetched(scene, "main", tip)
     with pytest.raises(SyncConflict):
         scene.write("More.", slug="use")
-    before = scene.repo.head()
+    head_before = scene.repo.head()
     with pytest.raises(SyncConflict):
         scene.proposal_actions.merge(torn.id, AGENT)
-    assert scene.repo.head() == before
+    assert scene.repo.head() == head_before
     assert scene.proposal_actions.merge(free.id, AGENT).proposal.state is ProposalState.MERGED
     scene.check_sound()
 

@@ -44,11 +44,11 @@ def merge_requirements(scene: Scene, proposal: Proposal) -> MergeRequirements:
 
 def check_not_merged(scene: Scene, proposal: Proposal) -> None:
     """Check that the proposal has blockers, and that its merge is refused."""
-    before = scene.repo.head()
+    head_before = scene.repo.head()
     assert merge_requirements(scene, proposal).blockers != ()
     with pytest.raises(WorkspaceError):
         scene.proposal_actions.merge(proposal.id, scene.person())
-    assert scene.repo.head() == before
+    assert scene.repo.head() == head_before
 
 
 def check_void(scene: Scene, proposal: Proposal, path: str, text: str) -> None:
@@ -62,10 +62,10 @@ def check_void(scene: Scene, proposal: Proposal, path: str, text: str) -> None:
     changes = [change for one in found.unreviewed.documents for change in one.sections]
     shown = [change.after.text for change in changes if change.after]
     assert any(text in after for after in shown)
-    before = scene.repo.head()
+    head_before = scene.repo.head()
     with pytest.raises(MergeBlocked):
         scene.proposal_actions.merge(proposal.id, scene.person())
-    assert scene.repo.head() == before
+    assert scene.repo.head() == head_before
     refreshed = scene.proposal_actions.refresh(proposal.id, AGENT).proposal
     assert [block.code for block in merge_requirements(scene, refreshed).blockers] == ["NEEDS_APPROVAL"]
     scene.approve(refreshed)

@@ -87,6 +87,6 @@ def test_folder_is_listed_once_for_all_links(monkeypatch: pytest.MonkeyPatch) ->
     links = "".join(f"[x](F{number}.md) [y](gone{number}.md)\n" for number in range(50))
     files = dict.fromkeys(names, b"") | {"doc.md": links.encode()}
     _Names.times = 0
-    done = fix_document(Document.parse(files["doc.md"], "doc.md"), fixers(files, "broken-link"))
-    assert len(done.fixes) == 50
+    result = fix_document(Document.parse(files["doc.md"], "doc.md"), fixers(files, "broken-link"))
+    assert len(result.fixes) == 50
     assert _Names.times == 1

@@ -153,13 +153,15 @@ def test_concurrent_commit_is_fixed_too(tmp_path: Path) -> None:
         files = list_commit(workspace.git, snapshot.commit)
         selection = Selection(files.config.validation, frozenset({"missing-anchor"}))
         fixers = FixFinder(files=files, selection=selection, moves=MoveHistory(snapshot, workspace.moves()))
-        done = fix_documents(fixers, paths)
+        result = fix_documents(fixers, paths)
         if len(calls) == 1:
             repo.commit({"b.md": "## B\n\n## More\n", "d.md": "## D\n"})
-        return done
+        return result
 
-    written = workspace.write([FixDocuments(find_fixes=find_fixes)], mode=Mode.ALL, tool="fix", client="test")
-    assert written.is_committed
+    write_result = workspace.write(
+        [FixDocuments(find_fixes=find_fixes)], mode=Mode.ALL, tool="fix", client="test"
+    )
+    assert write_result.is_committed
     assert len(calls) == len(set(calls)) == 2
     assert repo.git("rev-parse", "HEAD~1").strip() == calls[-1]
     assert (repo.path / "a.md").read_text() == "## A {#a}\n"
