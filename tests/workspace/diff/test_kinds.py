@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.diff.test_cases import in_brief
-from tests.workspace.documents import documents, revised
+from tests.workspace.documents import documents, revise_document
 from workspace.diff.changes import ChangeKind
 from workspace.diff.documents import compare_documents
 from workspace.diff.formats import format_data, format_lines, format_markdown
@@ -78,7 +78,9 @@ _WORD = re.compile(r"[^ \t\r\n]+")
     ids=str,
 )
 def test_operation_has_the_expected_change_kind(operation: DocumentOperation, expected: list[str]) -> None:
-    assert [in_brief(item) for item in compare_documents(DOCUMENT, revised(DOCUMENT, operation))] == expected
+    assert [
+        in_brief(item) for item in compare_documents(DOCUMENT, revise_document(DOCUMENT, operation))
+    ] == expected
 
 
 @settings(max_examples=scale_examples(50))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from templates import builtin_types
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.workspace.documents import EDIT_CONTEXT, ODD, documents, revised
+from tests.workspace.documents import EDIT_CONTEXT, UNUSUAL_BYTES, documents, revise_document
 from workspace.document.addresses import AmbiguousAddress, resolve_section, split_address
 from workspace.document.document import Document
 from workspace.document.sections import Section
@@ -40,7 +40,7 @@ FILE = "doc.md"
 PLAIN = b"# T\n\nWelcome.\n\n## One\n\nFirst.\n\n- [ ] task\n\n## Two\n\nSecond.\n"
 
 
-@loop_over("odd", ODD, ids=repr)
+@loop_over("odd", UNUSUAL_BYTES, ids=repr)
 @loop_over("place", range(0, len(PLAIN), 7))
 def test_edits_preserve_odd_bytes(odd: bytes, place: int) -> None:
     data = PLAIN[:place] + odd + PLAIN[place:]
@@ -49,10 +49,10 @@ def test_edits_preserve_odd_bytes(odd: bytes, place: int) -> None:
         text = document.text(section.body, section.end)
         if "\0" not in text:
             same = UpdateContent(file=FILE, slug=section.key, content=text)
-            assert revised(document, same).data == data
+            assert revise_document(document, same).data == data
         if not section.is_preamble:
             more = AppendContent(file=FILE, slug=section.key, content="Its own words.")
-            longer = revised(document, more).data
+            longer = revise_document(document, more).data
             added = len(longer) - len(data)
             cut = longer.index(b"Its own words.")
             start = next(at for at in range(cut, -1, -1) if data[:at] == longer[:at])
@@ -78,7 +78,7 @@ def test_edit_preserves_addresses_and_bytes_of_other_sections(
         )
     )
     try:
-        new_document = revised(document, operation)
+        new_document = revise_document(document, operation)
     except WorkspaceError:
         return
     for item in document.sections:
@@ -182,7 +182,7 @@ def test_edit_preserves_bytes_that_are_not_utf_8() -> None:
     document = Document.parse(data, FILE)
     section: Section = document.sections[1]
     assert section.title == "Caf\ufffd"
-    appended = revised(document, AppendContent(file=FILE, slug=section.key, content="new"))
+    appended = revise_document(document, AppendContent(file=FILE, slug=section.key, content="new"))
     assert appended.data == data.replace(b" old\n", b" old\n\nnew\n")
-    new_document = revised(document, RenameSection(file=FILE, slug="two", new_title="Three"))
+    new_document = revise_document(document, RenameSection(file=FILE, slug="two", new_title="Three"))
     assert new_document.data == data.replace(b"## Two", b"## Three {#two}")

@@ -16,7 +16,7 @@ from index.page import IndexedDocument
 from index.snippets import cut_snippet
 from tests.loops import loop_over
 from tests.workspace.bombs import ADVERSARIAL
-from tests.workspace.documents import EDIT_CONTEXT, revised
+from tests.workspace.documents import EDIT_CONTEXT, revise_document
 from tools.outline import extra_titles, list_sections, summarize_sections
 from workspace.document.addresses import format_task_address, resolve_section, resolve_task
 from workspace.document.document import Document
@@ -206,7 +206,7 @@ def test_edit_of_large_document_costs_about_one_parse() -> None:
     ]
     for operation in operations:
         start = time.perf_counter()
-        revised(document, operation)
+        revise_document(document, operation)
         assert time.perf_counter() - start < 4 * reading + 1
 
 
@@ -216,6 +216,6 @@ def test_content_with_thousands_of_headings_is_written_in_time() -> None:
     content = "## Errors\n\n" * 3000
     reading = read(content.encode())
     start = time.process_time()
-    new_document = revised(document, UpdateContent(file=FILE, slug="_preamble", content=content))
+    new_document = revise_document(document, UpdateContent(file=FILE, slug="_preamble", content=content))
     assert time.process_time() - start < 20 * reading + 1
     assert new_document.sections[-1].address == "errors-2999"

@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.example_counts import scale_examples
-from tests.workspace.documents import documents, revised, texts
+from tests.workspace.documents import documents, revise_document, texts
 from workspace.document.addresses import AmbiguousAddress, format_task_address, resolve_section, resolve_task
 from workspace.document.document import Document
 from workspace.edits import (
@@ -97,7 +97,7 @@ def test_replacing_a_section_with_itself_changes_no_byte(document: Document) -> 
             text = document.text(start, section.end)
             assume("\0" not in text)
             update = UpdateContent(file=FILE, slug=section.key, content=text)
-            assert revised(document, update).data == document.data
+            assert revise_document(document, update).data == document.data
 
 
 @given(documents, st.data())
@@ -109,11 +109,11 @@ def test_removing_an_added_section_restores_the_bytes(document: Document, data: 
     place = {where: neighbor.key} if neighbor else {}
     add = AddSection(file=FILE, title="A title of its own", content=content, **place)
     try:
-        new_document = revised(document, add)
+        new_document = revise_document(document, add)
     except WorkspaceError:
         return
     added = min(set(sections(new_document)) - set(sections(document)), key=len)
-    removed = revised(new_document, RemoveSection(file=FILE, slug=added))
+    removed = revise_document(new_document, RemoveSection(file=FILE, slug=added))
     assert (
         removed.data == document.data
         or not document.data.removeprefix(BOM).strip()
@@ -128,11 +128,11 @@ def test_reopening_a_completed_task_restores_the_bytes(document: Document) -> No
             if task.is_done or task.field("completed") is not None:
                 continue
             slug = format_task_address(section, task)
-            new_document = revised(document, CompleteTask(file=FILE, slug=slug))
+            new_document = revise_document(document, CompleteTask(file=FILE, slug=slug))
             _, ticked = resolve_task(new_document, slug)
             assert ticked.is_done
             assert ticked.field("completed") == "2000-01-02"
-            reopened = revised(new_document, ReopenTask(file=FILE, slug=slug))
+            reopened = revise_document(new_document, ReopenTask(file=FILE, slug=slug))
             assert reopened.data == document.data or is_spaced(reopened, document)
 
 
@@ -147,13 +147,13 @@ def is_utf8(data: bytes) -> bool:
 @given(documents)
 def test_removing_an_added_tag_restores_the_front_matter(document: Document) -> None:
     try:
-        tagged = revised(document, TagDocument(file=FILE, tags=("one of its own",)))
+        tagged = revise_document(document, TagDocument(file=FILE, tags=("one of its own",)))
     except WorkspaceError:
         assert document.front_matter_error or not is_utf8(document.data)
         return
     assert tagged.tags == (*document.tags, "one of its own")
     assert tagged.data[tagged.front_matter_end :].endswith(document.data[document.front_matter_end :])
-    new_document = revised(tagged, TagDocument(file=FILE, tags=("one of its own",), remove=True))
+    new_document = revise_document(tagged, TagDocument(file=FILE, tags=("one of its own",), remove=True))
     assert new_document.front_matter == {
         **document.front_matter,
         **({"tags": list(new_document.tags)} if new_document.tags else {}),
@@ -204,7 +204,7 @@ def test_edit_preserves_bytes_of_all_other_sections(document: Document, data: st
         )
     )
     try:
-        new_document = revised(document, operation)
+        new_document = revise_document(document, operation)
     except WorkspaceError:
         return
     below = {section.position, *(item.position for item in document.descendants(section))}

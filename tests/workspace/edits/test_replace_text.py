@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revised
+from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revise_document
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
 from workspace.edits import ReplaceText
@@ -43,7 +43,9 @@ def outline(document: Document) -> list[tuple[str, int]]:
 def match_error(old: str, text: str = GUIDE, **fields: object) -> MatchCount:
     """Return the error for a text that does not occur as often as requested."""
     with pytest.raises(MatchCount) as caught:
-        revised(Document.parse(text.encode(), FILE), ReplaceText(file=FILE, old=old, new="x", **fields))  # type: ignore[arg-type]
+        revise_document(
+            Document.parse(text.encode(), FILE), ReplaceText(file=FILE, old=old, new="x", **fields)
+        )  # type: ignore[arg-type]
     return caught.value
 
 
@@ -59,7 +61,7 @@ def test_quoted_text_is_replaced_and_can_be_replaced_back(document: Document, da
     count = normal.count(quoted)
     assume(count and not (old.startswith("\n") and body[start - 1 : start] == "\r"))
     try:
-        new_document = revised(document, ReplaceText(file=FILE, old=old, new=new, count=count))
+        new_document = revise_document(document, ReplaceText(file=FILE, old=old, new=new, count=count))
     except StructureChanged:
         return
     assert new_document.data[: document.front_matter_end] == document.data[: document.front_matter_end]
@@ -68,7 +70,7 @@ def test_quoted_text_is_replaced_and_can_be_replaced_back(document: Document, da
     assert outline(new_document) == outline(document)
     if after.count(new) == count:
         try:
-            back = revised(new_document, ReplaceText(file=FILE, old=new, new=old, count=count))
+            back = revise_document(new_document, ReplaceText(file=FILE, old=new, new=old, count=count))
         except StructureChanged:
             return
         text = back.text(back.front_matter_end, len(back.data))
@@ -86,7 +88,7 @@ def test_replacement_of_any_text_preserves_the_sections(document: Document, data
         )
     )
     try:
-        new_document = revised(document, ReplaceText(file=FILE, old=old, new=new))
+        new_document = revise_document(document, ReplaceText(file=FILE, old=old, new=new))
     except (MatchCount, StructureChanged, InvalidContent):
         return
     assert outline(new_document) == outline(document)
@@ -130,7 +132,9 @@ def test_text_not_found_error_suggests_similar_lines(
 
 def test_quoted_text_matches_any_line_ending() -> None:
     document = Document.parse(b"a\rb\r\nc\nd\r\n", FILE)
-    assert revised(document, ReplaceText(file=FILE, old="a\nb\r\nc", new="x\ny")).data == b"x\ry\nd\r\n"
+    assert (
+        revise_document(document, ReplaceText(file=FILE, old="a\nb\r\nc", new="x\ny")).data == b"x\ry\nd\r\n"
+    )
 
 
 def test_result_has_the_lines_before_the_replacement() -> None:

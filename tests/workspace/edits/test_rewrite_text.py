@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revised
+from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revise_document
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
 from workspace.edits import RewriteText
@@ -29,7 +29,7 @@ def rewrite(data: bytes, slug: str | None, old: str, new: str) -> bytes:
     seen = read_editable_text(document, document.section_by_key(slug) if slug else None)
     assert old in seen
     operation = RewriteText(file=FILE, slug=slug, seen=seen, text=seen.replace(old, new))
-    return revised(document, operation).data
+    return revise_document(document, operation).data
 
 
 @loop_over("slug", ["_preamble", "a", "b", None], ids=["introduction", "section", "last", "all"])
@@ -77,19 +77,19 @@ def test_new_headings_are_written_unchanged() -> None:
 def test_removed_fence_may_leave_a_heading() -> None:
     document = Document.parse(b"# T\n\n## A\n\n```\n### x\n```\n\n## B\n", FILE)
     operation = RewriteText(file=FILE, slug="a", seen="```\n### x\n```", text="### x")
-    assert revised(document, operation).data == b"# T\n\n## A\n\n### x\n\n## B\n"
+    assert revise_document(document, operation).data == b"# T\n\n## A\n\n### x\n\n## B\n"
 
 
 def test_open_fence_is_refused() -> None:
     document = Document.parse(b"# T\n\n## A\n\nText.\n\n## B\n", FILE)
     with pytest.raises(StructureChanged):
-        revised(document, RewriteText(file=FILE, slug="a", seen="Text.", text="```\nText."))
+        revise_document(document, RewriteText(file=FILE, slug="a", seen="Text.", text="```\nText."))
 
 
 def test_concurrent_change_is_a_conflict_with_all_three_texts() -> None:
     document = Document.parse(b"# T\n\n## A\n\nTheirs.\n", FILE)
     with pytest.raises(ConcurrentChange) as caught:
-        revised(document, RewriteText(file=FILE, slug="a", seen="Before.", text="Ours."))
+        revise_document(document, RewriteText(file=FILE, slug="a", seen="Before.", text="Ours."))
     assert caught.value.details == {"base": "Before.", "theirs": "Theirs.", "ours": "Ours."}
 
 
@@ -97,20 +97,20 @@ def test_concurrent_change_is_a_conflict_with_all_three_texts() -> None:
 def test_section_can_be_emptied_and_filled_again(text: str) -> None:
     first = b"# T\n\n## A\n\nText.\n\n## B\n"
     document = Document.parse(first, FILE)
-    emptied = revised(document, RewriteText(file=FILE, slug="a", seen="Text.", text=text))
+    emptied = revise_document(document, RewriteText(file=FILE, slug="a", seen="Text.", text=text))
     assert emptied.data == b"# T\n\n## A\n\n## B\n"
-    filled = revised(emptied, RewriteText(file=FILE, slug="a", seen="", text="Text."))
+    filled = revise_document(emptied, RewriteText(file=FILE, slug="a", seen="", text="Text."))
     assert filled.data == first
 
 
 def test_emptying_a_document_is_refused() -> None:
     with pytest.raises(InvalidContent):
-        revised(Document.parse(b"Text.\n", FILE), RewriteText(file=FILE, seen="Text.", text=""))
+        revise_document(Document.parse(b"Text.\n", FILE), RewriteText(file=FILE, seen="Text.", text=""))
 
 
 def test_empty_document_can_be_filled() -> None:
     assert (
-        revised(Document.parse(b"", FILE), RewriteText(file=FILE, seen="", text="# A\n\nb")).data
+        revise_document(Document.parse(b"", FILE), RewriteText(file=FILE, seen="", text="# A\n\nb")).data
         == b"# A\n\nb"
     )
 
@@ -118,7 +118,7 @@ def test_empty_document_can_be_filled() -> None:
 def test_text_with_a_nul_is_refused() -> None:
     document = Document.parse(b"# T\n\n## A\n\nText.\n", FILE)
     with pytest.raises(InvalidContent):
-        revised(document, RewriteText(file=FILE, slug="a", seen="Text.", text="a\0b"))
+        revise_document(document, RewriteText(file=FILE, slug="a", seen="Text.", text="a\0b"))
 
 
 @given(documents, st.data())

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revised
+from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revise_document
 from workspace.document.addresses import InvalidAddress, format_task_address, resolve_task
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
@@ -63,7 +63,7 @@ def test_removing_a_task_removes_only_its_lines(document: Document, data: st.Dat
     slug = data.draw(st.sampled_from(list_addresses(document)))
     _, task = resolve_task(document, slug)
     try:
-        new_document = revised(document, RemoveTask(file=FILE, slug=slug))
+        new_document = revise_document(document, RemoveTask(file=FILE, slug=slug))
     except WorkspaceError:
         return
     assert words(new_document) == words(document, task)
@@ -96,7 +96,7 @@ def test_removing_an_added_task_restores_the_words(document: Document, data: st.
     try:
         add = AddTask(file=FILE, slug=section.key, title="One of its own", criteria="it is removed")
         changed, edit = add.revise(document, EDIT_CONTEXT)
-        back = revised(changed, RemoveTask(file=FILE, slug=str(edit.result["task"])))
+        back = revise_document(changed, RemoveTask(file=FILE, slug=str(edit.result["task"])))
     except StructureChanged:
         return
     assert read_words(back.data) == read_words(document.data)
@@ -115,7 +115,7 @@ def test_updating_a_task_changes_only_the_given_fields(
     given_texts = dict(zip(("criteria", "note", "assignee"), texts, strict=True))
     update = UpdateTask(file=FILE, slug=slug, title=title, **given_texts)
     try:
-        new_document = revised(document, update)
+        new_document = revise_document(document, update)
     except WorkspaceError:
         return
     _, there = resolve_task(new_document, slug)
@@ -129,7 +129,7 @@ def test_updating_a_task_changes_only_the_given_fields(
     assert before[:place] + before[place + 1 :] == after[:place] + after[place + 1 :]
     assert new_document.data.startswith(document.data[: task.start])
     assert new_document.data.endswith(document.data[task.end :])
-    assert revised(new_document, update).data == new_document.data
+    assert revise_document(new_document, update).data == new_document.data
 
 
 tidy_tasks: st.SearchStrategy[tuple[list[str], list[Any]]] = st.recursive(
@@ -179,4 +179,7 @@ def test_moving_a_task_and_back_restores_every_byte(document: Document, data: st
     now = dict(zip((item.title for item in moved.all_tasks), list_addresses(moved), strict=True))
     owner = now[known[above]] if above else section.key
     back = {"before": now[following]} if following else {"to_slug": owner}
-    assert revised(moved, MoveTask(file=FILE, slug=str(edit.result["task"]), **back)).data == document.data
+    assert (
+        revise_document(moved, MoveTask(file=FILE, slug=str(edit.result["task"]), **back)).data
+        == document.data
+    )

@@ -281,7 +281,7 @@ WORDS = [f"Line {number} of many, with words of its own.\n" for number in range(
 @given(seed=st.integers(0, 2**32))
 def test_moves_equal_renames_of_git(tmp_path: Path, seed: int) -> None:
     """Random histories of documents that share no line, renamed, edited and removed one by one."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     folder = tmp_path / "random"
     shutil.rmtree(folder, ignore_errors=True)
     repo = unborn(folder)
@@ -292,19 +292,19 @@ def test_moves_equal_renames_of_git(tmp_path: Path, seed: int) -> None:
     ever = {*texts}
     for step in range(8):
         new = dict(texts)
-        for path in chance.sample(sorted(texts), k=min(2, len(texts))):
+        for path in rng.sample(sorted(texts), k=min(2, len(texts))):
             lines = new.pop(path).splitlines(keepends=True)
-            match chance.randrange(4):
+            match rng.randrange(4):
                 case 0:
                     continue
                 case 1:
                     new[path] = "".join(lines[1:]) + f"Edited {step} in {path}.\n"
                     continue
                 case 2:
-                    lines[chance.randrange(len(lines))] = f"Changed {step} in {path}.\n"
+                    lines[rng.randrange(len(lines))] = f"Changed {step} in {path}.\n"
                 case _:
                     pass
-            new[chance.choice([f"{step}{path[-4:]}", f"deep/{step}/{path[-4:]}"])] = "".join(lines)
+            new[rng.choice([f"{step}{path[-4:]}", f"deep/{step}/{path[-4:]}"])] = "".join(lines)
         for removed in texts.keys() - new.keys():
             (folder / removed).unlink()
         repo.commit(new)
@@ -350,7 +350,7 @@ def written(title: str, parts: list[Part]) -> str:
 @given(seed=st.integers(0, 2**32))
 def test_sections_are_tracked_by_their_texts(tmp_path: Path, seed: int) -> None:
     """Random histories of sections with unique texts; one of them changes in each commit."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     folder = tmp_path / "random"
     shutil.rmtree(folder, ignore_errors=True)
     repo = unborn(folder)
@@ -360,7 +360,7 @@ def test_sections_are_tracked_by_their_texts(tmp_path: Path, seed: int) -> None:
     }
     history: list[dict[str, Document]] = []
     for step in range(10):
-        _change(texts, chance, step)
+        _change(texts, rng, step)
         files = {path: written("Title", parts) for path, parts in texts.items()}
         for path in folder.glob("*.md"):
             path.unlink()
@@ -381,19 +381,19 @@ def test_sections_are_tracked_by_their_texts(tmp_path: Path, seed: int) -> None:
         assert (move[:2] if move else None) == _find_text(history, file, key), (file, key)
 
 
-def _change(texts: dict[str, list[Part]], chance: random.Random, step: int) -> None:
-    path = chance.choice(sorted(texts))
+def _change(texts: dict[str, list[Part]], rng: random.Random, step: int) -> None:
+    path = rng.choice(sorted(texts))
     parts = texts[path]
-    place = chance.randrange(len(parts)) if parts else 0
-    match chance.randrange(7) if parts else 6:
+    place = rng.randrange(len(parts)) if parts else 0
+    match rng.randrange(7) if parts else 6:
         case 0:
             parts[place] = (parts[place][0], f"Renamed {step}", parts[place][2])
         case 1:
             parts[place] = (5 - parts[place][0], *parts[place][1:])
         case 2:
-            parts.insert(chance.randrange(len(parts)), parts.pop(place))
+            parts.insert(rng.randrange(len(parts)), parts.pop(place))
         case 3:
-            texts[chance.choice(sorted(texts))].append(parts.pop(place))
+            texts[rng.choice(sorted(texts))].append(parts.pop(place))
         case 4:
             del parts[place]
         case 5:

@@ -46,12 +46,12 @@ def test_adversarial_texts_are_rendered_safely() -> None:
 
 def test_end_of_an_adversarial_document_is_rendered(snapshot: Snapshot) -> None:
     """Except after an attribute or a comment that is never closed."""
-    lost = {
+    truncated_texts = {
         text
         for path, text in DOCUMENTS.items()
         if "The end." in text and "The end." not in render(snapshot, path, urls=URLS).html
     }
-    ends = [text.removesuffix("\n\nThe end.\n").rpartition("\n\n")[2] for text in sorted(lost)]
+    ends = [text.removesuffix("\n\nThe end.\n").rpartition("\n\n")[2] for text in sorted(truncated_texts)]
     openings = ("<!--", "<![CDATA[", "<?", '<p title="', "<p title='", "<p title=", '<a href="', '<img alt="')
     assert [end for end in ends if not any(opening in end for opening in openings)] == []
 
@@ -83,5 +83,5 @@ def test_mixed_documents_are_rendered_safely(
     snapshot = Snapshot(git, git.head().commit)
     for path in snapshot.documents:
         assert problems(render(snapshot, path, urls=URLS).html) == []
-        shown = render(snapshot, path, urls=URLS, options=MATH).html
-        assert "javascript:" not in shown.partition("<math")[2].partition("</math>")[0]
+        html = render(snapshot, path, urls=URLS, options=MATH).html
+        assert "javascript:" not in html.partition("<math")[2].partition("</math>")[0]

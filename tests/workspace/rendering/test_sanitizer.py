@@ -8,7 +8,7 @@ from tests.loops import loop_over
 from tests.workspace.rendering.judge import problems
 from workspace.rendering.sanitizer import sanitize
 
-WRONG = {
+UNSAFE_HTML = {
     "a script": "<script>1</script>",
     "a handler": '<p onclick="x">y</p>',
     "a style": '<p style="color:red">y</p>',
@@ -27,7 +27,7 @@ WRONG = {
 }
 
 
-@loop_over("html", WRONG.values(), ids=WRONG)
+@loop_over("html", UNSAFE_HTML.values(), ids=UNSAFE_HTML)
 def test_unsafe_html_is_removed(html: str) -> None:
     assert problems(html)
     assert problems(sanitize(html)) == []

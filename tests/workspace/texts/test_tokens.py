@@ -63,8 +63,8 @@ def test_other_languages_are_estimated_within_a_factor_of_two(language: str) -> 
 
 
 def test_unreadable_text_is_estimated() -> None:
-    chance = random.Random(7)
-    some = chance.randbytes(6_000)
+    rng = random.Random(7)
+    some = rng.randbytes(6_000)
     log = "".join(
         f"2026-01-{day:02d}T12:00:{day:02d}.123Z INFO [worker-{day}] GET /v1/items/{day * 977} {day * 13}ms\n"
         for day in range(1, 29)
