@@ -26,9 +26,9 @@ MIXED = (
 def rewrite(data: bytes, slug: str | None, old: str, new: str) -> bytes:
     """Return the bytes of a document after a replacement in the text of a section."""
     document = Document.parse(data, FILE)
-    seen = read_editable_text(document, document.section_by_key(slug) if slug else None)
-    assert old in seen
-    operation = RewriteText(file=FILE, slug=slug, seen=seen, text=seen.replace(old, new))
+    seen_text = read_editable_text(document, document.section_by_key(slug) if slug else None)
+    assert old in seen_text
+    operation = RewriteText(file=FILE, slug=slug, seen=seen_text, text=seen_text.replace(old, new))
     return revise_document(document, operation).data
 
 
@@ -38,7 +38,7 @@ def test_unchanged_text_changes_no_byte(slug: str | None) -> None:
 
 
 @loop_over(
-    ("slug", "old", "new", "was", "now"),
+    ("slug", "old", "new", "old_bytes", "new_bytes"),
     [
         ("_preamble", "Intro", "First", b"Intro  \r\n", b"First  \r\n"),
         ("_preamble", "mixed", "mixed\n\nand more", b"mixed\r\n", b"mixed\r\n\r\nand more\r\n"),
@@ -51,9 +51,9 @@ def test_unchanged_text_changes_no_byte(slug: str | None) -> None:
     ids=["word", "more", "less", "other ending", "no last newline", "front matter", "heading"],
 )
 def test_only_changed_lines_have_other_bytes(
-    slug: str | None, old: str, new: str, was: bytes, now: bytes
+    slug: str | None, old: str, new: str, old_bytes: bytes, new_bytes: bytes
 ) -> None:
-    assert rewrite(MIXED, slug, old, new) == MIXED.replace(was, now, 1)
+    assert rewrite(MIXED, slug, old, new) == MIXED.replace(old_bytes, new_bytes, 1)
 
 
 @loop_over(
@@ -65,8 +65,8 @@ def test_only_changed_lines_have_other_bytes(
     ids=["moved", "among many new ones"],
 )
 def test_moved_line_that_is_not_utf_8_is_preserved(old: bytes, new: bytes) -> None:
-    seen, text = (data.decode("utf-8", "replace").strip() for data in (old, new))
-    assert rewrite(b"## A\n\n" + old, "a", seen, text) == b"## A\n\n" + new
+    old_text, new_text = (data.decode("utf-8", "replace").strip() for data in (old, new))
+    assert rewrite(b"## A\n\n" + old, "a", old_text, new_text) == b"## A\n\n" + new
 
 
 def test_new_headings_are_written_unchanged() -> None:
@@ -95,12 +95,12 @@ def test_concurrent_change_is_a_conflict_with_all_three_texts() -> None:
 
 @loop_over("text", ["", " \n\t\n"], ids=["nothing", "blank lines"])
 def test_section_can_be_emptied_and_filled_again(text: str) -> None:
-    first = b"# T\n\n## A\n\nText.\n\n## B\n"
-    document = Document.parse(first, FILE)
-    emptied = revise_document(document, RewriteText(file=FILE, slug="a", seen="Text.", text=text))
-    assert emptied.data == b"# T\n\n## A\n\n## B\n"
-    filled = revise_document(emptied, RewriteText(file=FILE, slug="a", seen="", text="Text."))
-    assert filled.data == first
+    data = b"# T\n\n## A\n\nText.\n\n## B\n"
+    document = Document.parse(data, FILE)
+    empty_document = revise_document(document, RewriteText(file=FILE, slug="a", seen="Text.", text=text))
+    assert empty_document.data == b"# T\n\n## A\n\n## B\n"
+    filled_document = revise_document(empty_document, RewriteText(file=FILE, slug="a", seen="", text="Text."))
+    assert filled_document.data == data
 
 
 def test_emptying_a_document_is_refused() -> None:
@@ -124,21 +124,21 @@ def test_text_with_a_nul_is_refused() -> None:
 @given(documents, st.data())
 def test_edited_text_is_read_back_unchanged(document: Document, data: st.DataObject) -> None:
     section = data.draw(st.sampled_from([*document.sections, None]))
-    seen = read_editable_text(document, section)
-    lines = seen.split("\n")
-    assume("\ufffd" not in seen)
-    place = data.draw(st.integers(0, len(lines)))
-    new = "\n".join([*lines[:place], "Typed.", *lines[place + data.draw(st.integers(0, 2)) :]])
-    operation = RewriteText(file=FILE, slug=section.key if section else None, seen=seen, text=new)
+    seen_text = read_editable_text(document, section)
+    lines = seen_text.split("\n")
+    assume("\ufffd" not in seen_text)
+    line_number = data.draw(st.integers(0, len(lines)))
+    new = "\n".join([*lines[:line_number], "Typed.", *lines[line_number + data.draw(st.integers(0, 2)) :]])
+    operation = RewriteText(file=FILE, slug=section.key if section else None, seen=seen_text, text=new)
     try:
-        changed, edit = operation.revise(document, EDIT_CONTEXT)
+        new_document, edit = operation.revise(document, EDIT_CONTEXT)
     except (StructureChanged, InvalidContent):
         assume(False)
-    outside = document.data[: edit.splices[0].start] if edit.splices else document.data
-    assert changed.data.startswith(outside)
+    unchanged_start = document.data[: edit.splices[0].start] if edit.splices else document.data
+    assert new_document.data.startswith(unchanged_start)
     if section is None:
-        assert read_editable_text(changed, None) == strip_blank_lines(new)
+        assert read_editable_text(new_document, None) == strip_blank_lines(new)
     else:
         start, end = section.start, len(document.data) - section.end
-        assert changed.data[:start] == document.data[:start]
-        assert end == 0 or changed.data[-end:] == document.data[-end:]
+        assert new_document.data[:start] == document.data[:start]
+        assert end == 0 or new_document.data[-end:] == document.data[-end:]

@@ -180,7 +180,7 @@ def test_setting_a_title_that_the_h1_overrides_gives_a_hint() -> None:
 @loop_over(
     "value", ["a\n---\nb", " ---\nx", "x\n  ---  \n", {"k": "a\n---\nb"}, ["x\n---"], "x\n...\ny", "---"]
 )
-@loop_over("before", ["", "---\nl: {k: 1}\n---\n", "---\nl:\n  k: x # c\n---\n"])
+@loop_over("front_matter", ["", "---\nl: {k: 1}\n---\n", "---\nl:\n  k: x # c\n---\n"])
 def test_no_value_ends_the_front_matter(value: object, front_matter: str) -> None:
     document = Document.parse(f"{front_matter}# F\n".encode(), FILE)
     new_document, _ = SetMetadata(file=FILE, metadata={"l": value, "m": value}).revise(document, EDIT_CONTEXT)

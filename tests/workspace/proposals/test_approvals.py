@@ -15,7 +15,7 @@ from tests.workspace.policy.review_events import (
     make_events,
     make_keyring,
     make_proposal,
-    sealed_review,
+    seal_review,
 )
 from tests.workspace.proposals.event_writer import COMMIT, ID, NOON, OTHER_COMMIT
 from workspace.proposals.approvals import EffectiveReviews, VoidReason, evaluate_reviews
@@ -51,7 +51,7 @@ def names(found: EffectiveReviews) -> list[str]:
 
 
 def test_sealed_approval_counts() -> None:
-    evaluation = evaluate((sealed_review(ANA), author_of(ANA)), (sealed_review(BEN), author_of(BEN)))
+    evaluation = evaluate((seal_review(ANA), author_of(ANA)), (seal_review(BEN), author_of(BEN)))
     assert names(evaluation) == ["ana", "ben"]
     assert (evaluation.change_requesters, evaluation.void_reasons) == ((), {})
 
@@ -61,16 +61,16 @@ def test_sealed_approval_counts() -> None:
     [
         (Reviewed(APPROVE, "", COMMIT), author_of(ANA), VoidReason.UNSEALED),
         (Reviewed(APPROVE, "", COMMIT, "0" * 96), author_of(ANA), VoidReason.UNSEALED),
-        (sealed_review(ANA), author_of(BEN), VoidReason.UNSEALED),
-        (sealed_review(BEN, token="ana"), author_of(ANA), VoidReason.UNSEALED),
-        (sealed_review(ANA, proposal="z7m2q9xb"), author_of(ANA), VoidReason.UNSEALED),
-        (sealed_review(ANA, target="drafts"), author_of(ANA), VoidReason.UNSEALED),
-        (sealed_review(ANA, on=CHANGES), author_of(ANA), VoidReason.UNSEALED),
-        (sealed_review(ANA, at=OTHER_COMMIT), author_of(ANA), VoidReason.UNSEALED),
-        (sealed_review(STRANGER), author_of(STRANGER), VoidReason.UNKNOWN_TOKEN),
-        (sealed_review(ANA), author_of(ANA)._replace(label=""), VoidReason.UNKNOWN_TOKEN),
-        (sealed_review(ANA), author_of(ANA)._replace(known_by=KnownBy.GIT), VoidReason.NO_TOKEN),
-        (sealed_review(ANA), author_of(ANA)._replace(known_by=KnownBy.CLIENT), VoidReason.NO_TOKEN),
+        (seal_review(ANA), author_of(BEN), VoidReason.UNSEALED),
+        (seal_review(BEN, token="ana"), author_of(ANA), VoidReason.UNSEALED),
+        (seal_review(ANA, proposal="z7m2q9xb"), author_of(ANA), VoidReason.UNSEALED),
+        (seal_review(ANA, target="drafts"), author_of(ANA), VoidReason.UNSEALED),
+        (seal_review(ANA, sealed_verdict=CHANGES), author_of(ANA), VoidReason.UNSEALED),
+        (seal_review(ANA, sealed_commit=OTHER_COMMIT), author_of(ANA), VoidReason.UNSEALED),
+        (seal_review(STRANGER), author_of(STRANGER), VoidReason.UNKNOWN_TOKEN),
+        (seal_review(ANA), author_of(ANA)._replace(label=""), VoidReason.UNKNOWN_TOKEN),
+        (seal_review(ANA), author_of(ANA)._replace(known_by=KnownBy.GIT), VoidReason.NO_TOKEN),
+        (seal_review(ANA), author_of(ANA)._replace(known_by=KnownBy.CLIENT), VoidReason.NO_TOKEN),
     ],
 )
 def test_forged_approval_is_void(review: Reviewed, author: Author, reason: VoidReason) -> None:
@@ -81,12 +81,12 @@ def test_forged_approval_is_void(review: Reviewed, author: Author, reason: VoidR
 
 def test_address_of_token_overrides_address_of_event() -> None:
     disguised = author_of(ANA)._replace(email="other@example.org")
-    assert names(evaluate((sealed_review(ANA), disguised), own="ana@example.org")) == []
+    assert names(evaluate((seal_review(ANA), disguised), own="ana@example.org")) == []
 
 
 def test_approval_is_bound_to_its_commit() -> None:
-    assert names(evaluate((sealed_review(ANA), author_of(ANA)), tip=OTHER_COMMIT)) == []
-    assert [*evaluate((sealed_review(ANA), author_of(ANA)), tip=None).void_reasons.values()] == [
+    assert names(evaluate((seal_review(ANA), author_of(ANA)), tip=OTHER_COMMIT)) == []
+    assert [*evaluate((seal_review(ANA), author_of(ANA)), tip=None).void_reasons.values()] == [
         VoidReason.OUTDATED
     ]
 
@@ -102,7 +102,7 @@ def test_approval_is_bound_to_its_commit() -> None:
 )
 def test_approval_by_opener_is_void(opener: Author) -> None:
     evaluation = evaluate(
-        (sealed_review(ANA), author_of(ANA)), (sealed_review(BEN), author_of(BEN)), opener=opener
+        (seal_review(ANA), author_of(ANA)), (seal_review(BEN), author_of(BEN)), opener=opener
     )
     assert names(evaluation) == ["ben"]
     assert VoidReason.OWN in evaluation.void_reasons.values()
@@ -111,32 +111,30 @@ def test_approval_by_opener_is_void(opener: Author) -> None:
 def test_approval_by_commit_author_is_void() -> None:
     assert names(
         evaluate(
-            (sealed_review(ANA), author_of(ANA)), (sealed_review(BEN), author_of(BEN)), own="BEN@example.org"
+            (seal_review(ANA), author_of(ANA)), (seal_review(BEN), author_of(BEN)), own="BEN@example.org"
         )
     ) == ["ana"]
 
 
 def test_person_may_approve_proposal_of_own_client() -> None:
     agent = Author("Ana", "ana@example.org", KnownBy.CLIENT, "an agent")
-    assert names(evaluate((sealed_review(ANA), author_of(ANA)), opener=agent)) == ["ana"]
+    assert names(evaluate((seal_review(ANA), author_of(ANA)), opener=agent)) == ["ana"]
 
 
 def test_last_review_of_person_counts_for_all_tokens() -> None:
     evaluation = evaluate(
-        (sealed_review(ANA), author_of(ANA)), (sealed_review(LAPTOP, CHANGES), author_of(LAPTOP))
+        (seal_review(ANA), author_of(ANA)), (seal_review(LAPTOP, CHANGES), author_of(LAPTOP))
     )
     assert names(evaluation) == []
     assert [*evaluation.void_reasons.values()] == [VoidReason.REPLACED]
     assert [author.label for author in evaluation.change_requesters] == ["laptop"]
-    again = evaluate(
-        (sealed_review(ANA, CHANGES), author_of(ANA)), (sealed_review(LAPTOP), author_of(LAPTOP))
-    )
+    again = evaluate((seal_review(ANA, CHANGES), author_of(ANA)), (seal_review(LAPTOP), author_of(LAPTOP)))
     assert (names(again), again.change_requesters) == (["laptop"], ())
 
 
 def test_copied_approval_is_void() -> None:
-    approval = sealed_review(ANA), author_of(ANA)
-    evaluation = evaluate(approval, (sealed_review(ANA, CHANGES), author_of(ANA)), approval)
+    approval = seal_review(ANA), author_of(ANA)
+    evaluation = evaluate(approval, (seal_review(ANA, CHANGES), author_of(ANA)), approval)
     assert names(evaluation) == []
     assert len(evaluation.change_requesters) == 1
     assert sorted(evaluation.void_reasons.values()) == [VoidReason.COPIED, VoidReason.REPLACED]
@@ -144,32 +142,32 @@ def test_copied_approval_is_void() -> None:
 
 def test_copied_change_request_is_withdrawn_only_by_its_author() -> None:
     request, forged = (
-        (sealed_review(ANA, CHANGES), author_of(ANA)),
+        (seal_review(ANA, CHANGES), author_of(ANA)),
         (Reviewed(APPROVE, "", COMMIT), author_of(ANA)),
     )
-    evaluation = evaluate(request, (sealed_review(ANA), author_of(ANA)), request, forged)
+    evaluation = evaluate(request, (seal_review(ANA), author_of(ANA)), request, forged)
     assert (names(evaluation), len(evaluation.change_requesters)) == ([], 1)
     assert sorted(evaluation.void_reasons.values()) == [VoidReason.REPLACED, VoidReason.UNSEALED]
 
 
 def test_unsealed_review_does_not_replace_sealed_review() -> None:
     forged = Reviewed(APPROVE, "", COMMIT), author_of(ANA)
-    assert len(evaluate((sealed_review(ANA, CHANGES), author_of(ANA)), forged).change_requesters) == 1
+    assert len(evaluate((seal_review(ANA, CHANGES), author_of(ANA)), forged).change_requesters) == 1
     moved = Reviewed(CHANGES, "", OTHER_COMMIT), author_of(ANA)
-    evaluation = evaluate((sealed_review(ANA, CHANGES), author_of(ANA)), moved, (Submitted(COMMIT), AGENT))
+    evaluation = evaluate((seal_review(ANA, CHANGES), author_of(ANA)), moved, (Submitted(COMMIT), AGENT))
     assert [author.label for author in evaluation.change_requesters] == ["ana"], (
         "only the forged request was answered"
     )
 
 
 def test_only_changed_content_answers_change_request() -> None:
-    request = sealed_review(ANA, CHANGES), author_of(ANA)
+    request = seal_review(ANA, CHANGES), author_of(ANA)
     assert len(evaluate(request, (Submitted(COMMIT), AGENT)).change_requesters) == 1
     assert evaluate(request, (Submitted(OTHER_COMMIT), AGENT)).change_requesters == ()
     assert (
         len(
             evaluate(
-                request, (Submitted(OTHER_COMMIT), AGENT), (sealed_review(ANA, CHANGES), author_of(ANA))
+                request, (Submitted(OTHER_COMMIT), AGENT), (seal_review(ANA, CHANGES), author_of(ANA))
             ).change_requesters
         )
         == 1
@@ -180,24 +178,24 @@ def test_token_approval_withdraws_git_change_request() -> None:
     git = Author("Ana", "ana@example.org", KnownBy.GIT)
     request = Reviewed(CHANGES, "", COMMIT), git
     assert evaluate(request).change_requesters == (git,)
-    assert evaluate(request, (sealed_review(ANA), author_of(ANA))).change_requesters == ()
-    assert evaluate(request, (sealed_review(BEN), author_of(BEN))).change_requesters == (git,)
+    assert evaluate(request, (seal_review(ANA), author_of(ANA))).change_requesters == ()
+    assert evaluate(request, (seal_review(BEN), author_of(BEN))).change_requesters == (git,)
     assert evaluate(request, (Reviewed(APPROVE, "", COMMIT), git)).change_requesters == ()
 
 
 def test_comment_review_does_not_replace_decision() -> None:
-    remark = sealed_review(ANA, ReviewDecision.COMMENT), author_of(ANA)
-    assert names(evaluate((sealed_review(ANA), author_of(ANA)), remark)) == ["ana"]
-    assert len(evaluate((sealed_review(ANA, CHANGES), author_of(ANA)), remark).change_requesters) == 1
+    remark = seal_review(ANA, ReviewDecision.COMMENT), author_of(ANA)
+    assert names(evaluate((seal_review(ANA), author_of(ANA)), remark)) == ["ana"]
+    assert len(evaluate((seal_review(ANA, CHANGES), author_of(ANA)), remark).change_requesters) == 1
 
 
 def test_seals_are_unique() -> None:
-    seals = sorted(sealed_review(ANA).seal or "" for _ in range(50))
+    seals = sorted(seal_review(ANA).seal or "" for _ in range(50))
     assert all(len(one) == 96 and one != other for one, other in pairwise(seals))
 
 
 def test_event_preserves_seal_and_invalid_seal_is_refused() -> None:
-    name, data = encode_event(ID, sealed_review(ANA), author_of(ANA), NOON)
+    name, data = encode_event(ID, seal_review(ANA), author_of(ANA), NOON)
     assert decode_event(ID, name, data).body == Reviewed(
         APPROVE, "", COMMIT, json.loads(data)["words"]["seal"]
     )

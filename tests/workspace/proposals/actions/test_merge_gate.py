@@ -17,7 +17,7 @@ from tests.workspace.policy.review_events import (
     make_events,
     make_keyring,
     make_proposal,
-    sealed_review,
+    seal_review,
 )
 from tests.workspace.proposals.event_writer import COMMIT, OTHER_COMMIT
 from workspace.config.tables import ALL_CHECKS, Protection
@@ -48,7 +48,7 @@ def evaluate(
 
 
 def approval(*people: KnownPerson) -> list[tuple[EventBody, Author]]:
-    return [(sealed_review(known), author_of(known)) for known in people]
+    return [(seal_review(known), author_of(known)) for known in people]
 
 
 def codes(judgement: MergeEvaluation) -> list[str]:
@@ -108,8 +108,8 @@ def test_approver_without_token_is_reported() -> None:
 def test_blocker_lists_reasons_of_void_approvals() -> None:
     reviews = [
         *approval(CID),
-        (sealed_review(ANA, commit=OTHER_COMMIT), author_of(ANA)),
-        (sealed_review(BEN), author_of(ANA)),
+        (seal_review(ANA, commit=OTHER_COMMIT), author_of(ANA)),
+        (seal_review(BEN), author_of(ANA)),
     ]
     [block] = evaluate([Protection()], *reviews, own=frozenset({"cid@example.org"})).blockers
     assert block.message.endswith(
@@ -207,17 +207,19 @@ def review_events(draw: st.DrawFn) -> list[ReviewEvent]:
         earlier = [one for one in found if isinstance(one.body, Reviewed) and one.body.seal]
         match mark:
             case "genuine":
-                found.append(ReviewEvent(sealed_review(known, verdict, commit), author, True))
+                found.append(ReviewEvent(seal_review(known, verdict, commit), author, True))
             case "copied" if earlier:
                 found.append(draw(st.sampled_from(earlier))._replace(is_genuine=False))
             case "forged":
                 found.append(ReviewEvent(Reviewed(verdict, "", commit, "ab" * 48), author))
             case "other proposal":
-                found.append(ReviewEvent(sealed_review(known, verdict, commit, proposal="z7m2q9xb"), author))
+                found.append(ReviewEvent(seal_review(known, verdict, commit, proposal="z7m2q9xb"), author))
             case "other commit":
-                found.append(ReviewEvent(sealed_review(known, verdict, COMMIT, at=OTHER_COMMIT), author))
+                found.append(
+                    ReviewEvent(seal_review(known, verdict, COMMIT, sealed_commit=OTHER_COMMIT), author)
+                )
             case "other verdict":
-                found.append(ReviewEvent(sealed_review(known, APPROVE, commit, on=CHANGES), author))
+                found.append(ReviewEvent(seal_review(known, APPROVE, commit, sealed_verdict=CHANGES), author))
             case _:
                 author = author._replace(known_by=draw(st.sampled_from(KnownBy)))
                 found.append(ReviewEvent(Reviewed(verdict, "", commit), author))
