@@ -10,7 +10,7 @@ from tests.loops import loop_over
 from tests.published_docs import COUNT, documentation, headings_of, path_of, text_of
 from tests.repositories import Repo, normal
 from tests.workspace.documents import EDIT_CONTEXT
-from tests.workspace.validation.fixes.in_memory import fixers
+from tests.workspace.validation.fixes.in_memory import build_fix_finder
 from workspace.config.tables import Dialect
 from workspace.document.addresses import find_sections_by_name, resolve_section
 from workspace.document.document import Document
@@ -249,7 +249,7 @@ def test_lists_that_both_sides_changed_are_merged() -> None:
 
 def test_fix_preserves_published_ids() -> None:
     files = {document.path: document.data for document in DOCUMENTS}
-    fix_finder = fixers(files, "missing-anchor", "derived-anchor", "trailing-space")
+    fix_finder = build_fix_finder(files, "missing-anchor", "derived-anchor", "trailing-space")
     for document in DOCUMENTS:
         result = fix_document(document, fix_finder)
         # The only heading without an id gets an id in the form of the other headings.
@@ -272,7 +272,8 @@ def test_fix_removes_anchors_that_the_first_version_wrote() -> None:
             item.address for item in document.sections
         ]
         result = fix_document(
-            document_with_anchors, fixers({document.path: document_with_anchors.data}, "derived-anchor")
+            document_with_anchors,
+            build_fix_finder({document.path: document_with_anchors.data}, "derived-anchor"),
         )
         assert result.document.data == document.data
         for published_id, address in addresses.items():

@@ -15,9 +15,11 @@ from workspace.validation.run import Selection, Validator
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    made = unborn(tmp_path / "repo")
-    made.commit({".gitignore": "build/\n*.tmp.md\n", "a.md": "# A\n", "docs/b.md": "# B\n", "x.png": b"\x89"})
-    return made
+    new_repo = unborn(tmp_path / "repo")
+    new_repo.commit(
+        {".gitignore": "build/\n*.tmp.md\n", "a.md": "# A\n", "docs/b.md": "# B\n", "x.png": b"\x89"}
+    )
+    return new_repo
 
 
 def test_work_tree_lists_files_not_ignored_by_git(repo: Repo) -> None:
@@ -41,8 +43,10 @@ def test_symbolic_links_are_not_followed(repo: Repo, tmp_path: Path) -> None:
     listing = list_folder(repo.path, GitReader(repo.path))
     assert listing.documents == ("a.md", "docs/b.md")
     assert listing.opaque == {"link.md", "folder"}
-    findings = Validator(listing, Selection(listing.config.validation)).check(listing.documents)
-    assert [one.message for one in findings] == ["the link 'nolink.md' leads nowhere: there is no such file"]
+    find_findings = Validator(listing, Selection(listing.config.validation)).check(listing.documents)
+    assert [finding.message for finding in find_findings] == [
+        "the link 'nolink.md' leads nowhere: there is no such file"
+    ]
 
 
 def test_file_replaced_by_link_is_not_followed(repo: Repo, tmp_path: Path) -> None:
@@ -69,10 +73,10 @@ def test_index_lists_files_of_next_commit(repo: Repo) -> None:
     repo.git("add", "a.md")
     repo.git("rm", "-q", "docs/b.md")
     repo.write({"a.md": "# Later\n"})
-    found = list_index(GitReader(repo.path))
-    assert found.documents == ("a.md",)
-    assert found.reader.read("a.md") == b"# Staged\n"
-    assert found.reader.size("a.md") == 9
+    file_set = list_index(GitReader(repo.path))
+    assert file_set.documents == ("a.md",)
+    assert file_set.reader.read("a.md") == b"# Staged\n"
+    assert file_set.reader.size("a.md") == 9
 
 
 def test_commit_lists_its_own_files(repo: Repo) -> None:
