@@ -29,19 +29,19 @@ def test_proposal_id_resolves_to_branch_tip(scene: Scene) -> None:
     tip = scene.store.tip(f"proposals/{ID}")
     for name in (ID, ID.upper(), "kooooool", f"proposals/{ID}", f"proposals/{ID}-any-words", f" {ID} "):
         assert scene.workspace.at(name).commit == tip
-    assert resolve_ref(scene, f"{ID}~1") == scene.first
+    assert resolve_ref(scene, f"{ID}~1") == scene.first_commit
     assert resolve_ref(scene, f"{ID}@{{2100-01-01}}") == tip
-    assert resolve_ref(scene, "main") == scene.first
+    assert resolve_ref(scene, "main") == scene.first_commit
     tip = scene.commit(f"proposals/{ID}", {"guide.md": "# Guide\n\nEven more.\n"})
     assert scene.workspace.at(ID).read("guide.md") == b"# Guide\n\nEven more.\n"
     assert ID in list_ref_names(scene.store)
 
 
 def test_proposal_id_ignores_other_branch_with_same_id(scene: Scene) -> None:
-    other_commit = scene.made({"guide.md": "# Harmless\n"}, scene.first)
-    scene.move(ID, other_commit)
+    other_commit = scene.create_commit({"guide.md": "# Harmless\n"}, scene.first_commit)
+    scene.move_branch(ID, other_commit)
     assert resolve_ref(scene, ID) == scene.store.tip(f"proposals/{ID}")
-    scene.move(f"proposals/{ID}-other", other_commit)
+    scene.move_branch(f"proposals/{ID}-other", other_commit)
     assert resolve_ref(scene, f"proposals/{ID}-other") == other_commit, (
         "the name of an existing branch must resolve to that branch"
     )
@@ -55,15 +55,15 @@ def test_fresh_clone_resolves_fetched_proposal(scene: Scene, tmp_path: Path) -> 
 
 
 def test_merged_proposal_without_branch_resolves_to_merged_tip(scene: Scene) -> None:
-    proposal = scene.one(ID)
+    proposal = scene.find_proposal(ID)
     merge_commit = scene.merge(proposal)
-    scene.move(f"proposals/{ID}", None)
+    scene.move_branch(f"proposals/{ID}", None)
     assert resolve_ref(scene, ID) == proposal.tip != merge_commit
     assert resolve_ref(scene, f"proposals/{ID}") == proposal.tip
 
 
 def test_proposal_without_commit_raises_error_with_state(scene: Scene) -> None:
-    scene.move(f"proposals/{ID}", None)
+    scene.move_branch(f"proposals/{ID}", None)
     with pytest.raises(NoProposedCommit, match="has no branch any more") as error:
         resolve_ref(scene, ID)
     assert error.value.details == {"proposal": ID, "state": "gone"}

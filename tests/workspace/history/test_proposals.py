@@ -38,7 +38,7 @@ def test_commits_of_main_have_no_proposal(scene: Scene) -> None:
     main_commit = scene.commit("main", {"guide.md": TEXT + "\nTwo.\n"}, message="By hand")
     scene.commit("proposals/k0000001", {"guide.md": TEXT + "\nTwo.\n"}, main_commit, message="Refresh")
     second_proposal = scene.propose("k0000002", {"guide.md": TEXT + "\nTwo.\n\nThree.\n"})
-    scene.merge(scene.one("k0000001"))
+    scene.merge(scene.find_proposal("k0000001"))
     scene.merge(second_proposal)
     assert first_proposal.id == "k0000001"
     assert list_proposals(scene) == [("Change", "k0000002"), ("By hand", None), ("Change", None)]
