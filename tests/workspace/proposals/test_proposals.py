@@ -324,8 +324,8 @@ def test_reset_to_before_base_is_not_a_merge(scene: Scene, tmp_path: Path) -> No
         make_opening(base=second_commit, id=OTHER_ID), Submitted(second_commit), proposal=OTHER_ID
     )
     repo.git("branch", "-q", "-f", f"proposals/{OTHER_ID}", scene.base)
-    now = scene.find_proposal(OTHER_ID)
-    assert (now.state, now.is_rewritten) == (ProposalState.OPEN, True)
+    proposal = scene.find_proposal(OTHER_ID)
+    assert (proposal.state, proposal.is_rewritten) == (ProposalState.OPEN, True)
 
 
 def test_merge_is_detected_despite_wrong_commit_times(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -36,9 +36,9 @@ def list_entries(path: str, source: str) -> EntryRows:
     ]
 
 
-def check_outline(checked_outline: TextOutline, data: bytes) -> None:
+def check_outline(outline: TextOutline, data: bytes) -> None:
     """Check an outline: no gap between own texts, entries within their parents, unique addresses."""
-    entries = checked_outline.entries
+    entries = outline.entries
     assert entries
     assert len({entry.address for entry in entries}) == len(entries)
     end = entries[0].start
@@ -48,12 +48,12 @@ def check_outline(checked_outline: TextOutline, data: bytes) -> None:
         assert 1 <= entry.first_line <= entry.line <= entry.end_line
         assert 0 <= entry.level <= 6
         assert (entry.number == "") == (entry.level == 0) == (entry.address == "_preamble")
-        assert checked_outline.by_address(entry.address) is entry
-        descendants = checked_outline.descendants(entry)
+        assert outline.by_address(entry.address) is entry
+        descendants = outline.descendants(entry)
         assert entry.tree_end == (descendants[-1].end if descendants else entry.end)
         if entry.parent is not None:
             parent = entries[entry.parent]
-            assert entry in checked_outline.children(parent)
+            assert entry in outline.children(parent)
             assert entry.tree_end <= parent.tree_end
             assert parent.level < entry.level
         end = entry.end

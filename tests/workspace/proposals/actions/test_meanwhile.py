@@ -99,8 +99,12 @@ def test_merge_by_another_process_is_returned_as_earlier_merge(
         scene.repo.commit({"notes.md": "# Notes\n\nLater.\n"})
 
     run_after_first_call(monkeypatch, owner, name, merge_elsewhere)
-    acted = scene.proposal_actions.merge(proposal.id, AGENT)
-    assert (acted.proposal.state, acted.commit, acted.is_new) == (ProposalState.MERGED, merges[0], False)
+    action_result = scene.proposal_actions.merge(proposal.id, AGENT)
+    assert (action_result.proposal.state, action_result.commit, action_result.is_new) == (
+        ProposalState.MERGED,
+        merges[0],
+        False,
+    )
 
 
 @pytest.mark.parametrize("has_commit", [True, False], ids=["merged", "forward"])
@@ -112,8 +116,12 @@ def test_parallel_refreshes_append_one_event(
     run_after_first_call(
         monkeypatch, ProposalRepository, "find", lambda: other_actions.refresh(proposal.id, AGENT)
     )
-    acted = scene.proposal_actions.refresh(proposal.id, AGENT)
-    assert (acted.proposal, acted.commit, acted.is_new) == (other_actions.find(proposal.id), None, False)
+    action_result = scene.proposal_actions.refresh(proposal.id, AGENT)
+    assert (action_result.proposal, action_result.commit, action_result.is_new) == (
+        other_actions.find(proposal.id),
+        None,
+        False,
+    )
     assert sum(isinstance(event.body, Refreshed) for event in other_actions.list_events(proposal)) == 1
 
 
@@ -131,8 +139,12 @@ def test_parallel_refreshes_with_one_key_use_first_commit(
         scene.write("Two.")
 
     run_after_first_call(monkeypatch, ProposalRepository, "find_earlier_events", refresh_elsewhere)
-    acted = scene.proposal_actions.refresh(proposal.id, AGENT, key="K")
-    assert (acted.proposal.state, acted.proposal.tip, acted.commit) == (ProposalState.DRAFT, commit, commit)
+    action_result = scene.proposal_actions.refresh(proposal.id, AGENT, key="K")
+    assert (action_result.proposal.state, action_result.proposal.tip, action_result.commit) == (
+        ProposalState.DRAFT,
+        commit,
+        commit,
+    )
 
 
 def test_proposal_fast_forwarded_twice_at_once_is_not_merged(
@@ -150,8 +162,11 @@ def test_proposal_fast_forwarded_twice_at_once_is_not_merged(
         "append",
         lambda: other_actions.append(proposal.id, [Refreshed(first_commit, first_commit)], AGENT),
     )
-    acted = scene.proposal_actions.refresh(proposal.id, AGENT)
-    assert (acted.proposal.state, acted.proposal.tip) == (ProposalState.DRAFT, scene.repo.head())
+    action_result = scene.proposal_actions.refresh(proposal.id, AGENT)
+    assert (action_result.proposal.state, action_result.proposal.tip) == (
+        ProposalState.DRAFT,
+        scene.repo.head(),
+    )
     scene.append(proposal.id, "More.")
     assert scene.proposal_actions.merge(proposal.id, AGENT).proposal.state is ProposalState.MERGED
 
@@ -164,5 +179,5 @@ def test_parallel_fast_forwards_to_one_commit_both_succeed(
     run_after_first_call(
         monkeypatch, ProposalRepository, "append", lambda: other_actions.refresh(proposal.id, AGENT)
     )
-    acted = scene.proposal_actions.refresh(proposal.id, AGENT)
-    assert (acted.proposal.tip, acted.commit) == (scene.repo.head(), scene.repo.head())
+    action_result = scene.proposal_actions.refresh(proposal.id, AGENT)
+    assert (action_result.proposal.tip, action_result.commit) == (scene.repo.head(), scene.repo.head())

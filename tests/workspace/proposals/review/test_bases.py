@@ -38,9 +38,9 @@ def test_base_is_a_merge_base_of_git(scene: Scene, parents: list[list[int]], dat
     for target in data.draw(st.lists(st.sampled_from(commits), min_size=1, max_size=4)):
         for tip in tips:
             all_bases = scene.store.merge_bases(target, tip)
-            found = bases.find(target, tip)
+            found_base = bases.find(target, tip)
             in_history = [base for base in all_bases if base in bases.list_first_parents(target, 0)]
-            assert found == (in_history or all_bases)[0]
+            assert found_base == (in_history or all_bases)[0]
 
 
 def test_criss_cross_uses_newest_base_in_first_parent_history(scene: Scene) -> None:

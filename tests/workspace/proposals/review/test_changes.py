@@ -91,7 +91,7 @@ def test_fast_forward_merged_proposal_shows_its_changes(scene: Scene) -> None:
     scene.move_branch("main", tip)
     changes = scene.proposal_reviews.changes(scene.find_proposal("k0000001"))
     assert (changes.base, changes.tip) == (scene.first_commit, tip)
-    assert [one.path for one in changes.documents] == ["guide.md", "other.md"]
+    assert [document.path for document in changes.documents] == ["guide.md", "other.md"]
 
 
 def test_deleted_branch_has_no_changes_and_unrelated_branch_all(scene: Scene) -> None:
@@ -105,7 +105,9 @@ def test_deleted_branch_has_no_changes_and_unrelated_branch_all(scene: Scene) ->
     scene.move_branch("proposals/k0000001", scene.create_commit({"a.md": "# A\n"}))
     changes = scene.proposal_reviews.changes(scene.find_proposal("k0000001"))
     assert changes.base is None
-    assert [(one.path, one.kind) for one in changes.documents] == [("a.md", DocumentKind.ADDED)]
+    assert [(document.path, document.kind) for document in changes.documents] == [
+        ("a.md", DocumentKind.ADDED)
+    ]
 
 
 def test_proposal_to_deleted_target_shows_changes_since_base(scene: Scene) -> None:
@@ -129,10 +131,12 @@ def test_changes_over_limit_are_listed_by_path(scene: Scene, monkeypatch: pytest
     monkeypatch.setattr(module, "MOST_DOCUMENTS", 2)
     files = {"guide.md": GUIDE + "More.\n", "other.md": None, "third.md": "# Third\n"}
     changes = scene.proposal_reviews.changes(scene.propose("k0000001", files))
-    assert [(one.path, one.kind, one.sections) for one in changes.documents] == [
+    assert [(document.path, document.kind, document.sections) for document in changes.documents] == [
         ("guide.md", DocumentKind.CHANGED, ()),
         ("other.md", DocumentKind.REMOVED, ()),
         ("third.md", DocumentKind.ADDED, ()),
     ]
     assert changes.reason
-    assert ChangeKind.CHANGED not in [section.kind for one in changes.documents for section in one.sections]
+    assert ChangeKind.CHANGED not in [
+        section.kind for document in changes.documents for section in document.sections
+    ]

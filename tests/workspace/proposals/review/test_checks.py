@@ -43,7 +43,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
 
 def run_checks(scene: Scene, theirs: Files, ours: Files | None = None) -> Mapping[str, CheckResult]:
     """Return the results of the checks for a merge of two changes of the first commit."""
-    our_commit = scene.create_commit(ours, scene.first_commit) if ours else scene.first
+    our_commit = scene.create_commit(ours, scene.first_commit) if ours else scene.first_commit
     their_commit = scene.create_commit(theirs, scene.first_commit)
     snapshot = Snapshot(scene.store, our_commit)
     merge = merge_commits(snapshot, snapshot.at(their_commit))
