@@ -43,11 +43,11 @@ def tree(repo: Repo) -> str:
 
 def test_archive_documents_equal_tree_documents(repo: Repo, folder: Path, tree: str) -> None:
     archive = Archive(folder, tree, repo.head())
-    there = Workspace.open(repo.path).snapshot()
+    tree_snapshot = Workspace.open(repo.path).snapshot()
     snapshot = archive.snapshot()
-    assert snapshot.documents == there.documents
-    assert all(snapshot.read(path) == there.read(path) for path in FILES)
-    assert snapshot.commit == there.commit
+    assert snapshot.documents == tree_snapshot.documents
+    assert all(snapshot.read(path) == tree_snapshot.read(path) for path in FILES)
+    assert snapshot.commit == tree_snapshot.commit
     assert archive.snapshot("another commit") is snapshot
     assert archive.name == "site"
     assert archive.branch is None

@@ -14,7 +14,7 @@ from workspace.globs import MAX_LENGTH, Glob, find_problem
 
 pytestmark = pytest.mark.smoke
 
-PIECES = st.sampled_from(["a", "b", "é", ".", "/", "*", "?", "**/", "[ab]", "[!a]", "a.md", "docs/"])
+GLOB_PARTS = st.sampled_from(["a", "b", "é", ".", "/", "*", "?", "**/", "[ab]", "[!a]", "a.md", "docs/"])
 PATHS = st.lists(st.sampled_from(["a", "b", "docs", "a.md", "é.md", "[x]"]), min_size=1, max_size=4).map(
     "/".join
 )
@@ -59,7 +59,7 @@ def matches_by_fnmatch(glob: str, path: str) -> bool:
     return is_folder_match or fnmatchcase(path, folder) or fnmatchcase(path, folder + "/*")
 
 
-@given(st.lists(PIECES, min_size=1, max_size=6).map("".join), PATHS)
+@given(st.lists(GLOB_PARTS, min_size=1, max_size=6).map("".join), PATHS)
 def test_glob_equals_fnmatch_of_each_expansion(glob: str, path: str) -> None:
     if glob.count("**/") <= 2:
         assert Glob.compile(glob).matches(path) is matches_by_fnmatch(glob, path)

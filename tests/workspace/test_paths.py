@@ -88,11 +88,11 @@ def test_valid_path_joins_to_file_below_workspace(path: str) -> None:
         str(error.details).encode()
         return
     # As on Windows: separators of both kinds, no spaces or dots at the end, no streams, no devices.
-    parts = [part.rstrip(". ").partition(":")[0] for part in checked.replace("\\", "/").split("/")]
-    assert all(parts)
-    assert "con" not in {part.split(".")[0].strip().lower() for part in parts}
-    visible = ["".join(c for c in part if unicodedata.category(c) != "Cf").lower() for part in parts]
-    assert not {".git", "git~1"} & set(visible)
+    names = [name.rstrip(". ").partition(":")[0] for name in checked.replace("\\", "/").split("/")]
+    assert all(names)
+    assert "con" not in {name.split(".")[0].strip().lower() for name in names}
+    visible_names = ["".join(c for c in name if unicodedata.category(c) != "Cf").lower() for name in names]
+    assert not {".git", "git~1"} & set(visible_names)
     assert Path("/w").joinpath(checked).as_posix() == f"/w/{checked}"
 
 

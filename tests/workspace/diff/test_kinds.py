@@ -141,11 +141,11 @@ def check_unreported_text_is_equal(old: Document, new: Document) -> None:
     )
 
 
-def count_unreported_sections(document: Document, reported: set[str]) -> Counter[tuple[str, ...]]:
+def count_unreported_sections(document: Document, reported_addresses: set[str]) -> Counter[tuple[str, ...]]:
     """Count titles and words of the unreported sections, without their tasks."""
     counts: Counter[tuple[str, ...]] = Counter()
     for item in document.sections:
-        if item.key not in reported:
+        if item.key not in reported_addresses:
             task_ranges = [(task.start, task.end) for task in document.tasks(item)]
             words = split_words(read_raw_text(document, item, task_ranges))
             counts["" if item.is_preamble else item.title, *words] += 1
@@ -153,12 +153,12 @@ def count_unreported_sections(document: Document, reported: set[str]) -> Counter
 
 
 def count_unreported_tasks(
-    document: Document, reported: set[str], text_sections: set[str]
+    document: Document, reported_addresses: set[str], text_sections: set[str]
 ) -> Counter[tuple[str, bool]]:
     """Count titles and boxes of unreported tasks, without those in reported texts."""
     counts: Counter[tuple[str, bool]] = Counter()
     for item in document.sections:
         for task in document.tasks(item):
-            if item.key not in text_sections and format_task_address(item, task) not in reported:
+            if item.key not in text_sections and format_task_address(item, task) not in reported_addresses:
                 counts[task.title, task.is_done] += 1
     return counts

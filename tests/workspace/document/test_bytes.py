@@ -178,9 +178,9 @@ def test_error_line_is_counted_as_in_markdown(overlay: Overlay, text: str, line:
 @loop_over("text", ["\x85", "\u2028", "\x1b[31m", "\x0c", "\u202e", "\u200b", "\ufeff", "\x7f", "\x80"])
 def test_unusual_valid_characters_are_written_unchanged(overlay: Overlay, text: str) -> None:
     OPERATION_BUILDERS["update_content content"](f"a {text} b").apply(overlay, EDIT_CONTEXT)
-    changed = overlay.document(FILE)
-    assert changed.data == TEXT.replace(b"First.\n\n- [ ] task", f"a {text} b".encode())
-    assert [section.address for section in changed.sections] == ["_preamble", "one", "two"]
+    new_document = overlay.document(FILE)
+    assert new_document.data == TEXT.replace(b"First.\n\n- [ ] task", f"a {text} b".encode())
+    assert [section.address for section in new_document.sections] == ["_preamble", "one", "two"]
 
 
 def test_edit_preserves_bytes_that_are_not_utf_8() -> None:

@@ -157,9 +157,9 @@ USES: dict[str, Callable[[Document], object]] = {
 @pytest.mark.parametrize("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
 def test_time_of_every_use_is_linear_in_size(make: Callable[[int], bytes]) -> None:
     problems = {}
-    for name, use in USES.items():
+    for name, run_use in USES.items():
         problem = find_excessive_growth(
-            lambda size, use=use: measure_use(use, Document.parse(make(size), FILE)),  # type: ignore[misc]
+            lambda size, run_use=run_use: measure_use(run_use, Document.parse(make(size), FILE)),  # type: ignore[misc]
             1000,
         )
         if problem:

@@ -113,11 +113,11 @@ def test_removing_an_added_section_restores_the_bytes(document: Document, data: 
     except WorkspaceError:
         return
     new_slug = min(set(list_addresses(new_document)) - set(list_addresses(document)), key=len)
-    removed = revise_document(new_document, RemoveSection(file=FILE, slug=new_slug))
+    restored_document = revise_document(new_document, RemoveSection(file=FILE, slug=new_slug))
     assert (
-        removed.data == document.data
+        restored_document.data == document.data
         or not document.data.removeprefix(BOM).strip()
-        or has_one_blank_line_more(removed, document)
+        or has_one_blank_line_more(restored_document, document)
     )
 
 

@@ -35,7 +35,7 @@ Use apt.
 """
 
 
-def outline(document: Document) -> list[tuple[str, int]]:
+def list_headings(document: Document) -> list[tuple[str, int]]:
     """Return address and level of every section with a heading."""
     return [(item.address, item.level) for item in document.sections if item.has_heading]
 
@@ -67,13 +67,15 @@ def test_quoted_text_is_replaced_and_can_be_replaced_back(document: Document, da
     assert new_document.data[: document.front_matter_end] == document.data[: document.front_matter_end]
     new_body = new_document.text(new_document.front_matter_end, len(new_document.data))
     assert new_body.replace("\r\n", "\n").replace("\r", "\n") == normalized_body.replace(normalized_old, new)
-    assert outline(new_document) == outline(document)
+    assert list_headings(new_document) == list_headings(document)
     if new_body.count(new) == count:
         try:
-            restored = revise_document(new_document, ReplaceText(file=FILE, old=new, new=old, count=count))
+            restored_document = revise_document(
+                new_document, ReplaceText(file=FILE, old=new, new=old, count=count)
+            )
         except StructureChanged:
             return
-        text = restored.text(restored.front_matter_end, len(restored.data))
+        text = restored_document.text(restored_document.front_matter_end, len(restored_document.data))
         assert text.replace("\r\n", "\n").replace("\r", "\n") == normalized_body
 
 
@@ -91,7 +93,7 @@ def test_replacement_of_any_text_preserves_the_sections(document: Document, data
         new_document = revise_document(document, ReplaceText(file=FILE, old=old, new=new))
     except (MatchCount, StructureChanged, InvalidContent):
         return
-    assert outline(new_document) == outline(document)
+    assert list_headings(new_document) == list_headings(document)
 
 
 def test_count_mismatch_error_lists_all_lines() -> None:
@@ -111,7 +113,7 @@ def test_count_mismatch_error_lists_at_most_fifty_lines() -> None:
 
 
 @loop_over(
-    ("old", "fields", "fix_part", "near"),
+    ("old", "fields", "fix_part", "similar_lines"),
     [
         ("use apt to\ninstall", {}, "line 11 with other white space or in other case", [11]),
         ("status: draft", {}, "set_metadata", []),
@@ -122,11 +124,11 @@ def test_count_mismatch_error_lists_at_most_fifty_lines() -> None:
     ],
 )
 def test_text_not_found_error_suggests_similar_lines(
-    old: str, fields: dict[str, object], fix_part: str, near: list[int] | None
+    old: str, fields: dict[str, object], fix_part: str, similar_lines: list[int] | None
 ) -> None:
     error = find_match_error(old, **fields)
     assert fix_part in error.fix
-    assert error.details.get("near") == near
+    assert error.details.get("near") == similar_lines
     assert "INSTALL" not in error.message + error.fix
 
 

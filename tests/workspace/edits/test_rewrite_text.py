@@ -23,7 +23,7 @@ MIXED = (
 )
 
 
-def rewrite(data: bytes, slug: str | None, old: str, new: str) -> bytes:
+def rewrite_section(data: bytes, slug: str | None, old: str, new: str) -> bytes:
     """Return the bytes of a document after a replacement in the text of a section."""
     document = Document.parse(data, FILE)
     seen_text = read_editable_text(document, document.section_by_key(slug) if slug else None)
@@ -34,7 +34,7 @@ def rewrite(data: bytes, slug: str | None, old: str, new: str) -> bytes:
 
 @loop_over("slug", ["_preamble", "a", "b", None], ids=["introduction", "section", "last", "all"])
 def test_unchanged_text_changes_no_byte(slug: str | None) -> None:
-    assert rewrite(MIXED, slug, "", "") == MIXED
+    assert rewrite_section(MIXED, slug, "", "") == MIXED
 
 
 @loop_over(
@@ -53,7 +53,7 @@ def test_unchanged_text_changes_no_byte(slug: str | None) -> None:
 def test_only_changed_lines_have_other_bytes(
     slug: str | None, old: str, new: str, old_bytes: bytes, new_bytes: bytes
 ) -> None:
-    assert rewrite(MIXED, slug, old, new) == MIXED.replace(old_bytes, new_bytes, 1)
+    assert rewrite_section(MIXED, slug, old, new) == MIXED.replace(old_bytes, new_bytes, 1)
 
 
 @loop_over(
@@ -66,11 +66,11 @@ def test_only_changed_lines_have_other_bytes(
 )
 def test_moved_line_that_is_not_utf_8_is_preserved(old: bytes, new: bytes) -> None:
     old_text, new_text = (data.decode("utf-8", "replace").strip() for data in (old, new))
-    assert rewrite(b"## A\n\n" + old, "a", old_text, new_text) == b"## A\n\n" + new
+    assert rewrite_section(b"## A\n\n" + old, "a", old_text, new_text) == b"## A\n\n" + new
 
 
 def test_new_headings_are_written_unchanged() -> None:
-    data = rewrite(b"# T\n\n## A\n\nText.\n\n## B\n", "a", "Text.", "Text.\n\n### New\n\nMore.")
+    data = rewrite_section(b"# T\n\n## A\n\nText.\n\n## B\n", "a", "Text.", "Text.\n\n### New\n\nMore.")
     assert data == b"# T\n\n## A\n\nText.\n\n### New\n\nMore.\n\n## B\n"
 
 

@@ -99,11 +99,13 @@ def test_removing_an_added_task_restores_the_words(document: Document, data: st.
     section, _ = resolve_task(document, neighbor)
     try:
         add = AddTask(file=FILE, slug=section.key, title="One of its own", criteria="it is removed")
-        changed, edit = add.revise(document, EDIT_CONTEXT)
-        restored = revise_document(changed, RemoveTask(file=FILE, slug=str(edit.result["task"])))
+        new_document, edit = add.revise(document, EDIT_CONTEXT)
+        restored_document = revise_document(
+            new_document, RemoveTask(file=FILE, slug=str(edit.result["task"]))
+        )
     except StructureChanged:
         return
-    assert read_words(restored.data) == read_words(document.data)
+    assert read_words(restored_document.data) == read_words(document.data)
 
 
 titles = st.sampled_from([None, "Another title", "[x] `b` c", "数据"])

@@ -13,7 +13,7 @@ from workspace.edits import RestoreDocument, Undo
 pytestmark = pytest.mark.smoke
 
 GUIDE_TEXT = "# Guide\n\n## One\n\nFirst words.\n\nSecond words.\n\n## Two\n\nThird words.\n"
-OTHER = "# Other\n\n## Here\n\nOther words.\n"
+OTHER_TEXT = "# Other\n\n## Here\n\nOther words.\n"
 
 
 def undo_partially(repo: Repo, commit: str) -> list[str | None]:
@@ -27,18 +27,18 @@ def undo_partially(repo: Repo, commit: str) -> list[str | None]:
 
 def test_split_section_with_a_later_edit_stays_split(tmp_path: Path) -> None:
     """Undo of the split would lose words of the other section that the commit did not write."""
-    repo = normal(tmp_path / "repo", {DOCUMENT_PATH: GUIDE_TEXT, "b.md": OTHER})
+    repo = normal(tmp_path / "repo", {DOCUMENT_PATH: GUIDE_TEXT, "b.md": OTHER_TEXT})
     split_text = GUIDE_TEXT.replace("Second", "## Halfway\n\nSecond")
-    commit = repo.commit({DOCUMENT_PATH: split_text, "b.md": OTHER.replace("Other words", "New words")})
+    commit = repo.commit({DOCUMENT_PATH: split_text, "b.md": OTHER_TEXT.replace("Other words", "New words")})
     later_text = split_text.replace("First words", "My words")
     repo.commit({DOCUMENT_PATH: later_text})
     assert undo_partially(repo, commit) == ["one", "halfway"]
-    assert read_work_tree(repo) == {DOCUMENT_PATH: later_text, "b.md": OTHER}
+    assert read_work_tree(repo) == {DOCUMENT_PATH: later_text, "b.md": OTHER_TEXT}
 
 
 def test_moved_lines_stay_if_their_old_section_was_edited_later(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {DOCUMENT_PATH: GUIDE_TEXT, "b.md": OTHER})
-    new_text = OTHER.replace("Other words.\n", "Other words.\n\nSecond words.\n")
+    repo = normal(tmp_path / "repo", {DOCUMENT_PATH: GUIDE_TEXT, "b.md": OTHER_TEXT})
+    new_text = OTHER_TEXT.replace("Other words.\n", "Other words.\n\nSecond words.\n")
     commit = repo.commit(
         {DOCUMENT_PATH: GUIDE_TEXT.replace("Second words.\n\n", "").replace("Third", "3rd"), "b.md": new_text}
     )
@@ -51,19 +51,19 @@ def test_moved_lines_stay_if_their_old_section_was_edited_later(tmp_path: Path) 
 
 
 def test_document_created_from_a_later_deleted_document_stays(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {DOCUMENT_PATH: GUIDE_TEXT, "b.md": OTHER})
+    repo = normal(tmp_path / "repo", {DOCUMENT_PATH: GUIDE_TEXT, "b.md": OTHER_TEXT})
     new_text = "# Brand new\n\nSecond words.\n"
     commit = repo.commit(
         {
             DOCUMENT_PATH: GUIDE_TEXT.replace("Second words.\n\n", ""),
             "new.md": new_text,
-            "b.md": OTHER.replace("Other w", "New w"),
+            "b.md": OTHER_TEXT.replace("Other w", "New w"),
         }
     )
     repo.git("rm", "-q", DOCUMENT_PATH)
     repo.commit({})
     assert undo_partially(repo, commit) == [None, None]
-    assert read_work_tree(repo) == {"new.md": new_text, "b.md": OTHER}
+    assert read_work_tree(repo) == {"new.md": new_text, "b.md": OTHER_TEXT}
 
 
 def test_restore_over_unread_text_above_the_title_is_refused(tmp_path: Path) -> None:

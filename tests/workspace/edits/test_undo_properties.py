@@ -117,7 +117,7 @@ def write(workspace: Workspace, *operations: Operation, mode: Mode = Mode.EACH) 
     return result.commit if result.is_committed else None
 
 
-def undo(workspace: Workspace, commit: str) -> None:
+def undo_commit(workspace: Workspace, commit: str) -> None:
     """Undo a commit as a client that has read nothing."""
     result = workspace.write([Undo(commit=commit)], mode=Mode.EACH, tool="restore_document", client="b")
     [step] = result.steps
@@ -143,9 +143,9 @@ def test_undo_restores_the_tree_before_any_batch(repo_path: Path, batch: Sequenc
         commit = write(workspace, *batch)
         assume(commit)
         files_after = read_tree_files(workspace)
-        undo(workspace, str(commit))
+        undo_commit(workspace, str(commit))
         assert read_tree_files(workspace) == files_before
-        undo(workspace, str(workspace.tip()))
+        undo_commit(workspace, str(workspace.tip()))
         assert read_tree_files(workspace) == files_after
 
 
@@ -173,7 +173,7 @@ def test_undo_preserves_later_edits_of_other_sections(
         commit = write(workspace, *batch)
         assume(commit)
         assert write(workspace, build_edit())
-        undo(workspace, str(commit))
+        undo_commit(workspace, str(commit))
         assert read_tree_files(workspace) == expected
 
 

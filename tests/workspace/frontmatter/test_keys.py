@@ -99,11 +99,11 @@ def test_removing_a_set_key_restores_the_bytes(document: Document, value: str) -
         new_document = revise_document(document, SetMetadata(file=FILE, metadata={key: value}))
     except WorkspaceError:
         return
-    restored = revise_document(new_document, SetMetadata(file=FILE, metadata={key: None}))
+    restored_document = revise_document(new_document, SetMetadata(file=FILE, metadata={key: None}))
     if document.front_matter:
-        assert restored.data == document.data
+        assert restored_document.data == document.data
     elif not document.front_matter_lines:
-        assert restored.data.split() == document.data.split()
+        assert restored_document.data.split() == document.data.split()
 
 
 def test_json_values_are_coerced_only_to_existing_dates() -> None:
@@ -229,19 +229,19 @@ def test_edit_inside_value_changes_no_other_line(
     source = ending.join(lines) + ending
     value: Any = read(source)["v"]
     number = data.draw(st.sampled_from([number for number, path in enumerate(paths) if path]))
-    *container_path, last = paths[number]
+    *container_path, last_key = paths[number]
     container = value
     for key in container_path:
         container = container[key]
     change = data.draw(st.sampled_from(["set", "add", "remove"]))
     if change == "set":
-        container[last] = "new: 'text'"
+        container[last_key] = "new: 'text'"
     elif change == "add" and isinstance(container, list):
         container.append("new")
     elif change == "add":
         container["new"] = ["x"]
     elif len(container) > 1:
-        del container[last]
+        del container[last_key]
     new_source = set_keys(source, {"v": value}, ending)
     assert are_equal_typed(read(new_source)["v"], value)
     new_lines = new_source.split(ending)

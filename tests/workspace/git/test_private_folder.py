@@ -54,7 +54,7 @@ def read_modes(repo: Repo) -> Mapping[str, int]:
     }
 
 
-def expected_modes(*, folder: int, lock: int) -> Mapping[str, int]:
+def build_expected_modes(*, folder: int, lock: int) -> Mapping[str, int]:
     """Return the expected modes of everything that `create_all_private_files` creates."""
     return {
         **dict.fromkeys(("", "pending", "recent", "index"), folder),
@@ -92,7 +92,7 @@ def test_created_files_are_private(repo: Repo, umask: int) -> None:
         create_all_private_files(repo)
     finally:
         os.umask(old_umask)
-    assert read_modes(repo) == expected_modes(folder=0o700, lock=0o600)
+    assert read_modes(repo) == build_expected_modes(folder=0o700, lock=0o600)
 
 
 @pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
@@ -103,7 +103,7 @@ def test_shared_repository_is_open_to_group_only(repo: Repo, umask: int) -> None
         create_all_private_files(repo)
     finally:
         os.umask(old_umask)
-    assert read_modes(repo) == expected_modes(folder=0o2770, lock=0o660)
+    assert read_modes(repo) == build_expected_modes(folder=0o2770, lock=0o660)
 
 
 def test_next_write_makes_existing_folder_private(repo: Repo) -> None:

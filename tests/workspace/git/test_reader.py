@@ -333,7 +333,7 @@ def test_many_threads_read_without_errors(tmp_path: Path) -> None:
     git = GitStore(repo.path)
     errors: list[BaseException] = []
 
-    def read() -> None:
+    def read_repeatedly() -> None:
         try:
             for number in range(200):
                 assert git.tip("main") == head
@@ -343,7 +343,7 @@ def test_many_threads_read_without_errors(tmp_path: Path) -> None:
             errors.append(error)
 
     head = repo.head()
-    threads = [threading.Thread(target=read) for _ in range(4)]
+    threads = [threading.Thread(target=read_repeatedly) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -16,7 +16,7 @@ from workspace.history.blame import BlamedLine
 from workspace.workspace import Workspace
 
 
-def blame(path: Path, file: str, slug: str | None = None) -> tuple[BlamedLine, ...]:
+def read_blame(path: Path, file: str, slug: str | None = None) -> tuple[BlamedLine, ...]:
     workspace = Workspace.open(path, durable=False)
     return workspace.history().blame(workspace.snapshot(), file, slug)
 
@@ -46,7 +46,7 @@ def test_lines_are_those_of_git_blame(tmp_path: Path, seed: int) -> None:
                     del lines[position]
         versions.append({"a.md": ("\n".join(lines) + ("\n" if version % 3 else "")).encode()})
     repo, _ = write_history(tmp_path / "repo", build_linear_commits(versions))
-    blamed = [(line.commit, line.original_line) for line in blame(repo.path, "a.md")]
+    blamed = [(line.commit, line.original_line) for line in read_blame(repo.path, "a.md")]
     assert blamed == run_git_blame(repo, "a.md")
 
 
@@ -68,7 +68,7 @@ def test_lines_of_merges_are_those_of_git_blame(tmp_path: Path, seed: int) -> No
     merged_lines[5] = "Written by the merge."
     commits.append(PlannedCommit({"a.md": "\n".join(merged_lines).encode() + b"\n"}, tips))
     repo, _ = write_history(tmp_path / "repo", commits)
-    assert [(line.commit, line.original_line) for line in blame(repo.path, "a.md")] == run_git_blame(
+    assert [(line.commit, line.original_line) for line in read_blame(repo.path, "a.md")] == run_git_blame(
         repo, "a.md"
     )
 
@@ -81,7 +81,7 @@ def test_lines_are_tracked_across_renames_and_moves(tmp_path: Path) -> None:
     second_commit = repo.commit({"b.md": f"# A\n\n## Notes\n\n{text}Six.\n"})
     third_commit = repo.commit({"b.md": "# A\n", "z.md": f"# Z\n\n## Notes\n\n{text}Six.\n"})
     fourth_commit = repo.commit({"z.md": f"# Z\n\n## Notes\n\n{text}Six.\nSeven.\n"})
-    lines = blame(tmp_path, "z.md", "notes")
+    lines = read_blame(tmp_path, "z.md", "notes")
     assert [line.commit for line in lines] == [first_commit] * 8 + [second_commit, fourth_commit]
     assert third_commit not in {line.commit for line in lines}
     assert [(line.path, line.original_line) for line in lines[2:4]] == [("a.md", 5), ("a.md", 6)]
@@ -93,7 +93,7 @@ def test_line_endings_are_preserved(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": "# A\r\n\r\nOne.\r\nTwo."})
     first_commit = repo.head()
     second_commit = repo.commit({"a.md": "# A\r\n\r\nOne.\r\nTwo.\r\nThree."})
-    lines = blame(tmp_path, "a.md")
+    lines = read_blame(tmp_path, "a.md")
     assert [line.text for line in lines] == [b"# A\r\n", b"\r\n", b"One.\r\n", b"Two.\r\n", b"Three."]
     assert [line.commit for line in lines] == [first_commit] * 3 + [second_commit] * 2
 
@@ -103,21 +103,21 @@ def test_shallow_clone_marks_its_oldest_commit_as_boundary(tmp_path: Path) -> No
     oldest_commit = source.commit({"a.md": "# A\n\nOne.\n\nTwo.\n"})
     newest_commit = source.commit({"a.md": "# A\n\nOne.\n\nTwo.\n\nThree.\n"})
     source.git("clone", "-q", "--bare", "--depth", "2", f"file://{source.path}", str(tmp_path / "clone"))
-    lines = blame(tmp_path / "clone", "a.md")
+    lines = read_blame(tmp_path / "clone", "a.md")
     assert [line.commit for line in lines] == [oldest_commit] * 5 + [newest_commit] * 2
     assert [line.is_boundary for line in lines] == [True] * 5 + [False] * 2
 
 
 def test_empty_document_has_no_lines(tmp_path: Path) -> None:
     normal(tmp_path, {"a.md": ""})
-    assert blame(tmp_path, "a.md") == ()
+    assert read_blame(tmp_path, "a.md") == ()
 
 
 def test_missing_document_is_not_blamed(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": "# A\n\n## Gone\n\nText.\n"})
     repo.commit({"a.md": "# A\n"})
     with pytest.raises(SectionNotFound):
-        blame(tmp_path, "a.md", "gone")
+        read_blame(tmp_path, "a.md", "gone")
 
 
 def test_blame_is_cached(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from workspace.workspace import Workspace
 GUIDE = (
     "# Guide\n\nWelcome.\n\n## Setup\n\nInstall it.\nThen start it.\nThen stop it.\n\n## Use\n\nCall it.\n"
 )
-LONG = "".join(f"Line {number} of the notes.\n" for number in range(12))
+LONG_TEXT = "".join(f"Line {number} of the notes.\n" for number in range(12))
 
 
 def read_changes(path: Path, file: str, slug: str | None = None, **options: object) -> ChangePage:
@@ -73,14 +73,16 @@ def test_page_continues_after_the_previous_page(tmp_path: Path) -> None:
 
 def test_section_is_tracked_across_three_renames_and_a_move(tmp_path: Path) -> None:
     """The document is renamed twice, the section once, and then the section is moved."""
-    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}\n## Rest\n\nText.\n", "z.md": "# Z\n"})
+    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG_TEXT}\n## Rest\n\nText.\n", "z.md": "# Z\n"})
     repo.git("mv", "a.md", "b.md")
     repo.git("commit", "-qm", "One")
-    repo.commit({"b.md": f"# A\n\n## Remarks\n\n{LONG}\n## Rest\n\nText.\n"}, "Two")
+    repo.commit({"b.md": f"# A\n\n## Remarks\n\n{LONG_TEXT}\n## Rest\n\nText.\n"}, "Two")
     repo.git("mv", "b.md", "c.md")
-    repo.commit({"c.md": f"# A\n\n## Remarks\n\n{LONG}More.\n\n## Rest\n\nText.\n"}, "Three")
-    repo.commit({"c.md": "# A\n\n## Rest\n\nText.\n", "z.md": f"# Z\n\n## Remarks\n\n{LONG}More.\n"}, "Four")
-    repo.commit({"z.md": f"# Z\n\n## Remarks\n\n{LONG}More.\nAnd more.\n"}, "Five")
+    repo.commit({"c.md": f"# A\n\n## Remarks\n\n{LONG_TEXT}More.\n\n## Rest\n\nText.\n"}, "Three")
+    repo.commit(
+        {"c.md": "# A\n\n## Rest\n\nText.\n", "z.md": f"# Z\n\n## Remarks\n\n{LONG_TEXT}More.\n"}, "Four"
+    )
+    repo.commit({"z.md": f"# Z\n\n## Remarks\n\n{LONG_TEXT}More.\nAnd more.\n"}, "Five")
     page = read_changes(tmp_path, "z.md", "remarks")
     assert [change.subject for change in page.entries] == ["Five", "Four", "Three", "Two", "One", "First"]
     assert list_changes(page) == [
@@ -95,8 +97,8 @@ def test_section_is_tracked_across_three_renames_and_a_move(tmp_path: Path) -> N
 
 
 def test_manual_move_with_edits_is_tracked(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}", "z.md": "# Z\n\nText.\n"})
-    edited_lines = LONG.replace("Line 3", "Row 3").replace("Line 7", "Row 7")
+    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG_TEXT}", "z.md": "# Z\n\nText.\n"})
+    edited_lines = LONG_TEXT.replace("Line 3", "Row 3").replace("Line 7", "Row 7")
     repo.commit({"a.md": "# A\n", "z.md": f"# Z\n\nText.\n\n### Notes\n\n{edited_lines}"}, "Move")
     assert list_changes(read_changes(tmp_path, "z.md", "notes")) == [
         ("moved", "z.md", "notes"),
@@ -105,8 +107,8 @@ def test_manual_move_with_edits_is_tracked(tmp_path: Path) -> None:
 
 
 def test_rewritten_section_is_tracked_while_half_of_it_is_unchanged(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}"})
-    repo.commit({"a.md": f"# A\n\n## Remarks\n\n{LONG.replace('Line 3', 'Row 3')}"}, "Retitle")
+    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG_TEXT}"})
+    repo.commit({"a.md": f"# A\n\n## Remarks\n\n{LONG_TEXT.replace('Line 3', 'Row 3')}"}, "Retitle")
     assert list_changes(read_changes(tmp_path, "a.md", "remarks")) == [
         ("renamed", "a.md", "remarks"),
         ("created", "a.md", "notes"),
@@ -114,8 +116,8 @@ def test_rewritten_section_is_tracked_while_half_of_it_is_unchanged(tmp_path: Pa
 
 
 def test_section_below_other_parent_is_reported_as_moved(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": f"# A\n\n## One\n\n### Notes\n\n{LONG}\n## Two\n\nText.\n"})
-    repo.commit({"a.md": f"# A\n\n## One\n\n## Two\n\nText.\n\n### Notes\n\n{LONG}"}, "Move")
+    repo = normal(tmp_path, {"a.md": f"# A\n\n## One\n\n### Notes\n\n{LONG_TEXT}\n## Two\n\nText.\n"})
+    repo.commit({"a.md": f"# A\n\n## One\n\n## Two\n\nText.\n\n### Notes\n\n{LONG_TEXT}"}, "Move")
     assert list_changes(read_changes(tmp_path, "a.md", "two/notes"))[0] == ("moved", "a.md", "two/notes")
 
 
@@ -469,6 +471,6 @@ def test_history_at_a_new_tip_scans_only_new_commits(tmp_path: Path) -> None:
     reports: list[int] = []
     for id in (ids[-2], ids[-1]):
         reports.clear()
-        page = history.changes(workspace.at(id), "a.md", progress=lambda done, *_: reports.append(done))
+        page = history.changes(workspace.at(id), "a.md", progress=lambda scanned, *_: reports.append(scanned))
         assert [change.commit for change in page.entries] == ids[:1]
         assert bool(reports) == (id == ids[-2])

@@ -35,12 +35,12 @@ To prevent thundering herds, jitter is applied.
 
 A RateLimitError says when to retry.
 """
-OTHER = "# Limits\n\n## Rate Limit\n\nTen requests a second.\n"
+OTHER_TEXT = "# Limits\n\n## Rate Limit\n\nTen requests a second.\n"
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", {"retries.md": GUIDE, "limits.md": OTHER})
+    return normal(tmp_path / "docs", {"retries.md": GUIDE, "limits.md": OTHER_TEXT})
 
 
 def find_move(repo: Repo, path: str, fragment: str | None = None) -> Move | None:
@@ -62,7 +62,7 @@ def remove_file(repo: Repo, path: str) -> str:
 
 def test_renamed_document_is_found_with_its_sections(repo: Repo) -> None:
     move_commit = rename_file(repo, "retries.md", "guides/retrying.md")
-    repo.commit({"limits.md": OTHER + "\nMore.\n"})
+    repo.commit({"limits.md": OTHER_TEXT + "\nMore.\n"})
     assert find_move(repo, "retries.md") == Move("guides/retrying.md", None, move_commit)
     assert find_move(repo, "retries.md", "errors") == Move("guides/retrying.md", "errors", move_commit)
     assert find_move(repo, "retries.md", "jitter") == Move(
@@ -139,7 +139,7 @@ def test_moved_folder_distinguishes_equal_documents_by_name(tmp_path: Path) -> N
 def test_rename_target_of_another_document_is_not_used(repo: Repo) -> None:
     for name in ("retries.md", "limits.md"):
         (repo.path / name).unlink()
-    move_commit = repo.commit({"one.md": GUIDE + OTHER})
+    move_commit = repo.commit({"one.md": GUIDE + OTHER_TEXT})
     assert find_move(repo, "retries.md") == Move("one.md", None, move_commit)
     assert find_move(repo, "limits.md") is None
     assert find_move(repo, "limits.md", "rate-limit") == Move("one.md", "limits/rate-limit", move_commit)
@@ -191,7 +191,7 @@ def test_section_with_a_removed_number_is_matched_by_its_text(repo: Repo) -> Non
 
 def test_section_moved_to_another_document_is_found(repo: Repo) -> None:
     rest, heading, errors = GUIDE.partition("## Errors\n")
-    move_commit = repo.commit({"retries.md": rest, "limits.md": f"{OTHER}\n#{heading}{errors}"})
+    move_commit = repo.commit({"retries.md": rest, "limits.md": f"{OTHER_TEXT}\n#{heading}{errors}"})
     assert find_move(repo, "retries.md", "errors") == Move("limits.md", "rate-limit/errors", move_commit)
     last_commit = rename_file(repo, "limits.md", "bounds.md")
     assert find_move(repo, "retries.md", "errors") == Move("bounds.md", "rate-limit/errors", last_commit)
@@ -224,7 +224,7 @@ def test_moves_follow_first_parents_of_merges(repo: Repo) -> None:
     rename_file(repo, "retries.md", "side.md")
     repo.commit({"side.md": GUIDE.replace("## Errors", "## Failures")})
     repo.git("checkout", "-q", "main")
-    repo.commit({"limits.md": OTHER + "\nMore.\n"})
+    repo.commit({"limits.md": OTHER_TEXT + "\nMore.\n"})
     repo.git("merge", "-q", "--no-ff", "-m", "Merge", "side")
     assert find_move(repo, "retries.md", "errors") == Move("side.md", "failures", repo.head())
     assert find_move(repo, "side.md", "errors") is None
@@ -416,17 +416,17 @@ def _find_current_location(history: list[dict[str, Document]], path: str, key: s
     for documents in history:
         sections = find_sections_by_name(documents[path], key) if path in documents else ()
         if len(sections) == 1:
-            text = _unique_text(documents[path], sections[0])
+            text = _read_unique_text(documents[path], sections[0])
             locations = [
                 (other_path, section.key)
                 for other_path, document in history[0].items()
                 for section in document.sections
-                if _unique_text(document, section) == text
+                if _read_unique_text(document, section) == text
             ]
             return locations[0] if locations else None
     raise AssertionError(key)
 
 
-def _unique_text(document: Document, section: Section) -> str:
+def _read_unique_text(document: Document, section: Section) -> str:
     """Return the unique text of a section, which never changes."""
     return document.text(section.body, section.end).partition(".")[0]

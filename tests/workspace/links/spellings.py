@@ -43,7 +43,7 @@ class Paths:
     def __init__(self, paths: Collection[str], rules: LinkRules) -> None:
         self.paths = frozenset(paths)
         self.rules = rules
-        self.folders = {path[:cut] for path in paths for cut in range(len(path)) if path[cut] == "/"}
+        self.folders = {path[:end] for path in paths for end in range(len(path)) if path[end] == "/"}
 
     @cached_property
     def stems(self) -> Mapping[str, Collection[str]]:

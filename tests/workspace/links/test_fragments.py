@@ -109,10 +109,10 @@ LINES = st.sampled_from(
 @given(st.lists(LINES, max_size=8), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_all_headings_are_read(lines: list[str], ending: str) -> None:
     document = Document.parse(ending.join(lines).encode())
-    parsed = outline.read_all_headings(document.text(document.front_matter_end, len(document.data)))
-    first = document.front_matter_lines
+    parsed_headings = outline.read_all_headings(document.text(document.front_matter_end, len(document.data)))
+    first_line = document.front_matter_lines
     assert [heading.offset for heading in read_linked_headings(document)] == [
-        document.lines.offset(first + heading.line) for heading in parsed
+        document.lines.offset(first_line + heading.line) for heading in parsed_headings
     ]
 
 

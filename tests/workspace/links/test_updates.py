@@ -63,7 +63,9 @@ def file_sets(draw: st.DrawFn) -> dict[str, bytes]:
                 number += 1
                 parent_path = "../" if "/" in path else ""
                 destination = draw(
-                    st.sampled_from(["", *(parent_path + other.replace(" ", "%20") for other in PATHS)])
+                    st.sampled_from(
+                        ["", *(parent_path + linked_path.replace(" ", "%20") for linked_path in PATHS)]
+                    )
                 )
                 if draw(st.booleans()):
                     destination = "/" + destination.removeprefix("../") if destination else ""

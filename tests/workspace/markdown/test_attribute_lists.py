@@ -60,9 +60,9 @@ def attribute_lists(draw: st.DrawFn, name: str) -> str:
     """Draw an attribute list with an id, in a form that site generators read."""
     if draw(st.integers(0, 5)) == 0:
         return f"{{/*{draw(gaps)}#{name}{draw(gaps)}*/}}"
-    inside = draw(st.sampled_from([" ", "  "])).join(draw(list_items(name)))
+    content = draw(st.sampled_from([" ", "  "])).join(draw(list_items(name)))
     colon = draw(st.sampled_from(["", ":"]))
-    return f"{{{colon}{draw(gaps)}{inside}{draw(gaps)}}}"
+    return f"{{{colon}{draw(gaps)}{content}{draw(gaps)}}}"
 
 
 @st.composite

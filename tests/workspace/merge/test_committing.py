@@ -101,10 +101,10 @@ def test_merge_without_file_changes_is_committed(repo: Repo) -> None:
 
 def test_conflict_changes_nothing_until_resolved(repo: Repo) -> None:
     commit_to_branch(repo, "topic", {"guide.md": GUIDE.replace("Run it.", "Never run it.").encode()})
-    before = repositories.all_but_objects(repo.path)
+    old_files = repositories.all_but_objects(repo.path)
     with pytest.raises(MergeConflict) as caught:
         merge_branch(repo)
-    assert repositories.all_but_objects(repo.path) == before
+    assert repositories.all_but_objects(repo.path) == old_files
     (conflict,) = caught.value.conflicts
     assert conflict.path == "guide.md"
     assert caught.value.details["paths"] == ["guide.md"]

@@ -218,11 +218,11 @@ def test_position_conflict_can_be_resolved_for_theirs() -> None:
 
 
 @loop_over(
-    "piece",
+    "repeated_text",
     [b"- [ ] x\n", b"## A\n\nx\n\n", b"x\n\n", b"- " * 300 + b"x\n", b"key%d: x\n", b"> " * 300 + b"\n"],
 )
-def test_hostile_documents_are_merged_in_time(piece: bytes) -> None:
-    base = b"# T\n\n" + piece * (1000 if len(piece) < 100 else 100)
+def test_hostile_documents_are_merged_in_time(repeated_text: bytes) -> None:
+    base = b"# T\n\n" + repeated_text * (1000 if len(repeated_text) < 100 else 100)
     result = merge_texts(base, b"one\n\n" + base, base + b"\ntwo\n")
     assert b"one" in result.data
     assert b"two" in result.data or result.conflicts

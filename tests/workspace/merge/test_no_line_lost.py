@@ -60,9 +60,9 @@ def split_documents(draw: st.DrawFn) -> list[list[str]]:
 
 
 @st.composite
-def edited_documents(draw: st.DrawFn, parts: Sequence[list[str]]) -> list[list[str]]:
+def edited_documents(draw: st.DrawFn, sections: Sequence[list[str]]) -> list[list[str]]:
     """Draw a document after some changes to its text."""
-    new_parts = [[*part] for part in parts]
+    new_parts = [[*part] for part in sections]
     for _ in range(draw(st.integers(1, 3))):
         part = draw(st.integers(0, len(new_parts) - 1))
         block = draw(st.integers(0, max(0, len(new_parts[part]) - 1)))
@@ -89,8 +89,8 @@ def edited_documents(draw: st.DrawFn, parts: Sequence[list[str]]) -> list[list[s
     return new_parts
 
 
-def join_blocks(parts: Sequence[Sequence[str]], ending: str) -> bytes:
-    text = "\n\n".join(block for part in parts for block in part)
+def join_blocks(sections: Sequence[Sequence[str]], ending: str) -> bytes:
+    text = "\n\n".join(block for part in sections for block in part)
     return f"{text}\n".replace("\n", ending).encode()
 
 

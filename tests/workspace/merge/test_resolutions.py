@@ -115,7 +115,7 @@ def test_heading_in_resolution_gets_level_of_its_position() -> None:
 
 
 @loop_over(
-    ("kind", "where", "content"),
+    ("kind", "location", "content"),
     [
         (UnitKind.TEXT, "end", "Words.\n\n## More\n\nWords."),
         (UnitKind.TEXT, "end", "```\nopen"),
@@ -130,8 +130,8 @@ def test_heading_in_resolution_gets_level_of_its_position() -> None:
         (UnitKind.METADATA, "owner", "owner: a: b"),
     ],
 )
-def test_resolution_that_changes_structure_is_refused(kind: UnitKind, where: str, content: str) -> None:
-    unit = UnitId(kind, where)
+def test_resolution_that_changes_structure_is_refused(kind: UnitKind, location: str, content: str) -> None:
+    unit = UnitId(kind, location)
     resolutions = {unit: Resolution(ResolutionChoice.CONTENT, content.encode())}
     with pytest.raises(InvalidResolution) as caught:
         merge_edited(*CONFLICTS[unit][:3], resolutions, ending="\n", last_ending="\n")

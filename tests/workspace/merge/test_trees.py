@@ -404,8 +404,8 @@ def test_shallow_clone_without_merge_base_is_refused(history: CommitChain, tmp_p
 
     def expected() -> Merge:
         git = GitReader(shallow_repo.path)
-        one, other = (Snapshot(git, git.tip(name)) for name in ("ours", "theirs"))
-        return merge_commits(one, other)
+        our_snapshot, their_snapshot = (Snapshot(git, git.tip(name)) for name in ("ours", "theirs"))
+        return merge_commits(our_snapshot, their_snapshot)
 
     with pytest.raises(ShallowHistory):
         expected()

@@ -46,12 +46,12 @@ def test_person_who_amends_client_commit_cannot_approve(scene: Scene, amend_opti
 
 def propose_with_conflict(scene: Scene) -> tuple[Proposal, Resolutions]:
     """Return a proposal in conflict with its target, and resolutions with new content."""
-    operation = UpdateContent(file=API, slug="calls", content="First.")
-    merged_proposal = scene.proposal_actions.propose([operation], AGENT, mode=Mode.ALL).proposal
+    first_update = UpdateContent(file=API, slug="calls", content="First.")
+    merged_proposal = scene.proposal_actions.propose([first_update], AGENT, mode=Mode.ALL).proposal
     proposal = scene.open()
     branch = scene.proposal_actions.open_branch(proposal.id)
-    second = UpdateContent(file=API, slug="calls", content="Second.")
-    branch.write([second], mode=Mode.ALL, tool="edit_document", client="an agent")
+    second_update = UpdateContent(file=API, slug="calls", content="Second.")
+    branch.write([second_update], mode=Mode.ALL, tool="edit_document", client="an agent")
     assert merged_proposal is not None
     scene.approve(merged_proposal, "cyd")
     scene.proposal_actions.merge(merged_proposal.id, scene.person("cyd"))

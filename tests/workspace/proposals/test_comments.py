@@ -35,12 +35,12 @@ To prevent thundering herds, jitter is applied.
 
 A RateLimitError says when to retry.
 """
-OTHER = "# Limits\n\n## Rate Limit\n\nTen requests a second.\n"
+OTHER_TEXT = "# Limits\n\n## Rate Limit\n\nTen requests a second.\n"
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return repositories.normal(tmp_path / "repo", {"retries.md": GUIDE, "limits.md": OTHER})
+    return repositories.normal(tmp_path / "repo", {"retries.md": GUIDE, "limits.md": OTHER_TEXT})
 
 
 def take_snapshot(repo: Repo) -> Snapshot:
@@ -74,7 +74,7 @@ def test_comment_on_moved_section_has_new_address(repo: Repo) -> None:
     )
     assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.MOVED, "retries.md", "jitter")
     section = "\n## Jitter\n\nTo prevent thundering herds, jitter is applied.\n"
-    repo.commit({"retries.md": guide_without_section, "limits.md": OTHER + section})
+    repo.commit({"retries.md": guide_without_section, "limits.md": OTHER_TEXT + section})
     assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.MOVED, "limits.md", "jitter")
 
 
@@ -127,7 +127,10 @@ def test_text_edited_then_moved_is_tracked_by_commits(repo: Repo) -> None:
     new_guide = GUIDE.replace("A RateLimitError says when to retry.", sentence)
     repo.commit({"retries.md": new_guide})
     repo.commit(
-        {"retries.md": GUIDE[: GUIDE.index("## Errors")], "limits.md": f"{OTHER}\n## Errors\n\n{sentence}\n"}
+        {
+            "retries.md": GUIDE[: GUIDE.index("## Errors")],
+            "limits.md": f"{OTHER_TEXT}\n## Errors\n\n{sentence}\n",
+        }
     )
     assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.MOVED, "limits.md", "errors")
 

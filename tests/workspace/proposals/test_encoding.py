@@ -117,9 +117,9 @@ def test_any_text_survives_encoding(short_text: str, long_text: str, time: datet
 def test_longest_text_of_widest_characters_survives_encoding() -> None:
     for character in ("\U0010ffff", '"', "\n" + "\\"):
         body = Opened("t" * 256, (character * MAX_TEXT)[:MAX_TEXT], "main", f"proposals/{ID}-x", None)
-        decoded = decode_event(ID, *encode_event(ID, body, ADA, NOON)).body
-        assert isinstance(decoded, Opened)
-        assert len(decoded.description) >= MAX_TEXT - 1
+        decoded_body = decode_event(ID, *encode_event(ID, body, ADA, NOON)).body
+        assert isinstance(decoded_body, Opened)
+        assert len(decoded_body.description) >= MAX_TEXT - 1
 
 
 @loop_over("fields", [{"kind": "danced"}, {"version": 2}, {"kind": "danced", "words": None}])

@@ -118,9 +118,9 @@ def test_retry_with_same_key_appends_once(repo: Repo, writer: EventWriter) -> No
 
 def test_parallel_events_are_both_preserved(writer: EventWriter) -> None:
     writer.append(make_opening())
-    seen = writer.log.read()
+    seen_discussion = writer.log.read()
     writer.append(Commented("First"), by=BEA)
-    writer.append(Commented("Second"), by=AGENT, seen=seen)
+    writer.append(Commented("Second"), by=AGENT, seen=seen_discussion)
     assert [read_comment_text(event.body) for event in writer.events()[1:]] == ["First", "Second"]
     assert writer.events()[1].after == writer.events()[2].after
 
@@ -260,9 +260,9 @@ def test_event_deleted_in_another_clone_is_preserved(repo: Repo, writer: EventWr
     writer.append(Commented("Why?"))
     clone_repo = cloned(repo, tmp_path / "clone")
     clone_repo.git("checkout", "-q", BRANCH)
-    first, second = list_event_paths(clone_repo)
-    clone_repo.git("rm", "-q", second)
-    clone_repo.write({first: "{}\n"})
+    first_path, second_path = list_event_paths(clone_repo)
+    clone_repo.git("rm", "-q", second_path)
+    clone_repo.write({first_path: "{}\n"})
     tip = clone_repo.commit({}, "Censor")
     repo.git("fetch", "-q", str(clone_repo.path), BRANCH)
     writer.log.merge_commit(tip, repositories.signature())

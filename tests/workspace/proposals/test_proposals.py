@@ -384,7 +384,9 @@ def test_threads_are_collected_and_unknown_events_counted(scene: Scene) -> None:
     scene.writer.append(Commented("I see.", reply_to=answer.id), by=BEA)
     scene.writer.append(Commented("To nobody", reply_to="0" * 16))
     threads = scene.find_proposal().content.threads
-    assert [[thread.comment.text, *(reply.text for reply in thread.replies)] for thread in threads] == [
+    assert [
+        [thread.comment.text, *(later_reply.text for later_reply in thread.replies)] for thread in threads
+    ] == [
         ["Why?", "Because.", "I see."],
         ["To nobody"],
     ]

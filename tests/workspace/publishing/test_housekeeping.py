@@ -154,18 +154,18 @@ def test_objects_are_protected_until_running_gc_ends(repo: Repo) -> None:
     repo.git("repack", "-adq")
     lock = write_gc_lock(repo)
     id = commit(repo)
-    [keep] = list_keep_files(repo)
+    [keep_file] = list_keep_files(repo)
     for object in list_new_objects(repo, id):  # like a gc that read the refs before the branch moved
         build_loose_path(find_git_dir(repo), object).unlink()
     assert repo.fsck() == ""
     second_commit = commit(repo, b"# Setup\n\nMore.\n")
-    assert keep in list_keep_files(repo)
+    assert keep_file in list_keep_files(repo)
     assert len(list_keep_files(repo)) == 2
     lock.unlink()
     commit(repo, b"# Setup\n\nStill more.\n")
     assert list_keep_files(repo) == []
     repo.git("gc", "--quiet", "--prune=now")
-    assert len(list(keep.parent.glob("*.pack"))) == 1
+    assert len(list(keep_file.parent.glob("*.pack"))) == 1
     assert repo.fsck() == ""
     assert repo.git("rev-list", "main").count("\n") == 4
     assert second_commit in repo.git("rev-list", "main")
@@ -185,7 +185,7 @@ def test_keep_file_of_user_is_preserved(repo: Repo) -> None:
     [pack] = (find_git_dir(repo) / "objects" / "pack").glob("*.pack")
     pack.with_suffix(".keep").write_text("mine\n")
     commit(repo)
-    assert [keep.read_text() for keep in list_keep_files(repo)] == ["mine\n"]
+    assert [keep_file.read_text() for keep_file in list_keep_files(repo)] == ["mine\n"]
 
 
 @pytest.mark.parametrize(
@@ -460,11 +460,11 @@ def test_truncated_keep_file_on_full_disk_is_removed(repo: Repo, monkeypatch: py
 def test_keep_file_without_pack_is_removed_if_stale(
     repo: Repo, text: str, age: int, is_preserved: bool
 ) -> None:
-    keep = find_git_dir(repo) / "objects" / "pack" / "pack-1.keep"
-    keep.write_text(text)
-    os.utime(keep, (time.time() - age,) * 2)
+    keep_file = find_git_dir(repo) / "objects" / "pack" / "pack-1.keep"
+    keep_file.write_text(text)
+    os.utime(keep_file, (time.time() - age,) * 2)
     commit(repo)
-    assert keep.exists() == is_preserved
+    assert keep_file.exists() == is_preserved
 
 
 @pytest.mark.process

@@ -610,12 +610,12 @@ def test_failure_before_commit_point_changes_nothing(
     tip = GitReader(repo.path).tip("main")
     method, call_numbers = getattr(owner, name), iter(range(100))
 
-    def fail(self: object, *arguments: object, **named: object) -> object:
+    def fail(self: object, *arguments: object, **options: object) -> object:
         # The second file fails, so that the first file must be rolled back.
         if name == "write" and next(call_numbers) < 1:
-            return method(self, *arguments, **named)
+            return method(self, *arguments, **options)
         if is_after_call:
-            method(self, *arguments, **named)
+            method(self, *arguments, **options)
         monkeypatch.undo()
         raise OSError(28, "full")
 

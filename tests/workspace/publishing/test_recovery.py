@@ -42,7 +42,7 @@ def die_in_method(owner: type, name: str, callback: Callable[[], object]) -> Non
     """Run a callback in another process, which dies at the call of a method."""
     child = os.fork()
     if not child:
-        setattr(owner, name, lambda *arguments, **named: os.kill(os.getpid(), signal.SIGKILL))
+        setattr(owner, name, lambda *arguments, **options: os.kill(os.getpid(), signal.SIGKILL))
         try:
             callback()
         finally:

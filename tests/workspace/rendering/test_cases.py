@@ -25,7 +25,7 @@ FILES = {
 }
 
 
-def documents() -> dict[str, bytes]:
+def read_case_documents() -> dict[str, bytes]:
     return {
         f"cases/{number}.md": parameter.values[0].data("markdown") for number, parameter in enumerate(CASES)
     }
@@ -34,7 +34,7 @@ def documents() -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     folder: Path = tmp_path_factory.mktemp("cases") / "repo"
-    files = {**FILES, **documents(), "docyard.toml": "[links]\nwiki = true\n"}
+    files = {**FILES, **read_case_documents(), "docyard.toml": "[links]\nwiki = true\n"}
     git = GitReader(repositories.normal(folder, files).path)
     return Snapshot(git, git.head().commit)
 

@@ -42,11 +42,11 @@ def site_and_proxy(
         assert site.port is not None
         with Proxy(site.port) as proxy:
             site.point_to(proxy.port)
-            _trust(request.param, home, site.port, proxy.port)
+            _add_known_host(request.param, home, site.port, proxy.port)
             yield site, proxy
 
 
-def _trust(transport: str, home: Path, port: int, other_port: int) -> None:
+def _add_known_host(transport: str, home: Path, port: int, other_port: int) -> None:
     """Add the server's key at another port to known_hosts."""
     if transport == "ssh":
         known_hosts = home / ".ssh" / "known_hosts"
@@ -234,7 +234,7 @@ def test_failed_exchange_leaves_no_process_or_lock(transport: str, tmp_path: Pat
         assert site.port is not None
         with Proxy(site.port) as proxy:
             site.point_to(proxy.port)
-            _trust(transport, home, site.port, proxy.port)
+            _add_known_host(transport, home, site.port, proxy.port)
             site.local_repo.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 1\n"})
             old_resources = list_open_sockets(), set(threading.enumerate())
             for cut_position, silent in ((0, True), (100, True), (100, False)):

@@ -85,22 +85,22 @@ class Clone(OtherClone):
 
     def apply_suggested_fix(self) -> SyncState:
         """Synchronize, and choose the reviewed side of each refused file, as the error's fix suggests."""
-        reviewed: dict[str, ResolutionChoice] = {}
+        choices: dict[str, ResolutionChoice] = {}
 
         def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
             resolutions: dict[str, dict[UnitId, Resolution]] = {}
             for path, item in conflicts:
                 resolutions.setdefault(path, {})[item.unit] = Resolution(
-                    reviewed.get(path, ResolutionChoice.OURS)
+                    choices.get(path, ResolutionChoice.OURS)
                 )
             return resolutions
 
         for _ in range(3):
             try:
-                return self.sync(choose if reviewed else None).state
+                return self.sync(choose if choices else None).state
             except UnreviewedMerge as error:
                 for item in error.details["unreviewed"]:
-                    reviewed[item["path"]] = (
+                    choices[item["path"]] = (
                         ResolutionChoice.THEIRS if item["side"] == "ours" else ResolutionChoice.OURS
                     )
         return SyncState.DIVERGED

@@ -233,8 +233,8 @@ def test_restructuredtext_has_an_outline() -> None:
 
 
 def test_restructuredtext_of_several_top_sections_has_no_title() -> None:
-    found = list_entries("a.rst", "One\n---\n\nSub\n~~~\n\nTwo\n---\n\nshort\n--\n")
-    assert found == [("one", 1, "1", 1, 6), ("one/sub", 2, "1.1", 4, 6), ("two", 1, "2", 7, 11)]
+    entries = list_entries("a.rst", "One\n---\n\nSub\n~~~\n\nTwo\n---\n\nshort\n--\n")
+    assert entries == [("one", 1, "1", 1, 6), ("one/sub", 2, "1.1", 4, 6), ("two", 1, "2", 7, 11)]
 
 
 ADOC = """\
@@ -277,8 +277,8 @@ def test_single_section_below_text_is_not_a_title() -> None:
 
 
 def test_asciidoc_has_an_outline() -> None:
-    found = build_outline("a.adoc", ADOC).entries
-    assert [(entry.title, entry.level, entry.line) for entry in found] == [
+    entries = build_outline("a.adoc", ADOC).entries
+    assert [(entry.title, entry.level, entry.line) for entry in entries] == [
         ("Guide", 0, 1),
         ("Install", 2, 7),
         ("Steps of make", 3, 14),
@@ -335,8 +335,8 @@ SOURCES = {
 @loop_over("path", SOURCES)
 def test_outline_of_source_code_lists_classes_and_functions(path: str) -> None:
     source, expected = SOURCES[path]
-    found = build_outline(path, source).entries
-    rows = [(entry.title, entry.level, entry.line) for entry in found]
+    entries = build_outline(path, source).entries
+    rows = [(entry.title, entry.level, entry.line) for entry in entries]
     assert [row for row in rows if row != ("", 0, 1)] == [row for row in expected if row != ("", 0, 1)]
 
 
@@ -355,8 +355,10 @@ def test_python_outline_equals_that_of_ast(package: str) -> None:
             for node in ast.walk(ast.parse(data))
             if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         )
-        found = [(entry.line, entry.title) for entry in build_outline("x.py", data).entries if entry.level]
-        assert found == expected, path.name
+        definitions = [
+            (entry.line, entry.title) for entry in build_outline("x.py", data).entries if entry.level
+        ]
+        assert definitions == expected, path.name
 
 
 def test_outline_of_large_source_file_states_its_reason() -> None:

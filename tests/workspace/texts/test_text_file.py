@@ -169,12 +169,12 @@ def test_git_lfs_pointer_is_refused(repo: Repo) -> None:
 
 
 def test_absolute_paths_are_accepted_in_the_work_tree_only(repo: Repo, tmp_path: Path) -> None:
-    inside = repo.path / "guides" / "setup.md"
-    assert read_text(take_snapshot(repo), str(inside)).path == "guides/setup.md"
+    absolute_path = repo.path / "guides" / "setup.md"
+    assert read_text(take_snapshot(repo), str(absolute_path)).path == "guides/setup.md"
     link = tmp_path / "elsewhere"
     link.symlink_to(repo.path)
     link_snapshot = Snapshot(GitReader(link), repo.head())
-    assert read_text(link_snapshot, str(inside)).path == "guides/setup.md"
+    assert read_text(link_snapshot, str(absolute_path)).path == "guides/setup.md"
     for path in (
         "/etc/passwd",
         f"{repo.path}/../secret.md",

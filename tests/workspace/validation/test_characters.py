@@ -46,7 +46,7 @@ def test_invisible_characters_equal_unicode_list() -> None:
         (0x2060, 0x206F), (0x3164, 0x3164), (0xFEFF, 0xFEFF), (0xFFA0, 0xFFA0), (0xFFF9, 0xFFFB),
         (0xE0000, 0xE007F),
     }  # fmt: skip
-    invisible = {chr(code) for first, last in ranges for code in range(first, last + 1)}
+    invisible = {chr(code) for start, end in ranges for code in range(start, end + 1)}
     codes = (code for code in range(1, 0x110000) if not 0xD800 <= code <= 0xDFFF)
     text = "".join(map(chr, codes))
     assert {character for _, _, character in find_invisible(text.encode())} == invisible
@@ -166,10 +166,11 @@ def test_findings_are_in_document_and_second_fix_changes_nothing(text: str, nois
             else lines[finding.end_line - 1]
         )
         assert finding.end_column <= width + 2
-    fixed = apply_fixes(data, findings)
+    fixed_data = apply_fixes(data, findings)
     assert (
         apply_fixes(
-            fixed, [finding for finding in find_findings({"a.md": fixed}) if finding.rule == "trailing-space"]
+            fixed_data,
+            [finding for finding in find_findings({"a.md": fixed_data}) if finding.rule == "trailing-space"],
         )
-        == fixed
+        == fixed_data
     )

@@ -123,8 +123,8 @@ def test_concurrent_edit_of_another_writer_is_not_overwritten(
     error = result.steps[1].error
     assert error is not None
     assert error.code == ("CONFLICT" if has_base else "READ_FIRST")
-    [current] = error.details["theirs" if has_base else "current"]
-    assert "Theirs." in current.source
+    [current_text] = error.details["theirs" if has_base else "current"]
+    assert "Theirs." in current_text.source
     assert "One.\n\nTheirs.\n" in read_head_page(repo)
 
 

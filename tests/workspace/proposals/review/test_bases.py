@@ -55,8 +55,8 @@ def test_criss_cross_uses_newest_base_in_first_parent_history(scene: Scene) -> N
 
 
 def test_unrelated_histories_have_no_base(scene: Scene) -> None:
-    other = scene.create_commit({"b.md": "1\n"})
-    assert MergeBases(scene.store, Graph(scene.store)).find(scene.first_commit, other) is None
+    unrelated_commit = scene.create_commit({"b.md": "1\n"})
+    assert MergeBases(scene.store, Graph(scene.store)).find(scene.first_commit, unrelated_commit) is None
 
 
 def test_behind_counts_first_parent_steps_of_target(scene: Scene) -> None:

@@ -17,7 +17,7 @@ from workspace.proposals.review.checks import CHECKS, CheckResult, Problem, chec
 from workspace.snapshot.snapshot import Snapshot
 
 GUIDE = "# Guide\n\nSee [use](use.md#run-it) and [gone](gone.md).\n\n## Setup\n\n- []() Odd\n- [ ]Bad\n"
-USE = "# Use\n\n## Run it\n\nRun.\n\n## Stop it\n\nStop.\n"
+USE_TEXT = "# Use\n\n## Run it\n\nRun.\n\n## Stop it\n\nStop.\n"
 SPEC = "---\ntype: note\n---\n# Spec\n\n## Goal\n\nOne.\n\n## Plan\n\nTwo.\n"
 TYPE_FILES = {
     ".docyard/templates/note/type.toml": """\
@@ -32,7 +32,7 @@ Plan = "How."
 """,
     ".docyard/templates/note/document.md": "# {title}\n\n## Goal\n\n## Plan\n",
 }
-FILES: Files = {"guide.md": GUIDE, "use.md": USE, "spec.md": SPEC, "a/pic.png": b"\x89PNG", **TYPE_FILES}
+FILES: Files = {"guide.md": GUIDE, "use.md": USE_TEXT, "spec.md": SPEC, "a/pic.png": b"\x89PNG", **TYPE_FILES}
 
 
 @pytest.fixture(scope="module")
@@ -74,9 +74,9 @@ def test_existing_problems_pass_checks(scene: Scene) -> None:
 
 def test_problems_of_moved_section_pass_checks(scene: Scene) -> None:
     guide_start = GUIDE.partition("## Setup")[0]
-    move = {"guide.md": guide_start, "use.md": f"{USE}\n## Setup\n\n- []() Odd\n- [ ]Bad\n"}
+    move = {"guide.md": guide_start, "use.md": f"{USE_TEXT}\n## Setup\n\n- []() Odd\n- [ ]Bad\n"}
     assert list_failures(run_checks(scene, move)) == {}
-    copy = {"use.md": f"{USE}\n## Setup\n\n- [ ]Bad\n"}
+    copy = {"use.md": f"{USE_TEXT}\n## Setup\n\n- [ ]Bad\n"}
     assert list_failures(run_checks(scene, copy)) == {"tasks": [("malformed-task", "use.md#setup", 13)]}
 
 
@@ -85,16 +85,16 @@ def test_problems_of_moved_section_pass_checks(scene: Scene) -> None:
     [
         ({"new.md": "# New\n\n[x](nowhere.md)\n"}, {"links": [("broken-link", "new.md#_preamble", 3)]}),
         (
-            {"use.md": USE.replace("Run.", "![x](../a/none.png)")},
+            {"use.md": USE_TEXT.replace("Run.", "![x](../a/none.png)")},
             {"links": [("broken-image", "use.md#run-it", 5)]},
         ),
         ({"use.md": None}, {"links": [("broken-link", "guide.md#_preamble", 3)]}),
         (
-            {"use.md": USE.replace("Run it", "Start it")},
+            {"use.md": USE_TEXT.replace("Run it", "Start it")},
             {"links": [("broken-fragment", "guide.md#_preamble", 3)]},
         ),
         (
-            {"use.md": USE.replace("Stop it", "Stop {#run}").replace("Run it", "Run {#run}")},
+            {"use.md": USE_TEXT.replace("Stop it", "Stop {#run}").replace("Run it", "Run {#run}")},
             {
                 "links": [("broken-fragment", "guide.md#_preamble", 3)],
                 "anchors": [("duplicate-anchor", "use.md#run~2", 7)],
@@ -109,7 +109,10 @@ def test_problems_of_moved_section_pass_checks(scene: Scene) -> None:
             {"spec.md": SPEC.replace("type: note", "type: [note")},
             {"types": [("malformed-front-matter", "spec.md", 3)]},
         ),
-        ({"use.md": USE.replace("Run.", "- [ ]Run")}, {"tasks": [("malformed-task", "use.md#run-it", 5)]}),
+        (
+            {"use.md": USE_TEXT.replace("Run.", "- [ ]Run")},
+            {"tasks": [("malformed-task", "use.md#run-it", 5)]},
+        ),
     ],
 )
 def test_new_problem_fails_its_check(scene: Scene, theirs: Files, expected: object) -> None:
@@ -126,7 +129,7 @@ def test_document_type_of_proposal_is_enforced(scene: Scene) -> None:
 
 def test_link_broken_by_both_sides_together_fails_check(scene: Scene) -> None:
     link = {"new.md": "# New\n\n[stop](use.md#stop-it)\n"}
-    rename = {"use.md": USE.replace("Stop it", "End it")}
+    rename = {"use.md": USE_TEXT.replace("Stop it", "End it")}
     for theirs, ours in ((link, rename), (rename, link)):
         assert list_failures(run_checks(scene, theirs, ours)) == {
             "links": [("broken-fragment", "new.md#_preamble", 3)]
@@ -142,14 +145,16 @@ def test_link_to_folder_of_last_removed_file_fails_check(scene: Scene) -> None:
 
 
 def test_comment_that_disables_rule_fails_check(scene: Scene) -> None:
-    rule_disabled = {"use.md": USE.replace("Run.", "<!-- docyard: off broken-link -->\n\n[x](nowhere.md)")}
+    rule_disabled = {
+        "use.md": USE_TEXT.replace("Run.", "<!-- docyard: off broken-link -->\n\n[x](nowhere.md)")
+    }
     assert list_failures(run_checks(scene, rule_disabled)) == {
         "links": [("rule-switched-off", "use.md#run-it", 5)]
     }
-    all_rules_disabled = {"use.md": USE.replace("Run.", "<!-- docyard: off -->")}
+    all_rules_disabled = {"use.md": USE_TEXT.replace("Run.", "<!-- docyard: off -->")}
     assert set(list_failures(run_checks(scene, all_rules_disabled))) == set(CHECKS)
     disabled_on_target = {"new.md": "# New\n\n<!-- docyard: off -->\n\n[x](nowhere.md)\n"}
-    assert list_failures(run_checks(scene, {"use.md": USE + "\nMore.\n"}, disabled_on_target)) == {}
+    assert list_failures(run_checks(scene, {"use.md": USE_TEXT + "\nMore.\n"}, disabled_on_target)) == {}
 
 
 def test_settings_of_target_override_those_of_proposal(scene: Scene) -> None:
@@ -172,7 +177,7 @@ def test_unreadable_document_fails_all_checks(scene: Scene) -> None:
 
 def test_merge_over_limit_fails_all_checks(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "MOST_DOCUMENTS", 1)
-    results = run_checks(scene, {"use.md": USE + "\nMore.\n", "spec.md": SPEC + "\nMore.\n"})
+    results = run_checks(scene, {"use.md": USE_TEXT + "\nMore.\n", "spec.md": SPEC + "\nMore.\n"})
     assert all(not result.passed for result in results.values())
     assert list_failures(results) == {name: [("unchecked", "", 1)] for name in CHECKS}
 
@@ -191,7 +196,7 @@ def test_problems_of_check_are_bounded_and_counted(scene: Scene) -> None:
 
 def test_damaged_repository_fails_all_checks(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "repo", FILES)
-    their_commit = scene.create_commit({"use.md": USE + "\nMore.\n"}, scene.first_commit)
+    their_commit = scene.create_commit({"use.md": USE_TEXT + "\nMore.\n"}, scene.first_commit)
     snapshot = Snapshot(scene.store, scene.first_commit)
     merge = merge_commits(snapshot, snapshot.at(their_commit))
     entry = snapshot.entry("use.md")

@@ -70,8 +70,8 @@ def test_a_label_does_not_lead() -> None:
     ],
 )
 def test_warnings_are_found_in_every_markup(text: str) -> None:
-    kinds = [(kind, words) for kind, words in list_passages(text) if "It burns." in words]
-    assert [kind for kind, _ in kinds] == ["WARNING"]
+    kinds_and_texts = [(kind, words) for kind, words in list_passages(text) if "It burns." in words]
+    assert [kind for kind, _ in kinds_and_texts] == ["WARNING"]
 
 
 def test_nested_quotations_need_no_recursion() -> None:
