@@ -43,7 +43,7 @@ def check_calls_refused(workspace: Workspace, error_type: type[WorkspaceError], 
 @loop_over("is_read_first", [True, False])
 @loop_over("branch", [None, "main"])
 @loop_over("build", [normal, bare, unborn])
-def test_moved_repository_is_refused_until_it_is_back(
+def test_moved_repository_is_refused_until_it_is_moved_back(
     tmp_path: Path, build: Callable[[Path], Repo], branch: str | None, is_read_first: bool
 ) -> None:
     repo = build(tmp_path / "repo")

@@ -282,7 +282,7 @@ def test_ambiguous_id_prefix_is_refused(repo: Repo, daily_commits: list[str]) ->
 def test_branch_precedes_id_prefix_but_not_full_id(repo: Repo, daily_commits: list[str]) -> None:
     repo.git("branch", daily_commits[0][:7], daily_commits[1])
     assert resolve_ref(repo, daily_commits[0][:7]) == daily_commits[1]
-    # Git creates no such branch itself. An id from an earlier response must keep its meaning.
+    # Git does not create a branch with such a name. An id from an earlier response must keep its meaning.
     (repo.path / ".git" / "refs" / "heads" / daily_commits[0]).write_text(
         daily_commits[1] + "\n", encoding="ascii"
     )

@@ -121,7 +121,7 @@ def test_removed_document_is_deleted(repo: Repo) -> None:
 
 
 class ConcurrentOperation(Operation):
-    """An operation that runs a callback once or always while it is applied, such as a concurrent commit."""
+    """An operation that calls a function, such as a concurrent commit, up to `times` times while applied."""
 
     name: ClassVar[str] = "meanwhile"
 

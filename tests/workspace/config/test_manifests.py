@@ -34,7 +34,7 @@ tags = ""
 """
 
 
-def read_text(text: str, path: str = PATH) -> Manifest:
+def read_manifest_text(text: str, path: str = PATH) -> Manifest:
     return read_manifest(text.encode(), path, KEYS)
 
 
@@ -61,19 +61,19 @@ def read_error(text: str | bytes) -> InvalidManifest:
     ],
 )
 def test_last_matching_override_precedes_the_defaults(path: str, values: dict[str, tuple[str, ...]]) -> None:
-    assert read_text(EXAMPLE).values(path) == values
+    assert read_manifest_text(EXAMPLE).values(path) == values
 
 
 def test_empty_manifest_sets_no_values() -> None:
-    assert read_text("") == read_text("# nothing\n[metadata]\n") == Manifest()
+    assert read_manifest_text("") == read_manifest_text("# nothing\n[metadata]\n") == Manifest()
 
 
 def test_byte_order_mark_is_ignored() -> None:
-    assert read_text("\ufeff" + EXAMPLE) == read_text(EXAMPLE)
+    assert read_manifest_text("\ufeff" + EXAMPLE) == read_manifest_text(EXAMPLE)
 
 
 def test_manifest_can_be_pickled() -> None:
-    assert pickle.loads(pickle.dumps(read_text(EXAMPLE))) == read_text(EXAMPLE)
+    assert pickle.loads(pickle.dumps(read_manifest_text(EXAMPLE))) == read_manifest_text(EXAMPLE)
 
 
 @loop_over(
@@ -165,4 +165,4 @@ def test_error_has_the_line_of_an_unknown_key(
     if table_number <= len(overrides):
         assert read_error(text).details["line"] == expected_line
     else:
-        assert len(read_text(text).overrides) == len(overrides)
+        assert len(read_manifest_text(text).overrides) == len(overrides)

@@ -62,7 +62,7 @@ def test_front_matter_precedes_the_nearest_manifest() -> None:
     )
     assert taxonomy.values("a.md", {}) == {"language": ("go",), "scope": ("all",)}
     assert taxonomy.values("a.md", {"language": "c", "scope": []}) == {"language": ("c",), "scope": ("all",)}
-    # Only the nearest manifest counts: it inherits nothing from the one above it.
+    # Only the nearest manifest counts: it inherits nothing from the manifest of the folder above.
     assert taxonomy.values("docs/a.md", {"unknown": "x"}) == {"language": ("java",)}
     assert taxonomy.values("docs/old/deep/a.md", {"type": "note"}) == {
         "language": ("java",),

@@ -1,4 +1,4 @@
-"""The best common ancestors of two commits are the ones that `git merge-base --all` finds."""
+"""The best common ancestors of two commits equal the result of `git merge-base --all`."""
 
 from __future__ import annotations
 

@@ -119,25 +119,25 @@ def test_unreadable_index_raises_error_without_output(
 
 
 def test_linked_work_trees_have_own_heads(tmp_path: Path) -> None:
-    main = repositories.normal(tmp_path / "main")
-    linked_repo = repositories.linked(main, tmp_path / "linked", "topic")
-    for git in (GitReader(main.path), GitReader(linked_repo.path)):
-        assert git.common_dir == main.path / ".git"
+    main_repo = repositories.normal(tmp_path / "main")
+    linked_repo = repositories.linked(main_repo, tmp_path / "linked", "topic")
+    for git in (GitReader(main_repo.path), GitReader(linked_repo.path)):
+        assert git.common_dir == main_repo.path / ".git"
         [topic_worktree] = git.worktrees_of("topic")
         assert (topic_worktree.path, topic_worktree.git_dir) == (
             linked_repo.path,
-            main.path / ".git/worktrees/linked",
+            main_repo.path / ".git/worktrees/linked",
         )
         [main_worktree] = git.worktrees_of("main")
-        assert main_worktree.path == main.path
+        assert main_worktree.path == main_repo.path
     assert GitReader(linked_repo.path).head().branch == "topic"
     shutil.rmtree(linked_repo.path)
-    assert GitReader(main.path).worktrees_of("topic") == ()
-    main.git("worktree", "prune")
-    second_linked_repo = repositories.linked(main, tmp_path / "again", "other")
-    main.git("worktree", "lock", str(second_linked_repo.path))
+    assert GitReader(main_repo.path).worktrees_of("topic") == ()
+    main_repo.git("worktree", "prune")
+    second_linked_repo = repositories.linked(main_repo, tmp_path / "again", "other")
+    main_repo.git("worktree", "lock", str(second_linked_repo.path))
     shutil.rmtree(second_linked_repo.path)
-    assert GitReader(main.path).worktrees_of("other") != ()
+    assert GitReader(main_repo.path).worktrees_of("other") != ()
 
 
 def test_branch_being_rebased_belongs_to_work_tree(tmp_path: Path) -> None:

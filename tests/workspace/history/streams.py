@@ -24,7 +24,7 @@ class PlannedCommit(NamedTuple):
 
 
 def write_history(path: Path, commits: Sequence[PlannedCommit]) -> tuple[Repo, list[str]]:
-    """Write a bare repository of these commits, one hour apart; `main` is the last one. Return their ids."""
+    """Write a bare repository of commits, one hour apart; `main` is at the last. Return the commit ids."""
     path.mkdir(parents=True)
     repo = Repo(path)
     repo.git("init", "-q", "--bare", "-b", "main")
@@ -55,5 +55,5 @@ def write_history(path: Path, commits: Sequence[PlannedCommit]) -> tuple[Repo, l
 
 
 def build_linear_commits(versions: Sequence[Mapping[str, bytes]]) -> list[PlannedCommit]:
-    """Return a linear list of commits."""
+    """Return commits with these files, each with the previous commit as its parent."""
     return [PlannedCommit(files, [number - 1] if number else []) for number, files in enumerate(versions)]

@@ -22,7 +22,7 @@ def read_blame(path: Path, file: str, slug: str | None = None) -> tuple[BlamedLi
 
 
 def run_git_blame(repo: Repo, file: str) -> list[tuple[str, int]]:
-    """Return the commit of each line, and its line number there."""
+    """Return the commit of each line, and the number of the line in that commit."""
     output = repo.git("blame", "--line-porcelain", "main", "--", file).split("\n")
     heads = [line.split(" ") for line in output if line[:40].isalnum() and len(line.split(" ")[0]) == 40]
     return [(head[0], int(head[1])) for head in heads]
@@ -59,7 +59,7 @@ def test_lines_of_merges_are_those_of_git_blame(tmp_path: Path, seed: int) -> No
     tips = [0, 0]
     for number in range(1, 9):
         side = random.randrange(2)
-        # Each side edits its own half, so that their merge is the two halves.
+        # Each side edits its own half, so that the merge contains both halves.
         position = random.randrange(10) + 10 * side
         sides[side][position] = f"Changed in {number} at {position}."
         commits.append(PlannedCommit({"a.md": "\n".join(sides[side]).encode() + b"\n"}, [tips[side]]))

@@ -426,9 +426,9 @@ def test_long_walk_reports_progress(tmp_path: Path) -> None:
     "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))]
 )
 def test_walk_that_reuses_an_older_walk_has_the_same_result(tmp_path: Path, seed: int) -> None:
-    """Pages read after each commit equal those of a fresh server.
+    """Pages read after each commit equal the pages of a new server.
 
-    One of them may detect the end earlier; then the other has an empty last page.
+    One server may detect the end earlier; then the other server has an empty last page.
     """
     random = Random(seed)
     commits: list[PlannedCommit] = []

@@ -1,4 +1,4 @@
-"""Versions compared without a parse; the results equal those of parsed versions."""
+"""Versions compared without a parse; the results equal the results of parsed versions."""
 
 from __future__ import annotations
 

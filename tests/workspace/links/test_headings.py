@@ -1,4 +1,4 @@
-"""GitHub reads an anchor in braces as words: such fragments are derived without the parser if possible."""
+"""GitHub reads an anchor in braces as words: such a heading's fragment needs no parser if possible."""
 
 from __future__ import annotations
 

@@ -89,11 +89,11 @@ def test_state_changes_from_draft_to_merged(scene: Scene) -> None:
         CommitRelation.EDITED,
         CommitRelation.CURRENT,
     ]
-    merge_result = scene.merge()
+    merge_commit = scene.merge()
     proposal = scene.find_proposal()
     assert (proposal.state, proposal.merge_record, proposal.is_ahead) == (
         ProposalState.MERGED,
-        (merge_result, second_commit),
+        (merge_commit, second_commit),
         False,
     )
     assert proposal.content.title == "Say more of retries"

@@ -256,14 +256,14 @@ def test_commit_by_git_refuses_stale_batch(repo: Repo) -> None:
 def try_commit(path: Path, base: str, number: int, outcomes: multiprocessing.SimpleQueue[str]) -> None:
     try:
         commit(Repo(path), {"README.md": b"%d\n" % number}, base=base)
-        outcomes.put("won")
+        outcomes.put("published")
     except BranchMoved:
         outcomes.put("moved")
 
 
 @pytest.mark.promise
 @pytest.mark.process
-def test_one_of_several_processes_wins(repo: Repo) -> None:
+def test_one_of_several_processes_publishes(repo: Repo) -> None:
     context = multiprocessing.get_context("spawn")
     outcomes: multiprocessing.SimpleQueue[str] = context.SimpleQueue()
     processes = [
@@ -274,7 +274,7 @@ def test_one_of_several_processes_wins(repo: Repo) -> None:
         process.start()
     for process in processes:
         process.join()
-    assert sorted(outcomes.get() for _ in processes) == ["moved", "moved", "won"]
+    assert sorted(outcomes.get() for _ in processes) == ["moved", "moved", "published"]
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
     check_clean(repo)
 

@@ -10,7 +10,7 @@ from tests import repositories
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.rendering.addresses import PlainUrls
-from tests.workspace.rendering.judge import problems
+from tests.workspace.rendering.html_checker import find_html_problems
 from workspace.git.reader import GitReader
 from workspace.rendering.links import RenderOptions
 from workspace.rendering.renderer import render
@@ -45,4 +45,4 @@ def test_document_is_rendered_as_in_the_example(snapshot: Snapshot, number: int,
     html = render(snapshot, f"cases/{number}.md", urls=PlainUrls(), options=options).html
     assert html.strip("\n") == case.fences["html"].strip("\n")
     if not options.math:
-        assert problems(html) == []
+        assert find_html_problems(html) == []

@@ -13,7 +13,7 @@ from tests.browser.hostile_documents import hostile_documents, vectors
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.rendering.addresses import PlainUrls
-from tests.workspace.rendering.judge import problems
+from tests.workspace.rendering.html_checker import find_html_problems
 from workspace.git.reader import GitReader
 from workspace.rendering.links import RenderOptions
 from workspace.rendering.renderer import render, render_section, render_text
@@ -34,14 +34,14 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 @loop_over("path", list(DOCUMENTS))
 def test_adversarial_documents_are_rendered_safely(snapshot: Snapshot, path: str) -> None:
     page = render(snapshot, path, urls=URLS)
-    assert problems(page.html) == []
+    assert find_html_problems(page.html) == []
     for section in snapshot.document(path).sections:
-        assert problems(render_section(snapshot, path, section, urls=URLS)) == []
+        assert find_html_problems(render_section(snapshot, path, section, urls=URLS)) == []
 
 
 def test_adversarial_texts_are_rendered_safely() -> None:
     for text in vectors():
-        assert problems(render_text(text, urls=URLS)) == [], text
+        assert find_html_problems(render_text(text, urls=URLS)) == [], text
 
 
 def test_end_of_an_adversarial_document_is_rendered(snapshot: Snapshot) -> None:
@@ -69,7 +69,7 @@ PIECES = [
 @settings(max_examples=scale_examples(150))
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_mixed_texts_are_rendered_safely(text: str) -> None:
-    assert problems(render_text(text, urls=URLS)) == []
+    assert find_html_problems(render_text(text, urls=URLS)) == []
 
 
 @settings(max_examples=scale_examples(25))
@@ -82,6 +82,6 @@ def test_mixed_documents_are_rendered_safely(
     git = GitReader(repositories.normal(folder / "repo", files).path)
     snapshot = Snapshot(git, git.head().commit)
     for path in snapshot.documents:
-        assert problems(render(snapshot, path, urls=URLS).html) == []
+        assert find_html_problems(render(snapshot, path, urls=URLS).html) == []
         html = render(snapshot, path, urls=URLS, options=MATH).html
         assert "javascript:" not in html.partition("<math")[2].partition("</math>")[0]

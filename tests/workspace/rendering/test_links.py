@@ -1,4 +1,4 @@
-"""Destinations before the sanitizer: only those with a web or mail URL become links."""
+"""Destinations before the sanitizer: only web and mail URLs become links."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ import pytest
 from tests import repositories
 from tests.repositories import Repo
 from tests.workspace.rendering.addresses import PlainUrls
-from tests.workspace.rendering.judge import problems
+from tests.workspace.rendering.html_checker import find_html_problems
 from workspace.git.reader import GitReader
 from workspace.rendering import renderer
 from workspace.rendering.links import RenderedHeading, RenderOptions
@@ -93,7 +93,7 @@ def test_short_texts_have_line_breaks_and_links(repo: Repo) -> None:
     html = render_text(source, urls=URLS, snapshot=take_snapshot(repo), base_path="guide.md")
     assert f'<a href="/doc/other.md#a"{REL}>a</a><br>\ntwo' in html
     assert " id=" not in html
-    assert problems(html) == []
+    assert find_html_problems(html) == []
     assert render_text("[a](other.md)", urls=URLS) == f"<p><a{REL}>a</a></p>\n"
 
 

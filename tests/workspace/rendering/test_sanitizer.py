@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.loops import loop_over
-from tests.workspace.rendering.judge import problems
+from tests.workspace.rendering.html_checker import find_html_problems
 from workspace.rendering.sanitizer import sanitize
 
 UNSAFE_HTML = {
@@ -29,8 +29,8 @@ UNSAFE_HTML = {
 
 @loop_over("html", UNSAFE_HTML.values(), ids=UNSAFE_HTML)
 def test_unsafe_html_is_removed(html: str) -> None:
-    assert problems(html)
-    assert problems(sanitize(html)) == []
+    assert find_html_problems(html)
+    assert find_html_problems(sanitize(html)) == []
 
 
 @loop_over("html", ['<p class="toast">x</p>', '<p id="[find]">x</p>', '<p dir="x">x</p>'])

@@ -1,4 +1,4 @@
-"""Document types: the built-in ones, and those of the workspace."""
+"""Document types: built-in types and types of the workspace."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_type_of_the_workspace_is_read_at_the_commit(repo: Repo) -> None:
         read_type_named(old_snapshot, "note")
 
 
-def test_type_of_the_workspace_replaces_a_built_in_one(repo: Repo) -> None:
+def test_type_of_the_workspace_replaces_a_built_in_type(repo: Repo) -> None:
     repo.commit({path.replace("note", "runbook"): text for path, text in NOTE_TYPE_FILES.items()})
     assert read_type_named(take_snapshot(repo), "runbook").title == "Note"
 

@@ -121,7 +121,7 @@ def test_changed_documents_are_listed_between_two_snapshots(repo: Repo) -> None:
     ]
 
 
-def test_listing_is_derived_from_an_earlier_one(repo: Repo) -> None:
+def test_listing_is_derived_from_an_earlier_listing(repo: Repo) -> None:
     snapshot = take_snapshot(repo)
     assert snapshot.documents
     for number in range(5):
@@ -204,7 +204,7 @@ def test_invalid_manifest_sets_no_values_and_is_reported(
     )
     for _ in range(2):  # each new commit reads the manifests again
         new_snapshot = take_snapshot(repo)
-        # An invalid manifest still overrides the one above it.
+        # An invalid manifest still overrides the manifest of the folder above.
         assert new_snapshot.taxonomy.values("guides/setup.md", {}) == {}
     assert [record.getMessage()[:30] for record in caplog.records] == ["guides/.taxonomy.toml, line 3:"]
     assert [(error.details["path"], error.details["line"]) for error in new_snapshot.manifest_problems()] == [

@@ -119,7 +119,7 @@ def build_append(file: str, slug: str = "one", text: str = "Unreviewed.") -> App
     return AppendContent(file=file, slug=slug, content=text)
 
 
-def test_two_documents_moved_to_one_path_bring_no_direct_edit(folder_site: Site) -> None:
+def test_two_documents_moved_to_one_path_add_no_direct_edit(folder_site: Site) -> None:
     files = {"docyard.toml": RULES, "free/f1.md": PAGE, "specs/f2.md": OTHER_PAGE}
     first_clone, second_clone = make_clones(folder_site, files)
     first_clone.review(MoveDocument(file="specs/f2.md", new_path="specs/p.md"))

@@ -309,13 +309,13 @@ def test_log_reads_only_new_commits(history: CommitChain) -> None:
     newer_commit = history.commit_with_key((history.add_commits(tip, 3),), "new")
     assert log.find(newer_commit, "new") is not None
     assert git.reads == 51 + 4 + 1, "four new commits, and the commit with the key"
-    assert log.find(tip, "new") is None, "a branch that was reset has no such commit"
+    assert log.find(tip, "new") is None, "after a reset, the branch does not contain the commit"
     assert git.reads == 56
 
 
 @given(st.data())
 @settings(max_examples=scale_examples(60))
-def test_reused_log_finds_the_same_as_a_new_one(history: CommitChain, data: st.DataObject) -> None:
+def test_reused_log_finds_the_same_requests_as_a_new_log(history: CommitChain, data: st.DataObject) -> None:
     """Move the branch in any way: commits, merges, resets and rewrites, with a limit of six commits."""
     limit = 6
     with pytest.MonkeyPatch.context() as patch:

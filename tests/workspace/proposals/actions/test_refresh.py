@@ -54,7 +54,7 @@ def build_decisions(
 
 @pytest.mark.parametrize("choice", list(ResolutionChoice))
 def test_decision_does_not_drop_later_target_text(scene: Scene, choice: ResolutionChoice) -> None:
-    """The decided commit of the target is merged; later text is a conflict of the next refresh."""
+    """The target commit of the resolved conflict is merged; later text is a conflict of the next refresh."""
     proposal, conflict_error = propose_with_conflict(scene)
     update(scene.workspace, "Never seen.\n")
     refresh_result = scene.proposal_actions.refresh(
@@ -94,7 +94,7 @@ def test_decision_on_commit_outside_target_is_refused(scene: Scene) -> None:
             scene.proposal_actions.refresh(
                 proposal.id, AGENT, build_decisions(conflict_error)._replace(target=commit)
             )
-    # Another call decided the conflict meanwhile, so these decisions are outdated.
+    # Another call resolved the conflict in the meantime, so these decisions are outdated.
     scene.proposal_actions.refresh(
         proposal.id, AGENT, build_decisions(conflict_error, ResolutionChoice.THEIRS)
     )

@@ -128,7 +128,7 @@ def test_harmful_fix_of_one_rule_blocks_no_other_rule() -> None:
     assert result.document.data == "- [ ] one\n\n\ufeff## Errors\n".encode()
 
 
-def test_rule_disabled_for_path_fixes_nothing_there() -> None:
+def test_rule_disabled_for_path_fixes_nothing_at_that_path() -> None:
     settings = WorkspaceConfig.read(
         b'[validate.rules]\nmissing-anchor = "note"\n'
         b'[[validate.override]]\nmatch = "old"\nrules = { missing-anchor = "off" }\n'
