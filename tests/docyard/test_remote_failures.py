@@ -9,7 +9,7 @@ import pytest
 
 from docyard.cli.main import main
 from tests.docyard.test_sync import Server, until
-from tests.workspace.sync.conftest import Site, site
+from tests.workspace.sync.conftest import Site, open_site
 from tests.workspace.sync.proxy import Proxy
 from tests.workspace.sync.servers import TOKEN
 
@@ -23,8 +23,8 @@ SETTINGS = '[remote]\npush = "commit"\n'
 @pytest.fixture
 def clone_site(tmp_path: Path, home: Path) -> Iterator[Site]:
     """Yield a clone with a commit that its remote lacks; the remote is served by git's own daemon."""
-    with site("git", tmp_path, home) as clone_site:
-        clone_site.here.commit({"docyard.toml": SETTINGS})
+    with open_site("git", tmp_path, home) as clone_site:
+        clone_site.local_repo.commit({"docyard.toml": SETTINGS})
         yield clone_site
 
 
@@ -40,7 +40,7 @@ def proxy(clone_site: Site) -> Iterator[Proxy]:
 def run_sync(capsys: Capture, clone_site: Site, code: int) -> str:
     """Return the output of `docyard sync`, after a check that it contains no secret and no local path."""
     capsys.readouterr()
-    assert main(["sync", "-C", str(clone_site.here.path)]) == code
+    assert main(["sync", "-C", str(clone_site.local_repo.path)]) == code
     captured = capsys.readouterr()
     output = captured.out + captured.err
     assert str(clone_site.folder) not in output
@@ -50,7 +50,7 @@ def run_sync(capsys: Capture, clone_site: Site, code: int) -> str:
 
 def count_unpushed(clone_site: Site) -> int | None:
     """Return the number of unpushed commits that a server reports."""
-    server = Server(clone_site.here)
+    server = Server(clone_site.local_repo)
     output = server.call("list_documents").get("unpushed")
     server.synchronizer.close()
     server.index.close()
@@ -60,7 +60,7 @@ def count_unpushed(clone_site: Site) -> int | None:
 
 def check_server_recovers(clone_site: Site, reason: str, restore: Callable[[], object]) -> None:
     """Check that a server works, reports the failure in each answer, and synchronises after `restore`."""
-    server = Server(clone_site.here)
+    server = Server(clone_site.local_repo)
     server.synchronizer._retry_delay_s = 0.05
     server.synchronizer.start()
     until(lambda: "sync" in server.call("list_documents"))
@@ -70,13 +70,13 @@ def check_server_recovers(clone_site: Site, reason: str, restore: Callable[[], o
     assert output["unpushed"]["commits"] >= 2
     restore()
     until(lambda: not {"sync", "unpushed"} & set(server.call("list_documents")))
-    assert clone_site.tip() == clone_site.here.head()
+    assert clone_site.tip() == clone_site.local_repo.head()
     server.synchronizer.close()
     server.index.close()
 
 
 def test_rejected_push_is_reported_until_accepted(clone_site: Site, capsys: Capture) -> None:
-    hook = clone_site.there.path / "hooks" / "pre-receive"
+    hook = clone_site.remote_repo.path / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\necho 'ask Bo first' >&2\nexit 1\n")
     hook.chmod(0o755)
     before = clone_site.tip()
@@ -88,14 +88,14 @@ def test_rejected_push_is_reported_until_accepted(clone_site: Site, capsys: Capt
 
 
 def test_slow_remote_times_out_without_lost_commits(clone_site: Site, proxy: Proxy, capsys: Capture) -> None:
-    clone_site.here.commit({"docyard.toml": f"{SETTINGS}answer_seconds = 1\nseconds = 2\n"})
+    clone_site.local_repo.commit({"docyard.toml": f"{SETTINGS}answer_seconds = 1\nseconds = 2\n"})
     proxy.cut(0, silent=True)
     output = run_sync(capsys, clone_site, 3)
     assert "timed out" in output
     assert "Nothing is lost." in output
     assert count_unpushed(clone_site) == 2
     proxy.cut(None)
-    clone_site.here.commit({"docyard.toml": SETTINGS})  # the default timeouts, for a slow machine
+    clone_site.local_repo.commit({"docyard.toml": SETTINGS})  # the default timeouts, for a slow machine
     assert "Pushed 3 commits" in run_sync(capsys, clone_site, 0)
 
 
@@ -105,15 +105,15 @@ def test_lost_connection_is_reported_until_restored(clone_site: Site, proxy: Pro
     assert "origin" in output
     assert count_unpushed(clone_site) == 1
     check_server_recovers(clone_site, "origin", lambda: proxy.cut(None))
-    assert clone_site.there.fsck() == clone_site.here.fsck() == ""
+    assert clone_site.remote_repo.fsck() == clone_site.local_repo.fsck() == ""
 
 
 def test_remote_with_password_requires_valid_token(
     tmp_path: Path, home: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GIT_ASKPASS", "/bin/false")
-    with site("http", tmp_path, home) as clone_site:
-        clone_site.here.commit({"docyard.toml": SETTINGS})
+    with open_site("http", tmp_path, home) as clone_site:
+        clone_site.local_repo.commit({"docyard.toml": SETTINGS})
         output = run_sync(capsys, clone_site, 3)
         assert "DOCYARD_REMOTE_TOKEN" in output
         monkeypatch.setenv("DOCYARD_REMOTE_TOKEN", "wrong-7c1f")
@@ -123,4 +123,4 @@ def test_remote_with_password_requires_valid_token(
         monkeypatch.setenv("DOCYARD_REMOTE_TOKEN", TOKEN)
         assert "Pushed 1 commit" in run_sync(capsys, clone_site, 0)
         assert count_unpushed(clone_site) is None
-        assert clone_site.tip() == clone_site.here.head()
+        assert clone_site.tip() == clone_site.local_repo.head()

@@ -1,4 +1,4 @@
-"""Adversarial documents by family and size: each family returns about as many parts as its size."""
+"""Adversarial documents by family: the size `n` is about the number of repeated blocks or marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Hypothesis strategy for documents: ordinary ones, and ones with unusual bytes."""
+"""A Hypothesis strategy for documents: ordinary ones, and documents with unusual bytes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ headings = st.builds(
     st.sampled_from(ANCHORS),
     st.sampled_from(["", "", " ##", "  "]),
 )
-setext = st.builds(
+setext_headings = st.builds(
     lambda title, anchor, line: f"{title}{anchor}\n{line}",
     st.sampled_from(TITLES),
     st.sampled_from(ANCHORS),
@@ -62,7 +62,7 @@ tasks = st.builds(
     st.sampled_from(" xX"),
     st.sampled_from(["Write it", "`a` b", "wrapped\n  over lines", "lazy\nline", "数据"]),
 )
-others = st.sampled_from(
+other_blocks = st.sampled_from(
     [
         "",
         "",
@@ -120,7 +120,7 @@ front_matter = st.sampled_from(
 )
 
 # Bytes that editors should not write but files contain: other line ends, partial and invisible characters.
-ODD = (
+UNUSUAL_BYTES = (
     b"\n",
     b"\r",
     b"\r\n",
@@ -141,21 +141,25 @@ ODD = (
 @st.composite
 def texts(draw: st.DrawFn) -> bytes:
     """Draw the bytes of a document: pieces of every kind and order, any line ending, and unusual bytes."""
-    pieces = draw(st.lists(st.one_of(headings, setext, tasks, others, others), max_size=14))
-    text = draw(front_matter) + draw(st.sampled_from(["\n", "\n", "\n\n"])).join(pieces)
+    blocks = draw(
+        st.lists(st.one_of(headings, setext_headings, tasks, other_blocks, other_blocks), max_size=14)
+    )
+    text = draw(front_matter) + draw(st.sampled_from(["\n", "\n", "\n\n"])).join(blocks)
     text += draw(st.sampled_from(["", "\n", "\n\n", "  "]))
     ending = draw(st.sampled_from(["\n", "\n", "\r\n", "\r"]))
     bom = draw(st.sampled_from([b"", b"", b"\xef\xbb\xbf"]))
     data = text.replace("\n", ending).encode()
-    for odd in draw(st.sampled_from([(), (), (), ODD])) and draw(st.lists(st.sampled_from(ODD), max_size=4)):
-        place = draw(st.integers(0, len(data)))
-        data = data[:place] + odd + data[place:]
+    for unusual in draw(st.sampled_from([(), (), (), UNUSUAL_BYTES])) and draw(
+        st.lists(st.sampled_from(UNUSUAL_BYTES), max_size=4)
+    ):
+        position = draw(st.integers(0, len(data)))
+        data = data[:position] + unusual + data[position:]
     return bom + data + draw(st.sampled_from([b"", b"", b"", b"\xff"]))
 
 
 documents = texts().map(lambda data: Document.parse(data, "doc.md"))
 
 
-def revised(document: Document, operation: DocumentOperation) -> Document:
+def revise_document(document: Document, operation: DocumentOperation) -> Document:
     """Return the document after an operation, which may fail."""
     return operation.revise(document, EDIT_CONTEXT)[0]

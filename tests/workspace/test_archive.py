@@ -43,11 +43,11 @@ def tree(repo: Repo) -> str:
 
 def test_archive_documents_equal_tree_documents(repo: Repo, folder: Path, tree: str) -> None:
     archive = Archive(folder, tree, repo.head())
-    there = Workspace.open(repo.path).snapshot()
+    tree_snapshot = Workspace.open(repo.path).snapshot()
     snapshot = archive.snapshot()
-    assert snapshot.documents == there.documents
-    assert all(snapshot.read(path) == there.read(path) for path in FILES)
-    assert snapshot.commit == there.commit
+    assert snapshot.documents == tree_snapshot.documents
+    assert all(snapshot.read(path) == tree_snapshot.read(path) for path in FILES)
+    assert snapshot.commit == tree_snapshot.commit
     assert archive.snapshot("another commit") is snapshot
     assert archive.name == "site"
     assert archive.branch is None
@@ -73,11 +73,11 @@ def test_ref_other_than_source_commit_is_refused(repo: Repo, folder: Path, tree:
 
 def test_archive_without_commit_has_content_of_tree(folder: Path, tree: str) -> None:
     archive = Archive(folder, tree)
-    content = archive.content()
+    workspace = archive.content()
     assert archive.snapshot().commit is None
-    assert content.tip() == content.snapshot().commit == tree
-    assert content.exists(tree)
-    assert content.snapshot().documents == archive.snapshot().documents
+    assert workspace.tip() == workspace.snapshot().commit == tree
+    assert workspace.exists(tree)
+    assert workspace.snapshot().documents == archive.snapshot().documents
 
 
 def test_missing_document_or_tree_raises_error(folder: Path, tree: str) -> None:
@@ -101,8 +101,10 @@ def test_old_path_is_resolved_by_move_list(folder: Path, tree: str) -> None:
 
 def test_unpickled_archive_reader_reads_documents(repo: Repo, folder: Path, tree: str) -> None:
     for reader in (PackedReader(folder, tree), GitReader(repo.path)):
-        again = pickle.loads(pickle.dumps(reader))
-        assert Snapshot(again, tree if isinstance(reader, PackedReader) else repo.head()).read("README.md")
+        unpickled_reader = pickle.loads(pickle.dumps(reader))
+        assert Snapshot(unpickled_reader, tree if isinstance(reader, PackedReader) else repo.head()).read(
+            "README.md"
+        )
 
 
 def test_unpickled_writer_is_read_only(repo: Repo) -> None:
@@ -120,7 +122,7 @@ def test_held_archive_is_readable_after_file_deletion(folder: Path, tree: str) -
 
 def test_objects_outside_packs_are_ignored(repo: Repo, folder: Path) -> None:
     """A foreign folder may contain alternates and loose objects; both are ignored."""
-    id = _loose(repo, folder)
+    id = _add_loose_object(repo, folder)
     info = folder / "objects" / "info"
     info.mkdir()
     (info / "alternates").write_text(f"{repo.path}/.git/objects\n")
@@ -145,16 +147,16 @@ def test_configuration_and_refs_in_folder_are_ignored(repo: Repo, folder: Path, 
 def test_changed_object_byte_is_detected(folder: Path, tree: str) -> None:
     [pack] = (folder / "objects" / "pack").glob("*.pack")
     data = pack.read_bytes()
-    right = dict(FILES)
-    for place in range(12, len(data)):
-        pack.write_bytes(data[:place] + bytes([data[place] ^ 0x10]) + data[place + 1 :])
-        assert _read(folder, tree) in (right, None)
+    expected = dict(FILES)
+    for offset in range(12, len(data)):
+        pack.write_bytes(data[:offset] + bytes([data[offset] ^ 0x10]) + data[offset + 1 :])
+        assert _read_documents(folder, tree) in (expected, None)
         pack.unlink()
     pack.write_bytes(data)
-    assert _read(folder, tree) == right
+    assert _read_documents(folder, tree) == expected
 
 
-def _read(folder: Path, tree: str) -> Mapping[str, str] | None:
+def _read_documents(folder: Path, tree: str) -> Mapping[str, str] | None:
     try:
         snapshot = Archive(folder, tree).snapshot()
         return {path: snapshot.read(path).decode() for path in snapshot.documents}
@@ -162,11 +164,11 @@ def _read(folder: Path, tree: str) -> Mapping[str, str] | None:
         return None
 
 
-def _loose(repo: Repo, folder: Path) -> str:
+def _add_loose_object(repo: Repo, folder: Path) -> str:
     file = repo.path / "loose.txt"
     file.write_text("a loose object\n")
     id = repo.git("hash-object", "-w", "loose.txt").strip()
-    there = folder / "objects" / id[:2]
-    there.mkdir(parents=True, exist_ok=True)
-    (there / id[2:]).write_bytes((repo.path / ".git" / "objects" / id[:2] / id[2:]).read_bytes())
+    object_folder = folder / "objects" / id[:2]
+    object_folder.mkdir(parents=True, exist_ok=True)
+    (object_folder / id[2:]).write_bytes((repo.path / ".git" / "objects" / id[:2] / id[2:]).read_bytes())
     return id

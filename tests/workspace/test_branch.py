@@ -17,26 +17,26 @@ def test_other_branch_has_same_class(repo: Repo) -> None:
     git = GitReader(repo.path)
     assert type(Branch(git).on("other")) is Branch
     workspace = Workspace(git)
-    other = workspace.on("other")
-    assert type(other) is Workspace
-    assert workspace.on("other") is other
-    assert other.on("other") is other
-    assert (other.served, workspace.served) == (workspace, workspace)
+    other_workspace = workspace.on("other")
+    assert type(other_workspace) is Workspace
+    assert workspace.on("other") is other_workspace
+    assert other_workspace.on("other") is other_workspace
+    assert (other_workspace.served, workspace.served) == (workspace, workspace)
 
 
 def test_branches_of_repository_share_lock_and_services(repo: Repo) -> None:
     repo.git("branch", "other")
     workspace = Workspace(GitReader(repo.path))
-    other = workspace.on("other")
-    assert other.writer_lock is workspace.writer_lock
-    assert other.history() is workspace.history()
-    assert other.proposal_reviews() is workspace.proposal_reviews()
-    assert other.inbound is workspace.inbound
+    other_workspace = workspace.on("other")
+    assert other_workspace.writer_lock is workspace.writer_lock
+    assert other_workspace.history() is workspace.history()
+    assert other_workspace.proposal_reviews() is workspace.proposal_reviews()
+    assert other_workspace.inbound is workspace.inbound
 
 
 def test_each_branch_has_own_guards(repo: Repo) -> None:
     repo.git("branch", "other")
     workspace = Workspace(GitReader(repo.path))
-    other = workspace.on("other")
-    assert list(other.guards) == list(workspace.guards) == ["remote"]
-    assert other.guards["remote"] is not workspace.guards["remote"]
+    other_workspace = workspace.on("other")
+    assert list(other_workspace.guards) == list(workspace.guards) == ["remote"]
+    assert other_workspace.guards["remote"] is not workspace.guards["remote"]

@@ -14,7 +14,7 @@ from workspace.globs import MAX_LENGTH, Glob, find_problem
 
 pytestmark = pytest.mark.smoke
 
-PIECES = st.sampled_from(["a", "b", "é", ".", "/", "*", "?", "**/", "[ab]", "[!a]", "a.md", "docs/"])
+GLOB_PARTS = st.sampled_from(["a", "b", "é", ".", "/", "*", "?", "**/", "[ab]", "[!a]", "a.md", "docs/"])
 PATHS = st.lists(st.sampled_from(["a", "b", "docs", "a.md", "é.md", "[x]"]), min_size=1, max_size=4).map(
     "/".join
 )
@@ -52,14 +52,14 @@ def test_glob_matches_expected_paths(glob: str, path: str, matches: bool) -> Non
 def matches_by_fnmatch(glob: str, path: str) -> bool:
     """Match by `fnmatch`, with each `**/` replaced by `*/` or removed."""
     if mark := re.search(r"(?:^|(?<=/))\*\*/", glob):
-        readings = (glob[: mark.start()] + part + glob[mark.end() :] for part in ("", "*/"))
-        return any(matches_by_fnmatch(reading, path) for reading in readings)
+        expansions = (glob[: mark.start()] + replacement + glob[mark.end() :] for replacement in ("", "*/"))
+        return any(matches_by_fnmatch(expansion, path) for expansion in expansions)
     folder = glob.rstrip("/")
-    is_named = path == folder or path.startswith(folder + "/")
-    return is_named or fnmatchcase(path, folder) or fnmatchcase(path, folder + "/*")
+    is_folder_match = path == folder or path.startswith(folder + "/")
+    return is_folder_match or fnmatchcase(path, folder) or fnmatchcase(path, folder + "/*")
 
 
-@given(st.lists(PIECES, min_size=1, max_size=6).map("".join), PATHS)
+@given(st.lists(GLOB_PARTS, min_size=1, max_size=6).map("".join), PATHS)
 def test_glob_equals_fnmatch_of_each_expansion(glob: str, path: str) -> None:
     if glob.count("**/") <= 2:
         assert Glob.compile(glob).matches(path) is matches_by_fnmatch(glob, path)

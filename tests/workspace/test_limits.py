@@ -37,56 +37,56 @@ def snapshot(repo: Repo) -> Snapshot:
     return Snapshot(GitReader(repo.path), repo.commit(FILES))
 
 
-def error(snapshot: Snapshot, operation: Operation) -> LimitExceeded | None:
+def find_limit_error(snapshot: Snapshot, operation: Operation) -> LimitExceeded | None:
     """Return the error of an operation that exceeds a limit; None if the operation succeeds."""
     [step] = plan(snapshot, [operation], Mode.EACH, EDIT_CONTEXT).steps
     assert step.error is None or isinstance(step.error, LimitExceeded)
     return step.error
 
 
-def append(file: str, content: str) -> AppendContent:
+def build_append(file: str, content: str) -> AppendContent:
     return AppendContent(file=file, slug="_preamble", content=content)
 
 
 @loop_over(
     ("operation", "limit", "actual", "setting"),
     [
-        (append("small.md", "x" * 2000), 2000, 2022, "document_bytes"),
-        (append("small.md", "## A\n" * 10), 10, 11, "headings"),
+        (build_append("small.md", "x" * 2000), 2000, 2022, "document_bytes"),
+        (build_append("small.md", "## A\n" * 10), 10, 11, "headings"),
         (AddSection(file="full.md", title="More"), 10, 11, "headings"),
         (AddSection(file="fuller.md", title="More"), 10, 22, "headings"),
-        (append("small.md", "> - > - a"), 3, 4, "nesting"),
-        (append("deeper.md", "> " * 9 + "b"), 3, 9, "nesting"),
+        (build_append("small.md", "> - > - a"), 3, 4, "nesting"),
+        (build_append("deeper.md", "> " * 9 + "b"), 3, 9, "nesting"),
     ],
 )
 def test_operation_over_a_limit_is_refused(
     snapshot: Snapshot, operation: Operation, limit: int, actual: int, setting: str
 ) -> None:
-    found = error(snapshot, operation)
-    assert found is not None
-    assert (found.details["limit"], found.details["actual"]) == (limit, actual)
-    assert f"limits.{setting}" in found.fix
+    limit_error = find_limit_error(snapshot, operation)
+    assert limit_error is not None
+    assert (limit_error.details["limit"], limit_error.details["actual"]) == (limit, actual)
+    assert f"limits.{setting}" in limit_error.fix
 
 
 @loop_over(
     "operation",
     [
-        append("small.md", "> - > a"),
-        append("full.md", "Text."),
-        append("fuller.md", "Text."),
+        build_append("small.md", "> - > a"),
+        build_append("full.md", "Text."),
+        build_append("fuller.md", "Text."),
         RemoveSection(file="fuller.md", slug="a-3"),
-        append("deeper.md", "> > > > > > > > as deep"),
+        build_append("deeper.md", "> > > > > > > > as deep"),
         CompleteTask(file="deeper.md", slug="after[0]"),
     ],
 )
 def test_operation_that_does_not_grow_beyond_limit_succeeds(snapshot: Snapshot, operation: Operation) -> None:
-    assert error(snapshot, operation) is None
+    assert find_limit_error(snapshot, operation) is None
 
 
 def test_call_over_a_limit_is_refused_as_a_whole(snapshot: Snapshot) -> None:
     for operations, limit in (
-        ([append("small.md", "a")] * 4, 3),
-        ([append("small.md", "a" * 1600)] * 2, 3000),
+        ([build_append("small.md", "a")] * 4, 3),
+        ([build_append("small.md", "a" * 1600)] * 2, 3000),
     ):
         with pytest.raises(LimitExceeded) as caught:
             plan(snapshot, operations, Mode.EACH, EDIT_CONTEXT)
@@ -147,7 +147,7 @@ def test_finite_yaml_aliases_are_read() -> None:
 def test_call_that_parses_too_much_is_refused(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each operation parses its document again, so many operations on a large one would take minutes."""
     monkeypatch.setattr(config, "CALL_READS", 1_500)
-    operations = [append("small.md", "word " * 80 + str(number)) for number in range(3)]
+    operations = [build_append("small.md", "word " * 80 + str(number)) for number in range(3)]
     assert plan(snapshot, operations[:2], Mode.EACH, EDIT_CONTEXT).changes
     with pytest.raises(LimitExceeded, match="one after the other"):
         plan(snapshot, operations, Mode.EACH, EDIT_CONTEXT)

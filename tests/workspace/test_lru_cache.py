@@ -13,10 +13,10 @@ from workspace.lru_cache import LRUCache
 
 def test_least_recently_used_value_is_evicted_first_by_weight() -> None:
     cache: LRUCache[int, str] = LRUCache(4, len)
-    first, second = cache.get(1, lambda: "".join("ab")), cache.get(2, lambda: "cd")
-    assert cache.get(1, lambda: "new") is first
+    first_value, second_value = cache.get(1, lambda: "".join("ab")), cache.get(2, lambda: "cd")
+    assert cache.get(1, lambda: "new") is first_value
     cache.get(3, lambda: "ef")
-    assert cache.get(2, lambda: "new") != second
+    assert cache.get(2, lambda: "new") != second_value
     assert cache.get(4, lambda: "too large") == "too large"
     assert cache.get(4, lambda: "again") == "again"
 
@@ -58,15 +58,15 @@ def test_threads_get_values_of_their_keys_within_bounds() -> None:
     sys.setswitchinterval(1e-6)
 
     def run(seed: int) -> bool:
-        chance = Random(seed)
-        is_right = True
+        rng = Random(seed)
+        is_correct = True
         for _ in range(3000):
-            key = chance.choice("abc"), chance.randrange(60)
-            is_right = is_right and cache.get(key, tuple, key) == key
-            if chance.random() < 0.02:
-                wanted = chance.choice("abc")
-                cache.retain(lambda key, wanted=wanted: key[0] == wanted)  # type: ignore[misc]
-        return is_right
+            key = rng.choice("abc"), rng.randrange(60)
+            is_correct = is_correct and cache.get(key, tuple, key) == key
+            if rng.random() < 0.02:
+                letter = rng.choice("abc")
+                cache.retain(lambda key, letter=letter: key[0] == letter)  # type: ignore[misc]
+        return is_correct
 
     try:
         with ThreadPoolExecutor(6) as threads:

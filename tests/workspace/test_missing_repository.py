@@ -22,45 +22,45 @@ from workspace.writing.write import WriteResult
 
 pytestmark = pytest.mark.smoke
 
-MORE = AppendContent(file="README.md", slug="_preamble", content="More.")
-NEW = CreateDocument(type=builtin_types()["document"], title="New")
+APPEND = AppendContent(file="README.md", slug="_preamble", content="More.")
+CREATE = CreateDocument(type=builtin_types()["document"], title="New")
 
 
 def write(workspace: Workspace, *operations: Operation) -> WriteResult:
     return workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="agent")
 
 
-def check_refused(workspace: Workspace, kind: type[WorkspaceError], words: str) -> None:
+def check_calls_refused(workspace: Workspace, error_type: type[WorkspaceError], message_part: str) -> None:
     """Check that reads and writes raise an error with this message, a fix, and no absolute path."""
-    for call in (workspace.tip, workspace.snapshot, lambda: write(workspace, NEW)):
-        with pytest.raises(kind) as caught:
+    for call in (workspace.tip, workspace.snapshot, lambda: write(workspace, CREATE)):
+        with pytest.raises(error_type) as caught:
             call()
-        assert words in caught.value.message
+        assert message_part in caught.value.message
         assert caught.value.fix
         assert str(workspace.git.common_dir) not in caught.value.message + caught.value.fix
 
 
-@loop_over("read_first", [True, False])
+@loop_over("is_read_first", [True, False])
 @loop_over("branch", [None, "main"])
 @loop_over("build", [normal, bare, unborn])
-def test_moved_repository_is_refused_until_it_is_back(
-    tmp_path: Path, build: Callable[[Path], Repo], branch: str | None, read_first: bool
+def test_moved_repository_is_refused_until_it_is_moved_back(
+    tmp_path: Path, build: Callable[[Path], Repo], branch: str | None, is_read_first: bool
 ) -> None:
     repo = build(tmp_path / "repo")
     workspace = Workspace.open(repo.path, branch=branch, durable=False)
-    tip = workspace.tip() if read_first else None
+    tip = workspace.tip() if is_read_first else None
     repo.path.rename(tmp_path / "moved")
-    check_refused(workspace, RepositoryMissing, "the repository is missing")
+    check_calls_refused(workspace, RepositoryMissing, "the repository is missing")
     assert not repo.path.exists()
     repo.path.mkdir()  # a mount point that remains, and is empty
-    check_refused(workspace, RepositoryMissing, "the repository is missing")
+    check_calls_refused(workspace, RepositoryMissing, "the repository is missing")
     assert list(repo.path.iterdir()) == []
     repo.path.rmdir()
     (tmp_path / "moved").rename(repo.path)
-    if read_first:
+    if is_read_first:
         assert workspace.tip() == tip
-    done = write(workspace, NEW)
-    assert done.commit == workspace.tip() == repo.head()
+    result = write(workspace, CREATE)
+    assert result.commit == workspace.tip() == repo.head()
     assert repo.fsck() == ""
 
 
@@ -78,10 +78,10 @@ def test_removed_linked_work_tree_is_refused_until_recreated(tmp_path: Path) -> 
     tree = linked(repo, tmp_path / "tree", "side")
     workspace = Workspace.open(tree.path, durable=False)
     repo.git("worktree", "remove", str(tree.path))
-    check_refused(workspace, RepositoryMissing, "the served linked work tree is missing")
+    check_calls_refused(workspace, RepositoryMissing, "the served linked work tree is missing")
     assert not tree.path.exists()
     repo.git("worktree", "add", "-q", str(tree.path), "side")
-    assert write(workspace, MORE).commit == tree.head()
+    assert write(workspace, APPEND).commit == tree.head()
     assert tree.status() == repo.status() == repo.fsck() == ""
 
 
@@ -90,26 +90,26 @@ def test_deleted_or_renamed_named_branch_is_refused(repo: Repo, command: tuple[s
     repo.git("branch", "side")
     workspace = Workspace.open(repo.path, branch="side", durable=False)
     repo.git(*command)
-    check_refused(workspace, BranchNotFound, "'side', which is served, was deleted or renamed")
+    check_calls_refused(workspace, BranchNotFound, "'side', which is served, was deleted or renamed")
     assert repo.git("branch", "--list", "side") == ""
     repo.git("branch", "side", "main")
-    assert write(workspace, MORE).is_committed
+    assert write(workspace, APPEND).is_committed
     assert repo.git("rev-list", "--count", "side").strip() == "2"
 
 
 def test_deleted_checked_out_branch_is_refused(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
     repo.git("update-ref", "-d", "refs/heads/main")
-    check_refused(workspace, BranchNotFound, "'main', which is checked out, was deleted or renamed")
+    check_calls_refused(workspace, BranchNotFound, "'main', which is checked out, was deleted or renamed")
     repo.git("commit", "-qm", "Anew")
-    assert write(workspace, MORE).is_committed
+    assert write(workspace, APPEND).is_committed
 
 
 def test_unborn_branch_gets_its_first_commit(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
     repo.git("switch", "-q", "--orphan", "fresh")
     assert workspace.tip() is None
-    assert write(workspace, NEW).is_committed
+    assert write(workspace, CREATE).is_committed
     assert repo.git("rev-list", "--count", "fresh").strip() == "1"
 
 
@@ -117,24 +117,27 @@ def test_branch_deleted_during_planning_is_not_recreated(repo: Repo) -> None:
     repo.git("branch", "side")
     workspace = Workspace.open(repo.path, branch="side", durable=False)
     with pytest.raises(BranchNotFound, match="deleted or renamed"):
-        write(workspace, Interrupted(lambda: repo.git("branch", "-D", "side")), NEW)
+        write(workspace, Interrupted(lambda: repo.git("branch", "-D", "side")), CREATE)
     assert repo.git("branch", "--list", "side") == ""
     assert repo.status() == repo.fsck() == ""
 
 
 def test_switch_during_planning_does_not_change_target_branch(repo: Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
-    main = repo.head()
+    main_commit = repo.head()
 
     def switch() -> None:
         repo.git("switch", "-q", "-c", "other")
         repo.git("commit", "-q", "--allow-empty", "-m", "On")
         repo.git(
-            "branch", "-f", "main", repo.git("commit-tree", "main^{tree}", "-p", main, "-m", "Too").strip()
+            "branch",
+            "-f",
+            "main",
+            repo.git("commit-tree", "main^{tree}", "-p", main_commit, "-m", "Too").strip(),
         )
 
-    done = write(workspace, Interrupted(switch), MORE)
-    assert repo.git("rev-parse", "main").strip() == done.commit
+    result = write(workspace, Interrupted(switch), APPEND)
+    assert repo.git("rev-parse", "main").strip() == result.commit
     assert repo.git("log", "--format=%s", "main").splitlines()[1:] == ["Too", "First"]
     assert repo.git("show", "other:README.md") == "# Example\n\nText.\n"
     assert repo.status() == repo.fsck() == ""
@@ -143,6 +146,6 @@ def test_switch_during_planning_does_not_change_target_branch(repo: Repo) -> Non
 def test_repository_deleted_during_planning_is_not_recreated(repo: Repo, tmp_path: Path) -> None:
     workspace = Workspace.open(repo.path, durable=False)
     with pytest.raises(WorkspaceError) as caught:
-        write(workspace, NEW, Interrupted(lambda: repo.path.rename(tmp_path / "moved")))
+        write(workspace, CREATE, Interrupted(lambda: repo.path.rename(tmp_path / "moved")))
     assert caught.value.code in ("REPOSITORY_GONE", "CANNOT_WRITE")
     assert not repo.path.exists()

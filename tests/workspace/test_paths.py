@@ -1,4 +1,4 @@
-"""Valid and invalid paths; a refused path leaves no trace."""
+"""Valid and invalid paths; a refused path changes no file."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from workspace.snapshot.snapshot import NotADocument, Snapshot
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode, StepStatus
 
-GOOD = [
+VALID_PATHS = [
     "a.md", "a/b/c.md", "C#.md", ".docyard/templates/x.md", ".github/x.md", "größe/文.md", "a b.md",
     "git.md", "gitignore", ".gitignore", "console.md", "nullable/x.md", "comet1.md", "~draft.md", "a~1.md",
     "👩\u200d💻.md", "-a.md", "what?.md",
 ]  # fmt: skip
-BAD = [
+INVALID_PATHS = [
     "", "/a.md", "//host/a.md", "\\a.md", "~/a.md", "a\\b.md", "C:/a.md", "c:a.md", "a.md:stream",
     "..", ".", "../a.md", "a/../b.md", "a/./b.md", "a//b.md", "a/", "./", "././a.md",
     "a.", "a /b.md", "a./b.md", "a\n.md", "a\0.md", "a\x7f.md", "a\u0085.md", "a\u2028.md",
@@ -44,13 +44,13 @@ BAD = [
 ]  # fmt: skip
 
 
-@loop_over("path", GOOD)
+@loop_over("path", VALID_PATHS)
 def test_valid_paths_are_unchanged(path: str) -> None:
     assert check_path(path) == path
     assert check_path("./" + path) == path
 
 
-@loop_over("path", BAD, ids=ascii)
+@loop_over("path", INVALID_PATHS, ids=ascii)
 def test_invalid_paths_are_refused_with_a_reason(path: str) -> None:
     with pytest.raises(InvalidPath) as error:
         check_path(path)
@@ -88,11 +88,11 @@ def test_valid_path_joins_to_file_below_workspace(path: str) -> None:
         str(error.details).encode()
         return
     # As on Windows: separators of both kinds, no spaces or dots at the end, no streams, no devices.
-    parts = [part.rstrip(". ").partition(":")[0] for part in checked.replace("\\", "/").split("/")]
-    assert all(parts)
-    assert "con" not in {part.split(".")[0].strip().lower() for part in parts}
-    visible = ["".join(c for c in part if unicodedata.category(c) != "Cf").lower() for part in parts]
-    assert not {".git", "git~1"} & set(visible)
+    names = [name.rstrip(". ").partition(":")[0] for name in checked.replace("\\", "/").split("/")]
+    assert all(names)
+    assert "con" not in {name.split(".")[0].strip().lower() for name in names}
+    visible_names = ["".join(c for c in name if unicodedata.category(c) != "Cf").lower() for name in names]
+    assert not {".git", "git~1"} & set(visible_names)
     assert Path("/w").joinpath(checked).as_posix() == f"/w/{checked}"
 
 
@@ -120,7 +120,7 @@ def overlay(tmp_path: Path) -> Overlay:
     return Overlay(Snapshot(GitReader(repo.path), repo.head()))
 
 
-def create(title: str, folder: str = "") -> CreateDocument:
+def build_create(title: str, folder: str = "") -> CreateDocument:
     return CreateDocument(type=next(iter(builtin_types().values())), title=title, folder=folder)
 
 
@@ -135,12 +135,12 @@ def create(title: str, folder: str = "") -> CreateDocument:
 )  # fmt: skip
 def test_path_equal_after_folding_is_refused(overlay: Overlay, folder: str, title: str) -> None:
     with pytest.raises(PathExists):
-        create(title, folder).apply(overlay, EDIT_CONTEXT)
+        build_create(title, folder).apply(overlay, EDIT_CONTEXT)
     assert overlay.changes() == {}
 
 
 @pytest.mark.parametrize(
-    ("first", "then"),
+    ("first_path", "second_path"),
     [
         (("x", "new"), ("x", "NEW")),
         (("x", "ne\u0301w"), ("x", "n\u00e9w")),
@@ -150,36 +150,36 @@ def test_path_equal_after_folding_is_refused(overlay: Overlay, folder: str, titl
     ],
 )
 def test_path_equal_after_folding_to_batch_path_is_refused(
-    overlay: Overlay, first: tuple[str, str], then: tuple[str, str]
+    overlay: Overlay, first_path: tuple[str, str], second_path: tuple[str, str]
 ) -> None:
-    create(*first).apply(overlay, EDIT_CONTEXT)
-    before = dict(overlay.changes())
+    build_create(*first_path).apply(overlay, EDIT_CONTEXT)
+    old_changes = dict(overlay.changes())
     with pytest.raises(PathExists):
-        create(*then).apply(overlay, EDIT_CONTEXT)
-    assert overlay.changes() == before
+        build_create(*second_path).apply(overlay, EDIT_CONTEXT)
+    assert overlay.changes() == old_changes
 
 
-POINTER = (
+LFS_POINTER = (
     "version https://git-lfs.github.com/spec/v1\n"
     "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 12345\n"
 )
 
 
 @pytest.fixture
-def mixed(tmp_path: Path) -> Repo:
+def mixed_repo(tmp_path: Path) -> Repo:
     """Return a repository with links to a file and a folder, a submodule and a Git LFS pointer."""
     inner = normal(tmp_path / "inner")
-    repo = normal(tmp_path / "mixed", {"real/a.md": "# A\n", "large.md": POINTER})
+    repo = normal(tmp_path / "mixed", {"real/a.md": "# A\n", "large.md": LFS_POINTER})
     (repo.path / "link.md").symlink_to("real/a.md")
     (repo.path / "folder").symlink_to("real")
     repo.git("update-index", "--add", "--cacheinfo", f"160000,{inner.head()},module.md")
     repo.git("add", "-A", "link.md", "folder")
-    repo.git("commit", "-q", "-m", "Things that are no documents")
+    repo.git("commit", "-q", "-m", "Add entries that are not documents")
     (repo.path / "module.md").mkdir()
     return repo
 
 
-def everything(repo: Repo) -> dict[str, bytes]:
+def read_all_files(repo: Repo) -> dict[str, bytes]:
     """Return the bytes of objects, refs, index and files by path, without Docyard's own folder."""
     return {
         path.relative_to(repo.path).as_posix(): path.read_bytes()
@@ -188,25 +188,25 @@ def everything(repo: Repo) -> dict[str, bytes]:
     }
 
 
-def refused(repo: Repo, *operations: Operation) -> list[WorkspaceError]:
-    """Return the errors of operations; none of them may succeed or leave a trace."""
-    before = everything(repo)
+def collect_errors(repo: Repo, *operations: Operation) -> list[WorkspaceError]:
+    """Return the errors of operations; none of them may succeed or change a file."""
+    files_before = read_all_files(repo)
     workspace = Workspace.open(repo.path, durable=False)
-    written = workspace.write(operations, mode=Mode.EACH, tool="edit_document", client="tester")
-    assert [step.status for step in written.steps] == [StepStatus.FAILED] * len(operations)
-    assert everything(repo) == before
-    return [step.error for step in written.steps if step.error]
+    result = workspace.write(operations, mode=Mode.EACH, tool="edit_document", client="tester")
+    assert [step.status for step in result.steps] == [StepStatus.FAILED] * len(operations)
+    assert read_all_files(repo) == files_before
+    return [step.error for step in result.steps if step.error]
 
 
-KINDS: list[Callable[[str], Operation]] = [
+OPERATION_BUILDERS: list[Callable[[str], Operation]] = [
     lambda path: AppendContent(file=path, slug="_preamble", content="x"),
     lambda path: RemoveDocument(path=path),
 ]
 
 
-def test_non_document_is_neither_read_nor_written(mixed: Repo) -> None:
+def test_non_document_is_neither_read_nor_written(mixed_repo: Repo) -> None:
     paths = ("link.md", "folder/a.md", "module.md", "large.md")
-    snapshot = Snapshot(GitReader(mixed.path), mixed.head())
+    snapshot = Snapshot(GitReader(mixed_repo.path), mixed_repo.head())
     for path in paths:
         with pytest.raises(WorkspaceError) as caught:
             snapshot.document(path)
@@ -216,19 +216,23 @@ def test_non_document_is_neither_read_nor_written(mixed: Repo) -> None:
     assert "module.md" not in snapshot.documents
     with pytest.raises(NotADocument):
         snapshot.document("large.md")
-    errors = refused(mixed, *(kind(path) for kind in KINDS for path in paths))
+    errors = collect_errors(
+        mixed_repo, *(build_operation(path) for build_operation in OPERATION_BUILDERS for path in paths)
+    )
     assert {error.code for error in errors} <= {"DOCUMENT_NOT_FOUND", "NOT_A_DOCUMENT"}
-    below = [create("x", folder) for folder in ("folder", "module.md", "link.md", "large.md")]
-    above = [create(title) for title in ("link", "module", "large")]
-    assert {error.code for error in refused(mixed, *below, *above)} == {"PATH_EXISTS"}
+    creations_below = [build_create("x", folder) for folder in ("folder", "module.md", "link.md", "large.md")]
+    creations_above = [build_create(title) for title in ("link", "module", "large")]
+    assert {error.code for error in collect_errors(mixed_repo, *creations_below, *creations_above)} == {
+        "PATH_EXISTS"
+    }
 
 
-def test_invalid_path_leaves_no_trace(mixed: Repo) -> None:
-    operations = [kind(path) for kind in KINDS for path in BAD]
+def test_invalid_path_changes_no_file(mixed_repo: Repo) -> None:
+    operations = [build_operation(path) for build_operation in OPERATION_BUILDERS for path in INVALID_PATHS]
     # As a folder, an empty text is the workspace's root, and a slash at the end is ignored.
-    folders = [create("x", path) for path in BAD if path not in ("", ".", "./", "a/")]
-    assert {error.code for error in refused(mixed, *operations)} == {"INVALID_PATH"}
-    assert {error.code for error in refused(mixed, *folders)} == {"INVALID_PATH"}
+    folders = [build_create("x", path) for path in INVALID_PATHS if path not in ("", ".", "./", "a/")]
+    assert {error.code for error in collect_errors(mixed_repo, *operations)} == {"INVALID_PATH"}
+    assert {error.code for error in collect_errors(mixed_repo, *folders)} == {"INVALID_PATH"}
 
 
 @settings(
@@ -241,5 +245,7 @@ def test_invalid_path_leaves_no_trace(mixed: Repo) -> None:
         st.text(alphabet="./\\gGiItT~1: \u200c\0\ud800\n", min_size=1, max_size=10), min_size=1, max_size=20
     )
 )
-def test_no_hostile_path_leaves_a_trace(mixed: Repo, paths: list[str]) -> None:
-    refused(mixed, *(kind(path) for kind in KINDS for path in paths))
+def test_hostile_path_changes_no_file(mixed_repo: Repo, paths: list[str]) -> None:
+    collect_errors(
+        mixed_repo, *(build_operation(path) for build_operation in OPERATION_BUILDERS for path in paths)
+    )

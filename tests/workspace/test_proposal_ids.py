@@ -23,9 +23,9 @@ def test_id_is_not_a_commit_prefix(entropy: bytes) -> None:
 
 
 def test_used_id_is_not_returned() -> None:
-    numbers = iter([bytes(5), bytes(5), b"\xff" * 5])
-    first = new_id((), lambda _: bytes(5))
-    assert new_id({first}, lambda _: next(numbers)) != first
+    entropies = iter([bytes(5), bytes(5), b"\xff" * 5])
+    first_id = new_id((), lambda _: bytes(5))
+    assert new_id({first_id}, lambda _: next(entropies)) != first_id
 
 
 def test_uncoordinated_ids_differ() -> None:

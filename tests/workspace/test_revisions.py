@@ -1,4 +1,4 @@
-"""Refs: all forms that name a commit, and the errors for those that do not."""
+"""Refs: all forms that name a commit, and the errors for refs that do not."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
 
 # The ids of two blobs with these texts begin with the same four characters.
-ALIKE = ("142", "784")
+COLLIDING_TEXTS = ("142", "784")
 
 
 def commit_at(repo: Repo, moment: str, text: str) -> str:
@@ -44,34 +44,34 @@ def repo(tmp_path: Path) -> Repo:
 
 
 @pytest.fixture
-def days(repo: Repo) -> list[str]:
+def daily_commits(repo: Repo) -> list[str]:
     """Return three commits, made at noon of the 10th, the 20th and the 30th of January 2026."""
     return [commit_at(repo, f"2026-01-{day}T12:00:00Z", f"# Day {day}\n") for day in (10, 20, 30)]
 
 
-def at(repo: Repo, ref: str, branch: str | None = None) -> str:
+def resolve_ref(repo: Repo, ref: str, branch: str | None = None) -> str:
     return find_ref(Workspace.open(repo.path, branch=branch), ref)
 
 
-def test_every_form_of_ref_resolves_to_its_commit(repo: Repo, days: list[str]) -> None:
-    first, second, third = days
-    repo.git("tag", "v1", first)
-    repo.git("tag", "-a", "v2", "-m", "Two", second)
+def test_every_form_of_ref_resolves_to_its_commit(repo: Repo, daily_commits: list[str]) -> None:
+    first_commit, second_commit, third_commit = daily_commits
+    repo.git("tag", "v1", first_commit)
+    repo.git("tag", "-a", "v2", "-m", "Two", second_commit)
     repo.git("tag", "-a", "v2-again", "-m", "Again", "v2")
-    repo.git("branch", "feature/x", first)
-    repo.git("update-ref", "refs/remotes/origin/main", second)
+    repo.git("branch", "feature/x", first_commit)
+    repo.git("update-ref", "refs/remotes/origin/main", second_commit)
     for ref in (
         "v1",
         "feature/x",
         "refs/heads/feature/x",
-        first,
-        first[:7],
+        first_commit,
+        first_commit[:7],
         "HEAD~2",
         "main^^",
         "v2^",
         "v1^0",
     ):
-        assert at(repo, ref) == first, ref
+        assert resolve_ref(repo, ref) == first_commit, ref
     for ref in (
         "v2",
         "v2-again",
@@ -82,25 +82,25 @@ def test_every_form_of_ref_resolves_to_its_commit(repo: Repo, days: list[str]) -
         "v2^{}",
         "v2^{commit}",
     ):
-        assert at(repo, ref) == second, ref
+        assert resolve_ref(repo, ref) == second_commit, ref
     for ref in ("main", "HEAD", "@", "main~0", "HEAD^0"):
-        assert at(repo, ref) == third, ref
+        assert resolve_ref(repo, ref) == third_commit, ref
 
 
-def test_merge_parents_are_resolved_by_number(repo: Repo, days: list[str]) -> None:
-    repo.git("checkout", "-q", "-b", "side", days[0])
-    side = repo.commit({"side.md": "# Side\n"})
+def test_merge_parents_are_resolved_by_number(repo: Repo, daily_commits: list[str]) -> None:
+    repo.git("checkout", "-q", "-b", "side", daily_commits[0])
+    side_commit = repo.commit({"side.md": "# Side\n"})
     repo.git("checkout", "-q", "main")
     repo.git("merge", "-q", "--no-ff", "-m", "Merge", "side")
-    assert at(repo, "HEAD^1") == at(repo, "main^") == days[2]
-    assert at(repo, "HEAD^2") == side
-    assert at(repo, "HEAD^2~1") == days[0]
+    assert resolve_ref(repo, "HEAD^1") == resolve_ref(repo, "main^") == daily_commits[2]
+    assert resolve_ref(repo, "HEAD^2") == side_commit
+    assert resolve_ref(repo, "HEAD^2~1") == daily_commits[0]
     with pytest.raises(RefNotFound, match="no parent 3"):
-        at(repo, "HEAD^3")
+        resolve_ref(repo, "HEAD^3")
 
 
 @loop_over(
-    ("ref", "which"),
+    ("ref", "index"),
     [
         ("@{2026-01-10}", 0),  # the end of a day includes it
         ("@{2026-01-19}", 0),
@@ -115,52 +115,58 @@ def test_merge_parents_are_resolved_by_number(repo: Repo, days: list[str]) -> No
         ("@{9999-12-31T23:59:59Z}", 2),
     ],
 )
-def test_date_resolves_to_newest_earlier_commit(repo: Repo, days: list[str], ref: str, which: int) -> None:
-    assert at(repo, ref) == days[which]
+def test_date_resolves_to_newest_earlier_commit(
+    repo: Repo, daily_commits: list[str], ref: str, index: int
+) -> None:
+    assert resolve_ref(repo, ref) == daily_commits[index]
 
 
-def test_date_without_name_refers_to_served_branch(repo: Repo, days: list[str]) -> None:
-    repo.git("checkout", "-q", "-b", "other", days[0])
-    later = commit_at(repo, "2026-01-15T12:00:00Z", "# Other\n")
-    assert at(repo, "@{2026-01-25}", branch="main") == days[1]
-    assert at(repo, "@{2026-01-25}", branch="other") == at(repo, "other@{2026-01-25}", branch="main") == later
+def test_date_without_name_refers_to_served_branch(repo: Repo, daily_commits: list[str]) -> None:
+    repo.git("checkout", "-q", "-b", "other", daily_commits[0])
+    later_commit = commit_at(repo, "2026-01-15T12:00:00Z", "# Other\n")
+    assert resolve_ref(repo, "@{2026-01-25}", branch="main") == daily_commits[1]
+    assert (
+        resolve_ref(repo, "@{2026-01-25}", branch="other")
+        == resolve_ref(repo, "other@{2026-01-25}", branch="main")
+        == later_commit
+    )
 
 
-def test_date_is_resolved_again_after_branch_moves(repo: Repo, days: list[str]) -> None:
+def test_date_is_resolved_again_after_branch_moves(repo: Repo, daily_commits: list[str]) -> None:
     workspace = Workspace.open(repo.path)
     for _ in range(2):
-        assert find_ref(workspace, "@{2026-02-10}") == days[2]
-    later = commit_at(repo, "2026-02-05T12:00:00Z", "# Later\n")
-    assert find_ref(workspace, "@{2026-02-10}") == later
+        assert find_ref(workspace, "@{2026-02-10}") == daily_commits[2]
+    later_commit = commit_at(repo, "2026-02-05T12:00:00Z", "# Later\n")
+    assert find_ref(workspace, "@{2026-02-10}") == later_commit
     for day in range(1, 29):
         for hour in range(10, 15):
             assert find_ref(workspace, f"@{{2026-02-{day:02}T{hour}:00}}") == (
-                later if (day, hour) >= (5, 12) else days[2]
+                later_commit if (day, hour) >= (5, 12) else daily_commits[2]
             )
     assert len(workspace.dated) <= 100
 
 
-def test_date_is_resolved_along_first_parents(repo: Repo, days: list[str]) -> None:
-    repo.git("checkout", "-q", "-b", "side", days[0])
+def test_date_is_resolved_along_first_parents(repo: Repo, daily_commits: list[str]) -> None:
+    repo.git("checkout", "-q", "-b", "side", daily_commits[0])
     repo.git("rm", "-q", "a.md")
     commit_at(repo, "2026-01-21T12:00:00Z", "# Side\n")
     repo.git("checkout", "-q", "main")
     repo.git("merge", "-q", "-s", "ours", "-m", "Merge", "side")
-    assert at(repo, "@{2026-01-25}") == days[1]
+    assert resolve_ref(repo, "@{2026-01-25}") == daily_commits[1]
 
 
-def test_date_before_first_commit_is_refused(repo: Repo, days: list[str]) -> None:
+def test_date_before_first_commit_is_refused(repo: Repo, daily_commits: list[str]) -> None:
     with pytest.raises(BeforeHistory) as caught:
-        at(repo, "@{2026-01-09}")
+        resolve_ref(repo, "@{2026-01-09}")
     assert caught.value.details["first"] == "2026-01-10T12:00:00Z"
     assert "@{2026-01-10T12:00:00Z}" in caught.value.fix
-    assert at(repo, "@{2026-01-10T12:00:00Z}") == days[0]
+    assert resolve_ref(repo, "@{2026-01-10T12:00:00Z}") == daily_commits[0]
 
 
 @pytest.mark.parametrize("ref", ["@{2026-02-31}", "@{2026-13-01}", "@{0000-01-01}", "@{2026-01-31T24:01}"])
-def test_invalid_calendar_date_is_refused(repo: Repo, days: list[str], ref: str) -> None:
+def test_invalid_calendar_date_is_refused(repo: Repo, daily_commits: list[str], ref: str) -> None:
     with pytest.raises(RefNotFound, match="not a calendar date"):
-        at(repo, ref)
+        resolve_ref(repo, ref)
 
 
 @loop_over(
@@ -182,20 +188,20 @@ def test_invalid_calendar_date_is_refused(repo: Repo, days: list[str], ref: str)
         "@{2026-01-31}@{2026-01-31}",
     ],
 )
-def test_reflog_and_unknown_date_forms_are_refused(repo: Repo, days: list[str], ref: str) -> None:
+def test_reflog_and_unknown_date_forms_are_refused(repo: Repo, daily_commits: list[str], ref: str) -> None:
     with pytest.raises(RefNotFound, match="is not a valid date") as caught:
-        at(repo, ref)
+        resolve_ref(repo, ref)
     assert "@{2026-01-31T12:00}" in caught.value.fix
 
 
-def test_unknown_name_error_lists_nearest_names(repo: Repo, days: list[str]) -> None:
+def test_unknown_name_error_lists_nearest_names(repo: Repo, daily_commits: list[str]) -> None:
     repo.git("tag", "release-1.2")
     with pytest.raises(RefNotFound, match=r"'release-1\.1' names no") as caught:
-        at(repo, "release-1.1")
+        resolve_ref(repo, "release-1.1")
     assert caught.value.details["refs"] == ["release-1.2"]
     assert "Did you mean 'release-1.2'?" in caught.value.fix
     with pytest.raises(RefNotFound) as caught:
-        at(repo, "2026-01-31")
+        resolve_ref(repo, "2026-01-31")
     assert "@{2026-01-31}" in caught.value.fix
 
 
@@ -215,9 +221,9 @@ def test_unknown_name_error_lists_nearest_names(repo: Repo, days: list[str]) -> 
         "*",
     ],
 )
-def test_invalid_ref_is_refused(repo: Repo, days: list[str], ref: str) -> None:
+def test_invalid_ref_is_refused(repo: Repo, daily_commits: list[str], ref: str) -> None:
     with pytest.raises(RefNotFound):
-        at(repo, ref)
+        resolve_ref(repo, ref)
 
 
 @loop_over(
@@ -237,14 +243,14 @@ def test_invalid_ref_is_refused(repo: Repo, days: list[str], ref: str) -> None:
         "a\u202eb",
     ],
 )
-def test_hostile_ref_is_not_repeated_in_error(repo: Repo, days: list[str], ref: str) -> None:
+def test_hostile_ref_is_not_repeated_in_error(repo: Repo, daily_commits: list[str], ref: str) -> None:
     with pytest.raises(RefNotFound) as caught:
-        at(repo, ref)
+        resolve_ref(repo, ref)
     assert caught.value.message.isprintable()
     assert len(caught.value.message) < 300
 
 
-def test_ref_of_blob_or_tree_is_refused(repo: Repo, days: list[str]) -> None:
+def test_ref_of_blob_or_tree_is_refused(repo: Repo, daily_commits: list[str]) -> None:
     blob = repo.git("rev-parse", "HEAD:a.md").strip()
     tree = repo.git("rev-parse", "HEAD^{tree}").strip()
     repo.git("tag", "of-a-blob", blob)
@@ -252,34 +258,36 @@ def test_ref_of_blob_or_tree_is_refused(repo: Repo, days: list[str]) -> None:
     repo.git("tag", "of-a-tree", tree)
     for ref, kind in ((blob, "blob"), (blob[:8], "blob"), ("of-a-blob", "blob"), ("noted-blob", "blob")):
         with pytest.raises(NotACommit, match="blob") as caught:
-            at(repo, ref)
+            resolve_ref(repo, ref)
         assert caught.value.details["kind"] == kind
     for ref in (tree, "of-a-tree", "of-a-tree~1"):
         with pytest.raises(NotACommit, match="tree"):
-            at(repo, ref)
+            resolve_ref(repo, ref)
     for ref in ("HEAD:a.md", ":/Day", "HEAD^{tree}", "HEAD^{/Day}"):
         with pytest.raises(NotACommit, match="within a commit"):
-            at(repo, ref)
+            resolve_ref(repo, ref)
 
 
-def test_ambiguous_id_prefix_is_refused(repo: Repo, days: list[str]) -> None:
+def test_ambiguous_id_prefix_is_refused(repo: Repo, daily_commits: list[str]) -> None:
     ids = []
-    for text in ALIKE:
+    for text in COLLIDING_TEXTS:
         (repo.path / "blob").write_text(text, encoding="ascii")
         ids.append(repo.git("hash-object", "-w", "blob").strip())
     assert ids[0][:4] == ids[1][:4]
     with pytest.raises(AmbiguousId, match="several") as caught:
-        at(repo, ids[0][:4])
+        resolve_ref(repo, ids[0][:4])
     assert "more characters" in caught.value.fix
 
 
-def test_branch_precedes_id_prefix_but_not_full_id(repo: Repo, days: list[str]) -> None:
-    repo.git("branch", days[0][:7], days[1])
-    assert at(repo, days[0][:7]) == days[1]
-    # Git creates no such branch itself. An id from an earlier response must keep its meaning.
-    (repo.path / ".git" / "refs" / "heads" / days[0]).write_text(days[1] + "\n", encoding="ascii")
-    assert at(repo, days[0]) == days[0]
-    assert at(repo, f"refs/heads/{days[0]}") == days[1]
+def test_branch_precedes_id_prefix_but_not_full_id(repo: Repo, daily_commits: list[str]) -> None:
+    repo.git("branch", daily_commits[0][:7], daily_commits[1])
+    assert resolve_ref(repo, daily_commits[0][:7]) == daily_commits[1]
+    # Git does not create a branch with such a name. An id from an earlier response must keep its meaning.
+    (repo.path / ".git" / "refs" / "heads" / daily_commits[0]).write_text(
+        daily_commits[1] + "\n", encoding="ascii"
+    )
+    assert resolve_ref(repo, daily_commits[0]) == daily_commits[0]
+    assert resolve_ref(repo, f"refs/heads/{daily_commits[0]}") == daily_commits[1]
 
 
 def test_ref_in_unborn_repository_is_refused(repo: Repo) -> None:
@@ -294,57 +302,59 @@ def test_ref_in_unborn_repository_is_refused(repo: Repo) -> None:
 
 def test_detached_head_is_resolved(tmp_path: Path) -> None:
     repo = repositories.detached(tmp_path / "docs")
-    later = repo.commit({"new.md": "# New\n"})
-    assert at(repo, "HEAD") == at(repo, "@{2099-01-01}") == later
-    assert at(repo, "main") == at(repo, "HEAD~1") != later
+    later_commit = repo.commit({"new.md": "# New\n"})
+    assert resolve_ref(repo, "HEAD") == resolve_ref(repo, "@{2099-01-01}") == later_commit
+    assert resolve_ref(repo, "main") == resolve_ref(repo, "HEAD~1") != later_commit
 
 
-def test_ref_beyond_shallow_boundary_is_refused(repo: Repo, days: list[str], tmp_path: Path) -> None:
+def test_ref_beyond_shallow_boundary_is_refused(repo: Repo, daily_commits: list[str], tmp_path: Path) -> None:
     repo.git("clone", "-q", "--depth", "2", f"file://{repo.path}", str(tmp_path / "shallow"))
-    shallow = Repo(tmp_path / "shallow")
-    assert at(shallow, "HEAD~1") == at(shallow, "@{2026-01-25}") == days[1]
+    shallow_repo = Repo(tmp_path / "shallow")
+    assert (
+        resolve_ref(shallow_repo, "HEAD~1") == resolve_ref(shallow_repo, "@{2026-01-25}") == daily_commits[1]
+    )
     with pytest.raises(RefNotFound, match="shallow") as caught:
-        at(shallow, "HEAD~2")
+        resolve_ref(shallow_repo, "HEAD~2")
     assert "--unshallow" in caught.value.fix
-    with pytest.raises(BeforeHistory, match="shallow") as before:
-        at(shallow, "@{2026-01-19}")
-    assert before.value.details["first"] == "2026-01-20T12:00:00Z"
+    with pytest.raises(BeforeHistory, match="shallow") as date_error:
+        resolve_ref(shallow_repo, "@{2026-01-19}")
+    assert date_error.value.details["first"] == "2026-01-20T12:00:00Z"
     with pytest.raises(RefNotFound) as caught:
-        at(shallow, days[0])
+        resolve_ref(shallow_repo, daily_commits[0])
     assert "--unshallow" in caught.value.fix
 
 
-def test_linked_work_tree_resolves_its_own_head(repo: Repo, days: list[str], tmp_path: Path) -> None:
-    linked = repositories.linked(repo, tmp_path / "linked", "topic")
-    topic = linked.commit({"topic.md": "# Topic\n"})
-    assert at(linked, "HEAD") == at(repo, "topic") == topic
-    assert at(repo, "HEAD") == days[2]
+def test_linked_work_tree_resolves_its_own_head(repo: Repo, daily_commits: list[str], tmp_path: Path) -> None:
+    linked_repo = repositories.linked(repo, tmp_path / "linked", "topic")
+    topic_commit = linked_repo.commit({"topic.md": "# Topic\n"})
+    assert resolve_ref(linked_repo, "HEAD") == resolve_ref(repo, "topic") == topic_commit
+    assert resolve_ref(repo, "HEAD") == daily_commits[2]
 
 
-def test_snapshot_is_at_given_ref(repo: Repo, days: list[str]) -> None:
+def test_snapshot_is_at_given_ref(repo: Repo, daily_commits: list[str]) -> None:
     workspace = Workspace.open(repo.path)
     assert workspace.at("HEAD~2").document("a.md").title == "Day 10"
-    for ref in (None, "", "  ", "main", days[2]):
-        assert workspace.at(ref).commit == days[2], ref
-    assert workspace.at(" HEAD~1 ").commit == days[1]
+    for ref in (None, "", "  ", "main", daily_commits[2]):
+        assert workspace.at(ref).commit == daily_commits[2], ref
+    assert workspace.at(" HEAD~1 ").commit == daily_commits[1]
     assert isinstance(workspace.at(None), Snapshot)
     assert workspace.at(None) is workspace.at("main")
 
 
-def test_ref_with_broken_settings_is_refused(repo: Repo, days: list[str]) -> None:
-    broken = repo.commit({"docyard.toml": "colour = 1\n"})
+def test_ref_with_broken_settings_is_refused(repo: Repo, daily_commits: list[str]) -> None:
+    broken_commit = repo.commit({"docyard.toml": "colour = 1\n"})
     repo.commit({"docyard.toml": ""})
     workspace = Workspace.open(repo.path)
     assert workspace.at("main").documents
     with pytest.raises(InvalidConfig, match=r"at this ref, docyard\.toml: there is no setting") as caught:
-        workspace.at(broken)
+        workspace.at(broken_commit)
     assert "another ref" in caught.value.fix
 
 
-def test_ref_names_list_head_branches_and_tags(repo: Repo, days: list[str]) -> None:
+def test_ref_names_list_head_branches_and_tags(repo: Repo, daily_commits: list[str]) -> None:
     repo.git("tag", "v1")
-    repo.git("update-ref", "refs/remotes/origin/topic", days[0])
-    repo.git("update-ref", "refs/notes/commits", days[0])
+    repo.git("update-ref", "refs/remotes/origin/topic", daily_commits[0])
+    repo.git("update-ref", "refs/notes/commits", daily_commits[0])
     assert list_ref_names(Workspace.open(repo.path).git) == ("HEAD", "main", "origin/topic", "v1")
 
 
@@ -367,13 +377,13 @@ def test_any_text_resolves_or_raises_error_with_fix(repo: Repo, ref: str) -> Non
     if not repo.git("rev-parse", "-q", "--verify", "HEAD", check=False):
         commit_at(repo, "2026-01-10T12:00:00Z", "# One\n")
         commit_at(repo, "2026-01-30T12:00:00Z", "# Two\n")
-    found: str | WorkspaceError
+    result: str | WorkspaceError
     try:
-        found = at(repo, ref)
+        result = resolve_ref(repo, ref)
     except WorkspaceError as error:
-        found = error
-    if isinstance(found, str):
-        assert found in repo.git("rev-list", "HEAD").split()
+        result = error
+    if isinstance(result, str):
+        assert result in repo.git("rev-list", "HEAD").split()
     else:
-        assert found.fix
-        assert len(found.message) < MAX_REF
+        assert result.fix
+        assert len(result.message) < MAX_REF

@@ -35,11 +35,11 @@ from workspace.writing.write import DetachedHead, SigningRequired, WriteResult
 pytestmark = pytest.mark.smoke
 
 README = "README.md"
-MORE = AppendContent(file=README, slug="_preamble", content="More.")
-BAD = UpdateContent(file=README, slug="nothing", content="x")
+APPEND = AppendContent(file=README, slug="_preamble", content="More.")
+INVALID_UPDATE = UpdateContent(file=README, slug="nothing", content="x")
 
 
-def opened(repo: Repo, **options: Any) -> Workspace:
+def open_workspace(repo: Repo, **options: Any) -> Workspace:
     return Workspace.open(repo.path, durable=False, **options)
 
 
@@ -49,17 +49,18 @@ def write(
     return workspace.write(operations, mode=mode, tool="edit_document", client="agent", **options)
 
 
-def clean(repo: Repo) -> bool:
+def is_clean(repo: Repo) -> bool:
+    """Return True if there are no uncommitted changes and no damaged objects."""
     return repo.status() == "" and repo.fsck() == ""
 
 
 def test_batch_is_one_commit_with_author_message_and_trailers(repo: Repo) -> None:
-    workspace = opened(repo)
-    first = repo.head()
-    done = write(workspace, MORE, AddSection(file=README, title="Part"))
-    assert done.is_committed
-    assert done.commit == repo.head() == workspace.tip() == workspace.snapshot().commit
-    assert repo.git("rev-parse", "HEAD^").strip() == first
+    workspace = open_workspace(repo)
+    first_commit = repo.head()
+    result = write(workspace, APPEND, AddSection(file=README, title="Part"))
+    assert result.is_committed
+    assert result.commit == repo.head() == workspace.tip() == workspace.snapshot().commit
+    assert repo.git("rev-parse", "HEAD^").strip() == first_commit
     assert repo.git("log", "-1", "--format=%an %ae %cn").strip() == "Ada ada@example.org Ada"
     assert repo.git("log", "-1", "--format=%B").strip().splitlines() == [
         "Edit README.md: 2 changes",
@@ -72,65 +73,65 @@ def test_batch_is_one_commit_with_author_message_and_trailers(repo: Repo) -> Non
     ]
     assert repo.git("log", "-1", "--format=%(trailers:only,valueonly)").split() == ["edit_document", "agent"]
     assert (repo.path / README).read_text() == "# Example\n\nText.\n\nMore.\n\n## Part {#part}\n"
-    assert clean(repo)
+    assert is_clean(repo)
 
 
 def test_message_of_caller_is_the_subject(repo: Repo) -> None:
-    write(opened(repo), MORE, message="Why this is done")
+    write(open_workspace(repo), APPEND, message="Why this is done")
     assert repo.git("log", "-1", "--format=%s").strip() == "Why this is done"
 
 
 def test_batch_without_changes_makes_no_commit(repo: Repo) -> None:
-    workspace, before = opened(repo), repo.head()
-    same = UpdateContent(file=README, slug="_preamble", content="Text.")
-    back = UpdateContent(file=README, slug="_preamble", content="Text.")
-    for operations in ([same], [MORE, back], [BAD], []):
-        done = write(workspace, *operations, base_commit=before)
-        assert (done.is_committed, done.commit, repo.head()) == (False, before, before)
+    workspace, head_before = open_workspace(repo), repo.head()
+    equal_update = UpdateContent(file=README, slug="_preamble", content="Text.")
+    restoring_update = UpdateContent(file=README, slug="_preamble", content="Text.")
+    for operations in ([equal_update], [APPEND, restoring_update], [INVALID_UPDATE], []):
+        result = write(workspace, *operations, base_commit=head_before)
+        assert (result.is_committed, result.commit, repo.head()) == (False, head_before, head_before)
 
 
 def test_failed_operation_rolls_back_only_mode_all(repo: Repo) -> None:
-    workspace = opened(repo)
-    before = repo.head()
-    done = write(workspace, MORE, BAD, mode=Mode.ALL)
-    assert [step.status for step in done.steps] == [StepStatus.UNDONE, StepStatus.FAILED]
-    assert (done.is_committed, repo.head()) == (False, before)
-    done = write(workspace, MORE, BAD)
-    assert [step.status for step in done.steps] == [StepStatus.DONE, StepStatus.FAILED]
-    assert done.is_committed
-    assert clean(repo)
+    workspace = open_workspace(repo)
+    head_before = repo.head()
+    result = write(workspace, APPEND, INVALID_UPDATE, mode=Mode.ALL)
+    assert [step.status for step in result.steps] == [StepStatus.UNDONE, StepStatus.FAILED]
+    assert (result.is_committed, repo.head()) == (False, head_before)
+    result = write(workspace, APPEND, INVALID_UPDATE)
+    assert [step.status for step in result.steps] == [StepStatus.DONE, StepStatus.FAILED]
+    assert result.is_committed
+    assert is_clean(repo)
 
 
 def test_dry_run_returns_result_and_commits_nothing(repo: Repo) -> None:
-    before = repo.head()
-    done = write(opened(repo), MORE, dry_run=True)
-    assert (done.is_committed, done.commit, repo.head()) == (False, before, before)
-    assert done.changes == {README: b"# Example\n\nText.\n\nMore.\n"}
-    shown = done.document(README)
-    assert shown is not None
-    assert shown.data == done.changes[README]
-    assert clean(repo)
+    head_before = repo.head()
+    result = write(open_workspace(repo), APPEND, dry_run=True)
+    assert (result.is_committed, result.commit, repo.head()) == (False, head_before, head_before)
+    assert result.changes == {README: b"# Example\n\nText.\n\nMore.\n"}
+    document = result.document(README)
+    assert document is not None
+    assert document.data == result.changes[README]
+    assert is_clean(repo)
 
 
 def test_removed_document_is_deleted(repo: Repo) -> None:
-    done = write(opened(repo), RemoveDocument(path="guides/deep/only.md"))
-    assert done.document("guides/deep/only.md") is None
+    result = write(open_workspace(repo), RemoveDocument(path="guides/deep/only.md"))
+    assert result.document("guides/deep/only.md") is None
     assert not (repo.path / "guides/deep").exists()
-    assert clean(repo)
+    assert is_clean(repo)
 
 
-class Meanwhile(Operation):
-    """An operation that runs a callback once or always while it is applied, such as a concurrent commit."""
+class ConcurrentOperation(Operation):
+    """An operation that calls a function, such as a concurrent commit, up to `times` times while applied."""
 
     name: ClassVar[str] = "meanwhile"
 
-    def __init__(self, inner: Operation, happen: Callable[[], object], times: int = 1) -> None:
-        self.inner, self.happen, self.times = inner, happen, times
+    def __init__(self, inner: Operation, callback: Callable[[], object], times: int = 1) -> None:
+        self.inner, self.callback, self.times = inner, callback, times
         self.commits: list[str | None] = []
 
     @property
     def runs(self) -> int:
-        """The number of commits on which it ran; a replay also runs it on the commit it was planned for."""
+        """Return the number of commits on which the operation ran, including the planned commit."""
         return len(self.commits)
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
@@ -140,45 +141,47 @@ class Meanwhile(Operation):
         if overlay.snapshot.commit not in self.commits:
             self.commits.append(overlay.snapshot.commit)
             if self.runs <= self.times:
-                self.happen()
+                self.callback()
         return self.inner.apply(overlay, context)
 
 
 def test_operations_are_rerun_after_concurrent_commit(repo: Repo) -> None:
-    workspace = opened(repo)
-    between = Meanwhile(
+    workspace = open_workspace(repo)
+    operation = ConcurrentOperation(
         AddSection(file=README, title="Ours"),
         lambda: repo.commit({README: "# Example\n\nText.\n\n## Theirs\n\nx\n"}),
     )
-    done = write(workspace, between)
-    assert between.runs == 2
+    result = write(workspace, operation)
+    assert operation.runs == 2
     assert (repo.path / README).read_text() == "# Example\n\nText.\n\n## Theirs\n\nx\n\n## Ours {#ours}\n"
     assert repo.git("log", "--format=%s").splitlines() == [
         "Add section ours to README.md",
         "A person's commit",
         "First",
     ]
-    assert done.commit == repo.head()
-    assert clean(repo)
+    assert result.commit == repo.head()
+    assert is_clean(repo)
 
 
 def test_two_workspaces_write_one_branch_without_loss(repo: Repo) -> None:
-    one, two = opened(repo), opened(repo)
-    between = Meanwhile(
+    first_workspace, second_workspace = open_workspace(repo), open_workspace(repo)
+    operation = ConcurrentOperation(
         AddTask(file=README, slug="_preamble", title="ours"),
-        lambda: write(two, AddTask(file=README, slug="_preamble", title="theirs")),
+        lambda: write(second_workspace, AddTask(file=README, slug="_preamble", title="theirs")),
     )
-    write(one, between)
-    assert between.runs == 2
+    write(first_workspace, operation)
+    assert operation.runs == 2
     assert (repo.path / README).read_text() == "# Example\n\nText.\n\n- [ ] theirs\n- [ ] ours\n"
-    assert clean(repo)
+    assert is_clean(repo)
 
 
 def test_operation_that_fails_on_new_tip_is_not_committed(repo: Repo) -> None:
-    workspace = opened(repo)
-    done = write(workspace, Meanwhile(MORE, lambda: (repo.git("rm", "-q", README), repo.commit({}))))
-    assert not done.is_committed
-    error = done.steps[0].error
+    workspace = open_workspace(repo)
+    result = write(
+        workspace, ConcurrentOperation(APPEND, lambda: (repo.git("rm", "-q", README), repo.commit({})))
+    )
+    assert not result.is_committed
+    error = result.steps[0].error
     assert error is not None
     assert error.code == "DOCUMENT_NOT_FOUND"
 
@@ -186,14 +189,14 @@ def test_operation_that_fails_on_new_tip_is_not_committed(repo: Repo) -> None:
 def test_writer_late_twice_commits_on_third_attempt(repo: Repo) -> None:
     numbers = iter(range(100))
 
-    def a_person_commits() -> None:
+    def commit_as_person() -> None:
         repo.write({"x.txt": str(next(numbers))})
         repo.git("add", "-A", check=False)
         repo.git("commit", "-qm", "A person's", check=False)
 
-    between = Meanwhile(MORE, a_person_commits, times=100)
-    assert write(opened(repo), between).is_committed
-    assert between.runs == 3
+    operation = ConcurrentOperation(APPEND, commit_as_person, times=100)
+    assert write(open_workspace(repo), operation).is_committed
+    assert operation.runs == 3
     assert (repo.path / README).read_text().startswith("# Example\n\nText.\n\n")
     assert repo.git("rev-list", "--count", "HEAD").strip() == "4"
     assert repo.status() == " M x.txt\n"
@@ -202,20 +205,20 @@ def test_writer_late_twice_commits_on_third_attempt(repo: Repo) -> None:
 
 def test_writer_waiting_too_long_is_busy(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(locks, "WAIT_FOR_DOCYARD", 0.05)
-    workspace = opened(repo)
+    workspace = open_workspace(repo)
     with locks.docyard_lock(repo.path / ".git"), pytest.raises(locks.AnotherWriter) as caught:
-        write(workspace, MORE)
+        write(workspace, APPEND)
     assert caught.value.code == "BUSY"
     assert caught.value.details["retry_after_ms"]
-    assert clean(repo)
-    assert write(workspace, MORE).is_committed
+    assert is_clean(repo)
+    assert write(workspace, APPEND).is_committed
 
 
 def test_many_concurrent_writers_lose_and_duplicate_no_edit(repo: Repo) -> None:
     failures: list[WorkspaceError] = []
 
     def work(name: str) -> None:
-        workspace = opened(repo)
+        workspace = open_workspace(repo)
         for number in range(4):
             try:
                 write(workspace, AddTask(file=README, slug="_preamble", title=f"{name}{number}"))
@@ -227,127 +230,127 @@ def test_many_concurrent_writers_lose_and_duplicate_no_edit(repo: Repo) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    titles = [task.title for task in opened(repo).snapshot().document(README).all_tasks]
+    titles = [task.title for task in open_workspace(repo).snapshot().document(README).all_tasks]
     assert len(titles) + len(failures) == 12
     assert len(set(titles)) == len(titles)
     assert len(repo.git("log", "--format=%h").split()) == 1 + len(titles)
-    assert clean(repo)
+    assert is_clean(repo)
 
 
 def test_first_write_creates_unborn_branch(tmp_path: Path) -> None:
     repo = repositories.unborn(tmp_path / "r")
-    workspace = opened(repo)
+    workspace = open_workspace(repo)
     assert (workspace.tip(), workspace.branch, workspace.snapshot().commit) == (None, "main", None)
-    done = write(workspace, CreateDocument(type=builtin_types()["document"], title="First"))
-    assert done.commit == repo.head()
+    result = write(workspace, CreateDocument(type=builtin_types()["document"], title="First"))
+    assert result.commit == repo.head()
     assert repo.git("rev-list", "--count", "HEAD").strip() == "1"
-    assert clean(repo)
+    assert is_clean(repo)
 
 
 def test_bare_repository_is_read_and_written(tmp_path: Path) -> None:
     repo = repositories.bare(tmp_path / "r.git")
-    workspace = opened(repo)
+    workspace = open_workspace(repo)
     assert (workspace.name, workspace.branch) == ("r", "main")
-    write(workspace, MORE)
+    write(workspace, APPEND)
     assert repo.git("show", "main:README.md") == "# Example\n\nText.\n\nMore.\n"
     assert repo.fsck() == ""
 
 
 def test_detached_head_is_readable_but_not_writable(tmp_path: Path) -> None:
     repo = repositories.detached(tmp_path / "r")
-    workspace, before = opened(repo), repo.head()
+    workspace, head_before = open_workspace(repo), repo.head()
     assert workspace.branch is None
-    assert workspace.snapshot().commit == before
+    assert workspace.snapshot().commit == head_before
     with pytest.raises(DetachedHead):
-        write(workspace, MORE)
-    assert write(workspace, MORE, dry_run=True).changes
-    done = write(opened(repo, branch="main"), MORE)
-    assert repo.git("rev-parse", "main").strip() == done.commit
-    assert repo.head() == before
-    assert clean(repo)
+        write(workspace, APPEND)
+    assert write(workspace, APPEND, dry_run=True).changes
+    result = write(open_workspace(repo, branch="main"), APPEND)
+    assert repo.git("rev-parse", "main").strip() == result.commit
+    assert repo.head() == head_before
+    assert is_clean(repo)
 
 
 def test_switch_changes_served_branch(repo: Repo) -> None:
-    workspace, named = opened(repo), opened(repo, branch="refs/heads/main")
-    main = repo.head()
+    workspace, branch_workspace = open_workspace(repo), open_workspace(repo, branch="refs/heads/main")
+    main_commit = repo.head()
     repo.git("switch", "-q", "-c", "other")
-    other = repo.commit({README: "# Other\n"})
-    assert (workspace.branch, workspace.snapshot().commit) == ("other", other)
-    assert (named.branch, named.snapshot().commit) == ("main", main)
-    repo.git("reset", "-q", "--hard", main)
+    other_commit = repo.commit({README: "# Other\n"})
+    assert (workspace.branch, workspace.snapshot().commit) == ("other", other_commit)
+    assert (branch_workspace.branch, branch_workspace.snapshot().commit) == ("main", main_commit)
+    repo.git("reset", "-q", "--hard", main_commit)
     assert workspace.snapshot().document(README).title == "Example"
-    assert workspace.snapshot(other).document(README).title == "Other"
+    assert workspace.snapshot(other_commit).document(README).title == "Other"
     assert workspace.snapshot() is workspace.snapshot()
-    assert workspace.exists(other)
+    assert workspace.exists(other_commit)
     assert not workspace.exists("0" * 40)
 
 
 def test_unknown_branch_is_refused(repo: Repo) -> None:
     with pytest.raises(BranchNotFound) as caught:
-        opened(repo, branch="mian")
+        open_workspace(repo, branch="mian")
     assert "main" in caught.value.fix
 
 
 def test_read_only_workspace_refuses_writes(repo: Repo) -> None:
-    workspace = opened(repo, read_only=True)
+    workspace = open_workspace(repo, read_only=True)
     assert workspace.read_only
     assert not hasattr(workspace.git, "put_blob")
     for dry_run in (False, True):
         with pytest.raises(ReadOnly):
-            write(workspace, MORE, dry_run=dry_run)
+            write(workspace, APPEND, dry_run=dry_run)
 
 
 def test_write_is_refused_if_signing_is_required(repo: Repo) -> None:
     repo.git("config", "commit.gpgsign", "true")
-    before = repo.head()
+    head_before = repo.head()
     with pytest.raises(SigningRequired):
-        write(opened(repo), MORE)
-    assert repo.head() == before
+        write(open_workspace(repo), APPEND)
+    assert repo.head() == head_before
     repo.git("config", "commit.gpgsign", "false")
     repo.commit({"docyard.toml": 'signing = "off"\n'})
     repo.git("config", "commit.gpgsign", "true")
-    assert write(opened(repo), MORE).is_committed
+    assert write(open_workspace(repo), APPEND).is_committed
 
 
 def test_missing_identity_uses_docyard_author(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     repo = repositories.normal(tmp_path / "r")
     repo.git("config", "--unset", "user.name")
     repo.git("config", "--unset", "user.email")
-    workspace = opened(repo)
+    workspace = open_workspace(repo)
     monkeypatch.setattr(workspace.git, "identity", lambda: None)
-    write(workspace, MORE)
+    write(workspace, APPEND)
     assert repo.git("log", "-1", "--format=%an <%ae>").strip() == "Docyard <docyard@localhost>"
 
 
 def test_settings_of_served_commit_apply(repo: Repo) -> None:
     repo.commit({"docyard.toml": 'root = "guides"\nanchors = "html"\n[limits]\noperations = 1\n'})
-    workspace = opened(repo)
-    done = write(workspace, CreateDocument(type=builtin_types()["document"], title="New"))
-    assert list(done.changes) == ["guides/new.md"]
+    workspace = open_workspace(repo)
+    result = write(workspace, CreateDocument(type=builtin_types()["document"], title="New"))
+    assert list(result.changes) == ["guides/new.md"]
     assert b'<a id="new"></a>New' in (repo.path / "guides/new.md").read_bytes()
     with pytest.raises(WorkspaceError, match="at most 1"):
-        write(workspace, MORE, MORE)
-    step = write(workspace, MORE).steps[0]
+        write(workspace, APPEND, APPEND)
+    step = write(workspace, APPEND).steps[0]
     assert step.error is not None
     assert step.error.code == "DOCUMENT_NOT_FOUND"
     repo.commit({"docyard.toml": "root = "})
     with pytest.raises(InvalidConfig):
-        write(workspace, MORE)
-    assert clean(repo)
+        write(workspace, APPEND)
+    assert is_clean(repo)
 
 
 def test_uncommitted_change_to_same_file_refuses_batch(repo: Repo) -> None:
     repo.write({README: "# Mine\n"})
-    before = repo.head()
+    head_before = repo.head()
     with pytest.raises(WorkspaceError) as caught:
-        write(opened(repo), MORE)
+        write(open_workspace(repo), APPEND)
     assert caught.value.code == "WORKTREE_CONFLICT"
     assert (repo.path / README).read_text() == "# Mine\n"
-    assert repo.head() == before
+    assert repo.head() == head_before
 
 
 def test_seed_workflow_preserves_user_text(repo: Repo) -> None:
-    workspace = opened(repo)
+    workspace = open_workspace(repo)
     steps: Sequence[Operation] = (
         CreateDocument(type=builtin_types()["process_checklist"], title="Release", content="How we release."),
         AddSection(file="release.md", title="Rollout"),
@@ -357,10 +360,10 @@ def test_seed_workflow_preserves_user_text(repo: Repo) -> None:
     text = (repo.path / "release.md").read_text()
     repo.commit({"release.md": text.replace("How we release.", "How *I* release.\n\n*  odd  bullet  ")})
     write(workspace, CompleteTask(file="release.md", slug="rollout[0]", note="Done"))
-    now = (repo.path / "release.md").read_text()
-    assert "How *I* release.\n\n*  odd  bullet  \n" in now
-    lines = now.splitlines()[-4:]
+    new_text = (repo.path / "release.md").read_text()
+    assert "How *I* release.\n\n*  odd  bullet  \n" in new_text
+    lines = new_text.splitlines()[-4:]
     assert lines[:2] == ["- [x] Announce", "  - Criteria: Posted"]
     assert lines[2].startswith("  - Completed: 20")
     assert lines[3] == "  - Note: Done"
-    assert clean(repo)
+    assert is_clean(repo)

@@ -16,7 +16,7 @@ from tests.docyard.commands.conftest import Commit, Screen
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.workspace.history.streams import Made, history, line_of
+from tests.workspace.history.streams import PlannedCommit, build_linear_commits, write_history
 from workspace.workspace import Workspace
 
 Capture = pytest.CaptureFixture[str]
@@ -156,7 +156,7 @@ def test_limited_log_reports_more_commits(repo: Path, ids: list[str], capsys: Ca
 
 def test_log_without_limit_reads_every_page(tmp_path: Path, capsys: Capture) -> None:
     versions = [{"a.md": b"# A\n\n## S\n\nVersion %d.\n" % number} for number in range(250)]
-    history(tmp_path / "long", line_of(versions))
+    write_history(tmp_path / "long", build_linear_commits(versions))
     for arguments, count in ((["a.md#s"], 20), (["a.md#s", "--limit", "0"], 250), (["--limit", "0"], 250)):
         assert main(["log", *arguments, "-C", str(tmp_path / "long")]) == 0
         captured = capsys.readouterr()
@@ -346,7 +346,7 @@ def test_log_of_all_documents_equals_git_log(tmp_path: Path, seed: int) -> None:
     """On random histories with merges, `git log -c` lists the expected paths of each commit."""
     random = Random(seed)
     names = ["a.md", "b/c.md", "b/d.md", "e.txt"]
-    commits: list[Made] = []
+    commits: list[PlannedCommit] = []
     for number in range(25):
         parents = sorted({random.randrange(max(0, number - 4), number) for _ in range(2)}) if number else []
         files = dict(commits[random.choice(parents)].files) if parents else {}
@@ -354,8 +354,8 @@ def test_log_of_all_documents_equals_git_log(tmp_path: Path, seed: int) -> None:
             files[name] = b"# %d\n\n%s\n" % (number, name.encode())
         if random.random() < 0.2:
             files.pop(random.choice(names), None)
-        commits.append(Made(files or {"a.md": b"# A\n"}, parents[::-1]))
-    repo, _ = history(tmp_path / "random", commits)
+        commits.append(PlannedCommit(files or {"a.md": b"# A\n"}, parents[::-1]))
+    repo, _ = write_history(tmp_path / "random", commits)
     workspace = Workspace.open(tmp_path / "random", durable=False)
     changes = {
         item.info.commit: {

@@ -15,7 +15,7 @@ import pytest
 from docyard.cli.main import main
 from tests.docyard.conftest import Git
 from tests.repositories import all_but_objects
-from tests.workspace.publishing.test_leftovers import DYING
+from tests.workspace.publishing.test_leftovers import DYING_WRITER_SCRIPT
 from workspace.publishing import locks
 
 Capture = pytest.CaptureFixture[str]
@@ -92,7 +92,7 @@ def test_interrupted_commit_is_recovered(
     git("commit", "--quiet", "--message", "More")
     base = git("rev-parse", "HEAD")
     died = subprocess.run(
-        (sys.executable, "-c", DYING, str(repo), base, call, str(number)),
+        (sys.executable, "-c", DYING_WRITER_SCRIPT, str(repo), base, call, str(number)),
         cwd=Path(__file__).parents[3],
         check=False,
     )

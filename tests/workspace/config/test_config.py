@@ -116,12 +116,12 @@ def test_declared_taxonomy_keys_precede_built_in_keys() -> None:
     ]
 
 
-def keys(number: int) -> bytes:
-    return b"".join(b"[taxonomy.key%d]\n" % place for place in range(number))
+def build_key_tables(count: int) -> bytes:
+    return b"".join(b"[taxonomy.key%d]\n" % number for number in range(count))
 
 
 def test_maximum_of_taxonomy_keys_and_characters_is_accepted() -> None:
-    assert len(WorkspaceConfig.read(keys(64)).taxonomy) == 64
+    assert len(WorkspaceConfig.read(build_key_tables(64)).taxonomy) == 64
     assert len(WorkspaceConfig.read(b"[taxonomy.%b]" % (b"k" * 64)).taxonomy) == 1
 
 
@@ -142,7 +142,7 @@ def test_maximum_of_taxonomy_keys_and_characters_is_accepted() -> None:
         (b"[taxonomy.%b]" % (b"k" * 65), "taxonomy." + "k" * 65),
         (b"[taxonomy.%b]" % (b"k" * 30_000), "taxonomy." + "k" * 100),
         (b"[taxonomy.a]\n[taxonomy.A]", "taxonomy"),
-        (keys(65), "taxonomy"),
+        (build_key_tables(65), "taxonomy"),
         (b"taxonomy = 5", "taxonomy"),
         (b"[taxonomy]\nlanguage = 'go'", "taxonomy.language"),
         (b"[taxonomy.a]\nvalues = ['x']", "taxonomy.a.values"),

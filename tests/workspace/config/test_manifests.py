@@ -34,7 +34,7 @@ tags = ""
 """
 
 
-def read(text: str, path: str = PATH) -> Manifest:
+def read_manifest_text(text: str, path: str = PATH) -> Manifest:
     return read_manifest(text.encode(), path, KEYS)
 
 
@@ -61,19 +61,19 @@ def read_error(text: str | bytes) -> InvalidManifest:
     ],
 )
 def test_last_matching_override_precedes_the_defaults(path: str, values: dict[str, tuple[str, ...]]) -> None:
-    assert read(EXAMPLE).values(path) == values
+    assert read_manifest_text(EXAMPLE).values(path) == values
 
 
 def test_empty_manifest_sets_no_values() -> None:
-    assert read("") == read("# nothing\n[metadata]\n") == Manifest()
+    assert read_manifest_text("") == read_manifest_text("# nothing\n[metadata]\n") == Manifest()
 
 
 def test_byte_order_mark_is_ignored() -> None:
-    assert read("\ufeff" + EXAMPLE) == read(EXAMPLE)
+    assert read_manifest_text("\ufeff" + EXAMPLE) == read_manifest_text(EXAMPLE)
 
 
 def test_manifest_can_be_pickled() -> None:
-    assert pickle.loads(pickle.dumps(read(EXAMPLE))) == read(EXAMPLE)
+    assert pickle.loads(pickle.dumps(read_manifest_text(EXAMPLE))) == read_manifest_text(EXAMPLE)
 
 
 @loop_over(
@@ -140,26 +140,29 @@ OVERRIDES = st.lists(st.tuples(ENTRIES, st.booleans()), max_size=3)
 def test_error_has_the_line_of_an_unknown_key(
     defaults: list[tuple[str, str]],
     overrides: list[tuple[list[tuple[str, str]], bool]],
-    place: int,
-    before: str,
+    table_number: int,
+    text_before: str,
 ) -> None:
     """Append an unknown key to one of the tables, each in one of two notations."""
     lines = ["[metadata]", *(f"{name} = {value}" for name, value in defaults)]
-    if place == 0:
-        lines += [*before.splitlines(), "zzz = 'x'"]
-        wanted = len(lines)
+    if table_number == 0:
+        lines += [*text_before.splitlines(), "zzz = 'x'"]
+        expected_line = len(lines)
     for number, (entries, is_inline) in enumerate(overrides, 1):
-        wrong = [("zzz", "'x'")] if place == number else []
+        unknown_entries = [("zzz", "'x'")] if table_number == number else []
         lines += ["[[override]]", "match = 'a*'"]
         if is_inline:
-            inside = ", ".join(f"{name} = {value}" for name, value in [*entries, *wrong])
-            lines += [f"metadata = {{ {inside} }}"]
+            pairs = ", ".join(f"{name} = {value}" for name, value in [*entries, *unknown_entries])
+            lines += [f"metadata = {{ {pairs} }}"]
         else:
-            lines += ["[override.metadata]", *(f"{name} = {value}" for name, value in [*entries, *wrong])]
-        if wrong:
-            wanted = len(lines)
+            lines += [
+                "[override.metadata]",
+                *(f"{name} = {value}" for name, value in [*entries, *unknown_entries]),
+            ]
+        if unknown_entries:
+            expected_line = len(lines)
     text = "\n".join(lines) + "\n"
-    if place <= len(overrides):
-        assert read_error(text).details["line"] == wanted
+    if table_number <= len(overrides):
+        assert read_error(text).details["line"] == expected_line
     else:
-        assert len(read(text).overrides) == len(overrides)
+        assert len(read_manifest_text(text).overrides) == len(overrides)

@@ -16,10 +16,12 @@ pytestmark = pytest.mark.smoke
 KEYS = {"language": "A language", "scope": None, "type": None, "tags": None}
 
 
-def taxonomy(manifests: dict[str, str]) -> Taxonomy:
+def build_taxonomy(manifests: dict[str, str]) -> Taxonomy:
     """Return the taxonomy of manifests by folder."""
-    found = {folder: read_manifest(text.encode(), folder, tuple(KEYS)) for folder, text in manifests.items()}
-    return Taxonomy(KEYS, found.get)
+    manifests_by_folder = {
+        folder: read_manifest(text.encode(), folder, tuple(KEYS)) for folder, text in manifests.items()
+    }
+    return Taxonomy(KEYS, manifests_by_folder.get)
 
 
 @pytest.mark.parametrize(
@@ -51,24 +53,24 @@ def test_value_of_any_type_is_read_as_texts(key: str, value: object, values: tup
 
 
 def test_front_matter_precedes_the_nearest_manifest() -> None:
-    found = taxonomy(
+    taxonomy = build_taxonomy(
         {
             "": "[metadata]\nlanguage = 'go'\nscope = 'all'\n",
             "docs": "[metadata]\nlanguage = 'java'\n[[override]]\nmatch = 'old'\nmetadata = {tags = 'old'}\n",
             "docs/empty": "",
         }
     )
-    assert found.values("a.md", {}) == {"language": ("go",), "scope": ("all",)}
-    assert found.values("a.md", {"language": "c", "scope": []}) == {"language": ("c",), "scope": ("all",)}
-    # Only the nearest manifest counts: it inherits nothing from the one above it.
-    assert found.values("docs/a.md", {"unknown": "x"}) == {"language": ("java",)}
-    assert found.values("docs/old/deep/a.md", {"type": "note"}) == {
+    assert taxonomy.values("a.md", {}) == {"language": ("go",), "scope": ("all",)}
+    assert taxonomy.values("a.md", {"language": "c", "scope": []}) == {"language": ("c",), "scope": ("all",)}
+    # Only the nearest manifest counts: it inherits nothing from the manifest of the folder above.
+    assert taxonomy.values("docs/a.md", {"unknown": "x"}) == {"language": ("java",)}
+    assert taxonomy.values("docs/old/deep/a.md", {"type": "note"}) == {
         "language": ("java",),
         "type": ("note",),
         "tags": ("old",),
     }
-    assert found.values("docs/empty/deep/a.md", {}) == {}
-    assert found.values("docsa.md", {}) == {"language": ("go",), "scope": ("all",)}
+    assert taxonomy.values("docs/empty/deep/a.md", {}) == {}
+    assert taxonomy.values("docsa.md", {}) == {"language": ("go",), "scope": ("all",)}
 
 
 def test_loaded_taxonomy_is_pickled_with_its_manifests() -> None:
@@ -78,11 +80,11 @@ def test_loaded_taxonomy_is_pickled_with_its_manifests() -> None:
         folders.append(folder)
         return Manifest({"scope": (folder,)}) if folder == "docs" else None
 
-    loaded = Taxonomy(KEYS, manifest_in).load_folders(["", "docs"])
-    there = pickle.loads(pickle.dumps(loaded))
+    taxonomy = Taxonomy(KEYS, manifest_in).load_folders(["", "docs"])
+    unpickled = pickle.loads(pickle.dumps(taxonomy))
     assert folders == ["", "docs"]
-    assert there.values("docs/a.md", {}) == {"scope": ("docs",)}
-    assert there.values("a.md", {}) == {}
+    assert unpickled.values("docs/a.md", {}) == {"scope": ("docs",)}
+    assert unpickled.values("a.md", {}) == {}
 
 
 FOLDERS = st.sampled_from(["", "a", "a/b", "a/b/c", "b"])
@@ -90,11 +92,13 @@ TEXTS = st.sampled_from(["", "[metadata]\nscope = 'x'\n", "[metadata]\nscope = '
 
 
 @given(st.dictionaries(FOLDERS, TEXTS), FOLDERS, st.sampled_from(["", "own"]))
-def test_manifest_of_the_deepest_folder_counts(manifests: dict[str, str], folder: str, own: str) -> None:
+def test_manifest_of_the_deepest_folder_counts(
+    manifests: dict[str, str], folder: str, own_scope: str
+) -> None:
     path = f"{folder}/a.md".lstrip("/")
-    above = [one for one in manifests if not one or path.startswith(one + "/")]
-    nearest = taxonomy(manifests).manifest_in(max(above, key=len)) if above else None
+    parent_folders = [parent for parent in manifests if not parent or path.startswith(parent + "/")]
+    nearest = build_taxonomy(manifests).manifest_in(max(parent_folders, key=len)) if parent_folders else None
     expected = dict(nearest.defaults) if nearest else {}
-    if own:
-        expected["scope"] = (own,)
-    assert taxonomy(manifests).values(path, {"scope": own}) == expected
+    if own_scope:
+        expected["scope"] = (own_scope,)
+    assert build_taxonomy(manifests).values(path, {"scope": own_scope}) == expected

@@ -13,7 +13,7 @@ from workspace.validation.rules import RULES
 from workspace.validation.run import Selection
 
 
-def settings(text: str) -> Validation:
+def read_settings(text: str) -> Validation:
     return WorkspaceConfig.read(text.encode()).validation
 
 
@@ -29,22 +29,30 @@ def test_each_rule_is_in_a_file_of_its_name() -> None:
 
 
 def test_last_matching_override_counts() -> None:
-    found = settings(
+    settings = read_settings(
         '[validate]\nrules = { several-h1 = "off", skipped-level = "note" }\n'
         '[[validate.override]]\nmatch = "old"\nrules = { broken-link = "off", several-h1 = "error" }\n'
         '[[validate.override]]\nmatch = "old/x.md"\nrules = { broken-link = "note" }\n'
     )
-    assert found.levels("new.md") == {"several-h1": "off", "skipped-level": "note"}
-    assert found.levels("old/a.md") == {"several-h1": "error", "skipped-level": "note", "broken-link": "off"}
-    assert found.levels("old/x.md") == {"several-h1": "off", "skipped-level": "note", "broken-link": "note"}
+    assert settings.levels("new.md") == {"several-h1": "off", "skipped-level": "note"}
+    assert settings.levels("old/a.md") == {
+        "several-h1": "error",
+        "skipped-level": "note",
+        "broken-link": "off",
+    }
+    assert settings.levels("old/x.md") == {
+        "several-h1": "off",
+        "skipped-level": "note",
+        "broken-link": "note",
+    }
 
 
 def test_requested_rule_is_on_unless_the_settings_disable_it() -> None:
-    found = settings('[validate.rules]\nseveral-h1 = "off"\n')
-    assert "missing-anchor" not in Selection(found).severities("a.md")
-    only = frozenset({"missing-anchor", "several-h1"})
-    assert Selection(found, only).severities("a.md") == {"missing-anchor": Severity.WARNING}
-    assert Selection(found, only, frozenset({"missing-anchor"})).severities("a.md") == {}
+    settings = read_settings('[validate.rules]\nseveral-h1 = "off"\n')
+    assert "missing-anchor" not in Selection(settings).severities("a.md")
+    requested = frozenset({"missing-anchor", "several-h1"})
+    assert Selection(settings, requested).severities("a.md") == {"missing-anchor": Severity.WARNING}
+    assert Selection(settings, requested, frozenset({"missing-anchor"})).severities("a.md") == {}
 
 
 @loop_over(
@@ -62,11 +70,11 @@ def test_requested_rule_is_on_unless_the_settings_disable_it() -> None:
 )
 def test_invalid_validation_setting_error_names_the_problem(text: str, message: str) -> None:
     with pytest.raises(InvalidConfig) as caught:
-        settings(text)
+        read_settings(text)
     assert message in caught.value.message
 
 
 def test_unknown_setting_error_lists_the_names_of_the_file() -> None:
     with pytest.raises(InvalidConfig) as caught:
-        settings("validation = {}\n")
+        read_settings("validation = {}\n")
     assert ", validate" in caught.value.fix

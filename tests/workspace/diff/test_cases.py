@@ -20,7 +20,7 @@ def test_changes_are_described_as_in_the_examples(case: Case) -> None:
     change = compare_document(old, new)
     assert change is not None
     if "changes" in case.fences:
-        assert [in_brief(item) for item in change.sections] == case.fences["changes"].splitlines()
+        assert [summarize_change(item) for item in change.sections] == case.fences["changes"].splitlines()
     if "shown" in case.fences:
         assert format_markdown([change]) == case.fences["shown"]
     if "lines" in case.fences:
@@ -29,8 +29,8 @@ def test_changes_are_described_as_in_the_examples(case: Case) -> None:
         ].splitlines()
 
 
-def in_brief(change: SectionChange) -> str:
-    """Return kind, old and new address, and the changed part."""
-    before, after = change.before, change.after
-    addresses = dict.fromkeys(place.address for place in (before, after) if place)
+def summarize_change(change: SectionChange) -> str:
+    """Return kind, old and new address, and the changed field."""
+    old_location, new_location = change.before, change.after
+    addresses = dict.fromkeys(location.address for location in (old_location, new_location) if location)
     return f"{change.kind} {' -> '.join(addresses)}" + (f" ({change.field})" if change.field else "")

@@ -22,10 +22,10 @@ from workspace.errors import WorkspaceError
 def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
     def measure(size: int) -> float:
         with suppress(WorkspaceError):
-            old = Document.parse(make(size))
-            new = Document.parse(make(size + size // 10).replace(b"a", b"c", size // 3))
+            old_document = Document.parse(make(size))
+            new_document = Document.parse(make(size + size // 10).replace(b"a", b"c", size // 3))
             start = time.process_time()
-            change = compare_document(old, new)
+            change = compare_document(old_document, new_document)
             if change is not None:
                 format_markdown([change])
                 format_lines([change])
@@ -39,8 +39,11 @@ def test_time_grows_with_size(make: Callable[[int], bytes]) -> None:
 @loop_over("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
 def test_adversarial_documents_are_compared_in_time(make: Callable[[int], bytes]) -> None:
     with suppress(WorkspaceError):
-        old, new = Document.parse(make(60)), Document.parse(make(70).replace(b"a", b"c", 20))
-        change = compare_document(old, new)
+        old_document, new_document = (
+            Document.parse(make(60)),
+            Document.parse(make(70).replace(b"a", b"c", 20)),
+        )
+        change = compare_document(old_document, new_document)
         if change is not None:
             assert len(format_markdown([change], 500)) <= 560
             assert format_lines([change], 500)

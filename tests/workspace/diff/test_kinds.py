@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
-from tests.workspace.diff.test_cases import in_brief
-from tests.workspace.documents import documents, revised
+from tests.workspace.diff.test_cases import summarize_change
+from tests.workspace.documents import documents, revise_document
 from workspace.diff.changes import ChangeKind
 from workspace.diff.documents import compare_documents
 from workspace.diff.formats import format_data, format_lines, format_markdown
@@ -42,7 +42,7 @@ TEXT = (
     "### Deep\n\nThe second text.\n\n## Tasks\n\nBefore them.\n\n- [ ] Write it\n  - Criteria: short\n"
     "- [x] Ship it\n- [ ] Party\n\n## Last\n\nThe third text.\n"
 )
-WHOLE = (ChangeKind.ADDED, ChangeKind.REMOVED, ChangeKind.CHANGED)
+TEXT_KINDS = (ChangeKind.ADDED, ChangeKind.REMOVED, ChangeKind.CHANGED)
 DOCUMENT = Document.parse(TEXT.encode(), FILE)
 _WORD = re.compile(r"[^ \t\r\n]+")
 
@@ -78,7 +78,9 @@ _WORD = re.compile(r"[^ \t\r\n]+")
     ids=str,
 )
 def test_operation_has_the_expected_change_kind(operation: DocumentOperation, expected: list[str]) -> None:
-    assert [in_brief(item) for item in compare_documents(DOCUMENT, revised(DOCUMENT, operation))] == expected
+    assert [
+        summarize_change(item) for item in compare_documents(DOCUMENT, revise_document(DOCUMENT, operation))
+    ] == expected
 
 
 @settings(max_examples=scale_examples(50))
@@ -94,14 +96,14 @@ def test_every_difference_is_reported_once_and_shown(old: Document, new: Documen
     assert (change is None) == (old.data == new.data)
     if change is None:
         return
-    reported = [(item.kind, item.before, item.after, item.field) for item in change.sections]
-    assert len(set(reported)) == len(reported)
-    if words_of(old.data.removeprefix(BOM)) != words_of(new.data.removeprefix(BOM)):
-        assert reported
-    for most in (0, 300, 100_000):
-        assert len(format_markdown([change], most)) <= most + 60
-        format_lines([change], most)
-        assert len(str(format_data([change], most)["documents"])) <= 2 * most + 60
+    changes = [(item.kind, item.before, item.after, item.field) for item in change.sections]
+    assert len(set(changes)) == len(changes)
+    if split_words(old.data.removeprefix(BOM)) != split_words(new.data.removeprefix(BOM)):
+        assert changes
+    for max_characters in (0, 300, 100_000):
+        assert len(format_markdown([change], max_characters)) <= max_characters + 60
+        format_lines([change], max_characters)
+        assert len(str(format_data([change], max_characters)["documents"])) <= 2 * max_characters + 60
 
 
 @example(
@@ -111,48 +113,52 @@ def test_every_difference_is_reported_once_and_shown(old: Document, new: Documen
 @settings(max_examples=scale_examples(50))
 @given(documents, documents)
 def test_unreported_text_is_in_both_versions(old: Document, new: Document) -> None:
-    check_nothing_lost(old, new)
+    check_unreported_text_is_equal(old, new)
 
 
 @settings(max_examples=scale_examples(50))
 @given(documents, st.data())
 def test_reordered_sections_lose_no_text(old: Document, data: st.DataObject) -> None:
     sources = [old.source(item) for item in old.sections]
-    check_nothing_lost(old, Document.parse(b"".join(data.draw(st.permutations(sources))), FILE))
+    check_unreported_text_is_equal(old, Document.parse(b"".join(data.draw(st.permutations(sources))), FILE))
 
 
-def words_of(data: bytes) -> list[str]:
-    """Count the words of a text: everything but spaces, tabs and line ends."""
+def split_words(data: bytes) -> list[str]:
+    """Return the words of a text: everything except spaces, tabs and line ends."""
     return _WORD.findall(decode_trimmed(data))
 
 
-def check_nothing_lost(old: Document, new: Document) -> None:
-    reported = [item for item in compare_documents(old, new) if item.kind is not ChangeKind.METADATA]
-    texts = {item for item in reported if item.kind in WHOLE and item.field is None}
-    before = {item.before.address for item in reported if item.before}
-    after = {item.after.address for item in reported if item.after}
-    assert sections_but(old, before) == sections_but(new, after)
-    whole = {item.before.address for item in texts if item.before}
-    whole_now = {item.after.address for item in texts if item.after}
-    assert tasks_but(old, before, whole) == tasks_but(new, after, whole_now)
+def check_unreported_text_is_equal(old: Document, new: Document) -> None:
+    changes = [item for item in compare_documents(old, new) if item.kind is not ChangeKind.METADATA]
+    text_changes = {item for item in changes if item.kind in TEXT_KINDS and item.field is None}
+    old_addresses = {item.before.address for item in changes if item.before}
+    new_addresses = {item.after.address for item in changes if item.after}
+    assert count_unreported_sections(old, old_addresses) == count_unreported_sections(new, new_addresses)
+    old_text_sections = {item.before.address for item in text_changes if item.before}
+    new_text_sections = {item.after.address for item in text_changes if item.after}
+    assert count_unreported_tasks(old, old_addresses, old_text_sections) == count_unreported_tasks(
+        new, new_addresses, new_text_sections
+    )
 
 
-def sections_but(document: Document, reported: set[str]) -> Counter[tuple[str, ...]]:
+def count_unreported_sections(document: Document, reported_addresses: set[str]) -> Counter[tuple[str, ...]]:
     """Count titles and words of the unreported sections, without their tasks."""
-    found: Counter[tuple[str, ...]] = Counter()
+    counts: Counter[tuple[str, ...]] = Counter()
     for item in document.sections:
-        if item.key not in reported:
-            holes = [(task.start, task.end) for task in document.tasks(item)]
-            words = words_of(read_raw_text(document, item, holes))
-            found["" if item.is_preamble else item.title, *words] += 1
-    return found
+        if item.key not in reported_addresses:
+            task_ranges = [(task.start, task.end) for task in document.tasks(item)]
+            words = split_words(read_raw_text(document, item, task_ranges))
+            counts["" if item.is_preamble else item.title, *words] += 1
+    return counts
 
 
-def tasks_but(document: Document, reported: set[str], whole: set[str]) -> Counter[tuple[str, bool]]:
+def count_unreported_tasks(
+    document: Document, reported_addresses: set[str], text_sections: set[str]
+) -> Counter[tuple[str, bool]]:
     """Count titles and boxes of unreported tasks, without those in reported texts."""
-    found: Counter[tuple[str, bool]] = Counter()
+    counts: Counter[tuple[str, bool]] = Counter()
     for item in document.sections:
         for task in document.tasks(item):
-            if item.key not in whole and format_task_address(item, task) not in reported:
-                found[task.title, task.is_done] += 1
-    return found
+            if item.key not in text_sections and format_task_address(item, task) not in reported_addresses:
+                counts[task.title, task.is_done] += 1
+    return counts

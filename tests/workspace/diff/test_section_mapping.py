@@ -32,10 +32,10 @@ def test_addresses_are_mapped_as_in_the_examples(case: Case) -> None:
 
 
 def test_conflict_lists_the_candidates() -> None:
-    old = Document.parse(b"## Tasks\n\n- [ ] Write\n", "doc.md")
-    new = Document.parse(b"## Tasks\n\n- [ ] Write\n- [ ] Write\n", "doc.md")
+    old_document = Document.parse(b"## Tasks\n\n- [ ] Write\n", "doc.md")
+    new_document = Document.parse(b"## Tasks\n\n- [ ] Write\n- [ ] Write\n", "doc.md")
     with pytest.raises(ConcurrentChange) as caught:
-        map_address(old, new, "tasks[0]")
+        map_address(old_document, new_document, "tasks[0]")
     assert caught.value.details["candidates"] == ["tasks[0]", "tasks[1]"]
     assert "Write" not in caught.value.message
 
@@ -43,16 +43,16 @@ def test_conflict_lists_the_candidates() -> None:
 @given(documents, st.data(), st.sampled_from(Evidence))
 def test_section_match_is_one_to_one(old: Document, data: st.DataObject, evidence: Evidence) -> None:
     sources = [old.source(item) for item in old.sections]
-    selected = data.draw(st.permutations(sources)) if sources else []
-    new = Document.parse(b"".join(selected), "doc.md")
-    match = SectionMatch(old, new, evidence)
-    found: dict[int, int] = {}
+    new_sources = data.draw(st.permutations(sources)) if sources else []
+    new_document = Document.parse(b"".join(new_sources), "doc.md")
+    match = SectionMatch(old, new_document, evidence)
+    positions: dict[int, int] = {}
     for section in old.sections:
         successor = match.successor(section)
         if successor is None:
             continue
-        assert successor.position not in found.values()
-        found[section.position] = successor.position
+        assert successor.position not in positions.values()
+        positions[section.position] = successor.position
         origin = match.origin(successor)
         assert origin is not None
         assert origin.position == section.position
@@ -61,13 +61,13 @@ def test_section_match_is_one_to_one(old: Document, data: st.DataObject, evidenc
 
 
 def test_sections_are_matched_by_the_given_evidence() -> None:
-    old = Document.parse(b"# A\n\n## One\n\nTBD\n\n## Two\n\nTBD\n\n## Old\n\nAlone.\n", "a.md")
-    new = Document.parse(b"# A\n\n## Three\n\nTBD\n\n## Two\n\nTBD\n\n## New\n\nAlone.\n", "a.md")
-    found = {evidence: SectionMatch(old, new, evidence).pairs for evidence in Evidence}
-    assert found[Evidence.NAME] == {0: 0, 2: 2}
+    old_document = Document.parse(b"# A\n\n## One\n\nTBD\n\n## Two\n\nTBD\n\n## Old\n\nAlone.\n", "a.md")
+    new_document = Document.parse(b"# A\n\n## Three\n\nTBD\n\n## Two\n\nTBD\n\n## New\n\nAlone.\n", "a.md")
+    pairs = {evidence: SectionMatch(old_document, new_document, evidence).pairs for evidence in Evidence}
+    assert pairs[Evidence.NAME] == {0: 0, 2: 2}
     # Another section has the text of "One" as well.
-    assert found[Evidence.TEXT] == {0: 0, 2: 2, 3: 3}
-    assert found[Evidence.SIMILARITY] == {0: 0, 1: 1, 2: 2, 3: 3}
+    assert pairs[Evidence.TEXT] == {0: 0, 2: 2, 3: 3}
+    assert pairs[Evidence.SIMILARITY] == {0: 0, 1: 1, 2: 2, 3: 3}
 
 
 @given(documents)

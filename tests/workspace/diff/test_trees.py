@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.repositories import Repo
-from tests.workspace.diff.test_cases import in_brief
+from tests.workspace.diff.test_cases import summarize_change
 from workspace.diff import trees
 from workspace.diff.changes import ChangeKind, DocumentChange, DocumentKind
 from workspace.diff.formats import format_data, format_lines, format_markdown, format_plain_line
@@ -17,53 +17,57 @@ API = "# API\n\nAll of it.\n\n## Search\n\nFinds what was written, in order of r
 GUIDE = "# Guide\n\nHow to.\n\n## Setup\n\nTBD\n"
 
 
-def between(repo: Repo, old: str, new: str) -> list[DocumentChange]:
+def compare_commits(repo: Repo, old: str, new: str) -> list[DocumentChange]:
     git = GitReader(repo.path)
     return list(compare_trees(Snapshot(git, old), Snapshot(git, new)))
 
 
-def start(repo: Repo) -> str:
+def commit_documents(repo: Repo) -> str:
     return repo.commit({"api.md": API, "guide.md": GUIDE})
 
 
 def test_added_and_removed_documents_are_reported(repo: Repo) -> None:
-    old = start(repo)
+    old = commit_documents(repo)
     (repo.path / "guide.md").unlink()
-    found = between(repo, old, repo.commit({"new.md": "# New\n\nText of its own.\n\n## Part\n\nOf it.\n"}))
-    assert [(item.kind, item.path, item.old_path) for item in found] == [
+    changes = compare_commits(
+        repo, old, repo.commit({"new.md": "# New\n\nText of its own.\n\n## Part\n\nOf it.\n"})
+    )
+    assert [(item.kind, item.path, item.old_path) for item in changes] == [
         (DocumentKind.REMOVED, "guide.md", "guide.md"),
         (DocumentKind.ADDED, "new.md", None),
     ]
-    assert format_markdown(found) == (
+    assert format_markdown(changes) == (
         "### `guide.md`\n\nRemoved with 1 section: “Setup”.\n\n"
         "### `new.md`\n\nAdded with 1 section: “Part”.\n"
     )
 
 
 def test_renamed_and_changed_document_is_reported(repo: Repo) -> None:
-    old = start(repo)
+    old = commit_documents(repo)
     (repo.path / "api.md").unlink()
-    found = between(repo, old, repo.commit({"docs/api.md": API.replace("in order of", "by")}))
-    assert [(item.kind, item.path, item.old_path) for item in found] == [
+    changes = compare_commits(repo, old, repo.commit({"docs/api.md": API.replace("in order of", "by")}))
+    assert [(item.kind, item.path, item.old_path) for item in changes] == [
         (DocumentKind.RENAMED, "docs/api.md", "api.md")
     ]
-    assert [in_brief(item) for item in found[0].sections] == ["changed search"]
-    assert [format_plain_line(line) for line in format_lines(found)][:2] == [
+    assert [summarize_change(item) for item in changes[0].sections] == ["changed search"]
+    assert [format_plain_line(line) for line in format_lines(changes)][:2] == [
         "docs/api.md",
         "  Renamed from api.md.",
     ]
 
 
 def test_section_moved_to_another_document_is_reported_in_both(repo: Repo) -> None:
-    old = start(repo)
-    before, section = API.split("## Search")
-    moved = "### Search {#search}" + section.replace("### Errors", "#### Errors")
-    found = between(repo, old, repo.commit({"api.md": before, "guide.md": GUIDE + "\n" + moved}))
-    assert [[in_brief(item) for item in document.sections] for document in found] == [
+    old = commit_documents(repo)
+    rest, section = API.split("## Search")
+    moved_section = "### Search {#search}" + section.replace("### Errors", "#### Errors")
+    changes = compare_commits(
+        repo, old, repo.commit({"api.md": rest, "guide.md": GUIDE + "\n" + moved_section})
+    )
+    assert [[summarize_change(item) for item in document.sections] for document in changes] == [
         ["moved search"],
         ["moved search"],
     ]
-    assert [format_plain_line(line) for line in format_lines(found)] == [
+    assert [format_plain_line(line) for line in format_lines(changes)] == [
         "api.md",
         "  Search search",
         "    Moved to guide.md.",
@@ -71,30 +75,32 @@ def test_section_moved_to_another_document_is_reported_in_both(repo: Repo) -> No
         "  Search search",
         "    Moved here from api.md.",
     ]
-    reported = format_data(found)["documents"]
-    assert [document["changes"][0].get("path") for document in reported] == ["guide.md", None]
-    assert [document["changes"][0].get("old_path") for document in reported] == [None, "api.md"]
+    documents = format_data(changes)["documents"]
+    assert [document["changes"][0].get("path") for document in documents] == ["guide.md", None]
+    assert [document["changes"][0].get("old_path") for document in documents] == [None, "api.md"]
 
 
 def test_moved_section_with_changed_subsections_is_reported(repo: Repo) -> None:
-    old = start(repo)
-    before, section = API.split("## Search")
-    found = between(
+    old = commit_documents(repo)
+    rest, section = API.split("## Search")
+    changes = compare_commits(
         repo,
         old,
-        repo.commit({"api.md": before, "new.md": "# New\n\n## Search" + section.replace("TBD", "Oops")}),
+        repo.commit({"api.md": rest, "new.md": "# New\n\n## Search" + section.replace("TBD", "Oops")}),
     )
-    assert [(item.kind, [in_brief(change) for change in item.sections]) for item in found] == [
+    assert [(item.kind, [summarize_change(change) for change in item.sections]) for item in changes] == [
         (DocumentKind.CHANGED, ["moved search"]),
         (DocumentKind.ADDED, ["added _preamble", "moved search", "changed search/errors"]),
     ]
 
 
 def test_ambiguous_sections_are_not_reported_as_moved(repo: Repo) -> None:
-    twice = "## Search\n\nSame.\n"
-    old = repo.commit({"a.md": twice, "b.md": twice, "c.md": "# C\n"})
-    found = between(repo, old, repo.commit({"a.md": "# A\n", "b.md": "# B\n", "c.md": "# C\n\n" + twice}))
-    assert {change.kind for item in found for change in item.sections} == {
+    text = "## Search\n\nSame.\n"
+    old = repo.commit({"a.md": text, "b.md": text, "c.md": "# C\n"})
+    changes = compare_commits(
+        repo, old, repo.commit({"a.md": "# A\n", "b.md": "# B\n", "c.md": "# C\n\n" + text})
+    )
+    assert {change.kind for item in changes for change in item.sections} == {
         ChangeKind.ADDED,
         ChangeKind.REMOVED,
     }
@@ -104,37 +110,39 @@ def test_ambiguous_documents_are_not_reported_as_renamed(repo: Repo) -> None:
     old = repo.commit({"a/one.md": GUIDE, "b/two.md": GUIDE})
     for name in ("a/one.md", "b/two.md"):
         (repo.path / name).unlink()
-    found = between(repo, old, repo.commit({"three.md": GUIDE}))
-    assert [item.kind for item in found] == [DocumentKind.REMOVED, DocumentKind.REMOVED, DocumentKind.ADDED]
+    changes = compare_commits(repo, old, repo.commit({"three.md": GUIDE}))
+    assert [item.kind for item in changes] == [DocumentKind.REMOVED, DocumentKind.REMOVED, DocumentKind.ADDED]
 
 
 def test_many_documents_are_compared_one_by_one(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    old = start(repo)
-    before, section = API.split("## Search")
-    new = repo.commit({"api.md": before, "guide.md": GUIDE + "\n## Search" + section})
+    old_commit = commit_documents(repo)
+    rest, section = API.split("## Search")
+    new_commit = repo.commit({"api.md": rest, "guide.md": GUIDE + "\n## Search" + section})
     monkeypatch.setattr(trees, "_MAX_DOCUMENTS", 1)
     monkeypatch.setattr(trees, "_MAX_PAIRS", 0)
-    assert [[change.kind for change in item.sections] for item in between(repo, old, new)] == [
+    assert [
+        [change.kind for change in item.sections] for item in compare_commits(repo, old_commit, new_commit)
+    ] == [
         [ChangeKind.REMOVED, ChangeKind.REMOVED],
         [ChangeKind.ADDED, ChangeKind.ADDED],
     ]
     (repo.path / "guide.md").unlink()
-    later = repo.commit({"moved.md": GUIDE + "\n## Search" + section})
-    assert [item.kind for item in between(repo, new, later)] == [DocumentKind.RENAMED]
+    later_commit = repo.commit({"moved.md": GUIDE + "\n## Search" + section})
+    assert [item.kind for item in compare_commits(repo, new_commit, later_commit)] == [DocumentKind.RENAMED]
 
 
 def test_unreadable_document_has_an_error_code(repo: Repo) -> None:
-    old = start(repo)
+    old = commit_documents(repo)
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
-    found = between(repo, old, repo.commit({"api.md": pointer}))
-    assert [(item.unread, item.sections) for item in found] == [("NOT_A_DOCUMENT", ())]
-    assert "cannot be read (NOT_A_DOCUMENT)" in format_markdown(found)
-    assert format_data(found)["documents"][0]["unread"] == "NOT_A_DOCUMENT"
+    changes = compare_commits(repo, old, repo.commit({"api.md": pointer}))
+    assert [(item.unread, item.sections) for item in changes] == [("NOT_A_DOCUMENT", ())]
+    assert "cannot be read (NOT_A_DOCUMENT)" in format_markdown(changes)
+    assert format_data(changes)["documents"][0]["unread"] == "NOT_A_DOCUMENT"
 
 
 def test_diff_from_empty_tree_and_of_equal_commits(repo: Repo) -> None:
-    commit = start(repo)
+    commit = commit_documents(repo)
     git = GitReader(repo.path)
     assert list(compare_trees(Snapshot(git, commit), Snapshot(git, commit))) == []
-    found = list(compare_trees(Snapshot(git, None), Snapshot(git, commit)))
-    assert {item.kind for item in found} == {DocumentKind.ADDED}
+    changes = list(compare_trees(Snapshot(git, None), Snapshot(git, commit)))
+    assert {item.kind for item in changes} == {DocumentKind.ADDED}

@@ -1,4 +1,4 @@
-"""Word edits: applied to the old text they give the new one, and they are minimal."""
+"""Word edits: applied to the old text they give the new text, and they are minimal."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ TEXTS = st.one_of(
 )
 
 
-def applied(old: str, new: str, found: tuple[TextEdit, ...]) -> str:
+def apply_edits(old: str, new: str, edits: tuple[TextEdit, ...]) -> str:
     """Return the old text after the edits, applied from last to first."""
     text = old
-    for edit in reversed(found):
+    for edit in reversed(edits):
         text = text[: edit.start] + new[edit.new_start : edit.new_end] + text[edit.end :]
     return text
 
 
 @given(TEXTS, TEXTS)
 def test_edits_applied_to_the_old_text_give_the_new_text(old: str, new: str) -> None:
-    found = diff_texts(old, new)
-    assert applied(old, new, found) == new
-    assert (not found) == (old == new)
-    places = [place for edit in found for place in edit[:2]]
-    assert places == sorted(places)
+    edits = diff_texts(old, new)
+    assert apply_edits(old, new, edits) == new
+    assert (not edits) == (old == new)
+    bounds = [bound for edit in edits for bound in edit[:2]]
+    assert bounds == sorted(bounds)
 
 
 @given(TEXTS, st.data())
 def test_one_word_in_a_text_is_one_edit_near_it(old: str, data: st.DataObject) -> None:
-    place = data.draw(st.integers(0, len(old)))
-    new = old[:place] + "unheardof" + old[place:]
-    assert applied(old, new, diff_texts(old, new)) == new
+    offset = data.draw(st.integers(0, len(old)))
+    new = old[:offset] + "unheardof" + old[offset:]
+    assert apply_edits(old, new, diff_texts(old, new)) == new
 
 
 @given(TEXTS)
@@ -62,16 +62,16 @@ def test_units_and_tokens_are_the_text(text: str) -> None:
     ],
 )
 def test_edits_are_as_small_as_expected(old: str, new: str, expected: list[tuple[str, str]]) -> None:
-    found = diff_words(old, new)
-    assert [(old[a:b], new[c:d]) for a, b, c, d in found] == expected
+    edits = diff_words(old, new)
+    assert [(old[a:b], new[c:d]) for a, b, c, d in edits] == expected
 
 
 def test_long_paragraph_is_compared_at_its_ends() -> None:
     old = "begin " + "x y " * 3000 + "end"
     new = "begin " + "y x " * 3000 + "end"
-    found = diff_words(old, new)
-    assert len(found) == 1
-    assert applied(old, new, found) == new
+    edits = diff_words(old, new)
+    assert len(edits) == 1
+    assert apply_edits(old, new, edits) == new
 
 
 @loop_over("name", ADVERSARIAL)
@@ -80,4 +80,4 @@ def test_adversarial_texts_are_compared_exactly(name: str) -> None:
         decode_trimmed(ADVERSARIAL[name](150)),
         decode_trimmed(ADVERSARIAL[name](170)).replace("a", "c", 40),
     )
-    assert applied(old, new, diff_texts(old, new)) == new
+    assert apply_edits(old, new, diff_texts(old, new)) == new

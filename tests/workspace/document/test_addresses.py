@@ -28,10 +28,12 @@ def format_sections(document: Document) -> str:
     """Return a line for each section: line, level, key, title, and other names."""
     lines = [f"title: {document.title}"]
     for section in document.sections:
-        depth = "  " * (len(document.breadcrumb(section)) - 1)
-        other = [name for name in (section.anchor, *section.aliases) if name and name != section.address]
-        also = f" (also {', '.join(other)})" if other else ""
-        lines.append(f"{section.line:>2} H{section.level} {depth}{section.key} = {section.title}{also}")
+        indent = "  " * (len(document.breadcrumb(section)) - 1)
+        other_names = [
+            name for name in (section.anchor, *section.aliases) if name and name != section.address
+        ]
+        suffix = f" (also {', '.join(other_names)})" if other_names else ""
+        lines.append(f"{section.line:>2} H{section.level} {indent}{section.key} = {section.title}{suffix}")
         lines += [
             f"      [{task.index}] {'x' if task.is_done else ' '} {task.title}"
             for task in document.tasks(section)
@@ -93,7 +95,7 @@ def test_ambiguous_slug_is_an_error_with_candidates() -> None:
     assert "anchor" in caught.value.fix
 
 
-def test_unknown_slug_error_suggests_the_nearest() -> None:
+def test_unknown_slug_error_suggests_the_nearest_slug() -> None:
     with pytest.raises(SectionNotFound) as caught:
         resolve_section(GUIDE, "setup/erors")
     assert caught.value.fix == "Did you mean 'setup/errors'?"
@@ -160,7 +162,7 @@ def test_unknown_slug_error_suggests_the_section_with_that_title() -> None:
         b"# T\n\n## Get {#get}\n\n### Errors {#get/errors}\n\n"
         b"## Withdraw {#cancel}\n\n### Errors {#cancel/errors}\n"
     )
-    with pytest.raises(SectionNotFound) as found:
+    with pytest.raises(SectionNotFound) as caught:
         resolve_section(document, "withdraw/errors")
-    assert found.value.details["candidates"] == ["cancel/errors"]
-    assert found.value.fix == "Use 'cancel/errors': the section with that title has this address."
+    assert caught.value.details["candidates"] == ["cancel/errors"]
+    assert caught.value.fix == "Use 'cancel/errors': the section with that title has this address."

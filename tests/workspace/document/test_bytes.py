@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from templates import builtin_types
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.workspace.documents import EDIT_CONTEXT, ODD, documents, revised
+from tests.workspace.documents import EDIT_CONTEXT, UNUSUAL_BYTES, documents, revise_document
 from workspace.document.addresses import AmbiguousAddress, resolve_section, split_address
 from workspace.document.document import Document
 from workspace.document.sections import Section
@@ -37,26 +37,28 @@ from workspace.snapshot.snapshot import Snapshot
 pytestmark = pytest.mark.smoke
 
 FILE = "doc.md"
-PLAIN = b"# T\n\nWelcome.\n\n## One\n\nFirst.\n\n- [ ] task\n\n## Two\n\nSecond.\n"
+TEXT = b"# T\n\nWelcome.\n\n## One\n\nFirst.\n\n- [ ] task\n\n## Two\n\nSecond.\n"
 
 
-@loop_over("odd", ODD, ids=repr)
-@loop_over("place", range(0, len(PLAIN), 7))
-def test_edits_preserve_odd_bytes(odd: bytes, place: int) -> None:
-    data = PLAIN[:place] + odd + PLAIN[place:]
+@loop_over("unusual", UNUSUAL_BYTES, ids=repr)
+@loop_over("offset", range(0, len(TEXT), 7))
+def test_edits_preserve_unusual_bytes(unusual: bytes, offset: int) -> None:
+    data = TEXT[:offset] + unusual + TEXT[offset:]
     document = Document.parse(data, FILE)
     for section in document.sections:
         text = document.text(section.body, section.end)
         if "\0" not in text:
-            same = UpdateContent(file=FILE, slug=section.key, content=text)
-            assert revised(document, same).data == data
+            update = UpdateContent(file=FILE, slug=section.key, content=text)
+            assert revise_document(document, update).data == data
         if not section.is_preamble:
-            more = AppendContent(file=FILE, slug=section.key, content="Its own words.")
-            longer = revised(document, more).data
-            added = len(longer) - len(data)
-            cut = longer.index(b"Its own words.")
-            start = next(at for at in range(cut, -1, -1) if data[:at] == longer[:at])
-            assert longer[start + added :] == data[start:]
+            append = AppendContent(file=FILE, slug=section.key, content="Its own words.")
+            new_data = revise_document(document, append).data
+            added_length = len(new_data) - len(data)
+            insertion = new_data.index(b"Its own words.")
+            start = next(
+                position for position in range(insertion, -1, -1) if data[:position] == new_data[:position]
+            )
+            assert new_data[start + added_length :] == data[start:]
 
 
 @given(documents, st.data())
@@ -78,16 +80,20 @@ def test_edit_preserves_addresses_and_bytes_of_other_sections(
         )
     )
     try:
-        changed = revised(document, operation)
+        new_document = revise_document(document, operation)
     except WorkspaceError:
         return
     for item in document.sections:
         if item.position == section.position:
             continue
-        found = resolve_section(changed, item.key)
-        assert (found.title, found.level, found.anchor) == (item.title, item.level, item.anchor)
-        assert changed.source(found).strip() == document.source(item).strip()
-    assert resolve_section(changed, slug).level == section.level
+        new_section = resolve_section(new_document, item.key)
+        assert (new_section.title, new_section.level, new_section.anchor) == (
+            item.title,
+            item.level,
+            item.anchor,
+        )
+        assert new_document.source(new_section).strip() == document.source(item).strip()
+    assert resolve_section(new_document, slug).level == section.level
 
 
 @given(documents)
@@ -104,18 +110,18 @@ def test_every_form_of_an_address_resolves_to_its_section(document: Document) ->
             if names[alias] == 1 and alias not in keys:
                 assert resolve_section(document, alias) is section
         if not section.is_preamble and slugs[section.slug] == 1:
-            unnamed = section.slug not in keys and section.slug not in names and section.slug != PREAMBLE
-            assert not unnamed or resolve_section(document, section.slug) is section
+            is_taken = section.slug in keys or section.slug in names or section.slug == PREAMBLE
+            assert is_taken or resolve_section(document, section.slug) is section
 
 
 @given(documents)
 def test_slug_of_several_headings_is_ambiguous(document: Document) -> None:
     slugs = Counter(item.slug for item in document.sections if not item.is_preamble)
-    known = {
+    names = {
         name for item in document.sections for name in (item.key, item.address, item.anchor, *item.aliases)
     }
     for slug, count in slugs.items():
-        if count > 1 and slug not in known and slug != PREAMBLE:
+        if count > 1 and slug not in names and slug != PREAMBLE:
             with pytest.raises(AmbiguousAddress) as caught:
                 resolve_section(document, slug)
             candidates = caught.value.details["candidates"]
@@ -124,7 +130,7 @@ def test_slug_of_several_headings_is_ambiguous(document: Document) -> None:
 
 
 TYPE = next(iter(builtin_types().values()))
-WRITES: dict[str, Callable[[str], Operation]] = {
+OPERATION_BUILDERS: dict[str, Callable[[str], Operation]] = {
     "update_content content": lambda text: UpdateContent(file=FILE, slug="one", content=text),
     "append_content content": lambda text: AppendContent(file=FILE, slug="one", content=text),
     "add_section content": lambda text: AddSection(file=FILE, title="New", content=text),
@@ -142,16 +148,16 @@ WRITES: dict[str, Callable[[str], Operation]] = {
 
 @pytest.fixture
 def overlay(repo: Repo) -> Overlay:
-    return Overlay(Snapshot(GitReader(repo.path), repo.commit({FILE: PLAIN})))
+    return Overlay(Snapshot(GitReader(repo.path), repo.commit({FILE: TEXT})))
 
 
-@loop_over("write", WRITES.values(), ids=WRITES)
+@loop_over("build_operation", OPERATION_BUILDERS.values(), ids=OPERATION_BUILDERS)
 @loop_over("character", ["\0", "\ud800"], ids=ascii)
 def test_invalid_character_is_refused_with_line_and_column(
-    overlay: Overlay, write: Callable[[str], Operation], character: str
+    overlay: Overlay, build_operation: Callable[[str], Operation], character: str
 ) -> None:
     with pytest.raises(InvalidContent) as caught:
-        write(f"a {character} b").apply(overlay, EDIT_CONTEXT)
+        build_operation(f"a {character} b").apply(overlay, EDIT_CONTEXT)
     assert "line 1, column 3" in caught.value.message
     assert (caught.value.details["line"], caught.value.details["column"]) == (1, 3)
     caught.value.message.encode()
@@ -165,16 +171,16 @@ def test_invalid_character_is_refused_with_line_and_column(
 )
 def test_error_line_is_counted_as_in_markdown(overlay: Overlay, text: str, line: int, column: int) -> None:
     with pytest.raises(InvalidContent) as caught:
-        WRITES["update_content content"](text).apply(overlay, EDIT_CONTEXT)
+        OPERATION_BUILDERS["update_content content"](text).apply(overlay, EDIT_CONTEXT)
     assert (caught.value.details["line"], caught.value.details["column"]) == (line, column)
 
 
 @loop_over("text", ["\x85", "\u2028", "\x1b[31m", "\x0c", "\u202e", "\u200b", "\ufeff", "\x7f", "\x80"])
 def test_unusual_valid_characters_are_written_unchanged(overlay: Overlay, text: str) -> None:
-    WRITES["update_content content"](f"a {text} b").apply(overlay, EDIT_CONTEXT)
-    changed = overlay.document(FILE)
-    assert changed.data == PLAIN.replace(b"First.\n\n- [ ] task", f"a {text} b".encode())
-    assert [section.address for section in changed.sections] == ["_preamble", "one", "two"]
+    OPERATION_BUILDERS["update_content content"](f"a {text} b").apply(overlay, EDIT_CONTEXT)
+    new_document = overlay.document(FILE)
+    assert new_document.data == TEXT.replace(b"First.\n\n- [ ] task", f"a {text} b".encode())
+    assert [section.address for section in new_document.sections] == ["_preamble", "one", "two"]
 
 
 def test_edit_preserves_bytes_that_are_not_utf_8() -> None:
@@ -182,7 +188,7 @@ def test_edit_preserves_bytes_that_are_not_utf_8() -> None:
     document = Document.parse(data, FILE)
     section: Section = document.sections[1]
     assert section.title == "Caf\ufffd"
-    appended = revised(document, AppendContent(file=FILE, slug=section.key, content="new"))
-    assert appended.data == data.replace(b" old\n", b" old\n\nnew\n")
-    renamed = revised(document, RenameSection(file=FILE, slug="two", new_title="Three"))
-    assert renamed.data == data.replace(b"## Two", b"## Three {#two}")
+    append_result = revise_document(document, AppendContent(file=FILE, slug=section.key, content="new"))
+    assert append_result.data == data.replace(b" old\n", b" old\n\nnew\n")
+    new_document = revise_document(document, RenameSection(file=FILE, slug="two", new_title="Three"))
+    assert new_document.data == data.replace(b"## Two", b"## Three {#two}")

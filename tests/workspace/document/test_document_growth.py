@@ -16,7 +16,7 @@ from index.page import IndexedDocument
 from index.snippets import cut_snippet
 from tests.loops import loop_over
 from tests.workspace.bombs import ADVERSARIAL
-from tests.workspace.documents import EDIT_CONTEXT, revised
+from tests.workspace.documents import EDIT_CONTEXT, revise_document
 from tools.outline import extra_titles, list_sections, summarize_sections
 from workspace.document.addresses import format_task_address, resolve_section, resolve_task
 from workspace.document.document import Document
@@ -46,7 +46,7 @@ def freeze_existing_objects() -> Iterator[None]:
     gc.unfreeze()
 
 
-def read(data: bytes) -> float:
+def measure_parse(data: bytes) -> float:
     """Return the CPU seconds to read a document completely."""
     # A collection depends on the number of all objects, so it would occur only in some of the runs.
     gc.collect()
@@ -62,8 +62,8 @@ def read(data: bytes) -> float:
         gc.enable()
 
 
-def seconds(run: Callable[[Document], object], document: Document) -> float:
-    """Return the CPU seconds of a use of a document; an expected error ends it as well."""
+def measure_use(run: Callable[[Document], object], document: Document) -> float:
+    """Return the CPU seconds that a call needs for a document; an expected error ends the call."""
     gc.collect()
     gc.disable()
     try:
@@ -76,78 +76,78 @@ def seconds(run: Callable[[Document], object], document: Document) -> float:
 
 
 def find_excessive_growth(measure: Callable[[int], float], size: int) -> str | None:
-    """Return the problem if time grows more than linearly from a size to its double, else None."""
+    """Return a message if the time grows more than linearly between `size` and twice `size`, else None."""
     # Other load on the machine only makes a run longer, so the shortest runs are compared.
     single = double = math.inf
     for _ in range(12):
         single, double = min(single, measure(size)), min(double, measure(2 * size))
         if double < 2.5 * single + 0.05:
             return None
-    return f"{double:.2f} s for twice what takes {single:.2f} s"
+    return f"{double:.2f} s for twice the size, {single:.2f} s for the size"
 
 
 @pytest.mark.growth
 @pytest.mark.parametrize("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
 def test_parse_time_is_linear_in_size(make: Callable[[int], bytes]) -> None:
-    read(make(10))
-    assert find_excessive_growth(lambda size: read(make(size)), 4000) is None
+    measure_parse(make(10))
+    assert find_excessive_growth(lambda size: measure_parse(make(size)), 4000) is None
 
 
-def last_key(document: Document) -> str:
+def find_last_key(document: Document) -> str:
     return document.sections[-1].key if document.sections else "_preamble"
 
 
-def first_task(document: Document) -> str:
-    found = (
+def find_first_task(document: Document) -> str:
+    addresses = (
         format_task_address(section, task)
         for section in document.sections
         for task in document.tasks(section)
     )
-    return next(found, "none[0]")
+    return next(addresses, "none[0]")
 
 
-def text(document: Document) -> str:
+def decode_text(document: Document) -> str:
     return document.data.decode("utf-8", "replace").replace("\0", "")
 
 
-EDITS: dict[str, Callable[[Document], DocumentOperation]] = {
+EDIT_BUILDERS: dict[str, Callable[[Document], DocumentOperation]] = {
     "add a section": lambda d: AddSection(file=FILE, title="Its own", content="Text."),
-    "add a section before": lambda d: AddSection(file=FILE, title="Its own", before=last_key(d)),
-    "append": lambda d: AppendContent(file=FILE, slug=last_key(d), content="Text."),
-    "update": lambda d: UpdateContent(file=FILE, slug=last_key(d), content="Text."),
+    "add a section before": lambda d: AddSection(file=FILE, title="Its own", before=find_last_key(d)),
+    "append": lambda d: AppendContent(file=FILE, slug=find_last_key(d), content="Text."),
+    "update": lambda d: UpdateContent(file=FILE, slug=find_last_key(d), content="Text."),
     "update with itself": lambda d: UpdateContent(
         file=FILE,
-        slug=last_key(d),
+        slug=find_last_key(d),
         content=d.text(d.sections[-1].start, d.sections[-1].end) if d.sections else "",
     ),
     "update everything": lambda d: UpdateContent(
         file=FILE,
-        slug=d.sections[0].key if d.sections else last_key(d),
+        slug=d.sections[0].key if d.sections else find_last_key(d),
         content="Text.",
         include_subsections=True,
     ),
-    "rename": lambda d: RenameSection(file=FILE, slug=last_key(d), new_title="Other"),
-    "remove": lambda d: RemoveSection(file=FILE, slug=last_key(d)),
-    "add a task": lambda d: AddTask(file=FILE, slug=last_key(d), title="Do", criteria="Done"),
-    "add a subtask": lambda d: AddTask(file=FILE, slug=first_task(d), title="Do"),
-    "complete a task": lambda d: CompleteTask(file=FILE, slug=first_task(d), note="Note"),
-    "reopen a task": lambda d: ReopenTask(file=FILE, slug=first_task(d)),
+    "rename": lambda d: RenameSection(file=FILE, slug=find_last_key(d), new_title="Other"),
+    "remove": lambda d: RemoveSection(file=FILE, slug=find_last_key(d)),
+    "add a task": lambda d: AddTask(file=FILE, slug=find_last_key(d), title="Do", criteria="Done"),
+    "add a subtask": lambda d: AddTask(file=FILE, slug=find_first_task(d), title="Do"),
+    "complete a task": lambda d: CompleteTask(file=FILE, slug=find_first_task(d), note="Note"),
+    "reopen a task": lambda d: ReopenTask(file=FILE, slug=find_first_task(d)),
     "tag": lambda d: TagDocument(file=FILE, tags=("tag",)),
-    "name what is not there": lambda d: AppendContent(file=FILE, slug="no/such-section", content="x"),
+    "name a missing section": lambda d: AppendContent(file=FILE, slug="no/such-section", content="x"),
 }
 
 
-def make_edit(make: Callable[[Document], DocumentOperation]) -> Callable[[Document], object]:
+def build_edit(make: Callable[[Document], DocumentOperation]) -> Callable[[Document], object]:
     return lambda document: make(document).revise(document, EDIT_CONTEXT)
 
 
 USES: dict[str, Callable[[Document], object]] = {
-    **{name: make_edit(make) for name, make in EDITS.items()},
-    "write as content": lambda d: UpdateContent(file=FILE, slug="_preamble", content=text(d)).revise(
+    **{name: build_edit(make) for name, make in EDIT_BUILDERS.items()},
+    "write as content": lambda d: UpdateContent(file=FILE, slug="_preamble", content=decode_text(d)).revise(
         Document.parse(b"# T\n", FILE), EDIT_CONTEXT
     ),
     "index": lambda d: build_segments([IndexedDocument.of(d, "0" * 40)]),
-    "show hits": lambda d: [cut_snippet(text(d)[:100_000], Matcher({"word"}))],
+    "show hits": lambda d: [cut_snippet(decode_text(d)[:100_000], Matcher({"word"}))],
     "outline": lambda d: (list_sections(d), summarize_sections(d), extra_titles(d)),
     "name sections": lambda d: [resolve_section(d, section.key) for section in d.sections],
 }
@@ -156,15 +156,15 @@ USES: dict[str, Callable[[Document], object]] = {
 @pytest.mark.growth
 @pytest.mark.parametrize("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
 def test_time_of_every_use_is_linear_in_size(make: Callable[[int], bytes]) -> None:
-    wrong = {}
-    for name, use in USES.items():
-        found = find_excessive_growth(
-            lambda size, use=use: seconds(use, Document.parse(make(size), FILE)),  # type: ignore[misc]
+    problems = {}
+    for name, run_use in USES.items():
+        problem = find_excessive_growth(
+            lambda size, run_use=run_use: measure_use(run_use, Document.parse(make(size), FILE)),  # type: ignore[misc]
             1000,
         )
-        if found:
-            wrong[name] = found
-    assert wrong == {}
+        if problem:
+            problems[name] = problem
+    assert problems == {}
 
 
 def test_deep_nesting_does_not_overflow_the_stack() -> None:
@@ -184,7 +184,7 @@ def test_sections_after_deep_nesting_are_read(mark: bytes, depth: int) -> None:
         assert resolve_task(document, "after[0]")
 
 
-BIG = b"# Big\n\n" + b"".join(
+LARGE_DOCUMENT = b"# Big\n\n" + b"".join(
     b"## Part\n\n- [ ] a task of %d\n\nText.\n\n" % number for number in range(2_000)
 )
 
@@ -192,9 +192,9 @@ BIG = b"# Big\n\n" + b"".join(
 @pytest.mark.growth
 def test_edit_of_large_document_costs_about_one_parse() -> None:
     start = time.perf_counter()
-    document = Document.parse(BIG, FILE)
+    document = Document.parse(LARGE_DOCUMENT, FILE)
     assert len(document.all_tasks) == 2_000
-    reading = time.perf_counter() - start
+    parse_time_s = time.perf_counter() - start
     operations: list[DocumentOperation] = [
         AddSection(file=FILE, title="New", before="part-1000"),
         AddTask(file=FILE, slug="part-1000", title="New"),
@@ -206,16 +206,16 @@ def test_edit_of_large_document_costs_about_one_parse() -> None:
     ]
     for operation in operations:
         start = time.perf_counter()
-        revised(document, operation)
-        assert time.perf_counter() - start < 4 * reading + 1
+        revise_document(document, operation)
+        assert time.perf_counter() - start < 4 * parse_time_s + 1
 
 
 @pytest.mark.growth
 def test_content_with_thousands_of_headings_is_written_in_time() -> None:
     document = Document.parse(b"# T\n", FILE)
     content = "## Errors\n\n" * 3000
-    reading = read(content.encode())
+    parse_time_s = measure_parse(content.encode())
     start = time.process_time()
-    changed = revised(document, UpdateContent(file=FILE, slug="_preamble", content=content))
-    assert time.process_time() - start < 20 * reading + 1
-    assert changed.sections[-1].address == "errors-2999"
+    new_document = revise_document(document, UpdateContent(file=FILE, slug="_preamble", content=content))
+    assert time.process_time() - start < 20 * parse_time_s + 1
+    assert new_document.sections[-1].address == "errors-2999"

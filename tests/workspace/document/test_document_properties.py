@@ -9,7 +9,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.example_counts import scale_examples
-from tests.workspace.documents import documents, revised, texts
+from tests.workspace.documents import documents, revise_document, texts
 from workspace.document.addresses import AmbiguousAddress, format_task_address, resolve_section, resolve_task
 from workspace.document.document import Document
 from workspace.edits import (
@@ -46,19 +46,19 @@ def test_any_bytes_parse(data: bytes) -> None:
 
 @given(documents)
 def test_sections_partition_the_body(document: Document) -> None:
-    place = document.sections[0].start if document.sections else len(document.data)
-    assert not document.data[document.front_matter_end : place].strip(b" \t\r\n")
+    expected_start = document.sections[0].start if document.sections else len(document.data)
+    assert not document.data[document.front_matter_end : expected_start].strip(b" \t\r\n")
     for position, section in enumerate(document.sections):
         assert section.position == position
-        assert section.start == place
+        assert section.start == expected_start
         assert section.start <= section.heading_start <= section.body <= section.end <= section.tree_end
         assert section.line <= section.end_line
-        place = section.end
+        expected_start = section.end
         if section.parent is not None:
             parent = document.sections[section.parent]
             assert parent.level < section.level
             assert parent.start < section.start < section.tree_end <= parent.tree_end
-    assert place == len(document.data)
+    assert expected_start == len(document.data)
 
 
 @given(documents)
@@ -80,14 +80,14 @@ def test_every_key_is_unique_and_resolves_to_its_section(document: Document) -> 
 
 @given(documents)
 def test_every_task_is_found_in_its_section(document: Document) -> None:
-    found = 0
+    count = 0
     for section in document.sections:
         for task in document.tasks(section):
-            found += 1
+            count += 1
             assert section.start <= task.start < task.box < task.end <= section.end
             assert document.data[task.box - 1 : task.box + 2] in (b"[ ]", b"[x]", b"[X]")
             assert resolve_task(document, format_task_address(section, task)) == (section, task)
-    assert found == len(document.all_tasks)
+    assert count == len(document.all_tasks)
 
 
 @given(documents)
@@ -97,27 +97,27 @@ def test_replacing_a_section_with_itself_changes_no_byte(document: Document) -> 
             text = document.text(start, section.end)
             assume("\0" not in text)
             update = UpdateContent(file=FILE, slug=section.key, content=text)
-            assert revised(document, update).data == document.data
+            assert revise_document(document, update).data == document.data
 
 
 @given(documents, st.data())
 def test_removing_an_added_section_restores_the_bytes(document: Document, data: st.DataObject) -> None:
-    others = [item for item in document.sections if not item.is_preamble]
-    neighbor = data.draw(st.sampled_from([None, *others]))
-    where = data.draw(st.sampled_from(["parent_slug", "before", "after"]))
+    sections = [item for item in document.sections if not item.is_preamble]
+    neighbor = data.draw(st.sampled_from([None, *sections]))
+    field = data.draw(st.sampled_from(["parent_slug", "before", "after"]))
     content = data.draw(st.sampled_from([None, "Text.", "- item", "### Deeper\n\n<b>"]))
-    place = {where: neighbor.key} if neighbor else {}
-    add = AddSection(file=FILE, title="A title of its own", content=content, **place)
+    position = {field: neighbor.key} if neighbor else {}
+    add = AddSection(file=FILE, title="A title of its own", content=content, **position)
     try:
-        changed = revised(document, add)
+        new_document = revise_document(document, add)
     except WorkspaceError:
         return
-    added = min(set(sections(changed)) - set(sections(document)), key=len)
-    removed = revised(changed, RemoveSection(file=FILE, slug=added))
+    new_slug = min(set(list_addresses(new_document)) - set(list_addresses(document)), key=len)
+    restored_document = revise_document(new_document, RemoveSection(file=FILE, slug=new_slug))
     assert (
-        removed.data == document.data
+        restored_document.data == document.data
         or not document.data.removeprefix(BOM).strip()
-        or is_spaced(removed, document)
+        or has_one_blank_line_more(restored_document, document)
     )
 
 
@@ -128,12 +128,12 @@ def test_reopening_a_completed_task_restores_the_bytes(document: Document) -> No
             if task.is_done or task.field("completed") is not None:
                 continue
             slug = format_task_address(section, task)
-            done = revised(document, CompleteTask(file=FILE, slug=slug))
-            _, ticked = resolve_task(done, slug)
-            assert ticked.is_done
-            assert ticked.field("completed") == "2000-01-02"
-            reopened = revised(done, ReopenTask(file=FILE, slug=slug))
-            assert reopened.data == document.data or is_spaced(reopened, document)
+            new_document = revise_document(document, CompleteTask(file=FILE, slug=slug))
+            _, completed_task = resolve_task(new_document, slug)
+            assert completed_task.is_done
+            assert completed_task.field("completed") == "2000-01-02"
+            reopened = revise_document(new_document, ReopenTask(file=FILE, slug=slug))
+            assert reopened.data == document.data or has_one_blank_line_more(reopened, document)
 
 
 def is_utf8(data: bytes) -> bool:
@@ -147,19 +147,23 @@ def is_utf8(data: bytes) -> bool:
 @given(documents)
 def test_removing_an_added_tag_restores_the_front_matter(document: Document) -> None:
     try:
-        tagged = revised(document, TagDocument(file=FILE, tags=("one of its own",)))
+        tagged_document = revise_document(document, TagDocument(file=FILE, tags=("one of its own",)))
     except WorkspaceError:
         assert document.front_matter_error or not is_utf8(document.data)
         return
-    assert tagged.tags == (*document.tags, "one of its own")
-    assert tagged.data[tagged.front_matter_end :].endswith(document.data[document.front_matter_end :])
-    removed = revised(tagged, TagDocument(file=FILE, tags=("one of its own",), remove=True))
-    assert removed.front_matter == {
+    assert tagged_document.tags == (*document.tags, "one of its own")
+    assert tagged_document.data[tagged_document.front_matter_end :].endswith(
+        document.data[document.front_matter_end :]
+    )
+    new_document = revise_document(
+        tagged_document, TagDocument(file=FILE, tags=("one of its own",), remove=True)
+    )
+    assert new_document.front_matter == {
         **document.front_matter,
-        **({"tags": list(removed.tags)} if removed.tags else {}),
+        **({"tags": list(new_document.tags)} if new_document.tags else {}),
     }
     if "tags" not in document.front_matter and document.front_matter:
-        assert removed.data == document.data
+        assert new_document.data == document.data
 
 
 CONTENTS = st.sampled_from(
@@ -204,17 +208,19 @@ def test_edit_preserves_bytes_of_all_other_sections(document: Document, data: st
         )
     )
     try:
-        changed = revised(document, operation)
+        new_document = revise_document(document, operation)
     except WorkspaceError:
         return
-    below = {section.position, *(item.position for item in document.descendants(section))}
-    left = [item for item in document.sections if item.position not in below]
-    words = [changed.source(item).strip() for item in changed.sections]
-    for item in left:
-        own = document.source(item).strip()
-        assert own in words or (not item.has_heading and not own) or isinstance(operation, RenameSection)
-    lines = [line for item in left for line in document.source(item).splitlines() if line.strip()]
-    assert [line for line in lines if line not in changed.data] == []
+    edited_positions = {section.position, *(item.position for item in document.descendants(section))}
+    other_sections = [item for item in document.sections if item.position not in edited_positions]
+    new_texts = [new_document.source(item).strip() for item in new_document.sections]
+    for item in other_sections:
+        text = document.source(item).strip()
+        assert (
+            text in new_texts or (not item.has_heading and not text) or isinstance(operation, RenameSection)
+        )
+    lines = [line for item in other_sections for line in document.source(item).splitlines() if line.strip()]
+    assert [line for line in lines if line not in new_document.data] == []
 
 
 @given(texts())
@@ -224,23 +230,25 @@ def test_line_numbers_count_lines(data: bytes) -> None:
         assert document.lines.offset(section.line - 1) == section.heading_start or not section.has_heading
 
 
-def is_spaced(later: Document, earlier: Document) -> bool:
+def has_one_blank_line_more(later_document: Document, earlier_document: Document) -> bool:
     """Return True if a blank line was added before a heading that would otherwise become text."""
-    if len(later.data) - len(earlier.data) != len(earlier.ending):
+    if len(later_document.data) - len(earlier_document.data) != len(earlier_document.ending):
         return False
     # Of two adjacent kinds of line endings, either may be that of the blank line.
     return any(
-        plain(later.data)
-        == plain(earlier.data[: section.start]) + plain(earlier.ending) + plain(earlier.data[section.start :])
-        for section in earlier.sections
+        normalize_line_ends(later_document.data)
+        == normalize_line_ends(earlier_document.data[: section.start])
+        + normalize_line_ends(earlier_document.ending)
+        + normalize_line_ends(earlier_document.data[section.start :])
+        for section in earlier_document.sections
         if section.has_heading
     )
 
 
-def plain(data: bytes) -> bytes:
+def normalize_line_ends(data: bytes) -> bytes:
     """Return a text with line feeds at the ends of its lines."""
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
-def sections(document: Document) -> list[str]:
+def list_addresses(document: Document) -> list[str]:
     return [section.address for section in document.sections]

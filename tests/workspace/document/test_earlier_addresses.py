@@ -14,23 +14,26 @@ from workspace.document.document import Document
 from workspace.links.fragments import find_names, find_target
 
 # Documents, each with the line of the section for each address of 0.1.0.
-WRITTEN = json.loads((Path(__file__).parent / "addresses_0_1_0.json").read_text())
+DOCUMENTS_OF_0_1_0 = json.loads((Path(__file__).parent / "addresses_0_1_0.json").read_text())
 
 
-@loop_over("number", range(len(WRITTEN)))
+@loop_over("number", range(len(DOCUMENTS_OF_0_1_0)))
 def test_first_version_address_resolves_to_its_section(number: int) -> None:
-    document = Document.parse(WRITTEN[number]["document"].encode(), "a.md")
-    found = {address: resolve_section(document, address).line for address in WRITTEN[number]["addresses"]}
-    assert found == WRITTEN[number]["addresses"]
+    document = Document.parse(DOCUMENTS_OF_0_1_0[number]["document"].encode(), "a.md")
+    lines = {
+        address: resolve_section(document, address).line
+        for address in DOCUMENTS_OF_0_1_0[number]["addresses"]
+    }
+    assert lines == DOCUMENTS_OF_0_1_0[number]["addresses"]
 
 
 @loop_over("dialect", Dialect)
 def test_link_by_a_first_version_address_resolves_to_its_section(dialect: Dialect) -> None:
-    document = Document.parse(WRITTEN[0]["document"].encode(), "a.md")
-    for address, line in WRITTEN[0]["addresses"].items():
-        place = find_target(find_names(document, dialect), address)
-        assert place is not None
-        assert document.sections[place.section or 0].line == line
+    document = Document.parse(DOCUMENTS_OF_0_1_0[0]["document"].encode(), "a.md")
+    for address, line in DOCUMENTS_OF_0_1_0[0]["addresses"].items():
+        target = find_target(find_names(document, dialect), address)
+        assert target is not None
+        assert document.sections[target.section or 0].line == line
 
 
 def test_current_names_precede_those_of_the_first_version() -> None:

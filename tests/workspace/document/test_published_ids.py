@@ -10,7 +10,7 @@ from tests.loops import loop_over
 from tests.published_docs import FILE_COUNT, make_documentation, make_headings, make_path, make_text
 from tests.repositories import Repo, normal
 from tests.workspace.documents import EDIT_CONTEXT
-from tests.workspace.validation.fixes.in_memory import fixers
+from tests.workspace.validation.fixes.in_memory import build_fix_finder
 from workspace.config.tables import Dialect
 from workspace.document.addresses import find_sections_by_name, resolve_section
 from workspace.document.document import Document
@@ -39,117 +39,121 @@ DOCUMENTS = [Document.parse(make_text(number).encode(), make_path(number)) for n
 
 
 @pytest.fixture(scope="module")
-def published(tmp_path_factory: pytest.TempPathFactory) -> Repo:
+def published_repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     """Return the documentation in a repository, which no test changes."""
     return normal(tmp_path_factory.mktemp("published") / "repo", make_documentation())
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Repo:
+def small_repo(tmp_path: Path) -> Repo:
     """Return four files of the documentation in a repository."""
     return normal(tmp_path / "repo", {make_path(number): make_text(number) for number in range(4)})
 
 
 def write(repo: Repo, *operations: Operation, base: str | None = None) -> WriteResult:
     workspace = Workspace.open(repo.path, durable=False)
-    done = workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="a", base_commit=base)
-    assert [step.error for step in done.steps if step.error] == []
-    return done
+    result = workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="a", base_commit=base)
+    assert [step.error for step in result.steps if step.error] == []
+    return result
 
 
-def earlier(number: int) -> dict[str, str]:
+def derive_earlier_addresses(number: int) -> dict[str, str]:
     """Return the address that 0.1.0 derived for each published id that it did not read, by the id."""
-    found: dict[str, str] = {}
-    above = ""
+    addresses: dict[str, str] = {}
+    parent_address = ""
     for heading in make_headings(number):
-        below = heading.line.count("\n")
-        words = heading.title if below else f"{heading.title} {heading.attributes}"
+        has_line_below = heading.line.count("\n")
+        words = heading.title if has_line_below else f"{heading.title} {heading.attributes}"
         slug = make_heading_slug(to_plain_text(words))
         is_read = heading.attributes.startswith("{#") and "{b}" not in heading.attributes
-        address = heading.id if is_read else slug if heading.level == 2 else f"{above}/{slug}"
+        address = heading.id if is_read else slug if heading.level == 2 else f"{parent_address}/{slug}"
         if heading.level == 2:
-            above = address
+            parent_address = address
         if not is_read:
-            found[heading.id] = address
-    return found
+            addresses[heading.id] = address
+    return addresses
 
 
-def test_titles_are_clean_and_ids_are_addresses(published: Repo) -> None:
-    snapshot = Snapshot(GitReader(published.path), published.head())
+def test_titles_are_clean_and_ids_are_addresses(published_repo: Repo) -> None:
+    snapshot = Snapshot(GitReader(published_repo.path), published_repo.head())
     assert len(snapshot.documents) == FILE_COUNT
     for number in range(FILE_COUNT):
         document = snapshot.document(make_path(number))
-        wanted = [(to_plain_text(one.title), one.id, one.level) for one in make_headings(number)]
-        *found, last = document.sections[1:]
-        assert [(one.title, one.address, one.level) for one in found] == wanted
-        assert (last.title, last.address) == ("A set { a, b }", "a-set--a-b-")
+        expected = [(to_plain_text(item.title), item.id, item.level) for item in make_headings(number)]
+        *sections, last_section = document.sections[1:]
+        assert [(item.title, item.address, item.level) for item in sections] == expected
+        assert (last_section.title, last_section.address) == ("A set { a, b }", "a-set--a-b-")
         assert "{" not in document.title
         assert resolve_section(document, f"page-{number:03}").is_preamble
 
 
 def test_first_version_addresses_resolve_in_reads_and_links() -> None:
     for number, document in enumerate(DOCUMENTS):
-        addresses = earlier(number)
+        addresses = derive_earlier_addresses(number)
         assert len(addresses) == 8
         for published_id, address in addresses.items():
             assert resolve_section(document, address).address == published_id
-            place = find_target(find_names(document, Dialect.MKDOCS), address)
-            assert place is not None
-            assert place.section == resolve_section(document, published_id).position
+            target = find_target(find_names(document, Dialect.MKDOCS), address)
+            assert target is not None
+            assert target.section == resolve_section(document, published_id).position
 
 
 @pytest.mark.property
-@loop_over("by", ["id", "earlier address"])
-def test_rename_preserves_every_list(by: str) -> None:
+@loop_over("name_kind", ["id", "earlier address"])
+def test_rename_preserves_every_list(name_kind: str) -> None:
     for number, document in enumerate(DOCUMENTS):
-        now, addresses = document, earlier(number) if by != "id" else {}
+        new_document, addresses = document, derive_earlier_addresses(number) if name_kind != "id" else {}
         text = document.data.decode()
         # From the end: a name of 0.1.0 is derived from the headings above, too.
         for heading in reversed(make_headings(number)):
             rename = RenameSection(
                 file=document.path, slug=addresses.get(heading.id, heading.id), new_title=f"New {number}"
             )
-            now, edit = rename.revise(now, EDIT_CONTEXT)
+            new_document, edit = rename.revise(new_document, EDIT_CONTEXT)
             assert edit.result["slug"] == heading.id
             text = text.replace(heading.line, heading._replace(title=f"New {number}").line)
-        assert now.data.decode() == text
-        assert [one.address for one in now.sections] == [one.address for one in document.sections]
+        assert new_document.data.decode() == text
+        assert [item.address for item in new_document.sections] == [
+            item.address for item in document.sections
+        ]
 
 
 @pytest.mark.property
 def test_update_of_a_section_preserves_every_list() -> None:
     for number, document in enumerate(DOCUMENTS):
-        now, text = document, document.data.decode()
+        new_document, text = document, document.data.decode()
         for heading in make_headings(number):
             update = UpdateContent(file=document.path, slug=heading.id, content="Other words.")
-            now, _ = update.revise(now, EDIT_CONTEXT)
+            new_document, _ = update.revise(new_document, EDIT_CONTEXT)
             words = f"Words of {heading.title}, number {number}."
             if heading.id == "limits":
                 words += "\n\n- [ ] Measure them\n- [x] Write them down"
             text = text.replace(words, "Other words.")
-        assert now.data.decode() == text
+        assert new_document.data.decode() == text
 
 
-def test_moves_preserve_ids_and_update_links(published: Repo) -> None:
-    snapshot = Snapshot(GitReader(published.path), published.head())
+def test_moves_preserve_ids_and_update_links(published_repo: Repo) -> None:
+    snapshot = Snapshot(GitReader(published_repo.path), published_repo.head())
     moves = [
         MoveSection(
             file=make_path(number), slug=f"install-{number:03}", to_file=make_path(number + 1), after="limits"
         )
         for number in range(0, FILE_COUNT, 10)
     ]
-    done = plan(snapshot, moves, Mode.ALL, EDIT_CONTEXT)
-    assert [step.error for step in done.steps if step.error] == []
+    result = plan(snapshot, moves, Mode.ALL, EDIT_CONTEXT)
+    assert [step.error for step in result.steps if step.error] == []
     for number in range(0, FILE_COUNT, 10):
-        moved = done.overlay.document(make_path(number + 1))
-        assert resolve_section(moved, f"install-{number:03}").title == "Install it"
-        assert f"## Install it {{ #install-{number:03} .wide }}\n".encode() in moved.data
-        assert not find_sections_by_name(done.overlay.document(make_path(number)), f"install-{number:03}")
-        assert [one.address for one in moved.sections if one.address == "first-steps"]
-        # A link to it leads to its new document.
-        linking = next(other for other in range(FILE_COUNT) if (other * 7 + 1) % FILE_COUNT == number)
+        target = result.overlay.document(make_path(number + 1))
+        assert resolve_section(target, f"install-{number:03}").title == "Install it"
+        assert f"## Install it {{ #install-{number:03} .wide }}\n".encode() in target.data
+        assert not find_sections_by_name(result.overlay.document(make_path(number)), f"install-{number:03}")
+        assert [item.address for item in target.sections if item.address == "first-steps"]
+        # The link to the section names its new document.
+        linking = next(
+            candidate for candidate in range(FILE_COUNT) if (candidate * 7 + 1) % FILE_COUNT == number
+        )
         name = make_path(number + 1).rpartition("/")[2]
-        assert f"{name}#install-{number:03})".encode() in done.overlay.document(make_path(linking)).data
+        assert f"{name}#install-{number:03})".encode() in result.overlay.document(make_path(linking)).data
 
 
 def test_move_to_a_document_with_the_same_id_renames_it() -> None:
@@ -166,42 +170,42 @@ def test_move_to_a_document_with_the_same_id_renames_it() -> None:
         ("options", "## X\n{: .wide #options-1 }"),
         ("limits", "## Y { #limits-1 .b key='#limits' }"),
     ):
-        place = find_section_place(target, None, None, None, None)
-        done = move_section(
+        position = find_section_place(target, None, None, None, None)
+        result = move_section(
             source,
             resolve_section(source, slug),
             target,
-            place,
+            position,
             (EDIT_CONTEXT.form, EDIT_CONTEXT.form),
             LinkRules(),
         )
-        assert line.encode() in done.target.data
+        assert line.encode() in result.target.data
 
 
-def test_removed_section_is_restored_with_its_list(small: Repo) -> None:
-    path, before, text = make_path(1), small.head(), make_text(1)
+def test_removed_section_is_restored_with_its_list(small_repo: Repo) -> None:
+    path, head_before, text = make_path(1), small_repo.head(), make_text(1)
     ids = ["install-001", "größe", "options", "faq", "in-mdx"]
-    write(small, *(RemoveSection(file=path, slug=slug) for slug in ids), base=before)
-    assert "größe }" not in (small.path / path).read_text()
-    write(small, *(RestoreSection(file=path, slug=slug, commit=before) for slug in ids))
-    assert (small.path / path).read_text() == text
-    write(small, UpdateContent(file=path, slug="faq", content="Gone."), base=before)
-    write(small, RestoreDocument(file=path, commit=before), base=small.head())
-    assert (small.path / path).read_text() == text
+    write(small_repo, *(RemoveSection(file=path, slug=slug) for slug in ids), base=head_before)
+    assert "größe }" not in (small_repo.path / path).read_text()
+    write(small_repo, *(RestoreSection(file=path, slug=slug, commit=head_before) for slug in ids))
+    assert (small_repo.path / path).read_text() == text
+    write(small_repo, UpdateContent(file=path, slug="faq", content="Gone."), base=head_before)
+    write(small_repo, RestoreDocument(file=path, commit=head_before), base=small_repo.head())
+    assert (small_repo.path / path).read_text() == text
 
 
-def test_renamed_section_is_restored_by_its_earlier_address(small: Repo) -> None:
-    path, before = make_path(2), small.head()
-    write(small, RenameSection(file=path, slug="first-steps--first-steps-", new_title="Getting going"))
-    assert "## Getting going { #first-steps }\n" in (small.path / path).read_text()
-    write(small, RestoreSection(file=path, slug="first-steps", commit=before))
-    assert (small.path / path).read_text() == make_text(2)
+def test_renamed_section_is_restored_by_its_earlier_address(small_repo: Repo) -> None:
+    path, head_before = make_path(2), small_repo.head()
+    write(small_repo, RenameSection(file=path, slug="first-steps--first-steps-", new_title="Getting going"))
+    assert "## Getting going { #first-steps }\n" in (small_repo.path / path).read_text()
+    write(small_repo, RestoreSection(file=path, slug="first-steps", commit=head_before))
+    assert (small_repo.path / path).read_text() == make_text(2)
 
 
-def test_first_version_address_is_followed_through_a_rename(small: Repo) -> None:
+def test_first_version_address_is_followed_through_a_rename(small_repo: Repo) -> None:
     path = make_path(2)
-    write(small, RenameSection(file=path, slug="first-steps", new_title="Getting going"))
-    workspace = Workspace.open(small.path)
+    write(small_repo, RenameSection(file=path, slug="first-steps", new_title="Getting going"))
+    workspace = Workspace.open(small_repo.path)
     tip = workspace.snapshot()
     assert not find_sections_by_name(tip.document(path), "first-steps--first-steps-")
     move = workspace.moves().find(tip, path, "first-steps--first-steps-")
@@ -209,26 +213,26 @@ def test_first_version_address_is_followed_through_a_rename(small: Repo) -> None
     assert (move.path, move.fragment) == (path, "first-steps")
 
 
-def test_link_by_a_first_version_address_follows_a_rename(small: Repo) -> None:
+def test_link_by_a_first_version_address_follows_a_rename(small_repo: Repo) -> None:
     path = make_path(2)
-    small.commit({"notes.md": f"# Notes\n\n[a]({path}#first-steps--first-steps-)\n"})
-    write(small, RenameSection(file=path, slug="first-steps", new_title="Getting going"))
-    assert (small.path / "notes.md").read_text() == f"# Notes\n\n[a]({path}#first-steps)\n"
+    small_repo.commit({"notes.md": f"# Notes\n\n[a]({path}#first-steps--first-steps-)\n"})
+    write(small_repo, RenameSection(file=path, slug="first-steps", new_title="Getting going"))
+    assert (small_repo.path / "notes.md").read_text() == f"# Notes\n\n[a]({path}#first-steps)\n"
 
 
 @pytest.mark.property
 def test_merge_preserves_every_list() -> None:
     for number, base in enumerate(DOCUMENTS):
-        ours, theirs = base, base
+        our_document, their_document = base, base
         for heading in make_headings(number):
             rename = RenameSection(file=base.path, slug=heading.id, new_title=f"New {heading.title}")
-            ours, _ = rename.revise(ours, EDIT_CONTEXT)
+            our_document, _ = rename.revise(our_document, EDIT_CONTEXT)
             append = AppendContent(file=base.path, slug=heading.id, content="Theirs.")
-            theirs, _ = append.revise(theirs, EDIT_CONTEXT)
-        merged = merge_documents(base, ours, theirs)
-        assert merged.conflicts == ()
-        document = Document.parse(merged.data, base.path)
-        assert [one.address for one in document.sections] == [one.address for one in base.sections]
+            their_document, _ = append.revise(their_document, EDIT_CONTEXT)
+        result = merge_documents(base, our_document, their_document)
+        assert result.conflicts == ()
+        document = Document.parse(result.data, base.path)
+        assert [item.address for item in document.sections] == [item.address for item in base.sections]
         for heading in make_headings(number):
             assert heading._replace(title=f"New {heading.title}").line.encode() in document.data
         assert document.data.count(b"Theirs.") == len(make_headings(number))
@@ -238,34 +242,43 @@ def test_lists_that_both_sides_changed_are_merged() -> None:
     base = "# A\n\n## X { #x }\n\n## Y\n{: #y }\n\nText.\n"
     ours = base.replace("## X { #x }", "## New X { #x }").replace("## Y", "## New Y")
     theirs = base.replace("{ #x }", "{ #x .wide }").replace("{: #y }", "{: #y .wide }")
-    one, two, three = (Document.parse(text.encode(), "a.md") for text in (base, ours, theirs))
-    merged = merge_documents(one, two, three)
-    assert merged.data.decode() == ("# A\n\n## New X { #x .wide }\n\n## New Y\n{: #y .wide }\n\nText.\n")
+    base_document, our_document, their_document = (
+        Document.parse(text.encode(), "a.md") for text in (base, ours, theirs)
+    )
+    result = merge_documents(base_document, our_document, their_document)
+    assert result.data.decode() == ("# A\n\n## New X { #x .wide }\n\n## New Y\n{: #y .wide }\n\nText.\n")
 
 
 def test_fix_preserves_published_ids() -> None:
     files = {document.path: document.data for document in DOCUMENTS}
-    found = fixers(files, "missing-anchor", "derived-anchor", "trailing-space")
+    fix_finder = build_fix_finder(files, "missing-anchor", "derived-anchor", "trailing-space")
     for document in DOCUMENTS:
-        done = fix_document(document, found)
-        # The one heading without an id gets one, in the form of the document's others.
-        assert done.document.data.decode() == document.data.decode().replace(
+        result = fix_document(document, fix_finder)
+        # The only heading without an id gets an id in the form of the other headings.
+        assert result.document.data.decode() == document.data.decode().replace(
             "## A set { a, b }", "## A set { a, b } { #a-set--a-b- }"
         )
 
 
 def test_fix_removes_anchors_that_the_first_version_wrote() -> None:
     for number, document in enumerate(DOCUMENTS):
-        text, addresses = document.data.decode(), earlier(number)
+        text, addresses = document.data.decode(), derive_earlier_addresses(number)
         for heading in make_headings(number):
             if heading.id in addresses and "\n" not in heading.line:
                 text = text.replace(heading.line, f"{heading.line} {{#{addresses[heading.id]}}}")
-        written = Document.parse(text.encode(), document.path)
-        assert [one.title for one in written.sections] == [one.title for one in document.sections]
-        assert [one.address for one in written.sections] == [one.address for one in document.sections]
-        done = fix_document(written, fixers({document.path: written.data}, "derived-anchor"))
-        assert done.document.data == document.data
+        document_with_anchors = Document.parse(text.encode(), document.path)
+        assert [item.title for item in document_with_anchors.sections] == [
+            item.title for item in document.sections
+        ]
+        assert [item.address for item in document_with_anchors.sections] == [
+            item.address for item in document.sections
+        ]
+        result = fix_document(
+            document_with_anchors,
+            build_fix_finder({document.path: document_with_anchors.data}, "derived-anchor"),
+        )
+        assert result.document.data == document.data
         for published_id, address in addresses.items():
-            assert resolve_section(written, address).address == published_id
-            assert resolve_section(done.document, address).address == published_id
-        assert map_offsets(done, Dialect.MKDOCS) is not None
+            assert resolve_section(document_with_anchors, address).address == published_id
+            assert resolve_section(result.document, address).address == published_id
+        assert map_offsets(result, Dialect.MKDOCS) is not None

@@ -29,7 +29,7 @@ def overlay(repo: Repo) -> Overlay:
     return Overlay(Snapshot(GitReader(repo.path), repo.head()))
 
 
-def create(overlay: Overlay, title: str, content: str = "", folder: str = "") -> Document:
+def create_document(overlay: Overlay, title: str, content: str = "", folder: str = "") -> Document:
     outcome = CreateDocument(type=TYPE, title=title, content=content, folder=folder).apply(
         overlay, EDIT_CONTEXT
     )
@@ -41,18 +41,18 @@ def create(overlay: Overlay, title: str, content: str = "", folder: str = "") ->
 
 
 def test_created_document_has_the_skeleton_of_its_type(overlay: Overlay) -> None:
-    assert create(overlay, "Search API").data.decode() == (
+    assert create_document(overlay, "Search API").data.decode() == (
         "---\ntype: note\n---\n\n# Search API {#search-api}\n\n## Context {#context}\n\n## Steps {#steps}\n\n"
         "### First {#steps/first}\n\n## Links {#links}\n"
     )
 
 
-def test_content_fills_sections_and_adds_others(overlay: Overlay) -> None:
+def test_content_fills_sections_and_adds_other_sections(overlay: Overlay) -> None:
     content = (
         "# Search API\n\nAn introduction.\n\n### steps\n\nOne by one.\n\n#### Deeper\n\nText.\n\n"
         '<a id="named"></a>\n## Other\n\n- [ ] a task\n\nSetext\n------\n\n## Links {#l}\n\nHere.\n'
     )
-    assert create(overlay, "Search API", content).data.decode() == (
+    assert create_document(overlay, "Search API", content).data.decode() == (
         "---\ntype: note\n---\n\n# Search API {#search-api}\n\nAn introduction.\n\n## Context {#context}\n\n"
         "## steps {#steps}\n\nOne by one.\n\n### Deeper {#steps/deeper}\n\nText.\n\n"
         "### First {#steps/first}\n\n"
@@ -65,7 +65,7 @@ def test_content_preserves_its_attribute_lists(overlay: Overlay) -> None:
         "# Search API { #search }\n\n## Steps { .wide }\n\nOne by one.\n\n### Deeper {: #deep }\n\n"
         "## Links\n{: #l .no_toc }\nHere.\n\n## Other\n{: .no_toc }\n\nMore.\n"
     )
-    assert create(overlay, "Search API", content).data.decode() == (
+    assert create_document(overlay, "Search API", content).data.decode() == (
         "---\ntype: note\n---\n\n# Search API {#search-api}\n\n## Context {#context}\n\n"
         "## Steps { #steps .wide }\n\nOne by one.\n\n### Deeper {: #deep }\n\n"
         "### First {#steps/first}\n\n"
@@ -75,21 +75,21 @@ def test_content_preserves_its_attribute_lists(overlay: Overlay) -> None:
 
 @pytest.mark.parametrize("name", sorted(builtin_types()))
 def test_document_of_every_built_in_type_is_created(overlay: Overlay, name: str) -> None:
-    kind = builtin_types()[name]
-    outcome = CreateDocument(type=kind, title="Über {title}: 数据 #", content="Text.").apply(
+    document_type = builtin_types()[name]
+    outcome = CreateDocument(type=document_type, title="Über {title}: 数据 #", content="Text.").apply(
         overlay, EDIT_CONTEXT
     )
     document = overlay.document(outcome.path)
     assert document.type == name
     assert document.title == "Über {title}: 数据 #"
-    wanted = [section.title for section in kind.sections]
-    assert [section.title for section in document.sections[1:]] == wanted
+    expected = [section.title for section in document_type.sections]
+    assert [section.title for section in document.sections[1:]] == expected
 
 
 def test_title_with_yaml_and_markdown_marks_is_preserved(overlay: Overlay) -> None:
-    assert create(overlay, "`a` & <b>: *c* \\# #").title == "`a` & <b>: *c* \\# #".replace("`", "").replace(
-        "<b>", ""
-    ).replace("*", "").replace("\\", "")
+    assert create_document(overlay, "`a` & <b>: *c* \\# #").title == "`a` & <b>: *c* \\# #".replace(
+        "`", ""
+    ).replace("<b>", "").replace("*", "").replace("\\", "")
 
 
 @loop_over(
@@ -126,7 +126,7 @@ def test_invalid_document_is_refused(
     overlay: Overlay, title: str, content: str, folder: str, code: str
 ) -> None:
     with pytest.raises(WorkspaceError) as caught:
-        create(overlay, title, content, folder)
+        create_document(overlay, title, content, folder)
     assert caught.value.code == code
     assert caught.value.fix
     assert len(caught.value.message) < 400
@@ -144,11 +144,11 @@ def test_invalid_document_is_refused(
     ],
 )
 def test_document_is_created_in_the_folder(overlay: Overlay, folder: str, path: str) -> None:
-    assert create(overlay, "T", folder=folder).path == path
+    assert create_document(overlay, "T", folder=folder).path == path
 
 
 def test_path_used_earlier_in_the_batch_is_refused(overlay: Overlay) -> None:
-    create(overlay, "T", folder="New")
+    create_document(overlay, "T", folder="New")
     for folder in ("New", "new"):
         with pytest.raises(WorkspaceError, match="already exists"):
-            create(overlay, "T", folder=folder)
+            create_document(overlay, "T", folder=folder)

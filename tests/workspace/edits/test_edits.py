@@ -24,15 +24,15 @@ from workspace.markdown.attribute_lists import AnchorForm
 
 pytestmark = pytest.mark.smoke
 
-OTHERS: tuple[type[DocumentOperation], ...] = (CompleteTask, RemoveSection, ReopenTask, TagDocument)
-FILES = ("edits.md", "tasks.md", "task_edits.md", "tags.md", "replace_text.md", "metadata.md")
+OTHER_OPERATIONS: tuple[type[DocumentOperation], ...] = (CompleteTask, RemoveSection, ReopenTask, TagDocument)
+CASE_FILES = ("edits.md", "tasks.md", "task_edits.md", "tags.md", "replace_text.md", "metadata.md")
 # Tested separately, because each case has several documents.
-OF_SEVERAL_DOCUMENTS = ("move_section.md", "move_document.md")
-CASES = [case for file in FILES for case in read_cases(file)]
-OPERATIONS = {operation.name: operation for operation in (*EDIT_OPERATIONS, *OTHERS)}
+FILES_WITH_SEVERAL_DOCUMENTS = ("move_section.md", "move_document.md")
+CASES = [case for file in CASE_FILES for case in read_cases(file)]
+OPERATIONS = {operation.name: operation for operation in (*EDIT_OPERATIONS, *OTHER_OPERATIONS)}
 
 
-def perform(case: Case) -> tuple[bytes, dict[str, object]]:
+def perform_operation(case: Case) -> tuple[bytes, dict[str, object]]:
     """Return the bytes after the operation of a case, and its result."""
     fields = case.json("json")
     context = EditContext(AnchorForm(fields.pop("anchors", "braces")), "2025-09-19")
@@ -46,25 +46,27 @@ def perform(case: Case) -> tuple[bytes, dict[str, object]]:
 @loop_over("case", CASES)
 def test_operation_has_the_result_of_its_example(case: Case) -> None:
     if "error" in case.fences:
-        code, _, words = case.fences["error"].strip().partition(": ")
+        code, _, message_part = case.fences["error"].strip().partition(": ")
         with pytest.raises(WorkspaceError) as caught:
-            perform(case)
-        assert (caught.value.code, words in caught.value.message) == (code, True), caught.value.message
+            perform_operation(case)
+        assert (caught.value.code, message_part in caught.value.message) == (code, True), caught.value.message
         assert caught.value.fix
         return
-    data, answer = perform(case)
+    data, result = perform_operation(case)
     expected = case.data("before" if "after" not in case.fences else "after")
     assert data.decode() == expected.decode()
     if "answer" in case.fences:
-        wanted = case.json("answer")
-        assert {key: answer.get(key) for key in wanted} == wanted
+        expected_fields = case.json("answer")
+        assert {key: result.get(key) for key in expected_fields} == expected_fields
 
 
 def test_every_operation_has_an_example() -> None:
-    covered = {case.values[0].json("json")["operation"] for case in CASES}
-    for file in OF_SEVERAL_DOCUMENTS:
-        covered.update(re.findall(r'"operation": "(\w+)"', (FOLDER / file).read_text(encoding="utf-8")))
-    assert covered >= set(OPERATIONS)
+    tested_operations = {case.values[0].json("json")["operation"] for case in CASES}
+    for file in FILES_WITH_SEVERAL_DOCUMENTS:
+        tested_operations.update(
+            re.findall(r'"operation": "(\w+)"', (FOLDER / file).read_text(encoding="utf-8"))
+        )
+    assert tested_operations >= set(OPERATIONS)
 
 
 def test_operations_are_documented_dataclasses() -> None:

@@ -12,8 +12,8 @@ from tests.workspace.links.cases import OPERATIONS, plan_case, read_files
 from workspace.edits import CreateDocument, RemoveDocument
 
 CASES = read_cases("everything.md")
-# Neither has documents both before and after it.
-WITHOUT = {CreateDocument.name, RemoveDocument.name}
+# These operations do not have a document both before and after.
+OPERATIONS_WITHOUT_CASE = {CreateDocument.name, RemoveDocument.name}
 SHAPES = {
     "a setext heading": r"^\w+\n-+$",
     "a list of tasks": r"^- \[x\] ",
@@ -29,7 +29,7 @@ SHAPES = {
 }
 
 
-def with_endings(case: Case, ending: str) -> Case:
+def replace_endings(case: Case, ending: str) -> Case:
     """Return a case whose documents have these line endings."""
     fences = {
         fence: text.replace("\n", ending) if fence.partition(" ")[0] in ("before", "after") else text
@@ -41,19 +41,23 @@ def with_endings(case: Case, ending: str) -> Case:
 @loop_over("ending", ["\n", "␍\n"], ids=["LF", "CRLF"])
 @loop_over("case", CASES)
 def test_operation_has_the_result_of_its_example(case: Case, ending: str, tmp_path: Path) -> None:
-    case = with_endings(case, ending)
+    case = replace_endings(case, ending)
     plan = plan_case(case, tmp_path / "repo")
     assert plan.steps[0].error is None
-    removed = dict.fromkeys(fence.removeprefix("gone ") for fence in case.fences if fence.startswith("gone "))
-    assert dict(plan.changes) == {**read_files(case, "after"), **removed}
+    deletions = dict.fromkeys(
+        fence.removeprefix("gone ") for fence in case.fences if fence.startswith("gone ")
+    )
+    assert dict(plan.changes) == {**read_files(case, "after"), **deletions}
 
 
 def test_every_operation_has_a_case() -> None:
-    assert {case.values[0].json("json")["operation"] for case in CASES} == set(OPERATIONS) - WITHOUT
+    assert {case.values[0].json("json")["operation"] for case in CASES} == set(
+        OPERATIONS
+    ) - OPERATIONS_WITHOUT_CASE
 
 
 def test_document_of_each_case_has_every_shape() -> None:
     for case in CASES:
         text = case.values[0].fences["before doc.md"]
-        missing = [name for name, shape in SHAPES.items() if not re.search(shape, text, re.MULTILINE)]
-        assert not missing, case.id
+        missing_shapes = [name for name, shape in SHAPES.items() if not re.search(shape, text, re.MULTILINE)]
+        assert not missing_shapes, case.id

@@ -39,9 +39,11 @@ def apply_operation(document: Document, operation: DocumentOperation) -> Documen
 @documents
 def test_removing_an_added_section_restores_the_bytes(text: str) -> None:
     document = Document.parse(text.encode(), "a.md")
-    longer = apply_operation(document, AddSection(file="a.md", title="Control plane"))
-    assert [section.address for section in longer.sections][-1] == "control-plane"
-    assert apply_operation(longer, RemoveSection(file="a.md", slug="control-plane")).data == document.data
+    new_document = apply_operation(document, AddSection(file="a.md", title="Control plane"))
+    assert [section.address for section in new_document.sections][-1] == "control-plane"
+    assert (
+        apply_operation(new_document, RemoveSection(file="a.md", slug="control-plane")).data == document.data
+    )
 
 
 @documents
@@ -50,11 +52,11 @@ def test_text_is_written_into_the_introduction(
     text: str, operation: type[UpdateContent] | type[AppendContent]
 ) -> None:
     document = Document.parse(text.encode(), "a.md")
-    written = apply_operation(document, operation(file="a.md", slug="_preamble", content="Words."))
-    assert written.preamble
-    assert b"Words." in written.source(written.preamble)
-    assert written.title == "Architecture"
-    assert len(written.sections) == len(document.sections)
+    new_document = apply_operation(document, operation(file="a.md", slug="_preamble", content="Words."))
+    assert new_document.preamble
+    assert b"Words." in new_document.source(new_document.preamble)
+    assert new_document.title == "Architecture"
+    assert len(new_document.sections) == len(document.sections)
 
 
 @documents

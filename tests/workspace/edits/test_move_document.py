@@ -26,40 +26,40 @@ pytestmark = pytest.mark.smoke
 
 @loop_over("case", read_cases("move_document.md"))
 def test_move_rename_and_removal_have_the_results_of_the_examples(case: Case, tmp_path: Path) -> None:
-    done = plan_case(case, tmp_path / "repo")
-    errors = [f"{step.error.code}: {step.error.message}" for step in done.steps if step.error]
+    result = plan_case(case, tmp_path / "repo")
+    errors = [f"{step.error.code}: {step.error.message}" for step in result.steps if step.error]
     assert errors == case.fences.get("error", "").splitlines()
-    removed = dict.fromkeys(case.fences.get("gone", "").splitlines())
-    after = {path: data.decode() for path, data in read_files(case, "after").items()}
-    changes = {path: None if data is None else data.decode() for path, data in done.changes.items()}
-    assert changes == {**after, **removed}
-    outcome = done.steps[-1].outcome
+    deletions = dict.fromkeys(case.fences.get("gone", "").splitlines())
+    new_texts = {path: data.decode() for path, data in read_files(case, "after").items()}
+    changes = {path: None if data is None else data.decode() for path, data in result.changes.items()}
+    assert changes == {**new_texts, **deletions}
+    outcome = result.steps[-1].outcome
     if "answer" in case.fences:
         assert outcome is not None
-        wanted = case.json("answer")
-        assert {key: outcome.result.get(key) for key in wanted} == wanted
+        expected_fields = case.json("answer")
+        assert {key: outcome.result.get(key) for key in expected_fields} == expected_fields
     if "hints" in case.fences:
-        hints = [hint for step in done.steps if step.outcome for hint in step.outcome.hints]
+        hints = [hint for step in result.steps if step.outcome for hint in step.outcome.hints]
         assert hints == case.fences["hints"].splitlines()
 
 
-def at(repo: Repo) -> Snapshot:
+def take_snapshot(repo: Repo) -> Snapshot:
     return Snapshot(GitReader(repo.path), repo.head())
 
 
-def run(repo: Repo, *operations: Operation, precondition: Precondition | None = None) -> Plan:
-    return plan(at(repo), operations, Mode.EACH, EDIT_CONTEXT, precondition)
+def plan_operations(repo: Repo, *operations: Operation, precondition: Precondition | None = None) -> Plan:
+    return plan(take_snapshot(repo), operations, Mode.EACH, EDIT_CONTEXT, precondition)
 
 
 def find_error(repo: Repo, operation: Operation) -> WorkspaceError:
-    [step] = run(repo, operation).steps
+    [step] = plan_operations(repo, operation).steps
     assert step.error is not None
     assert step.error.fix
     return step.error
 
 
 @pytest.mark.parametrize(
-    ("new_path", "moved"),
+    ("new_path", "resulting_path"),
     [
         ("guides", "guides/README.md"),
         ("guides/", "guides/README.md"),
@@ -71,22 +71,22 @@ def find_error(repo: Repo, operation: Operation) -> WorkspaceError:
         (" ./a b.md ", "a b.md"),
     ],
 )
-def test_new_path_is_completed_with_name_and_suffix(repo: Repo, new_path: str, moved: str) -> None:
-    [step] = run(repo, MoveDocument(file="README.md", new_path=new_path)).steps
+def test_new_path_is_completed_with_name_and_suffix(repo: Repo, new_path: str, resulting_path: str) -> None:
+    [step] = plan_operations(repo, MoveDocument(file="README.md", new_path=new_path)).steps
     assert step.outcome is not None
-    assert step.outcome.result["file"] == step.outcome.path == moved
+    assert step.outcome.result["file"] == step.outcome.path == resulting_path
     assert step.outcome.result["was"] == {"file": "README.md"}
 
 
 @pytest.mark.parametrize("new_path", ["README.md", "./README.md", ".", "./"])
 def test_move_to_the_same_path_succeeds_without_a_commit(repo: Repo, new_path: str) -> None:
-    done = run(repo, MoveDocument(file="README.md", new_path=new_path))
-    [step] = done.steps
-    assert (step.status, done.changes, done.summaries) == (StepStatus.DONE, {}, ())
+    result = plan_operations(repo, MoveDocument(file="README.md", new_path=new_path))
+    [step] = result.steps
+    assert (step.status, result.changes, result.summaries) == (StepStatus.DONE, {}, ())
 
 
 @loop_over(
-    ("new_path", "code", "words"),
+    ("new_path", "code", "message_part"),
     [
         ("guides/setup.md", "PATH_EXISTS", "already exists"),
         ("guides/Setup.md", "PATH_EXISTS", "only in case"),
@@ -107,22 +107,22 @@ def test_move_to_the_same_path_succeeds_without_a_commit(repo: Repo, new_path: s
         (".git/x.md", "INVALID_PATH", "Git's own folder"),
     ],
 )
-def test_move_to_an_invalid_path_is_refused(repo: Repo, new_path: str, code: str, words: str) -> None:
+def test_move_to_an_invalid_path_is_refused(repo: Repo, new_path: str, code: str, message_part: str) -> None:
     repo.commit({"docyard.toml": 'exclude = ["excluded/**"]\n'})
     error = find_error(repo, MoveDocument(file="README.md", new_path=new_path))
-    assert (error.code, words in error.message) == (code, True), error.message
+    assert (error.code, message_part in error.message) == (code, True), error.message
 
 
 def test_move_out_of_the_root_is_refused(repo: Repo) -> None:
     repo.commit({"docyard.toml": 'root = "guides"\n'})
     error = find_error(repo, MoveDocument(file="guides/setup.md", new_path="setup.md"))
     assert isinstance(error, InvalidPath)
-    done = run(repo, MoveDocument(file="guides/setup.md", new_path="guides/deep"))
-    assert done.changes.keys() == {"guides/setup.md", "guides/deep/setup.md"}
+    result = plan_operations(repo, MoveDocument(file="guides/setup.md", new_path="guides/deep"))
+    assert result.changes.keys() == {"guides/setup.md", "guides/deep/setup.md"}
 
 
 def test_operation_on_the_old_path_error_names_the_new_path(repo: Repo) -> None:
-    done = run(
+    result = plan_operations(
         repo,
         MoveDocument(file="README.md", new_path="start.md"),
         MoveDocument(file="start.md", new_path="begin.md"),
@@ -130,17 +130,20 @@ def test_operation_on_the_old_path_error_names_the_new_path(repo: Repo) -> None:
         AppendContent(file="begin.md", slug="_preamble", content="More."),
         MoveDocument(file="begin.md", new_path="README.md"),
     )
-    assert [step.status.value for step in done.steps] == ["done", "done", "failed", "done", "done"]
-    error = done.steps[2].error
+    assert [step.status.value for step in result.steps] == ["done", "done", "failed", "done", "done"]
+    error = result.steps[2].error
     assert isinstance(error, DocumentNotFound)
     assert error.message == "'README.md' was moved to 'begin.md' by an earlier operation of this batch"
     assert error.details["candidates"] == ["begin.md"]
-    assert done.changes == {"README.md": b"# Example\n\nText.\n\nMore.\n"}
+    assert result.changes == {"README.md": b"# Example\n\nText.\n\nMore.\n"}
 
 
 def test_document_over_the_write_limits_is_moved(repo: Repo) -> None:
     repo.commit({"docyard.toml": "[limits]\nheadings = 10\n", "many.md": "## Same\n\n" * 11})
-    assert run(repo, MoveDocument(file="many.md", new_path="x.md")).steps[0].status is StepStatus.DONE
+    assert (
+        plan_operations(repo, MoveDocument(file="many.md", new_path="x.md")).steps[0].status
+        is StepStatus.DONE
+    )
 
 
 def test_move_to_other_manifest_values_gives_a_hint(repo: Repo) -> None:
@@ -150,13 +153,13 @@ def test_move_to_other_manifest_values_gives_a_hint(repo: Repo) -> None:
             "guides/.taxonomy.toml": '[metadata]\nscope = "guide"\n',
         }
     )
-    [step] = run(repo, MoveDocument(file="README.md", new_path="guides/")).steps
+    [step] = plan_operations(repo, MoveDocument(file="README.md", new_path="guides/")).steps
     assert step.outcome is not None
     assert step.outcome.hints == (
         "the manifests of the folders give the document other values at its new path "
         "(scope: none before, guide now)",
     )
-    [step] = run(repo, MoveDocument(file="README.md", new_path="x.md")).steps
+    [step] = plan_operations(repo, MoveDocument(file="README.md", new_path="x.md")).steps
     assert step.outcome is not None
     assert not step.outcome.hints
 
@@ -169,12 +172,12 @@ def test_text_read_before_a_move_may_be_overwritten_after_it(
     repo.commit({"other.md": "# Other\n\n[x](README.md)\n"})
     seen_texts, base = SeenTexts(), None
     if is_known and evidence == "base":
-        base = at(repo)
+        base = take_snapshot(repo)
     elif is_known:
         for path in ("README.md", "other.md"):
-            document = at(repo).document(path)
+            document = take_snapshot(repo).document(path)
             seen_texts.add(compute_digest(document, section) for section in document.sections)
-    done = run(
+    result = plan_operations(
         repo,
         MoveDocument(file="README.md", new_path="new.md"),
         UpdateContent(file="new.md", slug="_preamble", content="Else."),
@@ -182,18 +185,18 @@ def test_text_read_before_a_move_may_be_overwritten_after_it(
         precondition=Precondition(base, seen_texts),
     )
     expected = "done" if is_known else "failed"
-    assert [step.status.value for step in done.steps] == ["done", expected, expected]
+    assert [step.status.value for step in result.steps] == ["done", expected, expected]
 
 
 @loop_over("new_path", ["readme.md", "new/place.md"])
 def test_move_is_one_commit_in_tree_index_and_work_tree(tmp_path: Path, new_path: str) -> None:
     repo = repositories.normal(tmp_path / "repo", {"README.md": "# A\n", "b.md": "[a](README.md)\n"})
     workspace = Workspace.open(repo.path)
-    before = repo.head()
+    head_before = repo.head()
     operation = MoveDocument(file="README.md", new_path=new_path)
-    written = workspace.write([operation], mode=Mode.EACH, tool="edit_document", client="test")
-    assert written.is_committed
-    assert repo.git("rev-parse", "HEAD~1").strip() == before
+    result = workspace.write([operation], mode=Mode.EACH, tool="edit_document", client="test")
+    assert result.is_committed
+    assert repo.git("rev-parse", "HEAD~1").strip() == head_before
     assert repo.git("ls-tree", "-r", "--name-only", "HEAD").split() == sorted(["b.md", new_path])
     assert repo.git("status", "--porcelain") == ""
     assert sorted(str(path.relative_to(repo.path)) for path in repo.path.rglob("*.md")) == sorted(
@@ -203,12 +206,14 @@ def test_move_is_one_commit_in_tree_index_and_work_tree(tmp_path: Path, new_path
 
 
 def test_move_includes_concurrent_edits_of_another_writer(repo: Repo) -> None:
-    first = at(repo)
+    first_snapshot = take_snapshot(repo)
     repo.commit({"README.md": "# Example\n\nNew text.\n", "late.md": "[x](README.md)\n"})
-    done = run(
-        repo, MoveDocument(file="README.md", new_path="new.md"), precondition=Precondition(first=first)
+    result = plan_operations(
+        repo,
+        MoveDocument(file="README.md", new_path="new.md"),
+        precondition=Precondition(first=first_snapshot),
     )
-    assert done.changes == {
+    assert result.changes == {
         "README.md": None,
         "new.md": b"# Example\n\nNew text.\n",
         "late.md": b"[x](new.md)\n",

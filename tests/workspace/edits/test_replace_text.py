@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revised
+from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revise_document
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
 from workspace.edits import ReplaceText
@@ -35,15 +35,17 @@ Use apt.
 """
 
 
-def outline(document: Document) -> list[tuple[str, int]]:
+def list_headings(document: Document) -> list[tuple[str, int]]:
     """Return address and level of every section with a heading."""
     return [(item.address, item.level) for item in document.sections if item.has_heading]
 
 
-def match_error(old: str, text: str = GUIDE, **fields: object) -> MatchCount:
+def find_match_error(old: str, text: str = GUIDE, **fields: object) -> MatchCount:
     """Return the error for a text that does not occur as often as requested."""
     with pytest.raises(MatchCount) as caught:
-        revised(Document.parse(text.encode(), FILE), ReplaceText(file=FILE, old=old, new="x", **fields))  # type: ignore[arg-type]
+        revise_document(
+            Document.parse(text.encode(), FILE), ReplaceText(file=FILE, old=old, new="x", **fields)
+        )  # type: ignore[arg-type]
     return caught.value
 
 
@@ -54,25 +56,27 @@ def test_quoted_text_is_replaced_and_can_be_replaced_back(document: Document, da
     start = data.draw(st.integers(0, len(body) - 1))
     old = body[start : start + data.draw(st.integers(1, 12))]
     new = "Zzyzx"
-    normal = body.replace("\r\n", "\n").replace("\r", "\n")
-    quoted = old.replace("\r\n", "\n").replace("\r", "\n")
-    count = normal.count(quoted)
+    normalized_body = body.replace("\r\n", "\n").replace("\r", "\n")
+    normalized_old = old.replace("\r\n", "\n").replace("\r", "\n")
+    count = normalized_body.count(normalized_old)
     assume(count and not (old.startswith("\n") and body[start - 1 : start] == "\r"))
     try:
-        changed = revised(document, ReplaceText(file=FILE, old=old, new=new, count=count))
+        new_document = revise_document(document, ReplaceText(file=FILE, old=old, new=new, count=count))
     except StructureChanged:
         return
-    assert changed.data[: document.front_matter_end] == document.data[: document.front_matter_end]
-    after = changed.text(changed.front_matter_end, len(changed.data))
-    assert after.replace("\r\n", "\n").replace("\r", "\n") == normal.replace(quoted, new)
-    assert outline(changed) == outline(document)
-    if after.count(new) == count:
+    assert new_document.data[: document.front_matter_end] == document.data[: document.front_matter_end]
+    new_body = new_document.text(new_document.front_matter_end, len(new_document.data))
+    assert new_body.replace("\r\n", "\n").replace("\r", "\n") == normalized_body.replace(normalized_old, new)
+    assert list_headings(new_document) == list_headings(document)
+    if new_body.count(new) == count:
         try:
-            back = revised(changed, ReplaceText(file=FILE, old=new, new=old, count=count))
+            restored_document = revise_document(
+                new_document, ReplaceText(file=FILE, old=new, new=old, count=count)
+            )
         except StructureChanged:
             return
-        text = back.text(back.front_matter_end, len(back.data))
-        assert text.replace("\r\n", "\n").replace("\r", "\n") == normal
+        text = restored_document.text(restored_document.front_matter_end, len(restored_document.data))
+        assert text.replace("\r\n", "\n").replace("\r", "\n") == normalized_body
 
 
 @given(documents, st.data())
@@ -86,30 +90,30 @@ def test_replacement_of_any_text_preserves_the_sections(document: Document, data
         )
     )
     try:
-        changed = revised(document, ReplaceText(file=FILE, old=old, new=new))
+        new_document = revise_document(document, ReplaceText(file=FILE, old=old, new=new))
     except (MatchCount, StructureChanged, InvalidContent):
         return
-    assert outline(changed) == outline(document)
+    assert list_headings(new_document) == list_headings(document)
 
 
 def test_count_mismatch_error_lists_all_lines() -> None:
-    error = match_error("Use apt")
+    error = find_match_error("Use apt")
     assert error.details["matches"] == 3
     assert error.details["lines"] == [7, 12, 16]
     assert error.fix.endswith("or set count to 3.")
-    error = match_error("Use apt", count=4)
+    error = find_match_error("Use apt", count=4)
     assert error.fix == "Set count to 3."
 
 
 def test_count_mismatch_error_lists_at_most_fifty_lines() -> None:
-    error = match_error("a", "a\n" * 10_000)
+    error = find_match_error("a", "a\n" * 10_000)
     assert error.details["matches"] == 10_000
     assert error.details["lines"] == [*range(1, 51)]
     assert error.message.endswith("lines 1, 2, 3, 4, 5, …")
 
 
 @loop_over(
-    ("old", "fields", "words", "near"),
+    ("old", "fields", "fix_part", "similar_lines"),
     [
         ("use apt to\ninstall", {}, "line 11 with other white space or in other case", [11]),
         ("status: draft", {}, "set_metadata", []),
@@ -120,17 +124,19 @@ def test_count_mismatch_error_lists_at_most_fifty_lines() -> None:
     ],
 )
 def test_text_not_found_error_suggests_similar_lines(
-    old: str, fields: dict[str, object], words: str, near: list[int] | None
+    old: str, fields: dict[str, object], fix_part: str, similar_lines: list[int] | None
 ) -> None:
-    error = match_error(old, **fields)
-    assert words in error.fix
-    assert error.details.get("near") == near
+    error = find_match_error(old, **fields)
+    assert fix_part in error.fix
+    assert error.details.get("near") == similar_lines
     assert "INSTALL" not in error.message + error.fix
 
 
 def test_quoted_text_matches_any_line_ending() -> None:
     document = Document.parse(b"a\rb\r\nc\nd\r\n", FILE)
-    assert revised(document, ReplaceText(file=FILE, old="a\nb\r\nc", new="x\ny")).data == b"x\ry\nd\r\n"
+    assert (
+        revise_document(document, ReplaceText(file=FILE, old="a\nb\r\nc", new="x\ny")).data == b"x\ry\nd\r\n"
+    )
 
 
 def test_result_has_the_lines_before_the_replacement() -> None:
@@ -141,4 +147,4 @@ def test_result_has_the_lines_before_the_replacement() -> None:
 
 def test_repetitive_text_is_searched_fast() -> None:
     document = Document.parse(b"a" * 200_000 + b"\n", FILE)
-    assert match_error("a" * 50_000 + "b", document.data.decode()).details["matches"] == 0
+    assert find_match_error("a" * 50_000 + "b", document.data.decode()).details["matches"] == 0

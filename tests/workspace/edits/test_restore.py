@@ -19,15 +19,15 @@ from workspace.writing.read_before_write import SeenTexts
 
 pytestmark = pytest.mark.smoke
 
-DOC = "doc.md"
+DOCUMENT_PATH = "doc.md"
 
 
-def run(
+def write_operations(
     repo: Repo, *operations: Operation, base: str | None = None, seen_texts: SeenTexts | None = None
 ) -> PlanStep:
     """Write operations, and return the last step; its changes are in the work tree."""
     workspace = Workspace.open(repo.path, durable=False)
-    done = workspace.write(
+    result = workspace.write(
         operations,
         mode=Mode.EACH,
         tool="restore_document",
@@ -35,13 +35,13 @@ def run(
         base_commit=base,
         seen_texts=seen_texts,
     )
-    assert done.is_committed == any(
-        step.outcome is not None and step.outcome.is_change for step in done.steps
+    assert result.is_committed == any(
+        step.outcome is not None and step.outcome.is_change for step in result.steps
     )
-    return done.steps[-1]
+    return result.steps[-1]
 
 
-def files(repo: Repo) -> dict[str, str]:
+def read_work_tree(repo: Repo) -> dict[str, str]:
     names = repo.git("ls-files", "-z").split("\0")[:-1]
     return {name: (repo.path / name).read_bytes().decode() for name in names}
 
@@ -50,7 +50,7 @@ def files(repo: Repo) -> dict[str, str]:
 def test_restore_has_the_result_of_its_example(case: Case, tmp_path: Path) -> None:
     repo = unborn(tmp_path / "repo")
     commits = {
-        name: repo.commit({DOC: case.data(name)})
+        name: repo.commit({DOCUMENT_PATH: case.data(name)})
         for name in ("then", "meanwhile", "now")
         if name in case.fences
     }
@@ -58,11 +58,15 @@ def test_restore_has_the_result_of_its_example(case: Case, tmp_path: Path) -> No
     operation: Operation
     if request.pop("undo", False):
         operation = Undo(commit=commits.get("meanwhile", commits["now"]), **request)
-        step = run(repo, operation)
+        step = write_operations(repo, operation)
     elif "slug" in request:
-        step = run(repo, RestoreSection(file=DOC, commit=commits["then"], **request), base=repo.head())
+        step = write_operations(
+            repo, RestoreSection(file=DOCUMENT_PATH, commit=commits["then"], **request), base=repo.head()
+        )
     else:
-        step = run(repo, RestoreDocument(file=DOC, commit=commits["then"]), base=repo.head())
+        step = write_operations(
+            repo, RestoreDocument(file=DOCUMENT_PATH, commit=commits["then"]), base=repo.head()
+        )
     if "error" in case.fences:
         assert step.error
         assert step.error.fix
@@ -74,8 +78,8 @@ def test_restore_has_the_result_of_its_example(case: Case, tmp_path: Path) -> No
         assert step.outcome, step.error
         assert step.outcome.is_change == ("after" in case.fences)
         assert step.outcome.hints or step.outcome.is_change
-    wanted = case.data("after") if "after" in case.fences else case.data("now")
-    assert (repo.path / DOC).read_bytes() == wanted
+    expected = case.data("after") if "after" in case.fences else case.data("now")
+    assert (repo.path / DOCUMENT_PATH).read_bytes() == expected
     assert repo.status() == ""
 
 
@@ -85,32 +89,32 @@ GUIDE = "# Guide\n\nWelcome to all of it.\n\n## Setup\n\nSteps in order.\n\n## U
 def test_removed_document_is_restored_byte_for_byte(tmp_path: Path) -> None:
     text = "---\r\nkey: v\r\n---\r\n\r\n# A\r\n\r\nText."
     repo = normal(tmp_path / "repo", {"folder/a.md": text, "b.md": "# B\n"})
-    there = repo.head()
+    old_commit = repo.head()
     repo.git("rm", "-q", "folder/a.md")
     repo.commit({})
-    step = run(repo, RestoreDocument(file="folder/a.md", commit=there))
+    step = write_operations(repo, RestoreDocument(file="folder/a.md", commit=old_commit))
     assert step.outcome, step.error
-    assert files(repo)["folder/a.md"] == text
+    assert read_work_tree(repo)["folder/a.md"] == text
 
 
 def test_renamed_document_is_restored_at_its_current_path(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE})
-    then = repo.head()
+    old_commit = repo.head()
     repo.git("mv", "a.md", "b.md")
     repo.commit({})
     repo.commit({"b.md": GUIDE.replace("Steps", "Other steps")})
-    step = run(repo, RestoreDocument(file="b.md", commit=then), base=repo.head())
+    step = write_operations(repo, RestoreDocument(file="b.md", commit=old_commit), base=repo.head())
     assert step.outcome, step.error
     assert step.outcome.result["was"] == {"file": "a.md"}
-    assert files(repo) == {"b.md": GUIDE}
+    assert read_work_tree(repo) == {"b.md": GUIDE}
 
 
 def test_restore_at_the_old_path_after_a_rename_is_refused(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE})
-    then = repo.head()
+    old_commit = repo.head()
     repo.git("mv", "a.md", "b.md")
     repo.commit({})
-    step = run(repo, RestoreDocument(file="a.md", commit=then))
+    step = write_operations(repo, RestoreDocument(file="a.md", commit=old_commit))
     assert step.error
     assert step.error.code == "DOCUMENT_NOT_FOUND"
     assert step.error.details["candidates"] == ["b.md"]
@@ -118,92 +122,101 @@ def test_restore_at_the_old_path_after_a_rename_is_refused(tmp_path: Path) -> No
 
 def test_restore_does_not_overwrite_another_document_at_the_path(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE})
-    then = repo.head()
+    old_commit = repo.head()
     repo.git("mv", "a.md", "b.md")
     repo.commit({})
     repo.commit({"a.md": "# Other\n\nNothing alike.\n"})
-    step = run(repo, RestoreDocument(file="a.md", commit=then), base=repo.head())
+    step = write_operations(repo, RestoreDocument(file="a.md", commit=old_commit), base=repo.head())
     assert step.error
     assert step.error.code == "PATH_EXISTS"
     assert "'b.md'" in step.error.message
 
 
 def test_restore_over_unread_text_is_refused(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {DOC: GUIDE})
-    then = repo.head()
-    repo.commit({DOC: GUIDE.replace("Steps", "Unread steps")})
-    whole, part = RestoreDocument(file=DOC, commit=then), RestoreSection(file=DOC, slug="setup", commit=then)
-    for operation in (whole, part):
-        step = run(repo, operation)
+    repo = normal(tmp_path / "repo", {DOCUMENT_PATH: GUIDE})
+    old_commit = repo.head()
+    repo.commit({DOCUMENT_PATH: GUIDE.replace("Steps", "Unread steps")})
+    restore_document, restore_section = (
+        RestoreDocument(file=DOCUMENT_PATH, commit=old_commit),
+        RestoreSection(file=DOCUMENT_PATH, slug="setup", commit=old_commit),
+    )
+    for operation in (restore_document, restore_section):
+        step = write_operations(repo, operation)
         assert step.error
         assert (step.error.code, step.error.details["slugs"]) == ("READ_FIRST", ["setup"])
-    document, seen_texts = Workspace.open(repo.path).snapshot().document(DOC), SeenTexts()
+    document, seen_texts = Workspace.open(repo.path).snapshot().document(DOCUMENT_PATH), SeenTexts()
     seen_texts.add(
         [compute_digest(document, section) for section in document.sections if section.key == "setup"]
     )
-    assert run(repo, part, seen_texts=seen_texts).outcome
-    assert files(repo) == {DOC: GUIDE}
+    assert write_operations(repo, restore_section, seen_texts=seen_texts).outcome
+    assert read_work_tree(repo) == {DOCUMENT_PATH: GUIDE}
 
 
 def test_section_is_restored_from_its_earlier_document(tmp_path: Path) -> None:
-    moved = "## Setup\n\nSteps in order.\n\n"
+    section_text = "## Setup\n\nSteps in order.\n\n"
     repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": "# B\n\n## Last\n\nEnd.\n"})
-    then = repo.head()
-    repo.commit({"a.md": GUIDE.replace(moved, ""), "b.md": f"# B\n\n{moved}## Last\n\nEnd.\n"})
-    repo.commit({"b.md": f"# B\n\n{moved.replace('in order', 'changed')}## Last\n\nEnd.\n"})
-    step = run(repo, RestoreSection(file="b.md", slug="setup", commit=then), base=repo.head())
+    old_commit = repo.head()
+    repo.commit({"a.md": GUIDE.replace(section_text, ""), "b.md": f"# B\n\n{section_text}## Last\n\nEnd.\n"})
+    repo.commit({"b.md": f"# B\n\n{section_text.replace('in order', 'changed')}## Last\n\nEnd.\n"})
+    step = write_operations(
+        repo, RestoreSection(file="b.md", slug="setup", commit=old_commit), base=repo.head()
+    )
     assert step.outcome, step.error
     assert step.outcome.result["was"] == {"file": "a.md", "slug": "setup"}
-    assert files(repo)["b.md"] == f"# B\n\n{moved}## Last\n\nEnd.\n"
+    assert read_work_tree(repo)["b.md"] == f"# B\n\n{section_text}## Last\n\nEnd.\n"
 
 
 def test_removed_section_of_a_renamed_document_is_restored(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE})
-    then = repo.head()
+    old_commit = repo.head()
     repo.git("mv", "a.md", "b.md")
     repo.commit({})
     repo.commit({"b.md": GUIDE.replace("## Setup\n\nSteps in order.\n\n", "")})
-    step = run(repo, RestoreSection(file="b.md", slug="setup", commit=then))
+    step = write_operations(repo, RestoreSection(file="b.md", slug="setup", commit=old_commit))
     assert step.outcome, step.error
-    assert files(repo) == {"b.md": GUIDE}
+    assert read_work_tree(repo) == {"b.md": GUIDE}
 
 
 def test_undo_preserves_concurrent_edits_of_another_section(tmp_path: Path) -> None:
     """A commit during the plan of an undo is preserved, and the undo is planned again."""
-    repo = normal(tmp_path / "repo", {DOC: GUIDE})
-    changed = repo.commit({DOC: GUIDE.replace("Steps", "Other steps")})
-    theirs = UpdateContent(file=DOC, slug="usage", content="Do not run it.")
-    step = run(repo, Interrupted(_make_writer(repo, theirs)), Undo(commit=changed))
+    repo = normal(tmp_path / "repo", {DOCUMENT_PATH: GUIDE})
+    change_commit = repo.commit({DOCUMENT_PATH: GUIDE.replace("Steps", "Other steps")})
+    their_update = UpdateContent(file=DOCUMENT_PATH, slug="usage", content="Do not run it.")
+    step = write_operations(repo, Interrupted(_make_writer(repo, their_update)), Undo(commit=change_commit))
     assert step.outcome, step.error
-    assert files(repo) == {DOC: GUIDE.replace("Run it and see.", "Do not run it.")}
+    assert read_work_tree(repo) == {DOCUMENT_PATH: GUIDE.replace("Run it and see.", "Do not run it.")}
 
 
 def test_concurrent_edit_of_the_same_section_is_a_conflict(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {DOC: GUIDE})
-    then = repo.head()
-    changed = repo.commit({DOC: GUIDE.replace("Steps", "Other steps")})
-    theirs = UpdateContent(file=DOC, slug="setup", content="Theirs.")
-    step = run(repo, Interrupted(_make_writer(repo, theirs)), Undo(commit=changed))
+    repo = normal(tmp_path / "repo", {DOCUMENT_PATH: GUIDE})
+    old_commit = repo.head()
+    change_commit = repo.commit({DOCUMENT_PATH: GUIDE.replace("Steps", "Other steps")})
+    their_update = UpdateContent(file=DOCUMENT_PATH, slug="setup", content="Theirs.")
+    step = write_operations(repo, Interrupted(_make_writer(repo, their_update)), Undo(commit=change_commit))
     assert step.error
     assert step.error.code == "CONFLICT"
     conflicts = step.error.details["conflicts"]
     assert isinstance(conflicts, list)
-    [clash] = conflicts
-    assert (clash["file"], clash["slug"], clash["commits"]) == (DOC, "setup", [repo.head()])
-    restored = RestoreSection(file=DOC, slug="setup", commit=then)
-    other = UpdateContent(file=DOC, slug="setup", content="Theirs again.")
+    [conflict] = conflicts
+    assert (conflict["file"], conflict["slug"], conflict["commits"]) == (
+        DOCUMENT_PATH,
+        "setup",
+        [repo.head()],
+    )
+    restore = RestoreSection(file=DOCUMENT_PATH, slug="setup", commit=old_commit)
+    other_update = UpdateContent(file=DOCUMENT_PATH, slug="setup", content="Theirs again.")
     base = repo.head()
-    step = run(repo, Interrupted(_make_writer(repo, other)), restored, base=base)
+    step = write_operations(repo, Interrupted(_make_writer(repo, other_update)), restore, base=base)
     assert step.error
     assert step.error.code == "CONFLICT"
-    assert "Theirs again." in files(repo)[DOC]
+    assert "Theirs again." in read_work_tree(repo)[DOCUMENT_PATH]
 
 
 def _make_writer(repo: Repo, operation: Operation) -> Callable[[], object]:
     def write() -> None:
-        other = Workspace.open(repo.path, durable=False)
-        assert other.write(
-            [operation], mode=Mode.ALL, tool="edit_document", client="b", base_commit=other.tip()
+        other_workspace = Workspace.open(repo.path, durable=False)
+        assert other_workspace.write(
+            [operation], mode=Mode.ALL, tool="edit_document", client="b", base_commit=other_workspace.tip()
         ).is_committed
 
     return write
@@ -212,11 +225,11 @@ def _make_writer(repo: Repo, operation: Operation) -> Callable[[], object]:
 def test_undo_of_a_move_preserves_later_edits(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": "# B\n\n[setup](a.md#setup)\n"})
     repo.git("mv", "a.md", "c.md")
-    moved = repo.commit({"b.md": "# B\n\n[setup](c.md#setup)\n"})
+    move_commit = repo.commit({"b.md": "# B\n\n[setup](c.md#setup)\n"})
     repo.commit({"c.md": GUIDE.replace("Run it", "Run it twice"), "d.md": "# D\n\n[usage](c.md#usage)\n"})
-    step = run(repo, Undo(commit=moved))
+    step = write_operations(repo, Undo(commit=move_commit))
     assert step.outcome, step.error
-    assert files(repo) == {
+    assert read_work_tree(repo) == {
         "a.md": GUIDE.replace("Run it", "Run it twice"),
         "b.md": "# B\n\n[setup](a.md#setup)\n",
         "d.md": "# D\n\n[usage](a.md#usage)\n",
@@ -225,56 +238,60 @@ def test_undo_of_a_move_preserves_later_edits(tmp_path: Path) -> None:
 
 def test_undo_applies_to_a_later_renamed_document(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE})
-    changed = repo.commit({"a.md": GUIDE.replace("Steps", "Other steps")})
+    change_commit = repo.commit({"a.md": GUIDE.replace("Steps", "Other steps")})
     repo.git("mv", "a.md", "b.md")
     repo.commit({})
-    step = run(repo, Undo(commit=changed))
+    step = write_operations(repo, Undo(commit=change_commit))
     assert step.outcome, step.error
-    assert files(repo) == {"b.md": GUIDE}
+    assert read_work_tree(repo) == {"b.md": GUIDE}
 
 
 def test_move_between_documents_is_undone_in_both_or_neither(tmp_path: Path) -> None:
-    part = "## Setup\n\nSteps in order.\n\n"
-    rest = "# B\n\nText.\n\n"
-    repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": f"{rest}## End\n", "c.md": "# C\n"})
-    moved = repo.commit(
-        {"a.md": GUIDE.replace(part, ""), "b.md": f"{rest}{part}## End\n", "c.md": "# C\n\nNew.\n"}
+    section_text = "## Setup\n\nSteps in order.\n\n"
+    other_text = "# B\n\nText.\n\n"
+    repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": f"{other_text}## End\n", "c.md": "# C\n"})
+    move_commit = repo.commit(
+        {
+            "a.md": GUIDE.replace(section_text, ""),
+            "b.md": f"{other_text}{section_text}## End\n",
+            "c.md": "# C\n\nNew.\n",
+        }
     )
-    later = repo.commit({"b.md": f"{rest}{part.replace('in order', 'changed')}## End\n"})
-    step = run(repo, Undo(commit=moved))
+    later_commit = repo.commit({"b.md": f"{other_text}{section_text.replace('in order', 'changed')}## End\n"})
+    step = write_operations(repo, Undo(commit=move_commit))
     assert step.error
     assert step.error.code == "CONFLICT"
-    step = run(repo, Undo(commit=moved, is_partial=True))
+    step = write_operations(repo, Undo(commit=move_commit, is_partial=True))
     assert step.outcome, step.error
-    assert files(repo) == {
-        "a.md": GUIDE.replace(part, ""),
-        "b.md": f"{rest}{part.replace('in order', 'changed')}## End\n",
+    assert read_work_tree(repo) == {
+        "a.md": GUIDE.replace(section_text, ""),
+        "b.md": f"{other_text}{section_text.replace('in order', 'changed')}## End\n",
         "c.md": "# C\n",
     }
-    clashes = step.outcome.result["conflicts"]
-    assert isinstance(clashes, list)
-    assert {(item["file"], item["slug"]) for item in clashes} == {("a.md", "setup"), ("b.md", "setup")}
-    assert later in [commit for item in clashes for commit in item.get("commits", ())]
+    conflicts = step.outcome.result["conflicts"]
+    assert isinstance(conflicts, list)
+    assert {(item["file"], item["slug"]) for item in conflicts} == {("a.md", "setup"), ("b.md", "setup")}
+    assert later_commit in [commit for item in conflicts for commit in item.get("commits", ())]
 
 
 def test_dependent_moves_are_undone_in_order(tmp_path: Path) -> None:
-    other = GUIDE.replace("that", "which").replace("Guide", "Other")
-    repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": other})
+    other_text = GUIDE.replace("that", "which").replace("Guide", "Other")
+    repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b.md": other_text})
     repo.git("mv", "b.md", "c.md")
     repo.git("mv", "a.md", "b.md")
-    moved = repo.commit({"a.md": "# New\n\nNothing alike.\n"})
-    step = run(repo, Undo(commit=moved))
+    move_commit = repo.commit({"a.md": "# New\n\nNothing alike.\n"})
+    step = write_operations(repo, Undo(commit=move_commit))
     assert step.outcome, step.error
-    assert files(repo) == {"a.md": GUIDE, "b.md": other}
+    assert read_work_tree(repo) == {"a.md": GUIDE, "b.md": other_text}
 
 
 def test_undo_of_the_first_commit_removes_its_documents(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE, "run.sh": "echo\n"})
-    first = repo.head()
+    first_commit = repo.head()
     repo.commit({"b.md": "# B\n"})
-    step = run(repo, Undo(commit=first))
+    step = write_operations(repo, Undo(commit=first_commit))
     assert step.outcome, step.error
-    assert set(files(repo)) == {"b.md", "run.sh"}
+    assert set(read_work_tree(repo)) == {"b.md", "run.sh"}
     assert step.outcome.result["left_alone"] == ["run.sh"]
 
 
@@ -285,7 +302,7 @@ def test_undo_of_a_merge_commit_is_refused(tmp_path: Path) -> None:
     repo.git("switch", "-q", "main")
     repo.commit({"c.md": "# C\n"})
     repo.git("merge", "-q", "--no-edit", "side")
-    step = run(repo, Undo(commit=repo.head()))
+    step = write_operations(repo, Undo(commit=repo.head()))
     assert step.error
     assert step.error.code == "MERGE_COMMIT"
 
@@ -293,14 +310,14 @@ def test_undo_of_a_merge_commit_is_refused(tmp_path: Path) -> None:
 def test_undo_of_a_commit_of_another_branch_is_refused(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": GUIDE})
     repo.git("switch", "-qc", "side")
-    side = repo.commit({"b.md": "# B\n"})
+    side_commit = repo.commit({"b.md": "# B\n"})
     repo.git("switch", "-q", "main")
-    step = run(repo, Undo(commit=side))
+    step = write_operations(repo, Undo(commit=side_commit))
     assert step.error
     assert step.error.code == "NOT_IN_HISTORY"
-    step = run(repo, RestoreDocument(file="b.md", commit=side))
+    step = write_operations(repo, RestoreDocument(file="b.md", commit=side_commit))
     assert step.outcome, step.error
-    assert files(repo)["b.md"] == "# B\n"
+    assert read_work_tree(repo)["b.md"] == "# B\n"
 
 
 def test_undo_of_the_oldest_shallow_commit_is_refused(tmp_path: Path) -> None:
@@ -308,32 +325,34 @@ def test_undo_of_the_oldest_shallow_commit_is_refused(tmp_path: Path) -> None:
     source.commit({"b.md": "# B\n"})
     source.git("clone", "-q", "--depth", "1", f"file://{source.path}", str(tmp_path / "clone"))
     clone = Repo(tmp_path / "clone")
-    step = run(clone, Undo(commit=clone.head()))
+    step = write_operations(clone, Undo(commit=clone.head()))
     assert step.error
     assert step.error.code == "NOT_IN_HISTORY"
     assert "--unshallow" in step.error.fix
 
 
-POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
+LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
 
 
 @loop_over(
-    ("then", "code"),
+    ("old_text", "code"),
     [
-        (POINTER, "NOT_A_DOCUMENT"),
+        (LFS_POINTER, "NOT_A_DOCUMENT"),
         ("# Long\n\n" + "word " * 500, "LIMIT_EXCEEDED"),
     ],
     ids=["a pointer of Git LFS", "over the limit"],
 )
-def test_restore_of_an_unreadable_version_is_refused(tmp_path: Path, then: str, code: str) -> None:
-    repo = normal(tmp_path / "repo", {DOC: then, "docyard.toml": "[limits]\ndocument_bytes = 1000\n"})
-    old = repo.head()
-    repo.commit({DOC: GUIDE})
+def test_restore_of_an_unreadable_version_is_refused(tmp_path: Path, old_text: str, code: str) -> None:
+    repo = normal(
+        tmp_path / "repo", {DOCUMENT_PATH: old_text, "docyard.toml": "[limits]\ndocument_bytes = 1000\n"}
+    )
+    old_commit = repo.head()
+    repo.commit({DOCUMENT_PATH: GUIDE})
     for operation in (
-        RestoreDocument(file=DOC, commit=old),
-        RestoreSection(file=DOC, slug="setup", commit=old),
+        RestoreDocument(file=DOCUMENT_PATH, commit=old_commit),
+        RestoreSection(file=DOCUMENT_PATH, slug="setup", commit=old_commit),
     ):
-        step = run(repo, operation, base=repo.head())
+        step = write_operations(repo, operation, base=repo.head())
         assert step.error
         assert step.error.code == code
 
@@ -341,19 +360,19 @@ def test_restore_of_an_unreadable_version_is_refused(tmp_path: Path, then: str, 
 def test_restore_of_a_former_link_or_folder_is_refused(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md/x.txt": "x", "b.txt": "b"})
     (repo.path / "c.md").symlink_to("b.txt")
-    old = repo.commit({})
+    old_commit = repo.commit({})
     repo.git("rm", "-rq", "a.md", "c.md")
     repo.commit({"a.md": GUIDE})
     for path in ("a.md", "c.md"):
-        step = run(repo, RestoreDocument(file=path, commit=old), base=repo.head())
+        step = write_operations(repo, RestoreDocument(file=path, commit=old_commit), base=repo.head())
         assert step.error
         assert step.error.code == "NOT_AT_REF"
 
 
 def test_restore_uses_current_settings(tmp_path: Path) -> None:
-    repo = normal(tmp_path / "repo", {DOC: GUIDE, "docyard.toml": 'exclude = ["doc.md"]\n'})
-    old = repo.head()
-    repo.commit({DOC: "# Other\n", "docyard.toml": ""})
-    step = run(repo, RestoreDocument(file=DOC, commit=old), base=repo.head())
+    repo = normal(tmp_path / "repo", {DOCUMENT_PATH: GUIDE, "docyard.toml": 'exclude = ["doc.md"]\n'})
+    old_commit = repo.head()
+    repo.commit({DOCUMENT_PATH: "# Other\n", "docyard.toml": ""})
+    step = write_operations(repo, RestoreDocument(file=DOCUMENT_PATH, commit=old_commit), base=repo.head())
     assert step.outcome, step.error
-    assert files(repo)[DOC] == GUIDE
+    assert read_work_tree(repo)[DOCUMENT_PATH] == GUIDE

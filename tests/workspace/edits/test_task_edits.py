@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revised
+from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revise_document
 from workspace.document.addresses import InvalidAddress, format_task_address, resolve_task
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.smoke
 
 _MARK = re.compile(rb"^[ \t]*(?:[-*+]|\d+[.)])?[ \t]*")
 
-Words = tuple[str, bool, tuple[tuple[str, str], ...]]
+TaskContent = tuple[str, bool, tuple[tuple[str, str], ...]]
 
 
 def list_addresses(document: Document) -> list[str]:
@@ -35,8 +35,8 @@ def list_addresses(document: Document) -> list[str]:
     ]
 
 
-def words(document: Document, without: Task | None = None) -> list[Words]:
-    """Return the contents of every task, except one and its subtasks."""
+def read_task_contents(document: Document, without: Task | None = None) -> list[TaskContent]:
+    """Return the contents of every task, except `without` and its subtasks."""
     return [
         (task.title, task.is_done, tuple((field.name, field.value) for field in task.fields))
         for task in document.all_tasks
@@ -49,10 +49,10 @@ def read_words(data: bytes) -> list[bytes]:
     return data.removeprefix(BOM).split()
 
 
-def lines(data: bytes) -> Counter[bytes]:
+def count_lines(data: bytes) -> Counter[bytes]:
     """Count the lines with text, without their indentation and list marks."""
-    found = (_MARK.sub(b"", line) for line in data.removeprefix(BOM).splitlines())
-    return Counter(line for line in found if line)
+    lines = (_MARK.sub(b"", line) for line in data.removeprefix(BOM).splitlines())
+    return Counter(line for line in lines if line)
 
 
 task_lists = documents.filter(lambda document: bool(document.all_tasks))
@@ -63,30 +63,34 @@ def test_removing_a_task_removes_only_its_lines(document: Document, data: st.Dat
     slug = data.draw(st.sampled_from(list_addresses(document)))
     _, task = resolve_task(document, slug)
     try:
-        changed = revised(document, RemoveTask(file=FILE, slug=slug))
+        new_document = revise_document(document, RemoveTask(file=FILE, slug=slug))
     except WorkspaceError:
         return
-    assert words(changed) == words(document, task)
-    left = document.data[: task.start] + document.data[task.end :]
-    assert read_words(changed.data) == read_words(left)
+    assert read_task_contents(new_document) == read_task_contents(document, task)
+    remaining = document.data[: task.start] + document.data[task.end :]
+    assert read_words(new_document.data) == read_words(remaining)
     # Of two kinds of line endings, either may remain at the end.
-    assert len(changed.data.replace(b"\r\n", b"\n")) <= len(left.replace(b"\r\n", b"\n"))
+    assert len(new_document.data.replace(b"\r\n", b"\n")) <= len(remaining.replace(b"\r\n", b"\n"))
 
 
 @given(task_lists, st.data())
 def test_moving_a_task_preserves_every_word(document: Document, data: st.DataObject) -> None:
-    slug, other = (data.draw(st.sampled_from(list_addresses(document))) for _ in range(2))
-    places = [{"before": other}, {"to_slug": other}, {"to_slug": resolve_task(document, other)[0].key}]
+    slug, other_slug = (data.draw(st.sampled_from(list_addresses(document))) for _ in range(2))
+    targets = [
+        {"before": other_slug},
+        {"to_slug": other_slug},
+        {"to_slug": resolve_task(document, other_slug)[0].key},
+    ]
     try:
-        changed, edit = MoveTask(file=FILE, slug=slug, **data.draw(st.sampled_from(places))).revise(
+        new_document, edit = MoveTask(file=FILE, slug=slug, **data.draw(st.sampled_from(targets))).revise(
             document, EDIT_CONTEXT
         )
     except WorkspaceError:
         return
-    assert Counter(words(changed)) == Counter(words(document))
-    assert lines(changed.data) == lines(document.data)
-    _, there = resolve_task(changed, str(edit.result["task"]))
-    assert there.title == resolve_task(document, slug)[1].title
+    assert Counter(read_task_contents(new_document)) == Counter(read_task_contents(document))
+    assert count_lines(new_document.data) == count_lines(document.data)
+    _, moved_task = resolve_task(new_document, str(edit.result["task"]))
+    assert moved_task.title == resolve_task(document, slug)[1].title
 
 
 @given(task_lists, st.data())
@@ -95,11 +99,13 @@ def test_removing_an_added_task_restores_the_words(document: Document, data: st.
     section, _ = resolve_task(document, neighbor)
     try:
         add = AddTask(file=FILE, slug=section.key, title="One of its own", criteria="it is removed")
-        changed, edit = add.revise(document, EDIT_CONTEXT)
-        back = revised(changed, RemoveTask(file=FILE, slug=str(edit.result["task"])))
+        new_document, edit = add.revise(document, EDIT_CONTEXT)
+        restored_document = revise_document(
+            new_document, RemoveTask(file=FILE, slug=str(edit.result["task"]))
+        )
     except StructureChanged:
         return
-    assert read_words(back.data) == read_words(document.data)
+    assert read_words(restored_document.data) == read_words(document.data)
 
 
 titles = st.sampled_from([None, "Another title", "[x] `b` c", "数据"])
@@ -115,24 +121,27 @@ def test_updating_a_task_changes_only_the_given_fields(
     given_texts = dict(zip(("criteria", "note", "assignee"), texts, strict=True))
     update = UpdateTask(file=FILE, slug=slug, title=title, **given_texts)
     try:
-        changed = revised(document, update)
+        new_document = revise_document(document, update)
     except WorkspaceError:
         return
-    _, there = resolve_task(changed, slug)
+    _, new_task = resolve_task(new_document, slug)
     for name, text in given_texts.items():
-        wanted = task.field(name) if text is None else " ".join(text.split())
-        assert (there.field(name) or "") == (wanted or "")
-    assert there.is_done == task.is_done
-    assert title is not None or there.title == task.title
-    place = document.all_tasks.index(task)
-    before, after = words(document), words(changed)
-    assert before[:place] + before[place + 1 :] == after[:place] + after[place + 1 :]
-    assert changed.data.startswith(document.data[: task.start])
-    assert changed.data.endswith(document.data[task.end :])
-    assert revised(changed, update).data == changed.data
+        expected = task.field(name) if text is None else " ".join(text.split())
+        assert (new_task.field(name) or "") == (expected or "")
+    assert new_task.is_done == task.is_done
+    assert title is not None or new_task.title == task.title
+    position = document.all_tasks.index(task)
+    old_contents, new_contents = read_task_contents(document), read_task_contents(new_document)
+    assert (
+        old_contents[:position] + old_contents[position + 1 :]
+        == new_contents[:position] + new_contents[position + 1 :]
+    )
+    assert new_document.data.startswith(document.data[: task.start])
+    assert new_document.data.endswith(document.data[task.end :])
+    assert revise_document(new_document, update).data == new_document.data
 
 
-tidy_tasks: st.SearchStrategy[tuple[list[str], list[Any]]] = st.recursive(
+regular_tasks: st.SearchStrategy[tuple[list[str], list[Any]]] = st.recursive(
     st.lists(st.sampled_from(["Criteria: it works", "a note"]), max_size=2, unique=True).map(
         lambda fields: (fields, [])
     ),
@@ -143,40 +152,49 @@ tidy_tasks: st.SearchStrategy[tuple[list[str], list[Any]]] = st.recursive(
 
 def format_task(number: str, task: tuple[list[str], list[Any]], indent: str) -> list[str]:
     """Return the lines of a task, and of its fields or subtasks; its title is its number."""
-    fields, below = task
+    fields, subtasks = task
     lines = [f"{indent}- [ ] Task {number}", *(f"{indent}  - {field}" for field in fields)]
-    for place, item in enumerate(below):
-        lines += format_task(f"{number}.{place}", item, indent + "  ")
+    for position, item in enumerate(subtasks):
+        lines += format_task(f"{number}.{position}", item, indent + "  ")
     return lines
 
 
 @st.composite
-def tidy(draw: st.DrawFn) -> Document:
+def regular_task_documents(draw: st.DrawFn) -> Document:
     """Draw sections with lists in one style, each of at least two tasks."""
     text = ["# Title", ""]
     for section in range(draw(st.integers(1, 3))):
         text += [f"## Section {section}", ""]
-        for place, task in enumerate(draw(st.lists(tidy_tasks, min_size=2, max_size=3))):
-            text += format_task(f"{section}.{place}", task, "")
+        for task_number, task in enumerate(draw(st.lists(regular_tasks, min_size=2, max_size=3))):
+            text += format_task(f"{section}.{task_number}", task, "")
         text += [""]
     ending = draw(st.sampled_from(["\n", "\r\n"]))
     return Document.parse(ending.join(text[: -1 if draw(st.booleans()) else None]).encode(), FILE)
 
 
-@given(tidy(), st.data())
+@given(regular_task_documents(), st.data())
 def test_moving_a_task_and_back_restores_every_byte(document: Document, data: st.DataObject) -> None:
-    slug, other = (data.draw(st.sampled_from(list_addresses(document))) for _ in range(2))
+    slug, other_slug = (data.draw(st.sampled_from(list_addresses(document))) for _ in range(2))
     section, task = resolve_task(document, slug)
-    places = [{"before": other}, {"to_slug": other}, {"to_slug": resolve_task(document, other)[0].key}]
+    targets = [
+        {"before": other_slug},
+        {"to_slug": other_slug},
+        {"to_slug": resolve_task(document, other_slug)[0].key},
+    ]
     try:
-        move = MoveTask(file=FILE, slug=slug, **data.draw(st.sampled_from(places)))
-        moved, edit = move.revise(document, EDIT_CONTEXT)
-    except InvalidAddress:  # below itself
+        move = MoveTask(file=FILE, slug=slug, **data.draw(st.sampled_from(targets)))
+        new_document, edit = move.revise(document, EDIT_CONTEXT)
+    except InvalidAddress:  # the target is a subtask of the task
         return
-    known = {item.index: item.title for item in document.tasks(section)}
-    above, _, place = task.index.rpartition(".")
-    following = known.get(f"{above}.{int(place) + 1}" if above else str(int(place) + 1))
-    now = dict(zip((item.title for item in moved.all_tasks), list_addresses(moved), strict=True))
-    owner = now[known[above]] if above else section.key
-    back = {"before": now[following]} if following else {"to_slug": owner}
-    assert revised(moved, MoveTask(file=FILE, slug=str(edit.result["task"]), **back)).data == document.data
+    titles = {item.index: item.title for item in document.tasks(section)}
+    parent_index, _, position = task.index.rpartition(".")
+    next_title = titles.get(f"{parent_index}.{int(position) + 1}" if parent_index else str(int(position) + 1))
+    new_addresses = dict(
+        zip((item.title for item in new_document.all_tasks), list_addresses(new_document), strict=True)
+    )
+    owner_slug = new_addresses[titles[parent_index]] if parent_index else section.key
+    target = {"before": new_addresses[next_title]} if next_title else {"to_slug": owner_slug}
+    assert (
+        revise_document(new_document, MoveTask(file=FILE, slug=str(edit.result["task"]), **target)).data
+        == document.data
+    )

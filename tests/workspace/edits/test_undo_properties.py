@@ -1,4 +1,4 @@
-"""Undo of any batch: it restores the tree before, and preserves the edits of others."""
+"""Undo of any batch: it restores the tree before the batch, and preserves later edits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ SLUGS = {
     A: ("setup", "setup/linux", "setup/mac", "tasks", "errors", "last"),
     B: ("setup", "errors", "errors/deep"),
 }
-WORDS = st.sampled_from(
+CONTENTS = st.sampled_from(
     ["New text.", "Two\n\nparagraphs.", "- [ ] a task", "### Sub\n\nBelow.", "| a |\n|---|\n| 1 |"]
 )
 TITLES = st.sampled_from(["Errors", "Fresh", "Setup", "Ünïcode"])
@@ -59,17 +59,17 @@ TITLES = st.sampled_from(["Errors", "Fresh", "Setup", "Ünïcode"])
 def operations(draw: st.DrawFn) -> Operation:
     file = draw(st.sampled_from([A, B]))
     slug = draw(st.sampled_from(SLUGS[file]))
-    other = draw(st.sampled_from([A, B]))
-    neighbor = draw(st.none() | st.sampled_from(SLUGS[other]))
+    other_file = draw(st.sampled_from([A, B]))
+    neighbor = draw(st.none() | st.sampled_from(SLUGS[other_file]))
     match draw(st.integers(0, 12)):
         case 0:
             return UpdateContent(
-                file=file, slug=slug, content=draw(WORDS), include_subsections=draw(st.booleans())
+                file=file, slug=slug, content=draw(CONTENTS), include_subsections=draw(st.booleans())
             )
         case 1:
-            return AppendContent(file=file, slug=slug, content=draw(WORDS))
+            return AppendContent(file=file, slug=slug, content=draw(CONTENTS))
         case 2:
-            return AddSection(file=other, title=draw(TITLES), content=draw(WORDS), after=neighbor)
+            return AddSection(file=other_file, title=draw(TITLES), content=draw(CONTENTS), after=neighbor)
         case 3:
             return AddSection(file=file, title=draw(TITLES), parent_slug=slug)
         case 4:
@@ -77,7 +77,7 @@ def operations(draw: st.DrawFn) -> Operation:
         case 5:
             return RenameSection(file=file, slug=slug, new_title=draw(TITLES))
         case 6 | 7:
-            return MoveSection(file=file, slug=slug, to_file=other, before=neighbor)
+            return MoveSection(file=file, slug=slug, to_file=other_file, before=neighbor)
         case 8:
             return AddTask(file=file, slug=slug, title="Do it")
         case 9:
@@ -98,35 +98,35 @@ def operations(draw: st.DrawFn) -> Operation:
 
 
 @pytest.fixture(scope="module")
-def first(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def repo_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return normal(tmp_path_factory.mktemp("undo") / "repo", FILES).path
 
 
-def open_copies(first: Path) -> Iterator[Workspace]:
+def open_copies(repo_path: Path) -> Iterator[Workspace]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "repo"
-        shutil.copytree(first, path)
+        shutil.copytree(repo_path, path)
         yield Workspace.open(path, durable=False)
 
 
 def write(workspace: Workspace, *operations: Operation, mode: Mode = Mode.EACH) -> str | None:
     """Return the commit of a batch; None if it changed nothing."""
-    done = workspace.write(
+    result = workspace.write(
         operations, mode=mode, tool="edit_document", client="a", base_commit=workspace.tip()
     )
-    return done.commit if done.is_committed else None
+    return result.commit if result.is_committed else None
 
 
-def undo(workspace: Workspace, commit: str) -> None:
+def undo_commit(workspace: Workspace, commit: str) -> None:
     """Undo a commit as a client that has read nothing."""
-    done = workspace.write([Undo(commit=commit)], mode=Mode.EACH, tool="restore_document", client="b")
-    [step] = done.steps
+    result = workspace.write([Undo(commit=commit)], mode=Mode.EACH, tool="restore_document", client="b")
+    [step] = result.steps
     if step.error:
         raise step.error
-    assert done.is_committed
+    assert result.is_committed
 
 
-def contents(workspace: Workspace) -> dict[str, bytes]:
+def read_tree_files(workspace: Workspace) -> dict[str, bytes]:
     """Return every file of the tip."""
     snapshot = workspace.snapshot()
     assert snapshot.tree
@@ -137,16 +137,16 @@ def contents(workspace: Workspace) -> dict[str, bytes]:
 
 @settings(max_examples=scale_examples(20), deadline=None)
 @given(st.lists(operations(), min_size=1, max_size=6))
-def test_undo_restores_the_tree_before_any_batch(first: Path, batch: Sequence[Operation]) -> None:
-    for workspace in open_copies(first):
-        before = contents(workspace)
+def test_undo_restores_the_tree_before_any_batch(repo_path: Path, batch: Sequence[Operation]) -> None:
+    for workspace in open_copies(repo_path):
+        files_before = read_tree_files(workspace)
         commit = write(workspace, *batch)
         assume(commit)
-        after = contents(workspace)
-        undo(workspace, str(commit))
-        assert contents(workspace) == before
-        undo(workspace, str(workspace.tip()))
-        assert contents(workspace) == after
+        files_after = read_tree_files(workspace)
+        undo_commit(workspace, str(commit))
+        assert read_tree_files(workspace) == files_before
+        undo_commit(workspace, str(workspace.tip()))
+        assert read_tree_files(workspace) == files_after
 
 
 @settings(max_examples=scale_examples(20), deadline=None)
@@ -157,50 +157,54 @@ def test_undo_restores_the_tree_before_any_batch(first: Path, batch: Sequence[Op
     False,
 )
 def test_undo_preserves_later_edits_of_other_sections(
-    first: Path, batch: Sequence[Operation], file: str, is_append: bool
+    repo_path: Path, batch: Sequence[Operation], file: str, is_append: bool
 ) -> None:
     assume(not any(isinstance(item, RemoveDocument | MoveDocument) for item in batch))
 
-    def edit() -> Operation:
+    def build_edit() -> Operation:
         if is_append:
             return AppendContent(file=file, slug="unrelated", content="And more.")
         return UpdateContent(file=file, slug="unrelated", content="Other\n\nwords.")
 
-    for workspace in open_copies(first):
-        write(workspace, edit())
-        wanted = contents(workspace)
-    for workspace in open_copies(first):
+    for workspace in open_copies(repo_path):
+        write(workspace, build_edit())
+        expected = read_tree_files(workspace)
+    for workspace in open_copies(repo_path):
         commit = write(workspace, *batch)
         assume(commit)
-        assert write(workspace, edit())
-        undo(workspace, str(commit))
-        assert contents(workspace) == wanted
+        assert write(workspace, build_edit())
+        undo_commit(workspace, str(commit))
+        assert read_tree_files(workspace) == expected
 
 
 @settings(max_examples=scale_examples(20), deadline=None)
 @given(st.lists(operations(), min_size=1, max_size=6), st.lists(operations(), min_size=1, max_size=3))
 def test_partial_undo_removes_only_lines_of_the_commit(
-    first: Path, batch: Sequence[Operation], later: Sequence[Operation]
+    repo_path: Path, batch: Sequence[Operation], later_batch: Sequence[Operation]
 ) -> None:
-    for workspace in open_copies(first):
-        before = contents(workspace)
+    for workspace in open_copies(repo_path):
+        files_before = read_tree_files(workspace)
         commit = write(workspace, *batch)
         assume(commit)
-        after = contents(workspace)
-        wrote = {line for path in after for line in lines(after[path]) - lines(before.get(path, b""))}
-        write(workspace, *later)
-        now = contents(workspace)
-        undone = Undo(commit=str(commit), is_partial=True)
-        workspace.write([undone], mode=Mode.EACH, tool="restore_document", client="b")
-        removed = every_line(now) - every_line(contents(workspace))
-        assert removed <= wrote
+        files_after = read_tree_files(workspace)
+        written_lines = {
+            line
+            for path in files_after
+            for line in read_lines(files_after[path]) - read_lines(files_before.get(path, b""))
+        }
+        write(workspace, *later_batch)
+        files_now = read_tree_files(workspace)
+        undo_operation = Undo(commit=str(commit), is_partial=True)
+        workspace.write([undo_operation], mode=Mode.EACH, tool="restore_document", client="b")
+        removed_lines = read_all_lines(files_now) - read_all_lines(read_tree_files(workspace))
+        assert removed_lines <= written_lines
 
 
-def lines(text: bytes) -> frozenset[bytes]:
+def read_lines(text: bytes) -> frozenset[bytes]:
     """Return the lines of a document without levels, anchors and destinations, which a move changes."""
-    plain = re.sub(rb"(?<=\]\()[^()]*|\{#.*\}", b"", text)
-    return frozenset(filter(None, (line.strip(b"# \r\t") for line in plain.split(b"\n"))))
+    text_without_links = re.sub(rb"(?<=\]\()[^()]*|\{#.*\}", b"", text)
+    return frozenset(filter(None, (line.strip(b"# \r\t") for line in text_without_links.split(b"\n"))))
 
 
-def every_line(files: Mapping[str, bytes]) -> frozenset[bytes]:
-    return frozenset(line for text in files.values() for line in lines(text))
+def read_all_lines(files: Mapping[str, bytes]) -> frozenset[bytes]:
+    return frozenset(line for text in files.values() for line in read_lines(text))

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revised
+from tests.workspace.documents import EDIT_CONTEXT, FILE, documents, revise_document
 from workspace.document.document import Document
 from workspace.edits import SetMetadata
 from workspace.errors import WorkspaceError
@@ -30,7 +30,7 @@ from workspace.frontmatter.writer import write_pair
 
 pytestmark = pytest.mark.smoke
 
-words = st.one_of(
+texts = st.one_of(
     st.sampled_from(
         ["", "on", "null", "2024-05-01", "1", "1.0", "~", "a: b", "# a", "- a", "'", '"', "x\ny\n"]
     ),
@@ -39,7 +39,7 @@ words = st.one_of(
     ),
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=8),
 )
-scalars = st.one_of(words, st.none(), st.booleans(), st.integers(-(2**64), 2**64), st.floats(-1e9, 1e9))
+scalars = st.one_of(texts, st.none(), st.booleans(), st.integers(-(2**64), 2**64), st.floats(-1e9, 1e9))
 keys = st.sampled_from(["a", "b", "tags", "title", "on", "1", "a b", "x: y", "数", "'q'"])
 values = st.recursive(
     scalars,
@@ -51,65 +51,65 @@ styles = st.sampled_from([write_pair, lambda key, value: yaml.safe_dump({key: va
 
 
 @st.composite
-def with_front_matter(draw: st.DrawFn) -> tuple[Document, list[str]]:
+def documents_with_comments(draw: st.DrawFn) -> tuple[Document, list[str]]:
     """Draw a document whose front matter has comments, and these comments."""
-    written = [draw(styles)(key, value) for key, value in draw(mappings).items()]
-    comments = [f"# comment {i}\n" for i in range(len(written) + 1)]
-    block = "".join(a + b for a, b in zip(comments, [*written, ""], strict=True))
+    pairs = [draw(styles)(key, value) for key, value in draw(mappings).items()]
+    comments = [f"# comment {i}\n" for i in range(len(pairs) + 1)]
+    block = "".join(a + b for a, b in zip(comments, [*pairs, ""], strict=True))
     return Document.parse(f"---\n{block}---\n\n# D\n\nText.\n".encode(), FILE), comments
 
 
-@given(with_front_matter(), st.dictionaries(keys, values, min_size=1, max_size=3))
+@given(documents_with_comments(), st.dictionaries(keys, values, min_size=1, max_size=3))
 def test_set_keys_are_read_back_and_other_lines_unchanged(
-    found: tuple[Document, list[str]], metadata: dict[str, Any]
+    document_and_comments: tuple[Document, list[str]], metadata: dict[str, Any]
 ) -> None:
-    document, comments = found
+    document, comments = document_and_comments
     if document.front_matter_error:
         return
-    changed = revised(document, SetMetadata(file=FILE, metadata=metadata))
-    given = {key: coerce_value(document.front_matter.get(key), value) for key, value in metadata.items()}
-    wanted = {**document.front_matter, **given}
+    new_document = revise_document(document, SetMetadata(file=FILE, metadata=metadata))
+    new_values = {key: coerce_value(document.front_matter.get(key), value) for key, value in metadata.items()}
+    expected = {**document.front_matter, **new_values}
     for key, value in metadata.items():
         if value is None:
-            del wanted[key]
-    assert are_equal_typed(dict(changed.front_matter), wanted)
-    text = changed.data.decode()
-    if wanted:
+            del expected[key]
+    assert are_equal_typed(dict(new_document.front_matter), expected)
+    text = new_document.data.decode()
+    if expected:
         assert [line for line in text.splitlines(keepends=True) if line in comments] == comments
     assert text.endswith("# D\n\nText.\n")
-    again, edit = SetMetadata(file=FILE, metadata=metadata).revise(changed, EDIT_CONTEXT)
-    assert again.data == changed.data
+    repeated, edit = SetMetadata(file=FILE, metadata=metadata).revise(new_document, EDIT_CONTEXT)
+    assert repeated.data == new_document.data
     assert (edit.result["keys_set"], edit.result["keys_removed"]) == ([], [])
 
 
 @given(documents, st.dictionaries(keys, values, min_size=1, max_size=2))
 def test_setting_keys_preserves_any_body(document: Document, metadata: dict[str, Any]) -> None:
     try:
-        changed = revised(document, SetMetadata(file=FILE, metadata=metadata))
+        new_document = revise_document(document, SetMetadata(file=FILE, metadata=metadata))
     except WorkspaceError:
         return
     body = document.data[document.front_matter_end :].strip(b" \t\r\n")
-    assert changed.data[changed.front_matter_end :].strip(b" \t\r\n").endswith(body)
+    assert new_document.data[new_document.front_matter_end :].strip(b" \t\r\n").endswith(body)
 
 
 @given(documents, st.text("abc", min_size=1))
 def test_removing_a_set_key_restores_the_bytes(document: Document, value: str) -> None:
     key = "one of its own"
     try:
-        changed = revised(document, SetMetadata(file=FILE, metadata={key: value}))
+        new_document = revise_document(document, SetMetadata(file=FILE, metadata={key: value}))
     except WorkspaceError:
         return
-    back = revised(changed, SetMetadata(file=FILE, metadata={key: None}))
+    restored_document = revise_document(new_document, SetMetadata(file=FILE, metadata={key: None}))
     if document.front_matter:
-        assert back.data == document.data
+        assert restored_document.data == document.data
     elif not document.front_matter_lines:
-        assert back.data.split() == document.data.split()
+        assert restored_document.data.split() == document.data.split()
 
 
 def test_json_values_are_coerced_only_to_existing_dates() -> None:
-    known = {"day": date(2024, 5, 1), "at": datetime(2024, 5, 1, 10), 1: "x", "n": 3}
-    given = {"day": "2024-06-01", "at": "no date", "1": "y", "n": "3", "new": "2024-06-01"}
-    assert coerce_value(known, given) == {
+    old_value = {"day": date(2024, 5, 1), "at": datetime(2024, 5, 1, 10), 1: "x", "n": 3}
+    new_value = {"day": "2024-06-01", "at": "no date", "1": "y", "n": "3", "new": "2024-06-01"}
+    assert coerce_value(old_value, new_value) == {
         "day": date(2024, 6, 1),
         "at": "no date",
         1: "y",
@@ -119,11 +119,11 @@ def test_json_values_are_coerced_only_to_existing_dates() -> None:
 
 
 @loop_over(
-    ("one", "other"), [(1, 1.0), (1, True), ({"a": 1}, {"a": True}), ([1], [1.0]), ({1: 0}, {True: 0})]
+    ("left", "right"), [(1, 1.0), (1, True), ({"a": 1}, {"a": True}), ([1], [1.0]), ({1: 0}, {True: 0})]
 )
-def test_values_of_different_types_are_not_equal(one: object, other: object) -> None:
-    assert not are_equal_typed(one, other)
-    assert are_equal_typed(one, one)
+def test_values_of_different_types_are_not_equal(left: object, right: object) -> None:
+    assert not are_equal_typed(left, right)
+    assert are_equal_typed(left, left)
     assert are_equal_typed([float("nan")], [float("nan")])
 
 
@@ -152,10 +152,10 @@ def nest_lists(depth: int) -> list[Any]:
         {"a": ["\0"]},
     ],
 )
-def test_metadata_that_front_matter_cannot_hold_is_refused(metadata: dict[str, Any]) -> None:
+def test_metadata_that_front_matter_cannot_represent_is_refused(metadata: dict[str, Any]) -> None:
     document = Document.parse(b"# D\n", FILE)
     with pytest.raises(WorkspaceError) as caught:
-        revised(document, SetMetadata(file=FILE, metadata=metadata))
+        revise_document(document, SetMetadata(file=FILE, metadata=metadata))
     assert caught.value.code in ("INVALID_METADATA", "INVALID_CONTENT")
     assert caught.value.fix
 
@@ -163,11 +163,11 @@ def test_metadata_that_front_matter_cannot_hold_is_refused(metadata: dict[str, A
 def test_too_large_front_matter_is_refused() -> None:
     document = Document.parse(b"---\na: " + b"x" * (MAX_FRONT_MATTER - 100) + b"\n---\n", FILE)
     with pytest.raises(WorkspaceError) as caught:
-        revised(document, SetMetadata(file=FILE, metadata={"b": "x" * 200}))
+        revise_document(document, SetMetadata(file=FILE, metadata={"b": "x" * 200}))
     assert caught.value.code == "INVALID_FRONT_MATTER"
 
 
-def test_title_hidden_by_the_h1_gives_a_hint() -> None:
+def test_setting_a_title_that_the_h1_overrides_gives_a_hint() -> None:
     document = Document.parse(b"# D\n", FILE)
     _, edit = SetMetadata(file=FILE, metadata={"title": "E"}).revise(document, EDIT_CONTEXT)
     assert ["rename_section" in hint for hint in edit.hints] == [True]
@@ -180,12 +180,12 @@ def test_title_hidden_by_the_h1_gives_a_hint() -> None:
 @loop_over(
     "value", ["a\n---\nb", " ---\nx", "x\n  ---  \n", {"k": "a\n---\nb"}, ["x\n---"], "x\n...\ny", "---"]
 )
-@loop_over("before", ["", "---\nl: {k: 1}\n---\n", "---\nl:\n  k: x # c\n---\n"])
-def test_no_value_ends_the_front_matter(value: object, before: str) -> None:
-    document = Document.parse(f"{before}# F\n".encode(), FILE)
-    changed, _ = SetMetadata(file=FILE, metadata={"l": value, "m": value}).revise(document, EDIT_CONTEXT)
-    assert changed.front_matter == {"l": value, "m": value}
-    assert changed.sections[0].title == "F"
+@loop_over("front_matter", ["", "---\nl: {k: 1}\n---\n", "---\nl:\n  k: x # c\n---\n"])
+def test_no_value_ends_the_front_matter(value: object, front_matter: str) -> None:
+    document = Document.parse(f"{front_matter}# F\n".encode(), FILE)
+    new_document, _ = SetMetadata(file=FILE, metadata={"l": value, "m": value}).revise(document, EDIT_CONTEXT)
+    assert new_document.front_matter == {"l": value, "m": value}
+    assert new_document.sections[0].title == "F"
 
 
 @st.composite
@@ -194,68 +194,71 @@ def nested_lines(draw: st.DrawFn, column: int = 2, depth: int = 0) -> tuple[list
     is_list = draw(st.booleans())
     lines: list[str] = []
     paths: list[tuple[Any, ...]] = []
-    for place in range(draw(st.integers(1, 3))):
-        name, head = (place, "-") if is_list else (f"k{place}", f"k{place}:")
+    for item_number in range(draw(st.integers(1, 3))):
+        name, marker = (item_number, "-") if is_list else (f"k{item_number}", f"k{item_number}:")
         form = draw(st.sampled_from(["scalar", "flow", "below", "comment"] if depth < 3 else ["scalar"]))
         if form == "comment":
-            lines.append(" " * column + f"#  above {place}")
+            lines.append(" " * column + f"#  above {item_number}")
             paths.append(())
         text = draw(st.sampled_from(["é👩", "two words", "'q # x'", '"a: b"', "10", "2024-05-01", "~"]))
         if form == "flow":
             text = f"[ x,{text} , {{k:   'y'}} ]"
         if form != "below":
-            lines.append(f"{' ' * column}{head}  {text}   # of {place}")
+            lines.append(f"{' ' * column}{marker}  {text}   # of {item_number}")
             paths.append((name, 1) if form == "flow" else (name,))
             continue
-        below, inner = draw(nested_lines(column + 2, depth + 1))
-        if is_list and inner[0] and draw(st.booleans()):
-            below[0] = f"{' ' * column}- {below[0][column + 2 :]}"
+        inner_lines, inner_paths = draw(nested_lines(column + 2, depth + 1))
+        if is_list and inner_paths[0] and draw(st.booleans()):
+            inner_lines[0] = f"{' ' * column}- {inner_lines[0][column + 2 :]}"
         else:
-            lines.append(f"{' ' * column}{head}   # of {place}")
+            lines.append(f"{' ' * column}{marker}   # of {item_number}")
             paths.append(())
-        lines += below
-        paths += [(name, *path) if path else () for path in inner]
+        lines += inner_lines
+        paths += [(name, *path) if path else () for path in inner_paths]
     return lines, paths
 
 
 @given(nested_lines(), st.sampled_from(["\n", "\r\n"]), st.data())
 def test_edit_inside_value_changes_no_other_line(
-    found: tuple[list[str], list[tuple[Any, ...]]], ending: str, data: st.DataObject
+    lines_and_paths: tuple[list[str], list[tuple[Any, ...]]], ending: str, data: st.DataObject
 ) -> None:
-    lines, paths = ["a: 1 # first", "v: # of v", *found[0], "# below", "z: 1"], [(), (), *found[1], (), ()]
+    lines, paths = (
+        ["a: 1 # first", "v: # of v", *lines_and_paths[0], "# below", "z: 1"],
+        [(), (), *lines_and_paths[1], (), ()],
+    )
     source = ending.join(lines) + ending
     value: Any = read(source)["v"]
     number = data.draw(st.sampled_from([number for number, path in enumerate(paths) if path]))
-    *above, last = paths[number]
-    holder = value
-    for key in above:
-        holder = holder[key]
+    *container_path, last_key = paths[number]
+    container = value
+    for key in container_path:
+        container = container[key]
     change = data.draw(st.sampled_from(["set", "add", "remove"]))
     if change == "set":
-        holder[last] = "new: 'text'"
-    elif change == "add" and isinstance(holder, list):
-        holder.append("new")
+        container[last_key] = "new: 'text'"
+    elif change == "add" and isinstance(container, list):
+        container.append("new")
     elif change == "add":
-        holder["new"] = ["x"]
-    elif len(holder) > 1:
-        del holder[last]
-    written = set_keys(source, {"v": value}, ending)
-    assert are_equal_typed(read(written)["v"], value)
-    after = written.split(ending)
-    assert len(after) == len(written.splitlines()) + 1
-    same = [line for line in lines if line in after]
+        container["new"] = ["x"]
+    elif len(container) > 1:
+        del container[last_key]
+    new_source = set_keys(source, {"v": value}, ending)
+    assert are_equal_typed(read(new_source)["v"], value)
+    new_lines = new_source.split(ending)
+    assert len(new_lines) == len(new_source.splitlines()) + 1
+    unchanged = [line for line in lines if line in new_lines]
     if change == "set":
-        expected = [*lines[:number], after[number], *lines[number + 1 :]]
-        assert after[:-1] == expected
-        assert after[number].endswith(lines[number].rpartition("   # of")[2])
+        expected = [*lines[:number], new_lines[number], *lines[number + 1 :]]
+        assert new_lines[:-1] == expected
+        assert new_lines[number].endswith(lines[number].rpartition("   # of")[2])
     elif change == "add":
-        assert len(same) >= len(lines) - 1  # one list in brackets grows on its line
+        assert len(unchanged) >= len(lines) - 1  # a list in brackets grows on its own line
     else:
-        assert len(same) >= len(lines) - 2  # the next one may take its place behind a dash
+        assert len(unchanged) >= len(lines) - 2  # the next key may move to the line of the dash
 
 
 @pytest.mark.parametrize(
-    ("before", "value", "after"),
+    ("old_value", "content", "new_value"),
     [
         ("[a,  'b',c ]", ["a", "b", "x", "c"], "[a,  'b', x,c ]"),
         ("[a,  'b',c ]", ["b", "c"], "['b',c ]"),
@@ -273,8 +276,8 @@ def test_edit_inside_value_changes_no_other_line(
         ("\n  k: &x y # one\n  l: 1", {"k": "z", "l": 1}, "\n  k: z # one\n  l: 1"),
     ],
 )
-def test_edited_list_or_mapping_preserves_its_form(before: str, value: object, after: str) -> None:
-    assert set_keys(f"k: {before}\nl: 1\n", {"k": value}, "\n") == f"k: {after}\nl: 1\n"
+def test_edited_list_or_mapping_preserves_its_form(old_value: str, content: object, new_value: str) -> None:
+    assert set_keys(f"k: {old_value}\nl: 1\n", {"k": content}, "\n") == f"k: {new_value}\nl: 1\n"
 
 
 @pytest.mark.parametrize(
@@ -294,7 +297,7 @@ def test_unconstructible_value_is_invalid_front_matter(source: str) -> None:
     document = Document.parse(f"---\na: {source}\n---\n\n# T\n".encode())
     assert document.front_matter_error is not None
     with pytest.raises(InvalidFrontMatter):
-        revised(document, SetMetadata(file=FILE, metadata={"b": 1}))
+        revise_document(document, SetMetadata(file=FILE, metadata={"b": 1}))
 
 
 def test_mapping_with_merged_keys_is_rewritten() -> None:

@@ -40,11 +40,11 @@ ENTRIES = st.dictionaries(NAMES, st.tuples(IDS, st.sampled_from((FILE_MODE, TREE
 
 
 @given(ENTRIES, NAMES)
-def test_found_entry_equals_parsed_entry(entries: dict[str, tuple[str, int]], other: str) -> None:
+def test_found_entry_equals_parsed_entry(entries: dict[str, tuple[str, int]], missing_name: str) -> None:
     data = encode_tree(TreeEntry(name, id, mode) for name, (id, mode) in entries.items())
-    known = {entry.name: entry for entry in parse_tree(data)}
-    for name in (*entries, other):
-        entry = known.get(name)
+    entries_by_name = {entry.name: entry for entry in parse_tree(data)}
+    for name in (*entries, missing_name):
+        entry = entries_by_name.get(name)
         blob = entry.id if entry is not None and entry.is_blob else None
         assert find_entry(data, build_route(name)[-1]) == blob
         folder = entry.id if entry is not None and entry.is_tree else None
@@ -59,8 +59,8 @@ def test_name_with_same_suffix_is_not_found() -> None:
 
 
 @given(IDS, st.lists(IDS, max_size=3), st.integers(0, 2**40), st.text(max_size=20))
-def test_commit_node_has_tree_parents_and_time(tree: str, parents: list[str], time: int, words: str) -> None:
-    author, committer = Signature("A > B", "a@example.org", 5), Signature(words, "c@example.org", time, 90)
+def test_commit_node_has_tree_parents_and_time(tree: str, parents: list[str], time: int, name: str) -> None:
+    author, committer = Signature("A > B", "a@example.org", 5), Signature(name, "c@example.org", time, 90)
     node = parse_node("0" * 40, encode_commit(tree, parents, author, committer, "tree 0\nparent 1\n"))
     assert node == ("0" * 40, tree, tuple(parents), time)
 
@@ -72,7 +72,7 @@ def test_malformed_commit_raises_damaged_repository(data: bytes) -> None:
 
 
 @pytest.fixture
-def line(repo: Repo) -> list[str]:
+def first_parents(repo: Repo) -> list[str]:
     """Return first-parent commits, newest first, of a repository in which every third commit is a merge."""
     for number in range(6):
         repo.commit({"a.md": f"# {number}\n"})
@@ -84,31 +84,31 @@ def line(repo: Repo) -> list[str]:
     return repo.git("rev-list", "--first-parent", "HEAD").split()
 
 
-def _walked(git: GitReader, tip: str, most: int | None = None) -> list[str]:
-    return [commit.id for commit in walk_first_parents(git.commit, git.boundary, tip, most=most)]
+def _walk_commits(git: GitReader, tip: str, limit: int | None = None) -> list[str]:
+    return [commit.id for commit in walk_first_parents(git.commit, git.boundary, tip, most=limit)]
 
 
-def test_first_parents_equal_git_log(repo: Repo, line: list[str]) -> None:
+def test_first_parents_equal_git_log(repo: Repo, first_parents: list[str]) -> None:
     git = GitReader(repo.path)
-    assert _walked(git, line[0]) == line
-    assert _walked(git, line[0], 3) == line[:3]
-    assert [node.id for node in Graph(git).first_parents(line[0], most=100)] == line
-    assert _walked(git, line[0], 0) == []
+    assert _walk_commits(git, first_parents[0]) == first_parents
+    assert _walk_commits(git, first_parents[0], 3) == first_parents[:3]
+    assert [node.id for node in Graph(git).first_parents(first_parents[0], most=100)] == first_parents
+    assert _walk_commits(git, first_parents[0], 0) == []
 
 
-def test_first_parents_end_at_shallow_boundary(repo: Repo, line: list[str], tmp_path: Path) -> None:
+def test_first_parents_end_at_shallow_boundary(repo: Repo, first_parents: list[str], tmp_path: Path) -> None:
     repo.git("clone", "-q", "--depth", "3", f"file://{repo.path}", str(tmp_path / "clone"))
     git = GitReader(tmp_path / "clone")
-    assert _walked(git, line[0]) == line[:3]
-    assert [node.id for node in Graph(git).first_parents(line[0], most=100)] == line[:3]
+    assert _walk_commits(git, first_parents[0]) == first_parents[:3]
+    assert [node.id for node in Graph(git).first_parents(first_parents[0], most=100)] == first_parents[:3]
 
 
-def test_missing_commit_raises_error_or_ends_walk(repo: Repo, line: list[str]) -> None:
-    (repo.path / ".git" / "objects" / line[3][:2] / line[3][2:]).unlink()
+def test_missing_commit_raises_error_or_ends_walk(repo: Repo, first_parents: list[str]) -> None:
+    (repo.path / ".git" / "objects" / first_parents[3][:2] / first_parents[3][2:]).unlink()
     git = GitReader(repo.path)
     with pytest.raises(DamagedRepository):
-        _walked(git, line[0])
-    assert [node.id for node in Graph(git).first_parents(line[0], most=100)] == line[:3]
+        _walk_commits(git, first_parents[0])
+    assert [node.id for node in Graph(git).first_parents(first_parents[0], most=100)] == first_parents[:3]
 
 
 def test_first_parents_end_after_many_too_old_commits(repo: Repo) -> None:
@@ -116,19 +116,19 @@ def test_first_parents_end_after_many_too_old_commits(repo: Repo) -> None:
     tree, commits = store.put_tree(()), list[str]()
     for number in range(ASTRAY + 10):
         time = 1_000 if number < ASTRAY + 5 else 10 * SLACK
-        who = Signature("A", "a@example.org", time)
-        commits.append(store.put_commit(tree, commits[-1:], who, who, f"{number}"))
-    found = Graph(store).first_parents(commits[-1], most=1_000, since=10 * SLACK)
-    assert [node.id for node in found] == commits[: -6 - ASTRAY : -1]
+        signature = Signature("A", "a@example.org", time)
+        commits.append(store.put_commit(tree, commits[-1:], signature, signature, f"{number}"))
+    nodes = Graph(store).first_parents(commits[-1], most=1_000, since=10 * SLACK)
+    assert [node.id for node in nodes] == commits[: -6 - ASTRAY : -1]
 
 
-def test_commits_between_equal_git_log(repo: Repo, line: list[str]) -> None:
+def test_commits_between_equal_git_log(repo: Repo, first_parents: list[str]) -> None:
     graph = Graph(GitReader(repo.path))
-    for base in line[1:]:
-        wanted = set(repo.git("rev-list", line[0], f"^{base}").split())
-        assert list_commits_between(graph, line[0], base, most=100) == (wanted, False)
-        assert list_commits_between(graph, base, line[0], most=100) == (frozenset(), False)
-    assert list_commits_between(graph, line[0], None, most=2)[1]
+    for base in first_parents[1:]:
+        expected = set(repo.git("rev-list", first_parents[0], f"^{base}").split())
+        assert list_commits_between(graph, first_parents[0], base, most=100) == (expected, False)
+        assert list_commits_between(graph, base, first_parents[0], most=100) == (frozenset(), False)
+    assert list_commits_between(graph, first_parents[0], None, most=2)[1]
 
 
 def test_skewed_clocks_do_not_change_commits_between(repo: Repo) -> None:
@@ -136,9 +136,9 @@ def test_skewed_clocks_do_not_change_commits_between(repo: Repo) -> None:
     tree = store.put_tree(())
 
     def commit(time: int, parent: str) -> str:
-        who = Signature("A", "a@example.org", time)
-        return store.put_commit(tree, [parent], who, who, "Work")
+        signature = Signature("A", "a@example.org", time)
+        return store.put_commit(tree, [parent], signature, signature, "Work")
 
-    shared = commit(2_000, "1" * 40)
-    tip, base = commit(3_000, shared), commit(1_000, shared)
+    shared_commit = commit(2_000, "1" * 40)
+    tip, base = commit(3_000, shared_commit), commit(1_000, shared_commit)
     assert list_commits_between(Graph(store), tip, base, most=100) == ({tip}, False)

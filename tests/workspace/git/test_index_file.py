@@ -16,15 +16,22 @@ from tests.repositories import Repo
 from workspace.git.index_file import IndexFile, PathOccupied
 from workspace.git.objects import EXECUTABLE_MODE, FILE_MODE
 
-LONG = "c" * 200
-FOLDERS = ["", "a/", "a/bb/", f"a/{LONG}/{LONG}/{LONG}/{LONG}/{LONG}/{LONG}/{LONG}/", "a.b/", "z/y/x/w/"]
+LONG_NAME = "c" * 200
+FOLDERS = [
+    "",
+    "a/",
+    "a/bb/",
+    f"a/{LONG_NAME}/{LONG_NAME}/{LONG_NAME}/{LONG_NAME}/{LONG_NAME}/{LONG_NAME}/{LONG_NAME}/",
+    "a.b/",
+    "z/y/x/w/",
+]
 FILES = {f"{folder}f{number}.md": f"{folder}{number}\n" for folder in FOLDERS for number in range(4)}
 PATHS = st.sampled_from(
-    [*FILES, "a/aa.md", "a/bb.md", "new.md", "z/y/n.md", f"q/{LONG}.md", "\u00e9/\u4e2d.md"]
+    [*FILES, "a/aa.md", "a/bb.md", "new.md", "z/y/n.md", f"q/{LONG_NAME}.md", "\u00e9/\u4e2d.md"]
 )
-BLOB = "257cc5642cb1a054f08cc83f2d943e56fd3ebe99"  # of "foo\\n"
+BLOB_ID = "257cc5642cb1a054f08cc83f2d943e56fd3ebe99"  # of "foo\\n"
 CHANGES = st.dictionaries(
-    PATHS, st.sampled_from([None, (BLOB, FILE_MODE), (BLOB, EXECUTABLE_MODE)]), max_size=8
+    PATHS, st.sampled_from([None, (BLOB_ID, FILE_MODE), (BLOB_ID, EXECUTABLE_MODE)]), max_size=8
 )
 
 
@@ -38,19 +45,19 @@ def repo(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return repo
 
 
-def listed(repo: Repo) -> dict[str, tuple[str, int]]:
-    found = {}
+def list_index(repo: Repo) -> dict[str, tuple[str, int]]:
+    entries = {}
     for line in repo.git("ls-files", "--stage", "-z").split("\0")[:-1]:
-        meta, _, path = line.partition("\t")
-        mode, id, stage = meta.split(" ")
+        fields, _, path = line.partition("\t")
+        mode, id, stage = fields.split(" ")
         assert stage == "0"
-        found[path] = (id, int(mode, 8))
-    return found
+        entries[path] = (id, int(mode, 8))
+    return entries
 
 
 def test_every_index_entry_is_read(repo: Repo) -> None:
     index = IndexFile.read(repo.path / ".git" / "index")
-    entries = listed(repo)
+    entries = list_index(repo)
     assert len(index) == len(entries) == len(FILES)
     for path, (id, mode) in entries.items():
         entry = index.entry(path)
@@ -68,35 +75,36 @@ def test_every_index_entry_is_read(repo: Repo) -> None:
 @given(CHANGES)
 def test_git_reads_changed_index(repo: Repo, changes: Mapping[str, tuple[str, int] | None]) -> None:
     file = repo.path / ".git" / "index"
-    before, entries = file.read_bytes(), listed(repo)
+    old_data, entries = file.read_bytes(), list_index(repo)
     try:
-        changed = IndexFile(before).with_changes(changes)
+        new_index = IndexFile(old_data).with_changes(changes)
         expected = dict(entries)
-        for path, new in changes.items():
-            if new is None:
+        for path, new_entry in changes.items():
+            if new_entry is None:
                 expected.pop(path, None)
             else:
-                expected[path] = new
+                expected[path] = new_entry
         # The entries in memory equal those parsed from the bytes.
-        assert [changed.entry(path) for path in expected] == [
-            IndexFile(changed.data).entry(path) for path in expected
+        assert [new_index.entry(path) for path in expected] == [
+            IndexFile(new_index.data).entry(path) for path in expected
         ]
-        file.write_bytes(changed.data)
-        assert listed(repo) == expected
-        cached = repo.git("write-tree")
-        repo.git("read-tree", cached.strip())
-        assert repo.git("write-tree") == cached
+        file.write_bytes(new_index.data)
+        assert list_index(repo) == expected
+        tree = repo.git("write-tree")
+        repo.git("read-tree", tree.strip())
+        assert repo.git("write-tree") == tree
     finally:
-        file.write_bytes(before)
+        file.write_bytes(old_data)
 
 
 def test_file_and_folder_of_same_name_are_refused(repo: Repo) -> None:
     index = IndexFile.read(repo.path / ".git" / "index")
     for path in ("a", "a/bb", "a/f1.md/below.md"):
         with pytest.raises(PathOccupied):
-            index.with_changes({path: (BLOB, FILE_MODE)})
+            index.with_changes({path: (BLOB_ID, FILE_MODE)})
     assert (
-        index.with_changes({"a/f1.md": None, "a/f1.md/below.md": (BLOB, FILE_MODE)}).entry("a/f1.md") is None
+        index.with_changes({"a/f1.md": None, "a/f1.md/below.md": (BLOB_ID, FILE_MODE)}).entry("a/f1.md")
+        is None
     )
 
 
@@ -106,7 +114,7 @@ def test_tree_cache_invalidates_only_changed_folders(tmp_path: Path) -> None:
     file = repo.path / ".git" / "index"
     index = IndexFile.read(file)
     assert b"TREE" in index.data
-    file.write_bytes(index.with_changes({"a/bb/f1.md": (BLOB, FILE_MODE)}).data)
+    file.write_bytes(index.with_changes({"a/bb/f1.md": (BLOB_ID, FILE_MODE)}).data)
     assert repo.git("write-tree") != tree
     entry = index.entry("a/bb/f1.md")
     assert entry is not None

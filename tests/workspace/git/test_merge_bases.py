@@ -1,4 +1,4 @@
-"""The best common ancestors of two commits are those that `git merge-base --all` finds."""
+"""The best common ancestors of two commits equal the result of `git merge-base --all`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tests.workspace.history.streams import Made, history
+from tests.workspace.history.streams import PlannedCommit, write_history
 from workspace.git.ancestry import Node
 from workspace.git.merge_bases import Ancestry, ShallowHistory, find_best_common_ancestors
 from workspace.git.reader import GitReader
@@ -21,62 +21,67 @@ from workspace.git.repository import DamagedRepository
 FILES = {"a.md": b"# A\n"}
 
 
-def _node(parents: Sequence[str], time: int) -> Node:
+def _build_node(parents: Sequence[str], time: int) -> Node:
     return Node("", "", tuple(parents), time)
 
 
-def made(parents: Sequence[Sequence[int]], late: Sequence[int] = ()) -> list[Made]:
-    """Return commits with these parents; `late` is the clock error of each in seconds."""
-    clocks = itertools.chain(late, itertools.repeat(0))
+def build_commits(parents: Sequence[Sequence[int]], clock_errors: Sequence[int] = ()) -> list[PlannedCommit]:
+    """Return commits with these parents; `clock_errors` is the clock error of each in seconds."""
+    clocks = itertools.chain(clock_errors, itertools.repeat(0))
     return [
-        Made({**FILES, "n.md": b"%d" % n}, these, late=by)
-        for n, (these, by) in enumerate(zip(parents, clocks, strict=False))
+        PlannedCommit({**FILES, "n.md": b"%d" % n}, parent_indexes, clock_error_s=clock_error)
+        for n, (parent_indexes, clock_error) in enumerate(zip(parents, clocks, strict=False))
     ]
 
 
 @loop_over("seed", range(4))
 def test_merge_bases_equal_those_of_git(tmp_path: Path, seed: int) -> None:
     """Random graphs with several roots; in half of them the clocks are wrong."""
-    chosen = random.Random(seed)
+    rng = random.Random(seed)
     parents: list[list[int]] = [[]]
     for number in range(1, 40):
-        count = chosen.choice([0, 1, 1, 1, 1, 2, 2, 3]) if number > 20 else chosen.choice([1, 1, 2])
-        near = range(max(0, number - 8), number)
-        parents.append(chosen.sample(near, min(count, len(near))))
-    late = [chosen.randrange(-50_000, 50_000) if seed % 2 else 0 for _ in parents]
-    repo, ids = history(tmp_path / "repo", made(parents, late))
+        count = rng.choice([0, 1, 1, 1, 1, 2, 2, 3]) if number > 20 else rng.choice([1, 1, 2])
+        recent_commits = range(max(0, number - 8), number)
+        parents.append(rng.sample(recent_commits, min(count, len(recent_commits))))
+    clock_errors = [rng.randrange(-50_000, 50_000) if seed % 2 else 0 for _ in parents]
+    repo, ids = write_history(tmp_path / "repo", build_commits(parents, clock_errors))
     reader = GitReader(repo.path)
-    pairs = [chosen.choices(ids, k=2) for _ in range(25)]
-    for one, other in pairs:
-        expected = repo.git("merge-base", "--all", one, other, check=False).split()
-        assert sorted(reader.merge_bases(one, other)) == sorted(expected)
+    pairs = [rng.choices(ids, k=2) for _ in range(25)]
+    for first_id, second_id in pairs:
+        expected = repo.git("merge-base", "--all", first_id, second_id, check=False).split()
+        assert sorted(reader.merge_bases(first_id, second_id)) == sorted(expected)
 
 
 def test_merge_bases_equal_definition_in_random_graphs() -> None:
     """The definition: common ancestors without the ancestors of other common ancestors."""
-    chosen = random.Random(11)
+    rng = random.Random(11)
     for _ in range(300):
-        size = chosen.randrange(2, 14)
-        parents = [chosen.sample(range(n), min(n, chosen.choice([0, 1, 1, 2, 2, 3]))) for n in range(size)]
-        above: list[set[int]] = []
-        for n, these in enumerate(parents):
-            above.append({n}.union(*(above[parent] for parent in these)))
-        times = [chosen.randrange(5) for _ in range(size)]
+        size = rng.randrange(2, 14)
+        parents = [rng.sample(range(n), min(n, rng.choice([0, 1, 1, 2, 2, 3]))) for n in range(size)]
+        ancestors: list[set[int]] = []
+        for n, parent_indexes in enumerate(parents):
+            ancestors.append({n}.union(*(ancestors[parent] for parent in parent_indexes)))
+        times = [rng.randrange(5) for _ in range(size)]
         commits = {
-            str(n): _node([str(parent) for parent in these], times[n]) for n, these in enumerate(parents)
+            str(n): _build_node([str(parent) for parent in parent_indexes], times[n])
+            for n, parent_indexes in enumerate(parents)
         }
-        for one, other in itertools.combinations(range(size), 2):
-            common = above[one] & above[other]
-            best = {n for n in common if not any(n in above[rest] for rest in common - {n})}
-            found = find_best_common_ancestors(
-                str(one), str(other), Ancestry(commits.__getitem__, frozenset())
+        for first, second in itertools.combinations(range(size), 2):
+            common_ancestors = ancestors[first] & ancestors[second]
+            best = {
+                n
+                for n in common_ancestors
+                if not any(n in ancestors[ancestor] for ancestor in common_ancestors - {n})
+            }
+            bases = find_best_common_ancestors(
+                str(first), str(second), Ancestry(commits.__getitem__, frozenset())
             )
-            assert {int(id) for id in found} == best
-            assert len(found) == len(best)
+            assert {int(id) for id in bases} == best
+            assert len(bases) == len(best)
 
 
 def test_repository_returns_its_merge_bases(tmp_path: Path) -> None:
-    repo, ids = history(tmp_path / "repo", made([[], [0], [0], [1, 2], [2, 1], [3], [4]]))
+    repo, ids = write_history(tmp_path / "repo", build_commits([[], [0], [0], [1, 2], [2, 1], [3], [4]]))
     reader = GitReader(repo.path)
     assert {*reader.merge_bases(ids[5], ids[6])} == {ids[1], ids[2]}
     assert reader.merge_bases(ids[5], ids[1]) == (ids[1],)
@@ -84,20 +89,20 @@ def test_repository_returns_its_merge_bases(tmp_path: Path) -> None:
 
 
 def test_merge_base_reads_only_newer_commits() -> None:
-    commits = {str(n): _node([str(n - 1)] if n else [], n) for n in range(10_000)}
-    commits |= {"x": _node(["9990"], 10_000), "y": _node(["9995"], 10_001)}
-    read = []
+    commits = {str(n): _build_node([str(n - 1)] if n else [], n) for n in range(10_000)}
+    commits |= {"x": _build_node(["9990"], 10_000), "y": _build_node(["9995"], 10_001)}
+    read_ids = []
 
-    def look(id: str) -> Node:
-        read.append(id)
+    def read_node(id: str) -> Node:
+        read_ids.append(id)
         return commits[id]
 
-    assert find_best_common_ancestors("x", "y", Ancestry(look, frozenset())) == ("9990",)
-    assert len(read) < 15
+    assert find_best_common_ancestors("x", "y", Ancestry(read_node, frozenset())) == ("9990",)
+    assert len(read_ids) < 15
 
 
 def test_shallow_clone_raises_error_if_base_is_uncertain(tmp_path: Path) -> None:
-    repo, ids = history(tmp_path / "repo", made([[], [0], [1], [2], [0], [4], [3], [3]]))
+    repo, ids = write_history(tmp_path / "repo", build_commits([[], [0], [1], [2], [0], [4], [3], [3]]))
     for number in range(5):
         repo.git("update-ref", "-d", f"refs/heads/at{number}")
     shallow = Repo(tmp_path / "shallow")
@@ -113,21 +118,29 @@ def test_shallow_clone_raises_error_if_base_is_uncertain(tmp_path: Path) -> None
 @loop_over("order", [("a", "b"), ("b", "a")])
 def test_shallow_boundary_can_be_a_merge_base(order: tuple[str, str]) -> None:
     # All commits have the same time, so the walk may reach either end first.
-    commits = {id: _node(parents, 5) for id, parents in (("a", ("gone",)), ("c", ("a",)), ("b", ("c",)))}
+    commits = {
+        id: _build_node(parents, 5) for id, parents in (("a", ("gone",)), ("c", ("a",)), ("b", ("c",)))
+    }
     ancestry = Ancestry(commits.__getitem__, frozenset({"a"}))
     assert find_best_common_ancestors(*order, ancestry) == ("a",)
 
 
 def test_equal_commit_times_hide_no_ancestor_in_shallow_clone() -> None:
-    for merged, ours, theirs, base, first in permutations("abcde"):
-        parents = {merged: (ours, theirs), ours: (base,), theirs: (base,), base: (first,), first: ("gone",)}
-        commits = {id: _node(found, 5) for id, found in parents.items()}
-        ancestry = Ancestry(commits.__getitem__, frozenset({first}))
-        assert find_best_common_ancestors(merged, theirs, ancestry) == (theirs,)
+    for merge, ours, theirs, base, boundary in permutations("abcde"):
+        parents = {
+            merge: (ours, theirs),
+            ours: (base,),
+            theirs: (base,),
+            base: (boundary,),
+            boundary: ("gone",),
+        }
+        commits = {id: _build_node(parent_ids, 5) for id, parent_ids in parents.items()}
+        ancestry = Ancestry(commits.__getitem__, frozenset({boundary}))
+        assert find_best_common_ancestors(merge, theirs, ancestry) == (theirs,)
         assert find_best_common_ancestors(ours, theirs, ancestry) == (base,)
 
 
 def test_missing_commit_raises_damaged_repository(tmp_path: Path) -> None:
-    repo, ids = history(tmp_path / "repo", made([[], [0]]))
+    repo, ids = write_history(tmp_path / "repo", build_commits([[], [0]]))
     with pytest.raises(DamagedRepository):
         GitReader(repo.path).merge_bases(ids[0], "f" * 40)

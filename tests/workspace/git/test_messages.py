@@ -42,11 +42,11 @@ def test_message_of_caller_precedes_summaries() -> None:
 
 
 def test_long_subject_continues_in_body() -> None:
-    subject, blank, rest = format_commit_message(
+    subject, blank, continuation = format_commit_message(
         ["x" * 100], paths=["a.md"], message=None, tool="t", client="c"
     ).split("\n")[:3]
     assert len(subject) == 72
-    assert (subject[-1], blank, rest) == ("…", "", "…" + "x" * 29)
+    assert (subject[-1], blank, continuation) == ("…", "", "…" + "x" * 29)
 
 
 @given(st.text(), st.text())
@@ -54,6 +54,6 @@ def test_caller_cannot_add_a_trailer(message: str, client: str) -> None:
     text = format_commit_message(["Add a"], paths=["a.md"], message=message, tool="t", client=client)
     text.encode()
     assert "\0" not in text
-    last = text.rstrip("\n").split("\n\n")[-1].split("\n")
-    assert last == ["Docyard-Tool: t", f"Docyard-Client: {clean_client_name(client)}"]
+    trailers = text.rstrip("\n").split("\n\n")[-1].split("\n")
+    assert trailers == ["Docyard-Tool: t", f"Docyard-Client: {clean_client_name(client)}"]
     assert 0 < len(clean_client_name(client)) <= MAX_CLIENT

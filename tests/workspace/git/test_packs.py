@@ -1,4 +1,4 @@
-"""Written packs are verified by the git program, and libgit2 reads every object back."""
+"""The git program verifies written packs, and libgit2 reads every object."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from workspace.git.objects import FILE_MODE, TreeEntry, encode_tree, hash_object
 from workspace.git.packs import ObjectChanged, PackedObject, read_packed_ids, write_pack
 
 
-def blob(data: bytes) -> PackedObject:
+def build_blob(data: bytes) -> PackedObject:
     return PackedObject("blob", hash_object("blob", data), data)
 
 
-def objects_of(folder: Path) -> dict[str, bytes]:
+def read_objects(folder: Path) -> dict[str, bytes]:
     odb = pygit2.Odb(str(folder.parent))
     return {str(id): odb.read(id)[1] for id in odb}
 
 
 def test_git_verifies_a_pack_of_blobs_and_a_tree(tmp_path: Path) -> None:
     repo = unborn(tmp_path / "repo")
-    blobs = [blob(bytes([byte]) * size) for byte, size in enumerate((0, 1, 15, 16, 2047, 2048, 300_000))]
-    data = encode_tree(TreeEntry(f"{number}.md", one.id, FILE_MODE) for number, one in enumerate(blobs))
+    blobs = [
+        build_blob(bytes([byte]) * size) for byte, size in enumerate((0, 1, 15, 16, 2047, 2048, 300_000))
+    ]
+    data = encode_tree(TreeEntry(f"{number}.md", blob.id, FILE_MODE) for number, blob in enumerate(blobs))
     tree = PackedObject("tree", hash_object("tree", data), data)
     folder = repo.path / ".git" / "objects" / "pack"
     name = write_pack(folder, [*blobs, tree], len(blobs) + 1)
@@ -43,45 +45,45 @@ def test_every_packed_object_is_read_back(
 ) -> None:
     folder = tmp_path_factory.mktemp("objects") / "pack"
     folder.mkdir()
-    wanted = [blob(data) for data in contents]
-    name = write_pack(folder, wanted, len(wanted))
-    assert objects_of(folder) == {one.id: one.data for one in wanted}
-    assert read_packed_ids(folder / f"{name}.idx") == {one.id for one in wanted}
+    objects = [build_blob(data) for data in contents]
+    name = write_pack(folder, objects, len(objects))
+    assert read_objects(folder) == {item.id: item.data for item in objects}
+    assert read_packed_ids(folder / f"{name}.idx") == {item.id for item in objects}
 
 
 def test_offset_over_two_gigabytes_is_in_large_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    places = {
+    locations = {
         bytes([byte] * 20): packs._ObjectLocation(offset, byte) for byte, offset in ((1, 12), (2, 3 << 31))
     }
-    written = packs._encode_index(places, bytes(20))
-    assert (3 << 31).to_bytes(8, "big") + bytes(20) == written[-48:-20]
-    assert (1 << 31).to_bytes(4, "big") == written[-52:-48]
+    data = packs._encode_index(locations, bytes(20))
+    assert (3 << 31).to_bytes(8, "big") + bytes(20) == data[-48:-20]
+    assert (1 << 31).to_bytes(4, "big") == data[-52:-48]
 
 
 def test_same_objects_make_same_pack(tmp_path: Path) -> None:
-    one, two = ([blob(b"one"), blob(b"two")] for _ in range(2))
-    assert write_pack(tmp_path, one, 2) == write_pack(tmp_path, two, 2)
+    first_objects, second_objects = ([build_blob(b"one"), build_blob(b"two")] for _ in range(2))
+    assert write_pack(tmp_path, first_objects, 2) == write_pack(tmp_path, second_objects, 2)
     assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_changed_object_bytes_are_not_packed(tmp_path: Path) -> None:
-    changed = PackedObject("blob", hash_object("blob", b"as it was listed"), b"as it was read")
+    changed_object = PackedObject("blob", hash_object("blob", b"as it was listed"), b"as it was read")
     with pytest.raises(ObjectChanged) as caught:
-        write_pack(tmp_path, [blob(b"fine"), changed], 2)
-    assert caught.value.id == changed.id
+        write_pack(tmp_path, [build_blob(b"fine"), changed_object], 2)
+    assert caught.value.id == changed_object.id
     assert list(tmp_path.iterdir()) == []
 
 
 def test_wrong_object_count_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="counted"):
-        write_pack(tmp_path, [blob(b"one")], 2)
+        write_pack(tmp_path, [build_blob(b"one")], 2)
     assert list(tmp_path.iterdir()) == []
 
 
-@loop_over("keep", [0, 7, 500, 1040])
-def test_truncated_pack_index_is_refused(tmp_path: Path, keep: int) -> None:
-    name = write_pack(tmp_path, [blob(b"one"), blob(b"two")], 2)
+@loop_over("length", [0, 7, 500, 1040])
+def test_truncated_pack_index_is_refused(tmp_path: Path, length: int) -> None:
+    name = write_pack(tmp_path, [build_blob(b"one"), build_blob(b"two")], 2)
     index = tmp_path / f"{name}.idx"
-    index.write_bytes(index.read_bytes()[:keep])
+    index.write_bytes(index.read_bytes()[:length])
     with pytest.raises(ValueError, match="index of a pack"):
         read_packed_ids(index)

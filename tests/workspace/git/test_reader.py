@@ -31,7 +31,7 @@ from workspace.git.repository import (
 from workspace.git.store import GitStore
 from workspace.workspace import Workspace
 
-WHO = Signature("Ada", "ada@example.org", 1_700_000_000, -90)
+SIGNATURE = Signature("Ada", "ada@example.org", 1_700_000_000, -90)
 
 
 def test_normal_repository_is_read(tmp_path: Path) -> None:
@@ -85,8 +85,8 @@ def test_symbolic_head_resolves_to_branch(tmp_path: Path) -> None:
 
 def test_cyclic_symbolic_refs_have_no_commit(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
-    for name, other in (("one", "two"), ("two", "one")):
-        (tmp_path / ".git" / "refs" / "heads" / name).write_text(f"ref: refs/heads/{other}\n")
+    for name, target in (("one", "two"), ("two", "one")):
+        (tmp_path / ".git" / "refs" / "heads" / name).write_text(f"ref: refs/heads/{target}\n")
     repo.write({".git/HEAD": "ref: refs/heads/one\n"})
     git = GitReader(repo.path)
     assert git.head().commit is None
@@ -119,22 +119,25 @@ def test_unreadable_index_raises_error_without_output(
 
 
 def test_linked_work_trees_have_own_heads(tmp_path: Path) -> None:
-    main = repositories.normal(tmp_path / "main")
-    linked = repositories.linked(main, tmp_path / "linked", "topic")
-    for git in (GitReader(main.path), GitReader(linked.path)):
-        assert git.common_dir == main.path / ".git"
-        [there] = git.worktrees_of("topic")
-        assert (there.path, there.git_dir) == (linked.path, main.path / ".git/worktrees/linked")
-        [here] = git.worktrees_of("main")
-        assert here.path == main.path
-    assert GitReader(linked.path).head().branch == "topic"
-    shutil.rmtree(linked.path)
-    assert GitReader(main.path).worktrees_of("topic") == ()
-    main.git("worktree", "prune")
-    again = repositories.linked(main, tmp_path / "again", "other")
-    main.git("worktree", "lock", str(again.path))
-    shutil.rmtree(again.path)
-    assert GitReader(main.path).worktrees_of("other") != ()
+    main_repo = repositories.normal(tmp_path / "main")
+    linked_repo = repositories.linked(main_repo, tmp_path / "linked", "topic")
+    for git in (GitReader(main_repo.path), GitReader(linked_repo.path)):
+        assert git.common_dir == main_repo.path / ".git"
+        [topic_worktree] = git.worktrees_of("topic")
+        assert (topic_worktree.path, topic_worktree.git_dir) == (
+            linked_repo.path,
+            main_repo.path / ".git/worktrees/linked",
+        )
+        [main_worktree] = git.worktrees_of("main")
+        assert main_worktree.path == main_repo.path
+    assert GitReader(linked_repo.path).head().branch == "topic"
+    shutil.rmtree(linked_repo.path)
+    assert GitReader(main_repo.path).worktrees_of("topic") == ()
+    main_repo.git("worktree", "prune")
+    second_linked_repo = repositories.linked(main_repo, tmp_path / "again", "other")
+    main_repo.git("worktree", "lock", str(second_linked_repo.path))
+    shutil.rmtree(second_linked_repo.path)
+    assert GitReader(main_repo.path).worktrees_of("other") != ()
 
 
 def test_branch_being_rebased_belongs_to_work_tree(tmp_path: Path) -> None:
@@ -172,11 +175,11 @@ def test_unsupported_kinds_are_refused(
 ) -> None:
     repo = repositories.unborn(tmp_path, *options)
     for name, value in {"core.repositoryFormatVersion": "1", **settings}.items():
-        # Git itself refuses this extension, so the file is written directly.
+        # Git itself refuses these extensions, so the file is written directly.
         section, _, key = name.rpartition(".")
-        head, _, sub = section.partition(".")
+        section_name, _, subsection = section.partition(".")
         with (tmp_path / ".git/config").open("a") as file:
-            file.write(f'[{head} "{sub}"]\n' if sub else f"[{head}]\n")
+            file.write(f'[{section_name} "{subsection}"]\n' if subsection else f"[{section_name}]\n")
             file.write(f"\t{key} = {value}\n")
     with pytest.raises(UnsupportedRepository, match=reason) as error:
         GitReader(repo.path)
@@ -250,31 +253,33 @@ def test_written_objects_equal_those_of_git(tmp_path: Path) -> None:
     tree = git.tree(git.commit(repo.head()).tree)
     assert [entry.name for entry in tree] == ["README.md", "guides"]
     assert git.put_tree(reversed(tree)) == git.commit(repo.head()).tree
-    odd = Signature("Ada <x>\n", "a>b", 12, -90)
-    id = git.put_commit(git.put_tree(tree), [repo.head()], odd, WHO, "Héllo\0\n\nBody\n\n\n")
+    invalid_signature = Signature("Ada <x>\n", "a>b", 12, -90)
+    id = git.put_commit(
+        git.put_tree(tree), [repo.head()], invalid_signature, SIGNATURE, "Héllo\0\n\nBody\n\n\n"
+    )
     commit = git.commit(id)
     assert commit.parents == (repo.head(),)
     assert commit.message == "Héllo\n\nBody\n"
     assert commit.author == Signature("Ada x", "a b", 12, -90)
-    assert commit.committer == WHO
+    assert commit.committer == SIGNATURE
     repo.git("branch", "made", id)
     assert repo.fsck() == ""
 
 
-@loop_over("packed", [False, True])
+@loop_over("is_packed", [False, True])
 @loop_over("data", [b"", b"a", b"text " * 1000, random.Random(1).randbytes(5000)])
-def test_blob_over_size_limit_is_not_read(tmp_path: Path, data: bytes, packed: bool) -> None:
+def test_blob_over_size_limit_is_not_read(tmp_path: Path, data: bytes, is_packed: bool) -> None:
     repo = repositories.normal(tmp_path)
     repo.commit({"large": data})
-    if packed:
+    if is_packed:
         repo.git("repack", "-adq")
     git = GitReader(repo.path)
     entry = git.entry(git.commit(repo.head()).tree, "large")
     assert entry is not None
-    for most in (len(data), len(data) + 1, 10**7):
-        assert git.blob_within(entry.id, most) == data
-    for most in {0, len(data) - 1} if data else ():
-        assert git.blob_within(entry.id, most) is None
+    for limit in (len(data), len(data) + 1, 10**7):
+        assert git.blob_within(entry.id, limit) == data
+    for limit in {0, len(data) - 1} if data else ():
+        assert git.blob_within(entry.id, limit) is None
 
 
 def test_large_blob_is_not_loaded_to_check_size(tmp_path: Path) -> None:
@@ -298,12 +303,12 @@ def test_commits_in_other_encodings_are_read(tmp_path: Path) -> None:
 def test_missing_object_raises_damaged_repository(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     git = GitReader(repo.path)
-    nothing = "0" * 40
+    missing_id = "0" * 40
     assert git.has(repo.head())
-    assert not git.has(nothing)
-    for read in (git.commit, git.tree, git.blob, git.blob_size):
+    assert not git.has(missing_id)
+    for read_object in (git.commit, git.tree, git.blob, git.blob_size):
         with pytest.raises(DamagedRepository):
-            read(nothing)
+            read_object(missing_id)
     with pytest.raises(DamagedRepository):
         git.blob(repo.head())
     with pytest.raises(DamagedRepository):
@@ -326,24 +331,24 @@ def test_configuration_values_are_read(tmp_path: Path) -> None:
 def test_many_threads_read_without_errors(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     git = GitStore(repo.path)
-    faults: list[BaseException] = []
+    errors: list[BaseException] = []
 
-    def read() -> None:
+    def read_repeatedly() -> None:
         try:
             for number in range(200):
-                assert git.tip("main") == repo_head
+                assert git.tip("main") == head
                 assert git.config("core.bare") == "false"
                 assert git.blob(git.put_blob(b"%d" % number)) == b"%d" % number
         except BaseException as error:
-            faults.append(error)
+            errors.append(error)
 
-    repo_head = repo.head()
-    threads = [threading.Thread(target=read) for _ in range(4)]
+    head = repo.head()
+    threads = [threading.Thread(target=read_repeatedly) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert faults == []
+    assert errors == []
 
 
 def test_full_disk_raises_oserror_without_path(tmp_path: Path) -> None:
@@ -360,7 +365,7 @@ def test_full_disk_raises_oserror_without_path(tmp_path: Path) -> None:
 
 def test_object_is_found_by_each_of_its_names(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "repo")
-    first = repo.head()
+    first_commit = repo.head()
     tree = repo.git("rev-parse", "HEAD^{tree}").strip()
     repo.git("tag", "light")
     repo.git("tag", "-a", "noted", "-m", "Noted")
@@ -369,15 +374,23 @@ def test_object_is_found_by_each_of_its_names(tmp_path: Path) -> None:
     repo.git("branch", "feature/x")
     repo.commit({"new.md": "# New\n"})
     git = GitReader(repo.path)
-    for name in ("light", "feature/x", "refs/heads/feature/x", first, first.upper(), first[:7], first[:4]):
-        assert git.find_object(name) == first, name
+    for name in (
+        "light",
+        "feature/x",
+        "refs/heads/feature/x",
+        first_commit,
+        first_commit.upper(),
+        first_commit[:7],
+        first_commit[:4],
+    ):
+        assert git.find_object(name) == first_commit, name
     assert git.find_object("main") == repo.head()
     assert git.find_object("of-a-tree") == git.find_object(tree[:8]) == tree
     for name in ("noted", "again"):
-        found = git.find_object(name)
-        assert found is not None
-        assert found != first
-        assert git.peel(found) == ("commit", first)
+        object_id = git.find_object(name)
+        assert object_id is not None
+        assert object_id != first_commit
+        assert git.peel(object_id) == ("commit", first_commit)
     assert git.peel(tree) == ("tree", tree)
     assert git.ref_names() == ("again", "feature/x", "light", "main", "noted", "of-a-tree")
 
@@ -405,12 +418,12 @@ def test_tag_of_missing_object_raises_damaged_repository(tmp_path: Path) -> None
     repo.git("tag", "-a", "noted", "-m", "Noted", "HEAD:README.md")
     blob = repo.git("rev-parse", "HEAD:README.md").strip()
     git = GitReader(repo.path)
-    found = git.find_object("noted")
-    assert found is not None
-    assert git.peel(found) == ("blob", blob)
+    object_id = git.find_object("noted")
+    assert object_id is not None
+    assert git.peel(object_id) == ("blob", blob)
     (repo.path / ".git" / "objects" / blob[:2] / blob[2:]).unlink()
     with pytest.raises(DamagedRepository):
-        GitReader(repo.path).peel(found)
+        GitReader(repo.path).peel(object_id)
 
 
 def test_uncommitted_paths_are_listed(tmp_path: Path) -> None:

@@ -29,33 +29,35 @@ TREES = st.lists(
 
 @given(st.lists(TREES, min_size=1, max_size=5))
 def test_comparison_equals_that_of_parsed_trees(trees: list[bytes]) -> None:
-    known = {hash_object("tree", data): data for data in trees}
-    comparison = TreeComparison(known.__getitem__)
-    for one in (None, *known):
-        for other in (None, *known):
-            left, right = (parse_tree(known[id]) if id else () for id in (one, other))
-            found = comparison.compare(one, other)
-            assert found == (
-                tuple(entry for entry in left if entry not in right),
-                tuple(entry for entry in right if entry not in left),
+    trees_by_id = {hash_object("tree", data): data for data in trees}
+    comparison = TreeComparison(trees_by_id.__getitem__)
+    for left_id in (None, *trees_by_id):
+        for right_id in (None, *trees_by_id):
+            left_entries, right_entries = (
+                parse_tree(trees_by_id[id]) if id else () for id in (left_id, right_id)
+            )
+            difference = comparison.compare(left_id, right_id)
+            assert difference == (
+                tuple(entry for entry in left_entries if entry not in right_entries),
+                tuple(entry for entry in right_entries if entry not in left_entries),
             )
 
 
 def test_cached_tree_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tree_comparison, "CACHED_ENTRIES", 25)
-    known = {
+    trees_by_id = {
         str(number): encode_tree([TreeEntry(f"{number}-{name}", "1" * 40, FILE_MODE) for name in range(10)])
         for number in range(4)
     }
     reads: Counter[str] = Counter()
 
-    def read(id: str) -> bytes:
+    def read_tree(id: str) -> bytes:
         reads[id] += 1
-        return known[id]
+        return trees_by_id[id]
 
-    comparison = TreeComparison(read)
-    for old, new in ("01", "12", "23"):
-        comparison.compare(old, new)
+    comparison = TreeComparison(read_tree)
+    for left_id, right_id in ("01", "12", "23"):
+        comparison.compare(left_id, right_id)
     assert reads == Counter("0123")
     comparison.compare("0", "3")
     assert reads["0"] == 2

@@ -17,7 +17,7 @@ from workspace.git.objects import EXECUTABLE_MODE, FILE_MODE, LINK_MODE, TreeEnt
 from workspace.git.store import GitStore
 from workspace.git.trees import PathBlocked, WholeEntry
 
-WHO = repositories.signature()
+SIGNATURE = repositories.signature()
 # Few names, some of them prefixes of others, so that Git's sort order of folders matters.
 PATHS = st.lists(st.sampled_from(["a", "a.md", "a-b", "b", "ä"]), min_size=1, max_size=3).map("/".join)
 FILES = st.dictionaries(PATHS, st.sampled_from([b"", b"one", b"two"]), max_size=8)
@@ -29,58 +29,60 @@ def store() -> Iterator[GitStore]:
         yield GitStore(repositories.unborn(Path(folder)).path)
 
 
-def without_clashes(files: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the files without those at a path where another file needs a folder."""
+def remove_path_conflicts(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Return the files, except a file at a path where another file needs a folder."""
     return {path: data for path, data in files.items() if not any(p.startswith(path + "/") for p in files)}
 
 
-def write(store: GitStore, files: dict[str, bytes]) -> str:
+def write_tree(store: GitStore, files: dict[str, bytes]) -> str:
     return trees.rewrite_tree(store, None, {path: store.put_blob(data) for path, data in files.items()})
 
 
-def read(store: GitStore, tree: str) -> dict[str, bytes]:
+def read_tree(store: GitStore, tree: str) -> dict[str, bytes]:
     return {path: store.blob(entry.id) for path, entry in trees.walk_tree(store, tree)}
 
 
 @settings(max_examples=scale_examples(60), deadline=None)
-@given(FILES.map(without_clashes), FILES.map(without_clashes))
+@given(FILES.map(remove_path_conflicts), FILES.map(remove_path_conflicts))
 def test_rewritten_tree_differs_by_exactly_its_changes(
     store: GitStore, old: dict[str, bytes], new: dict[str, bytes]
 ) -> None:
-    before, after = write(store, old), write(store, new)
-    assert read(store, before) == old
-    changes = {change.path: change for change in trees.diff_trees(store, before, after)}
+    old_tree, new_tree = write_tree(store, old), write_tree(store, new)
+    assert read_tree(store, old_tree) == old
+    changes = {change.path: change for change in trees.diff_trees(store, old_tree, new_tree)}
     assert set(changes) == {path for path in old.keys() | new.keys() if old.get(path) != new.get(path)}
     for path, change in changes.items():
         assert (change.old is None, change.new is None) == (path not in old, path not in new)
     # Removals come first, in a step of their own: one batch may swap a file and a folder twice.
-    removed = trees.rewrite_tree(store, before, {path: None for path in old if path not in new})
-    written = {path: store.put_blob(data) for path, data in new.items()}
-    assert trees.rewrite_tree(store, removed, written) == after
-    assert set(trees.diff_trees(store, None, after)) == {
-        trees.TreeChange(path, None, entry) for path, entry in trees.walk_tree(store, after)
+    reduced_tree = trees.rewrite_tree(store, old_tree, {path: None for path in old if path not in new})
+    new_blobs = {path: store.put_blob(data) for path, data in new.items()}
+    assert trees.rewrite_tree(store, reduced_tree, new_blobs) == new_tree
+    assert set(trees.diff_trees(store, None, new_tree)) == {
+        trees.TreeChange(path, None, entry) for path, entry in trees.walk_tree(store, new_tree)
     }
-    assert list(trees.diff_trees(store, after, after)) == []
+    assert list(trees.diff_trees(store, new_tree, new_tree)) == []
 
 
 def test_git_fsck_accepts_rewritten_trees(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path, {"a-b": "1", "a/x": "2", "a.md": "3", "a0": "4"})
     store = GitStore(repo.path)
     tree = store.commit(repo.head()).tree
-    changed = trees.rewrite_tree(store, tree, {"a/y": store.put_blob(b"5"), "a-b": None})
-    repo.git("update-ref", "refs/heads/made", store.put_commit(changed, (), WHO, WHO, "Made"))
+    new_tree = trees.rewrite_tree(store, tree, {"a/y": store.put_blob(b"5"), "a-b": None})
+    repo.git("update-ref", "refs/heads/made", store.put_commit(new_tree, (), SIGNATURE, SIGNATURE, "Made"))
     assert repo.fsck() == ""
     assert repo.git("ls-tree", "-r", "--name-only", "made").split() == ["a.md", "a/x", "a/y", "a0"]
 
 
 def test_diff_reads_only_different_subtrees(store: GitStore, monkeypatch: pytest.MonkeyPatch) -> None:
     files = {f"d{number}/f.md": b"x" for number in range(50)}
-    before = write(store, files)
-    after = trees.rewrite_tree(store, before, {"d7/f.md": store.put_blob(b"y")})
+    old_tree = write_tree(store, files)
+    new_tree = trees.rewrite_tree(store, old_tree, {"d7/f.md": store.put_blob(b"y")})
     reads = []
-    real = GitStore.compare_trees
-    monkeypatch.setattr(GitStore, "compare_trees", lambda self, *ids: reads.append(ids) or real(self, *ids))
-    assert [change.path for change in trees.diff_trees(store, before, after)] == ["d7/f.md"]
+    compare_trees = GitStore.compare_trees
+    monkeypatch.setattr(
+        GitStore, "compare_trees", lambda self, *ids: reads.append(ids) or compare_trees(self, *ids)
+    )
+    assert [change.path for change in trees.diff_trees(store, old_tree, new_tree)] == ["d7/f.md"]
     assert len(reads) == 2
 
 
@@ -98,50 +100,53 @@ def test_modes_are_preserved_and_links_refused(store: GitStore) -> None:
 
 
 def test_whole_entry_preserves_kind_and_mode(store: GitStore) -> None:
-    blob, other = store.put_blob(b"x"), store.put_blob(b"y")
-    link, run = (
+    blob, other_blob = store.put_blob(b"x"), store.put_blob(b"y")
+    link, executable = (
         WholeEntry(TreeEntry("any", blob, LINK_MODE)),
         WholeEntry(TreeEntry("any", blob, EXECUTABLE_MODE)),
     )
-    tree = trees.rewrite_tree(store, None, {"a": other, "b/c": link, "d": run})
+    tree = trees.rewrite_tree(store, None, {"a": other_blob, "b/c": link, "d": executable})
     assert [(path, *entry[1:]) for path, entry in trees.walk_tree(store, tree)] == [
-        ("a", other, FILE_MODE),
+        ("a", other_blob, FILE_MODE),
         ("b/c", blob, LINK_MODE),
         ("d", blob, EXECUTABLE_MODE),
     ]
-    changed = trees.rewrite_tree(
-        store, tree, {"a": link, "b/c": WholeEntry(None), "b": run, "d": WholeEntry(None)}
+    new_tree = trees.rewrite_tree(
+        store, tree, {"a": link, "b/c": WholeEntry(None), "b": executable, "d": WholeEntry(None)}
     )
-    assert [(path, entry.mode) for path, entry in trees.walk_tree(store, changed)] == [
+    assert [(path, entry.mode) for path, entry in trees.walk_tree(store, new_tree)] == [
         ("a", LINK_MODE),
         ("b", EXECUTABLE_MODE),
     ]
     assert trees.rewrite_tree(store, tree, {"nothing": WholeEntry(None), "b": WholeEntry(None)}) == tree
     for path in ("b", "a/below"):
         with pytest.raises(PathBlocked):
-            trees.rewrite_tree(store, tree, {path: run})
+            trees.rewrite_tree(store, tree, {path: executable})
 
 
 def test_file_and_folder_can_replace_each_other(store: GitStore) -> None:
-    one, two = store.put_blob(b"1"), store.put_blob(b"2")
-    tree = trees.rewrite_tree(store, None, {"a": one, "b/c/d": one})
-    assert read(store, trees.rewrite_tree(store, tree, {"a": None, "a/b": two})) == {
+    old_blob, new_blob = store.put_blob(b"1"), store.put_blob(b"2")
+    tree = trees.rewrite_tree(store, None, {"a": old_blob, "b/c/d": old_blob})
+    assert read_tree(store, trees.rewrite_tree(store, tree, {"a": None, "a/b": new_blob})) == {
         "b/c/d": b"1",
         "a/b": b"2",
     }
-    assert read(store, trees.rewrite_tree(store, tree, {"b/c/d": None, "b": two})) == {"a": b"1", "b": b"2"}
-    assert read(store, trees.rewrite_tree(store, tree, {"b/c/d": None})) == {"a": b"1"}
+    assert read_tree(store, trees.rewrite_tree(store, tree, {"b/c/d": None, "b": new_blob})) == {
+        "a": b"1",
+        "b": b"2",
+    }
+    assert read_tree(store, trees.rewrite_tree(store, tree, {"b/c/d": None})) == {"a": b"1"}
     for path in ("a/b", "b", "b/c"):
         with pytest.raises(PathBlocked):
-            trees.rewrite_tree(store, tree, {path: two})
+            trees.rewrite_tree(store, tree, {path: new_blob})
     assert trees.rewrite_tree(store, tree, {"nothing/here": None, "b": None, "a/x": None}) == tree
 
 
 def test_find_in_tree_returns_entry_or_none(store: GitStore) -> None:
-    tree = write(store, {"a/b/c.md": b"1"})
-    found = trees.find_in_tree(store, tree, "a/b/c.md")
-    assert found is not None
-    assert store.blob(found.id) == b"1"
+    tree = write_tree(store, {"a/b/c.md": b"1"})
+    entry = trees.find_in_tree(store, tree, "a/b/c.md")
+    assert entry is not None
+    assert store.blob(entry.id) == b"1"
     folder = trees.find_in_tree(store, tree, "a/b")
     assert folder is not None
     assert folder.is_tree

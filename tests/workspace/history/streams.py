@@ -10,43 +10,40 @@ from typing import NamedTuple
 
 from tests.repositories import Repo
 
-BEGUN = 1_700_000_000
+FIRST_COMMIT_TIME_S = 1_700_000_000
 
 
-class Made(NamedTuple):
-    """A planned commit: all of its files, and the indexes of its parents in the list.
-
-    `late` is its clock error in seconds.
-    """
+class PlannedCommit(NamedTuple):
+    """A planned commit: all of its files, and the indexes of its parents in the list."""
 
     files: Mapping[str, bytes]
     parents: Sequence[int] = ()
     message: bytes = b"A change"
     author: bytes = b"Ada <ada@example.org>"
-    late: int = 0
+    clock_error_s: int = 0
 
 
-def history(path: Path, commits: Sequence[Made]) -> tuple[Repo, list[str]]:
-    """Return a bare repository of these commits, each an hour after the previous; the last is `main`."""
+def write_history(path: Path, commits: Sequence[PlannedCommit]) -> tuple[Repo, list[str]]:
+    """Write a bare repository of commits, one hour apart; `main` is at the last. Return the commit ids."""
     path.mkdir(parents=True)
     repo = Repo(path)
     repo.git("init", "-q", "--bare", "-b", "main")
     stream = bytearray()
-    for number, made in enumerate(commits):
-        time = BEGUN + 3600 * number + made.late
+    for number, commit in enumerate(commits):
+        time = FIRST_COMMIT_TIME_S + 3600 * number + commit.clock_error_s
         stream += b"reset refs/heads/at%d\n" % number
-        if made.parents:
-            stream += b"from :%d\n\n" % (made.parents[0] + 1)
+        if commit.parents:
+            stream += b"from :%d\n\n" % (commit.parents[0] + 1)
         stream += b"commit refs/heads/at%d\nmark :%d\n" % (number, number + 1)
-        stream += b"author %b %d +0130\n" % (made.author, time)
+        stream += b"author %b %d +0130\n" % (commit.author, time)
         stream += b"committer Bob <bob@example.org> %d +0000\n" % time
-        stream += b"data %d\n%b\n" % (len(made.message), made.message)
-        for parent in made.parents[:1]:
+        stream += b"data %d\n%b\n" % (len(commit.message), commit.message)
+        for parent in commit.parents[:1]:
             stream += b"from :%d\n" % (parent + 1)
-        for parent in made.parents[1:]:
+        for parent in commit.parents[1:]:
             stream += b"merge :%d\n" % (parent + 1)
         stream += b"deleteall\n"
-        for name, data in made.files.items():
+        for name, data in commit.files.items():
             stream += b"M 100644 inline %b\ndata %d\n%b\n" % (name.encode(), len(data), data)
     stream += b"reset refs/heads/main\nfrom :%d\n\n" % len(commits)
     marks = path / "marks"
@@ -57,6 +54,6 @@ def history(path: Path, commits: Sequence[Made]) -> tuple[Repo, list[str]]:
     return repo, [ids[f":{number + 1}"] for number in range(len(commits))]
 
 
-def line_of(versions: Sequence[Mapping[str, bytes]]) -> list[Made]:
-    """Return a linear list of commits."""
-    return [Made(files, [number - 1] if number else []) for number, files in enumerate(versions)]
+def build_linear_commits(versions: Sequence[Mapping[str, bytes]]) -> list[PlannedCommit]:
+    """Return commits with these files, each with the previous commit as its parent."""
+    return [PlannedCommit(files, [number - 1] if number else []) for number, files in enumerate(versions)]

@@ -10,44 +10,44 @@ import pytest
 
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from tests.workspace.history.streams import Made, history, line_of
+from tests.workspace.history.streams import PlannedCommit, build_linear_commits, write_history
 from workspace.document.addresses import SectionNotFound
 from workspace.history.blame import BlamedLine
 from workspace.workspace import Workspace
 
 
-def blame(path: Path, file: str, slug: str | None = None) -> tuple[BlamedLine, ...]:
+def read_blame(path: Path, file: str, slug: str | None = None) -> tuple[BlamedLine, ...]:
     workspace = Workspace.open(path, durable=False)
     return workspace.history().blame(workspace.snapshot(), file, slug)
 
 
-def git_blame(repo: Repo, file: str) -> list[tuple[str, int]]:
-    """Return the commit of each line, and its line number there."""
-    found = repo.git("blame", "--line-porcelain", "main", "--", file).split("\n")
-    heads = [line.split(" ") for line in found if line[:40].isalnum() and len(line.split(" ")[0]) == 40]
+def run_git_blame(repo: Repo, file: str) -> list[tuple[str, int]]:
+    """Return the commit of each line, and the number of the line in that commit."""
+    output = repo.git("blame", "--line-porcelain", "main", "--", file).split("\n")
+    heads = [line.split(" ") for line in output if line[:40].isalnum() and len(line.split(" ")[0]) == 40]
     return [(head[0], int(head[1])) for head in heads]
 
 
 @loop_over("seed", range(8))
 def test_lines_are_those_of_git_blame(tmp_path: Path, seed: int) -> None:
-    """Return distinct lines: for equal lines, blame is ambiguous."""
+    """All lines are distinct, because the blame of equal lines is ambiguous."""
     random = Random(seed)
     lines = [f"Line {number} as it was." for number in range(30)]
     versions: list[Mapping[str, bytes]] = []
     for version in range(30):
         for _ in range(random.randrange(1, 4)):
-            at = random.randrange(len(lines))
+            position = random.randrange(len(lines))
             match random.randrange(3):
                 case 0:
-                    lines[at] = f"Changed in {version} at {at}."
+                    lines[position] = f"Changed in {version} at {position}."
                 case 1:
-                    lines.insert(at, f"Added in {version} at {at}.")
+                    lines.insert(position, f"Added in {version} at {position}.")
                 case _:
-                    del lines[at]
+                    del lines[position]
         versions.append({"a.md": ("\n".join(lines) + ("\n" if version % 3 else "")).encode()})
-    repo, _ = history(tmp_path / "repo", line_of(versions))
-    found = [(line.commit, line.original_line) for line in blame(repo.path, "a.md")]
-    assert found == git_blame(repo, "a.md")
+    repo, _ = write_history(tmp_path / "repo", build_linear_commits(versions))
+    blamed = [(line.commit, line.original_line) for line in read_blame(repo.path, "a.md")]
+    assert blamed == run_git_blame(repo, "a.md")
 
 
 @loop_over("seed", range(8))
@@ -55,33 +55,35 @@ def test_lines_of_merges_are_those_of_git_blame(tmp_path: Path, seed: int) -> No
     random = Random(seed)
     base = [f"Line {number} as it was." for number in range(20)]
     sides = [list(base), list(base)]
-    commits = [Made({"a.md": "\n".join(base).encode() + b"\n"})]
+    commits = [PlannedCommit({"a.md": "\n".join(base).encode() + b"\n"})]
     tips = [0, 0]
     for number in range(1, 9):
         side = random.randrange(2)
-        # Each side edits its own half, so that their merge is the two halves.
-        at = random.randrange(10) + 10 * side
-        sides[side][at] = f"Changed in {number} at {at}."
-        commits.append(Made({"a.md": "\n".join(sides[side]).encode() + b"\n"}, [tips[side]]))
+        # Each side edits its own half, so that the merge contains both halves.
+        position = random.randrange(10) + 10 * side
+        sides[side][position] = f"Changed in {number} at {position}."
+        commits.append(PlannedCommit({"a.md": "\n".join(sides[side]).encode() + b"\n"}, [tips[side]]))
         tips[side] = number
-    both = sides[0][:10] + sides[1][10:]
-    both[5] = "Said by the merge."
-    commits.append(Made({"a.md": "\n".join(both).encode() + b"\n"}, tips))
-    repo, _ = history(tmp_path / "repo", commits)
-    assert [(line.commit, line.original_line) for line in blame(repo.path, "a.md")] == git_blame(repo, "a.md")
+    merged_lines = sides[0][:10] + sides[1][10:]
+    merged_lines[5] = "Written by the merge."
+    commits.append(PlannedCommit({"a.md": "\n".join(merged_lines).encode() + b"\n"}, tips))
+    repo, _ = write_history(tmp_path / "repo", commits)
+    assert [(line.commit, line.original_line) for line in read_blame(repo.path, "a.md")] == run_git_blame(
+        repo, "a.md"
+    )
 
 
 def test_lines_are_tracked_across_renames_and_moves(tmp_path: Path) -> None:
     text = "".join(f"Line {number}.\n" for number in range(6))
     repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{text}", "z.md": "# Z\n"})
-    first = repo.head()
+    first_commit = repo.head()
     repo.git("mv", "a.md", "b.md")
-    second = repo.commit({"b.md": f"# A\n\n## Notes\n\n{text}Six.\n"})
-    third = repo.commit({"b.md": "# A\n", "z.md": f"# Z\n\n## Notes\n\n{text}Six.\n"})
-    fourth = repo.commit({"z.md": f"# Z\n\n## Notes\n\n{text}Six.\nSeven.\n"})
-    lines = blame(tmp_path, "z.md", "notes")
-    assert [line.commit for line in lines] == [first] * 8 + [second, fourth]
-    assert third not in {line.commit for line in lines}
+    second_commit = repo.commit({"b.md": f"# A\n\n## Notes\n\n{text}Six.\n"})
+    third_commit = repo.commit({"b.md": "# A\n", "z.md": f"# Z\n\n## Notes\n\n{text}Six.\n"})
+    fourth_commit = repo.commit({"z.md": f"# Z\n\n## Notes\n\n{text}Six.\nSeven.\n"})
+    lines = read_blame(tmp_path, "z.md", "notes")
+    assert [line.commit for line in lines] == [first_commit] * 8 + [second_commit, fourth_commit]
+    assert third_commit not in {line.commit for line in lines}
     assert [(line.path, line.original_line) for line in lines[2:4]] == [("a.md", 5), ("a.md", 6)]
     assert [line.line for line in lines] == list(range(3, 13))
     assert b"".join(line.text for line in lines) == f"## Notes\n\n{text}Six.\nSeven.\n".encode()
@@ -89,37 +91,37 @@ def test_lines_are_tracked_across_renames_and_moves(tmp_path: Path) -> None:
 
 def test_line_endings_are_preserved(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": "# A\r\n\r\nOne.\r\nTwo."})
-    first = repo.head()
-    second = repo.commit({"a.md": "# A\r\n\r\nOne.\r\nTwo.\r\nThree."})
-    lines = blame(tmp_path, "a.md")
+    first_commit = repo.head()
+    second_commit = repo.commit({"a.md": "# A\r\n\r\nOne.\r\nTwo.\r\nThree."})
+    lines = read_blame(tmp_path, "a.md")
     assert [line.text for line in lines] == [b"# A\r\n", b"\r\n", b"One.\r\n", b"Two.\r\n", b"Three."]
-    assert [line.commit for line in lines] == [first] * 3 + [second] * 2
+    assert [line.commit for line in lines] == [first_commit] * 3 + [second_commit] * 2
 
 
 def test_shallow_clone_marks_its_oldest_commit_as_boundary(tmp_path: Path) -> None:
     source = normal(tmp_path / "source", {"a.md": "# A\n\nOne.\n"})
-    oldest = source.commit({"a.md": "# A\n\nOne.\n\nTwo.\n"})
-    newest = source.commit({"a.md": "# A\n\nOne.\n\nTwo.\n\nThree.\n"})
+    oldest_commit = source.commit({"a.md": "# A\n\nOne.\n\nTwo.\n"})
+    newest_commit = source.commit({"a.md": "# A\n\nOne.\n\nTwo.\n\nThree.\n"})
     source.git("clone", "-q", "--bare", "--depth", "2", f"file://{source.path}", str(tmp_path / "clone"))
-    lines = blame(tmp_path / "clone", "a.md")
-    assert [line.commit for line in lines] == [oldest] * 5 + [newest] * 2
+    lines = read_blame(tmp_path / "clone", "a.md")
+    assert [line.commit for line in lines] == [oldest_commit] * 5 + [newest_commit] * 2
     assert [line.is_boundary for line in lines] == [True] * 5 + [False] * 2
 
 
 def test_empty_document_has_no_lines(tmp_path: Path) -> None:
     normal(tmp_path, {"a.md": ""})
-    assert blame(tmp_path, "a.md") == ()
+    assert read_blame(tmp_path, "a.md") == ()
 
 
 def test_missing_document_is_not_blamed(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": "# A\n\n## Gone\n\nText.\n"})
     repo.commit({"a.md": "# A\n"})
     with pytest.raises(SectionNotFound):
-        blame(tmp_path, "a.md", "gone")
+        read_blame(tmp_path, "a.md", "gone")
 
 
 def test_blame_is_cached(tmp_path: Path) -> None:
     normal(tmp_path, {"a.md": "# A\n"})
     workspace = Workspace.open(tmp_path, durable=False)
-    past, snapshot = workspace.history(), workspace.snapshot()
-    assert past.blame(snapshot, "a.md") is past.blame(snapshot, "a.md")
+    history, snapshot = workspace.history(), workspace.snapshot()
+    assert history.blame(snapshot, "a.md") is history.blame(snapshot, "a.md")

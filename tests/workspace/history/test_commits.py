@@ -10,7 +10,7 @@ import pytest
 
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
-from tests.workspace.history.streams import Made, history, line_of
+from tests.workspace.history.streams import PlannedCommit, build_linear_commits, write_history
 from workspace.archive import Archive
 from workspace.document.addresses import AmbiguousAddress, SectionNotFound
 from workspace.document.document import Document
@@ -22,44 +22,44 @@ from workspace.workspace import Workspace
 GUIDE = (
     "# Guide\n\nWelcome.\n\n## Setup\n\nInstall it.\nThen start it.\nThen stop it.\n\n## Use\n\nCall it.\n"
 )
-LONG = "".join(f"Line {number} of the notes.\n" for number in range(12))
+LONG_TEXT = "".join(f"Line {number} of the notes.\n" for number in range(12))
 
 
-def changes(path: Path, file: str, slug: str | None = None, **more: object) -> ChangePage:
+def read_changes(path: Path, file: str, slug: str | None = None, **options: object) -> ChangePage:
     workspace = Workspace.open(path, durable=False)
-    return workspace.history().changes(workspace.snapshot(), file, slug, **more)  # type: ignore[arg-type]
+    return workspace.history().changes(workspace.snapshot(), file, slug, **options)  # type: ignore[arg-type]
 
 
 def list_changes(page: ChangePage) -> list[tuple[str, str, str | None]]:
     return [(change.kind, change.path, change.fragment) for change in page.entries]
 
 
-def texts(change: CommitChange) -> tuple[bytes | None, bytes | None]:
+def read_texts(change: CommitChange) -> tuple[bytes | None, bytes | None]:
     return change.before, change.after
 
 
 def test_history_of_a_section_has_only_its_commits(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"guide.md": GUIDE})
     repo.commit({"guide.md": GUIDE.replace("Call it", "Call it twice")}, "Use")
-    setup = repo.commit({"guide.md": GUIDE.replace("Install", "Unpack")}, "Setup")
+    setup_commit = repo.commit({"guide.md": GUIDE.replace("Install", "Unpack")}, "Setup")
     repo.commit({"other.md": "# Other\n"}, "Other")
-    page = changes(tmp_path, "guide.md", "setup")
+    page = read_changes(tmp_path, "guide.md", "setup")
     assert [change.subject for change in page.entries] == ["Setup", "First"]
-    assert page.entries[0].commit == setup
-    assert texts(page.entries[0]) == (
+    assert page.entries[0].commit == setup_commit
+    assert read_texts(page.entries[0]) == (
         b"## Setup\n\nInstall it.\nThen start it.\nThen stop it.\n\n",
         b"## Setup\n\nUnpack it.\nThen start it.\nThen stop it.\n\n",
     )
     assert page.entries[1].before is None
     assert (page.next, page.complete, page.notes) == (None, True, ())
-    assert [change.subject for change in changes(tmp_path, "guide.md", "use").entries] == [
+    assert [change.subject for change in read_changes(tmp_path, "guide.md", "use").entries] == [
         "Setup",
         "Use",
         "First",
     ]
 
 
-def test_page_continues_after_the_previous_one(tmp_path: Path) -> None:
+def test_page_continues_after_the_previous_page(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"guide.md": GUIDE})
     for number in range(6):
         repo.commit({"other.md": f"# Other {number}\n"})
@@ -73,15 +73,17 @@ def test_page_continues_after_the_previous_one(tmp_path: Path) -> None:
 
 def test_section_is_tracked_across_three_renames_and_a_move(tmp_path: Path) -> None:
     """The document is renamed twice, the section once, and then the section is moved."""
-    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}\n## Rest\n\nText.\n", "z.md": "# Z\n"})
+    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG_TEXT}\n## Rest\n\nText.\n", "z.md": "# Z\n"})
     repo.git("mv", "a.md", "b.md")
     repo.git("commit", "-qm", "One")
-    repo.commit({"b.md": f"# A\n\n## Remarks\n\n{LONG}\n## Rest\n\nText.\n"}, "Two")
+    repo.commit({"b.md": f"# A\n\n## Remarks\n\n{LONG_TEXT}\n## Rest\n\nText.\n"}, "Two")
     repo.git("mv", "b.md", "c.md")
-    repo.commit({"c.md": f"# A\n\n## Remarks\n\n{LONG}More.\n\n## Rest\n\nText.\n"}, "Three")
-    repo.commit({"c.md": "# A\n\n## Rest\n\nText.\n", "z.md": f"# Z\n\n## Remarks\n\n{LONG}More.\n"}, "Four")
-    repo.commit({"z.md": f"# Z\n\n## Remarks\n\n{LONG}More.\nAnd more.\n"}, "Five")
-    page = changes(tmp_path, "z.md", "remarks")
+    repo.commit({"c.md": f"# A\n\n## Remarks\n\n{LONG_TEXT}More.\n\n## Rest\n\nText.\n"}, "Three")
+    repo.commit(
+        {"c.md": "# A\n\n## Rest\n\nText.\n", "z.md": f"# Z\n\n## Remarks\n\n{LONG_TEXT}More.\n"}, "Four"
+    )
+    repo.commit({"z.md": f"# Z\n\n## Remarks\n\n{LONG_TEXT}More.\nAnd more.\n"}, "Five")
+    page = read_changes(tmp_path, "z.md", "remarks")
     assert [change.subject for change in page.entries] == ["Five", "Four", "Three", "Two", "One", "First"]
     assert list_changes(page) == [
         ("changed", "z.md", "remarks"),
@@ -95,28 +97,28 @@ def test_section_is_tracked_across_three_renames_and_a_move(tmp_path: Path) -> N
 
 
 def test_manual_move_with_edits_is_tracked(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}", "z.md": "# Z\n\nText.\n"})
-    edited = LONG.replace("Line 3", "Row 3").replace("Line 7", "Row 7")
-    repo.commit({"a.md": "# A\n", "z.md": f"# Z\n\nText.\n\n### Notes\n\n{edited}"}, "Move")
-    assert list_changes(changes(tmp_path, "z.md", "notes")) == [
+    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG_TEXT}", "z.md": "# Z\n\nText.\n"})
+    edited_lines = LONG_TEXT.replace("Line 3", "Row 3").replace("Line 7", "Row 7")
+    repo.commit({"a.md": "# A\n", "z.md": f"# Z\n\nText.\n\n### Notes\n\n{edited_lines}"}, "Move")
+    assert list_changes(read_changes(tmp_path, "z.md", "notes")) == [
         ("moved", "z.md", "notes"),
         ("created", "a.md", "notes"),
     ]
 
 
 def test_rewritten_section_is_tracked_while_half_of_it_is_unchanged(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG}"})
-    repo.commit({"a.md": f"# A\n\n## Remarks\n\n{LONG.replace('Line 3', 'Row 3')}"}, "Retitle")
-    assert list_changes(changes(tmp_path, "a.md", "remarks")) == [
+    repo = normal(tmp_path, {"a.md": f"# A\n\n## Notes\n\n{LONG_TEXT}"})
+    repo.commit({"a.md": f"# A\n\n## Remarks\n\n{LONG_TEXT.replace('Line 3', 'Row 3')}"}, "Retitle")
+    assert list_changes(read_changes(tmp_path, "a.md", "remarks")) == [
         ("renamed", "a.md", "remarks"),
         ("created", "a.md", "notes"),
     ]
 
 
 def test_section_below_other_parent_is_reported_as_moved(tmp_path: Path) -> None:
-    repo = normal(tmp_path, {"a.md": f"# A\n\n## One\n\n### Notes\n\n{LONG}\n## Two\n\nText.\n"})
-    repo.commit({"a.md": f"# A\n\n## One\n\n## Two\n\nText.\n\n### Notes\n\n{LONG}"}, "Move")
-    assert list_changes(changes(tmp_path, "a.md", "two/notes"))[0] == ("moved", "a.md", "two/notes")
+    repo = normal(tmp_path, {"a.md": f"# A\n\n## One\n\n### Notes\n\n{LONG_TEXT}\n## Two\n\nText.\n"})
+    repo.commit({"a.md": f"# A\n\n## One\n\n## Two\n\nText.\n\n### Notes\n\n{LONG_TEXT}"}, "Move")
+    assert list_changes(read_changes(tmp_path, "a.md", "two/notes"))[0] == ("moved", "a.md", "two/notes")
 
 
 def test_history_of_a_removed_section_begins_with_its_removal(tmp_path: Path) -> None:
@@ -125,14 +127,14 @@ def test_history_of_a_removed_section_begins_with_its_removal(tmp_path: Path) ->
     repo.commit({"a.md": "# Guide\n\nWelcome.\n"}, "Cut")
     repo.git("rm", "-q", "b.md")
     repo.git("commit", "-qm", "Gone")
-    page = changes(tmp_path, "a.md", "setup")
+    page = read_changes(tmp_path, "a.md", "setup")
     assert [(change.kind, change.subject) for change in page.entries] == [
         ("removed", "Cut"),
         ("changed", "Change"),
         ("created", "First"),
     ]
     assert page.entries[0].after is None
-    assert [change.kind for change in changes(tmp_path, "b.md").entries] == ["removed", "created"]
+    assert [change.kind for change in read_changes(tmp_path, "b.md").entries] == ["removed", "created"]
 
 
 def test_restored_section_has_its_earlier_history(tmp_path: Path) -> None:
@@ -140,8 +142,12 @@ def test_restored_section_has_its_earlier_history(tmp_path: Path) -> None:
     repo.git("rm", "-q", "a.md")
     repo.git("commit", "-qm", "Gone")
     repo.commit({"a.md": GUIDE}, "Back")
-    assert [change.kind for change in changes(tmp_path, "a.md").entries] == ["created", "removed", "created"]
-    assert [change.kind for change in changes(tmp_path, "a.md", "use").entries] == [
+    assert [change.kind for change in read_changes(tmp_path, "a.md").entries] == [
+        "created",
+        "removed",
+        "created",
+    ]
+    assert [change.kind for change in read_changes(tmp_path, "a.md", "use").entries] == [
         "created",
         "removed",
         "created",
@@ -149,31 +155,33 @@ def test_restored_section_has_its_earlier_history(tmp_path: Path) -> None:
 
 
 def test_merge_is_reported_if_it_differs_from_every_parent(tmp_path: Path) -> None:
-    ours, theirs = GUIDE.replace("Install", "Unpack"), GUIDE.replace("stop it", "leave it")
-    both = ours.replace("stop it", "leave it")
+    our_text, their_text = GUIDE.replace("Install", "Unpack"), GUIDE.replace("stop it", "leave it")
+    merged_text = our_text.replace("stop it", "leave it")
     commits = [
-        Made({"a.md": GUIDE.encode()}, [], b"base"),
-        Made({"a.md": ours.encode()}, [0], b"ours"),
-        Made({"a.md": theirs.encode()}, [0], b"theirs"),
-        Made({"a.md": both.encode()}, [1, 2], b"merge"),
-        Made({"a.md": both.encode(), "b.md": b"# B\n"}, [3], b"other"),
+        PlannedCommit({"a.md": GUIDE.encode()}, [], b"base"),
+        PlannedCommit({"a.md": our_text.encode()}, [0], b"ours"),
+        PlannedCommit({"a.md": their_text.encode()}, [0], b"theirs"),
+        PlannedCommit({"a.md": merged_text.encode()}, [1, 2], b"merge"),
+        PlannedCommit({"a.md": merged_text.encode(), "b.md": b"# B\n"}, [3], b"other"),
     ]
-    history(tmp_path / "repo", commits)
-    page = changes(tmp_path / "repo", "a.md", "setup")
+    write_history(tmp_path / "repo", commits)
+    page = read_changes(tmp_path / "repo", "a.md", "setup")
     assert [change.subject for change in page.entries] == ["merge", "theirs", "ours", "base"]
 
 
 def test_merge_equal_to_one_parent_is_skipped(tmp_path: Path) -> None:
     commits = [
-        Made({"a.md": GUIDE.encode()}, [], b"base"),
-        Made({"a.md": GUIDE.replace("Install", "Unpack").encode()}, [0], b"ours"),
-        Made({"a.md": GUIDE.replace("Call", "Ask").encode()}, [0], b"theirs"),
-        Made({"a.md": GUIDE.replace("Install", "Unpack").replace("Call", "Ask").encode()}, [1, 2], b"merge"),
+        PlannedCommit({"a.md": GUIDE.encode()}, [], b"base"),
+        PlannedCommit({"a.md": GUIDE.replace("Install", "Unpack").encode()}, [0], b"ours"),
+        PlannedCommit({"a.md": GUIDE.replace("Call", "Ask").encode()}, [0], b"theirs"),
+        PlannedCommit(
+            {"a.md": GUIDE.replace("Install", "Unpack").replace("Call", "Ask").encode()}, [1, 2], b"merge"
+        ),
     ]
-    history(tmp_path / "repo", commits)
-    assert [c.subject for c in changes(tmp_path / "repo", "a.md", "setup").entries] == ["ours", "base"]
-    assert [c.subject for c in changes(tmp_path / "repo", "a.md", "use").entries] == ["theirs", "base"]
-    assert [c.subject for c in changes(tmp_path / "repo", "a.md").entries] == [
+    write_history(tmp_path / "repo", commits)
+    assert [c.subject for c in read_changes(tmp_path / "repo", "a.md", "setup").entries] == ["ours", "base"]
+    assert [c.subject for c in read_changes(tmp_path / "repo", "a.md", "use").entries] == ["theirs", "base"]
+    assert [c.subject for c in read_changes(tmp_path / "repo", "a.md").entries] == [
         "merge",
         "theirs",
         "ours",
@@ -188,32 +196,36 @@ def test_document_history_equals_git_log(tmp_path: Path, seed: int) -> None:
     In half of them the clocks are wrong by up to a day.
     """
     random = Random(seed)
-    commits: list[Made] = []
+    commits: list[PlannedCommit] = []
     for number in range(40):
         parents = random.sample(range(max(0, number - 4), number), min(number, random.choice((1, 1, 1, 2))))
-        before = dict(commits[random.choice(parents)].files) if parents else {}
+        files = dict(commits[random.choice(parents)].files) if parents else {}
         name = random.choice(("a.md", "folder/b.md"))
         if random.random() < 0.2:
-            before.pop(name, None)
+            files.pop(name, None)
         elif random.random() < 0.6:
-            before[name] = b"# %b\n\nState %d\n" % (name.encode(), random.randrange(4))
-        before["root.md"] = b"# Root\n"
-        commits.append(Made(before, parents, late=random.randrange(86_400) if seed % 2 else 0))
-    repo, _ = history(tmp_path / "repo", commits)
+            files[name] = b"# %b\n\nState %d\n" % (name.encode(), random.randrange(4))
+        files["root.md"] = b"# Root\n"
+        commits.append(
+            PlannedCommit(files, parents, clock_error_s=random.randrange(86_400) if seed % 2 else 0)
+        )
+    repo, _ = write_history(tmp_path / "repo", commits)
     for file in ("a.md", "folder/b.md"):
         expected = repo.git("log", "--format=%H", "main", "--", file).split()
         workspace = Workspace.open(repo.path, durable=False)
         if not expected:
             continue
-        found = [c.commit for c in workspace.history().changes(workspace.snapshot(), file, limit=100).entries]
-        assert found == expected
+        changed_by = [
+            c.commit for c in workspace.history().changes(workspace.snapshot(), file, limit=100).entries
+        ]
+        assert changed_by == expected
 
 
 @pytest.mark.parametrize(
     "seed", [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 16))]
 )
 def test_section_history_equals_that_of_parsed_versions(tmp_path: Path, seed: int) -> None:
-    """The expected result parses every version; the walk skips unchanged ones."""
+    """The expected result parses every version; the history skips unchanged versions."""
     random = Random(seed)
     names = ["one", "two", "three", "four"]
     bodies = {name: [f"Text of {name}, line {line}." for line in range(4)] for name in names}
@@ -229,46 +241,46 @@ def test_section_history_equals_that_of_parsed_versions(tmp_path: Path, seed: in
             lines.insert(random.randrange(len(lines) + 1), random.choice(("Same.", "- item", "", "More.")))
         text = "# T\n\n" + "".join(f"## {name}\n\n" + "\n".join(bodies[name]) + "\n\n" for name in names)
         versions.append({"t.md": text.encode()})
-    repo, ids = history(tmp_path / "repo", line_of(versions))
+    repo, ids = write_history(tmp_path / "repo", build_linear_commits(versions))
     for name in names:
         expected: list[str] = []
-        last: bytes | None = None
+        last_text: bytes | None = None
         for id, files in zip(ids, versions, strict=True):
             document = Document.parse(files["t.md"], "t.md")
             section = document.section_by_key(name)
             assert section is not None
-            text_now = document.data[section.start : section.tree_end]
-            if text_now != last:
+            section_text = document.data[section.start : section.tree_end]
+            if section_text != last_text:
                 expected.append(id)
-            last = text_now
-        page = changes(repo.path, "t.md", name, limit=100)
+            last_text = section_text
+        page = read_changes(repo.path, "t.md", name, limit=100)
         assert [change.commit for change in page.entries] == expected[::-1]
 
 
 def test_pages_join_to_the_full_history(tmp_path: Path) -> None:
     versions = [{"a.md": GUIDE.replace("Install", f"Install {number}").encode()} for number in range(23)]
-    repo, ids = history(tmp_path / "repo", line_of(versions))
-    whole = changes(repo.path, "a.md", "setup", limit=100)
-    assert [change.commit for change in whole.entries] == ids[::-1]
-    after, found = None, []
+    repo, ids = write_history(tmp_path / "repo", build_linear_commits(versions))
+    full_page = read_changes(repo.path, "a.md", "setup", limit=100)
+    assert [change.commit for change in full_page.entries] == ids[::-1]
+    cursor, commits = None, []
     while True:
-        page = changes(repo.path, "a.md", "setup", limit=5, after=after)
-        found += [change.commit for change in page.entries]
-        after = page.next
-        if after is None:
+        page = read_changes(repo.path, "a.md", "setup", limit=5, after=cursor)
+        commits += [change.commit for change in page.entries]
+        cursor = page.next
+        if cursor is None:
             break
-    assert found == ids[::-1]
+    assert commits == ids[::-1]
 
 
 def test_page_ends_early_after_many_commits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workspace.history.log.MAX_SCANNED_COMMITS", 20)
     versions = [{"a.md": b"# A\n", "b.md": b"# B\n\n%d\n" % number} for number in range(50)]
-    repo, ids = history(tmp_path / "repo", line_of(versions))
-    page = changes(repo.path, "a.md")
+    repo, ids = write_history(tmp_path / "repo", build_linear_commits(versions))
+    page = read_changes(repo.path, "a.md")
     assert (page.entries, page.complete) == ((), False)
     pages = 1
     while page.next is not None:
-        page = changes(repo.path, "a.md", after=page.next)
+        page = read_changes(repo.path, "a.md", after=page.next)
         pages += 1
     assert [change.commit for change in page.entries] == ids[:1]
     assert page.complete
@@ -277,8 +289,10 @@ def test_page_ends_early_after_many_commits(tmp_path: Path, monkeypatch: pytest.
 
 def test_author_and_trailers_are_read_from_the_commit(tmp_path: Path) -> None:
     message = b"Subject\n\nDocyard-Client: liar\n\nDocyard-Tool: edit_document\nDocyard-Client: agent\n"
-    history(tmp_path / "repo", [Made({"a.md": b"# A\n"}, [], message, b"Zo\xc3\xab <z@example.org>")])
-    (change,) = changes(tmp_path / "repo", "a.md").entries
+    write_history(
+        tmp_path / "repo", [PlannedCommit({"a.md": b"# A\n"}, [], message, b"Zo\xc3\xab <z@example.org>")]
+    )
+    (change,) = read_changes(tmp_path / "repo", "a.md").entries
     assert (change.author_name, change.author_email) == ("Zoë", "z@example.org")
     assert change.time.isoformat() == "2023-11-14T22:13:20+00:00"
     assert (change.subject, change.client, change.tool, change.proposal) == (
@@ -294,7 +308,7 @@ def test_shallow_clone_has_a_note(tmp_path: Path) -> None:
     for number in range(4):
         source.commit({"a.md": GUIDE.replace("Install", f"Install {number}")})
     source.git("clone", "-q", "--bare", "--depth", "2", f"file://{source.path}", str(tmp_path / "clone"))
-    page = changes(tmp_path / "clone", "a.md", "setup")
+    page = read_changes(tmp_path / "clone", "a.md", "setup")
     assert len(page.entries) == 1
     assert page.next is None
     assert "shallow" in page.notes[0]
@@ -302,22 +316,22 @@ def test_shallow_clone_has_a_note(tmp_path: Path) -> None:
 
 def test_damaged_commit_ends_history_with_note(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": GUIDE})
-    middle = repo.commit({"a.md": GUIDE + "One.\n"})
+    middle_commit = repo.commit({"a.md": GUIDE + "One.\n"})
     repo.commit({"a.md": GUIDE + "Two.\n"})
     repo.commit({"a.md": GUIDE + "Three.\n"})
-    (tmp_path / ".git/objects" / middle[:2] / middle[2:]).unlink()
-    page = changes(tmp_path, "a.md")
+    (tmp_path / ".git/objects" / middle_commit[:2] / middle_commit[2:]).unlink()
+    page = read_changes(tmp_path, "a.md")
     assert len(page.entries) == 1
-    assert middle[:12] in page.notes[0]
+    assert middle_commit[:12] in page.notes[0]
 
 
 def test_new_commits_are_in_the_history(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": GUIDE})
     workspace = Workspace.open(tmp_path, durable=False)
-    past = workspace.history()
-    assert len(past.changes(workspace.snapshot(), "a.md").entries) == 1
+    history = workspace.history()
+    assert len(history.changes(workspace.snapshot(), "a.md").entries) == 1
     repo.commit({"a.md": GUIDE + "More.\n"})
-    assert len(past.changes(workspace.snapshot(), "a.md").entries) == 2
+    assert len(history.changes(workspace.snapshot(), "a.md").entries) == 2
 
 
 @loop_over(
@@ -338,33 +352,38 @@ def test_address_that_never_existed_is_an_error(
     tmp_path: Path, file: str, slug: str | None, error: type[Exception]
 ) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 5\n"
-    doubled = "\n## Twice {#twice}\n\n## Twice {#twice}\n"
+    duplicate_sections = "\n## Twice {#twice}\n\n## Twice {#twice}\n"
     repo = Repo(tmp_path)
     normal(
         tmp_path,
-        {"a.md": GUIDE + doubled, "picture.png": b"\x89PNG", "folder/c.md": "# C\n", "large.md": pointer},
+        {
+            "a.md": GUIDE + duplicate_sections,
+            "picture.png": b"\x89PNG",
+            "folder/c.md": "# C\n",
+            "large.md": pointer,
+        },
     )
     (tmp_path / "link.md").symlink_to("a.md")
     repo.git("add", "-A")
     repo.git("commit", "-qm", "Link")
     repo.write({"new.md": "# New\n"})
     with pytest.raises(error):
-        changes(tmp_path, file, slug)
+        read_changes(tmp_path, file, slug)
 
 
 def test_non_latin_section_is_found_and_nearest_suggested(tmp_path: Path) -> None:
     repo = normal(tmp_path, {"a.md": "# A\n\n## Установка\n\nTekst.\n"})
     repo.commit({"a.md": "# A\n\n## Установка\n\nInoy tekst.\n"})
-    assert len(changes(tmp_path, "a.md", "установка").entries) == 2
+    assert len(read_changes(tmp_path, "a.md", "установка").entries) == 2
     with pytest.raises(SectionNotFound) as caught:
-        changes(tmp_path, "a.md", "установк")
+        read_changes(tmp_path, "a.md", "установк")
     assert caught.value.details["candidates"]
 
 
 def test_unborn_branch_has_no_document(tmp_path: Path) -> None:
     Repo(tmp_path).git("init", "-q")
     with pytest.raises(DocumentNotFound):
-        changes(tmp_path, "a.md")
+        read_changes(tmp_path, "a.md")
 
 
 @pytest.mark.slow
@@ -372,15 +391,15 @@ def test_history_of_ten_thousand_sections_is_tracked(tmp_path: Path) -> None:
     text = "# Long\n" + "".join(f"\n## Section {number}\n\nText.\n" for number in range(10_000))
     repo = normal(tmp_path, {"a.md": text})
     repo.commit({"a.md": text.replace("Section 9000\n\nText.", "Section 9000\n\nOther.")})
-    page = changes(tmp_path, "a.md", "section-9000")
+    page = read_changes(tmp_path, "a.md", "section-9000")
     assert [change.kind for change in page.entries] == ["changed", "created"]
 
 
 def test_versions_above_the_limit_are_skipped_with_a_note(tmp_path: Path) -> None:
-    small = "[limits]\ndocument_bytes = 1000\n"
-    repo = normal(tmp_path, {"docyard.toml": small, "a.md": GUIDE + "Long text.\n" * 200})
+    settings = "[limits]\ndocument_bytes = 1000\n"
+    repo = normal(tmp_path, {"docyard.toml": settings, "a.md": GUIDE + "Long text.\n" * 200})
     repo.commit({"a.md": GUIDE})
-    page = changes(tmp_path, "a.md", "setup")
+    page = read_changes(tmp_path, "a.md", "setup")
     assert [change.kind for change in page.entries] == ["created"]
     assert "1,000 bytes" in page.notes[0]
 
@@ -396,62 +415,62 @@ def test_archive_has_no_history(tmp_path: Path) -> None:
 
 def test_long_walk_reports_progress(tmp_path: Path) -> None:
     versions = [{"a.md": b"# A\n", "b.md": b"# B\n\n%d\n" % number} for number in range(1200)]
-    repo, _ = history(tmp_path / "repo", line_of(versions))
+    repo, _ = write_history(tmp_path / "repo", build_linear_commits(versions))
     reports: list[tuple[int, int, str]] = []
-    changes(repo.path, "a.md", progress=lambda *list_changes: reports.append(list_changes))
-    assert [done for done, _, _ in reports] == sorted({done for done, _, _ in reports})
+    read_changes(repo.path, "a.md", progress=lambda *report: reports.append(report))
+    assert [scanned for scanned, _, _ in reports] == sorted({scanned for scanned, _, _ in reports})
     assert len(reports) >= 2
 
 
 @pytest.mark.parametrize(
     "seed", [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 8))]
 )
-def test_walk_that_reuses_an_older_one_has_the_same_result(tmp_path: Path, seed: int) -> None:
-    """Pages read after each commit equal those of a fresh server.
+def test_walk_that_reuses_an_older_walk_has_the_same_result(tmp_path: Path, seed: int) -> None:
+    """Pages read after each commit equal the pages of a new server.
 
-    One of them may detect the end earlier; then the other has an empty last page.
+    One server may detect the end earlier; then the other server has an empty last page.
     """
     random = Random(seed)
-    commits: list[Made] = []
+    commits: list[PlannedCommit] = []
     for number in range(30):
         parents = random.sample(range(max(0, number - 3), number), min(number, random.choice((1, 1, 1, 2))))
         text = f"Install {random.randrange(4)}" if random.random() < 0.5 else "Install"
         files = {"a.md": GUIDE.replace("Install", text).encode(), "b.md": b"# B\n\n%d\n" % number}
         if random.random() < 0.1:
             del files["a.md"]
-        commits.append(Made(files, parents))
-    repo, ids = history(tmp_path / "repo", commits)
-    warm = Workspace.open(repo.path, durable=False)
+        commits.append(PlannedCommit(files, parents))
+    repo, ids = write_history(tmp_path / "repo", commits)
+    warm_workspace = Workspace.open(repo.path, durable=False)
     for id in ids:
         for slug in (None, "setup"):
-            fresh = Workspace.open(repo.path, durable=False)
-            assert pages_of(warm, id, slug) == pages_of(fresh, id, slug)
+            new_workspace = Workspace.open(repo.path, durable=False)
+            assert read_all_pages(warm_workspace, id, slug) == read_all_pages(new_workspace, id, slug)
 
 
-def pages_of(workspace: Workspace, commit: str, slug: str | None) -> list[tuple[object, list[str]]]:
-    """Return all pages of three changes of a location, without an empty last one."""
+def read_all_pages(workspace: Workspace, commit: str, slug: str | None) -> list[tuple[object, list[str]]]:
+    """Return all pages of three changes of a location, without an empty last page."""
     pages: list[tuple[object, list[str]]] = []
-    after: str | None = None
+    cursor: str | None = None
     while True:
         try:
-            page = workspace.history().changes(workspace.at(commit), "a.md", slug, limit=3, after=after)
+            page = workspace.history().changes(workspace.at(commit), "a.md", slug, limit=3, after=cursor)
         except DocumentNotFound:
             page = ChangePage((), None, True, ())
         if page.entries or page.next is not None:
             pages.append((list_changes(page), [change.commit for change in page.entries]))
-        after = page.next
-        if after is None:
+        cursor = page.next
+        if cursor is None:
             return pages
 
 
 def test_history_at_a_new_tip_scans_only_new_commits(tmp_path: Path) -> None:
     versions = [{"a.md": b"# A\n", "b.md": b"# B\n\n%d\n" % number} for number in range(600)]
-    repo, ids = history(tmp_path / "repo", line_of(versions))
+    repo, ids = write_history(tmp_path / "repo", build_linear_commits(versions))
     workspace = Workspace.open(repo.path, durable=False)
-    past = workspace.history()
+    history = workspace.history()
     reports: list[int] = []
     for id in (ids[-2], ids[-1]):
         reports.clear()
-        page = past.changes(workspace.at(id), "a.md", progress=lambda done, *_: reports.append(done))
+        page = history.changes(workspace.at(id), "a.md", progress=lambda scanned, *_: reports.append(scanned))
         assert [change.commit for change in page.entries] == ids[:1]
         assert bool(reports) == (id == ids[-2])

@@ -18,25 +18,25 @@ from workspace.markdown.lines import split_lines
 
 LINE = st.sampled_from([b"a\n", b"b\n", b"c\n", b"\n"])
 LINES = st.lists(LINE, max_size=14)
-FEW_LINES = st.lists(LINE, max_size=7)  # for more lines, Git skips some repeated ones
+FEW_LINES = st.lists(LINE, max_size=7)  # for more lines, Git skips some repeated lines
 
 
-def longest(old: list[bytes], new: list[bytes]) -> int:
-    """Return the length of the longest common subsequence, by the textbook's table."""
+def measure_longest_subsequence(old: list[bytes], new: list[bytes]) -> int:
+    """Return the length of the longest common subsequence, by dynamic programming."""
     table = [[0] * (len(new) + 1) for _ in range(len(old) + 1)]
     for row, line in enumerate(old):
-        for column, other in enumerate(new):
+        for column, new_line in enumerate(new):
             best = max(table[row][column + 1], table[row + 1][column])
-            table[row + 1][column + 1] = table[row][column] + 1 if line == other else best
+            table[row + 1][column + 1] = table[row][column] + 1 if line == new_line else best
     return table[-1][-1]
 
 
 @given(FEW_LINES, FEW_LINES)
 def test_pairs_are_as_many_as_in_the_longest_subsequence(old: list[bytes], new: list[bytes]) -> None:
     pairs = pair_lines(old, new)
-    assert all(old[one] == new[other] for one, other in pairs)
+    assert all(old[old_line] == new[new_line] for old_line, new_line in pairs)
     assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs))
-    assert len(pairs) == longest(old, new)
+    assert len(pairs) == measure_longest_subsequence(old, new)
 
 
 def test_added_lines_are_as_late_as_possible() -> None:
@@ -60,7 +60,7 @@ def test_texts_without_order_are_compared_in_bounded_time() -> None:
     old = [b"%d" % (number * 7919 % 13) for number in range(50_000)]
     new = [b"%d" % (number * 104729 % 17) for number in range(50_000)]
     pairs = pair_lines(old, new)
-    assert all(old[one] == new[other] for one, other in pairs)
+    assert all(old[old_line] == new[new_line] for old_line, new_line in pairs)
 
 
 @given(LINES, LINES)
@@ -68,25 +68,25 @@ def test_pairs_of_long_texts_are_shared_lines_in_order(old: list[bytes], new: li
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sequences, "_MAX_LINES", 2)
         pairs = pair_lines(old, new)
-    assert all(old[one] == new[other] for one, other in pairs)
+    assert all(old[old_line] == new[new_line] for old_line, new_line in pairs)
     assert all(a < c and b < d for (a, b), (c, d) in pairwise(pairs))
 
 
 @given(LINES, LINES, st.booleans(), st.booleans())
 def test_diff_applied_to_old_text_gives_new_text(
-    old: list[bytes], new: list[bytes], cut: bool, cut_too: bool
+    old: list[bytes], new: list[bytes], cuts_old: bool, cuts_new: bool
 ) -> None:
     """Apply a unified diff to the old text, according to its format."""
-    before, after = b"".join(old), b"".join(new)
-    before = before[:-1] if cut else before
-    after = after[:-1] if cut_too else after
-    diff = format_section_diff(before, after)
-    assert (diff == "") == (before == after)
-    assert patched(before, diff) == after
+    old_text, new_text = b"".join(old), b"".join(new)
+    old_text = old_text[:-1] if cuts_old else old_text
+    new_text = new_text[:-1] if cuts_new else new_text
+    diff = format_section_diff(old_text, new_text)
+    assert (diff == "") == (old_text == new_text)
+    assert apply_diff(old_text, diff) == new_text
 
 
-def patched(before: bytes, diff: str) -> bytes:
-    source, made, at = split_lines(before), [], 0
+def apply_diff(old_text: bytes, diff: str) -> bytes:
+    source, result, position = split_lines(old_text), [], 0
     lines = diff.split("\n") if diff else []
     for number, line in enumerate(lines):
         text = line[1:].encode() + b"\n"
@@ -94,20 +94,20 @@ def patched(before: bytes, diff: str) -> bytes:
             text = text[:-1]
         match line[0]:
             case "@":
-                begin, _, count = line.split(" ")[1][1:].partition(",")
-                first = int(begin) - (count != "0")
-                made += source[at:first]
-                at = first
+                first_line, _, count = line.split(" ")[1][1:].partition(",")
+                hunk_start = int(first_line) - (count != "0")
+                result += source[position:hunk_start]
+                position = hunk_start
             case " ":
-                assert source[at] == text
-                made.append(text)
-                at += 1
+                assert source[position] == text
+                result.append(text)
+                position += 1
             case "-":
-                assert source[at] == text
-                at += 1
+                assert source[position] == text
+                position += 1
             case "+":
-                made.append(text)
-    return b"".join([*made, *source[at:]])
+                result.append(text)
+    return b"".join([*result, *source[position:]])
 
 
 def test_diff_equals_that_of_git(tmp_path: Path) -> None:
@@ -116,19 +116,19 @@ def test_diff_equals_that_of_git(tmp_path: Path) -> None:
     (tmp_path / "old").write_text(old)
     (tmp_path / "new").write_text(new)
     command = ["git", "diff", "--no-index", "old", "new"]
-    shown = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
-    hunks = [line for line in shown.split("\n")[4:] if line]
-    ours = format_section_diff(old.encode(), new.encode()).split("\n")
-    assert [line.partition(" @@ ")[0].removesuffix(" @@") for line in ours] == [
+    git_diff = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    hunks = [line for line in git_diff.split("\n")[4:] if line]
+    our_lines = format_section_diff(old.encode(), new.encode()).split("\n")
+    assert [line.partition(" @@ ")[0].removesuffix(" @@") for line in our_lines] == [
         line.partition(" @@ ")[0].removesuffix(" @@") for line in hunks
     ]
 
 
 def test_diff_has_line_numbers_and_number_of_omitted_lines() -> None:
-    before, after = b"".join(b"%d\n" % n for n in range(9)), b"0\n"
-    assert format_section_diff(before, after, old_line=11, new_line=21).startswith(
+    old_text, new_text = b"".join(b"%d\n" % n for n in range(9)), b"0\n"
+    assert format_section_diff(old_text, new_text, old_line=11, new_line=21).startswith(
         "@@ -11,9 +21 @@\n 0\n-1\n"
     )
-    assert format_section_diff(before, after, max_chars=30).endswith("… 4 more lines")
+    assert format_section_diff(old_text, new_text, max_chars=30).endswith("… 4 more lines")
     assert format_section_diff(None, b"new\n") == "@@ -0,0 +1 @@\n+new"
     assert format_section_diff(b"\xff\n", None) == "@@ -1 +0,0 @@\n-\ufffd"

@@ -35,84 +35,88 @@ To prevent thundering herds, jitter is applied.
 
 A RateLimitError says when to retry.
 """
-OTHER = "# Limits\n\n## Rate Limit\n\nTen requests a second.\n"
+OTHER_TEXT = "# Limits\n\n## Rate Limit\n\nTen requests a second.\n"
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "docs", {"retries.md": GUIDE, "limits.md": OTHER})
+    return normal(tmp_path / "docs", {"retries.md": GUIDE, "limits.md": OTHER_TEXT})
 
 
-def find(repo: Repo, path: str, fragment: str | None = None) -> Move | None:
+def find_move(repo: Repo, path: str, fragment: str | None = None) -> Move | None:
     workspace = Workspace.open(repo.path)
     return Moves(workspace.git).find(workspace.snapshot(), path, fragment)
 
 
-def rename(repo: Repo, old: str, new: str) -> str:
+def rename_file(repo: Repo, old: str, new: str) -> str:
     """Move a file in a commit of its own."""
     (repo.path / new).parent.mkdir(parents=True, exist_ok=True)
     repo.git("mv", old, new)
     return repo.commit({})
 
 
-def remove(repo: Repo, path: str) -> str:
+def remove_file(repo: Repo, path: str) -> str:
     repo.git("rm", "-q", path)
     return repo.commit({})
 
 
 def test_renamed_document_is_found_with_its_sections(repo: Repo) -> None:
-    moved = rename(repo, "retries.md", "guides/retrying.md")
-    repo.commit({"limits.md": OTHER + "\nMore.\n"})
-    assert find(repo, "retries.md") == Move("guides/retrying.md", None, moved)
-    assert find(repo, "retries.md", "errors") == Move("guides/retrying.md", "errors", moved)
-    assert find(repo, "retries.md", "jitter") == Move("guides/retrying.md", "backoff-strategy/jitter", moved)
-    assert find(repo, "retries.md", "_preamble") == Move("guides/retrying.md", "_preamble", moved)
+    move_commit = rename_file(repo, "retries.md", "guides/retrying.md")
+    repo.commit({"limits.md": OTHER_TEXT + "\nMore.\n"})
+    assert find_move(repo, "retries.md") == Move("guides/retrying.md", None, move_commit)
+    assert find_move(repo, "retries.md", "errors") == Move("guides/retrying.md", "errors", move_commit)
+    assert find_move(repo, "retries.md", "jitter") == Move(
+        "guides/retrying.md", "backoff-strategy/jitter", move_commit
+    )
+    assert find_move(repo, "retries.md", "_preamble") == Move("guides/retrying.md", "_preamble", move_commit)
 
 
 def test_renamed_document_is_found_by_half_of_its_lines(repo: Repo) -> None:
     (repo.path / "retries.md").unlink()
-    moved = repo.commit({"again.md": GUIDE.replace("A RateLimitError", "An HTTP 429"), "new.md": "# New\n"})
-    assert find(repo, "retries.md", "errors") == Move("again.md", "errors", moved)
+    move_commit = repo.commit(
+        {"again.md": GUIDE.replace("A RateLimitError", "An HTTP 429"), "new.md": "# New\n"}
+    )
+    assert find_move(repo, "retries.md", "errors") == Move("again.md", "errors", move_commit)
     (repo.path / "again.md").unlink()
     repo.commit({"other.md": "# Retries\n\nAll that is said of them is new, and long enough.\n"})
-    assert find(repo, "retries.md") is None
-    assert find(repo, "again.md") is None
+    assert find_move(repo, "retries.md") is None
+    assert find_move(repo, "again.md") is None
 
 
 def test_chain_of_renames_is_resolved_to_last_path(repo: Repo) -> None:
-    rename(repo, "retries.md", "a.md")
+    rename_file(repo, "retries.md", "a.md")
     repo.commit({"a.md": GUIDE + "\nOne more line.\n"})
-    rename(repo, "a.md", "b.md")
-    last = rename(repo, "b.md", "c/d.md")
-    for old in ("retries.md", "a.md", "b.md"):
-        assert find(repo, old, "errors") == Move("c/d.md", "errors", last)
+    rename_file(repo, "a.md", "b.md")
+    last_commit = rename_file(repo, "b.md", "c/d.md")
+    for old_path in ("retries.md", "a.md", "b.md"):
+        assert find_move(repo, old_path, "errors") == Move("c/d.md", "errors", last_commit)
 
 
 def test_document_that_was_renamed_back_was_not_moved(repo: Repo) -> None:
-    rename(repo, "retries.md", "a.md")
-    back = rename(repo, "a.md", "retries.md")
-    assert find(repo, "a.md") == Move("retries.md", None, back)
-    assert find(repo, "retries.md") is None
+    rename_file(repo, "retries.md", "a.md")
+    second_commit = rename_file(repo, "a.md", "retries.md")
+    assert find_move(repo, "a.md") == Move("retries.md", None, second_commit)
+    assert find_move(repo, "retries.md") is None
 
 
 def test_removed_document_was_not_moved(repo: Repo) -> None:
-    remove(repo, "retries.md")
-    assert find(repo, "retries.md") is None
-    assert find(repo, "retries.md", "errors") is None
+    remove_file(repo, "retries.md")
+    assert find_move(repo, "retries.md") is None
+    assert find_move(repo, "retries.md", "errors") is None
     repo.commit({"retries.md": "# Retries\n\n## Other\n\nThis is another document.\n"})
-    assert find(repo, "retries.md", "errors") is None
-    moved = rename(repo, "retries.md", "other.md")
-    assert find(repo, "retries.md") == Move("other.md", None, moved)
-    assert find(repo, "retries.md", "errors") is None
+    assert find_move(repo, "retries.md", "errors") is None
+    move_commit = rename_file(repo, "retries.md", "other.md")
+    assert find_move(repo, "retries.md") == Move("other.md", None, move_commit)
+    assert find_move(repo, "retries.md", "errors") is None
 
 
 def test_newest_meaning_of_reused_address_is_resolved(repo: Repo) -> None:
-    rename(repo, "retries.md", "a.md")
-    second = {"retries.md": "# Second\n\n## Errors\n\nThe errors of the second.\n"}
-    repo.commit(second)
-    moved = rename(repo, "retries.md", "b.md")
-    assert find(repo, "retries.md", "errors") == Move("b.md", "errors", moved)
-    assert find(repo, "retries.md", "backoff-strategy") == Move(
+    rename_file(repo, "retries.md", "a.md")
+    second_files = {"retries.md": "# Second\n\n## Errors\n\nThe errors of the second.\n"}
+    repo.commit(second_files)
+    move_commit = rename_file(repo, "retries.md", "b.md")
+    assert find_move(repo, "retries.md", "errors") == Move("b.md", "errors", move_commit)
+    assert find_move(repo, "retries.md", "backoff-strategy") == Move(
         "a.md", "backoff-strategy", repo.git("rev-parse", "HEAD~2").strip()
     )
 
@@ -120,7 +124,7 @@ def test_newest_meaning_of_reused_address_is_resolved(repo: Repo) -> None:
 def test_equally_similar_documents_are_ambiguous(repo: Repo) -> None:
     (repo.path / "retries.md").unlink()
     repo.commit({"a.md": GUIDE, "b.md": GUIDE})
-    assert find(repo, "retries.md") is None
+    assert find_move(repo, "retries.md") is None
 
 
 def test_moved_folder_distinguishes_equal_documents_by_name(tmp_path: Path) -> None:
@@ -128,74 +132,80 @@ def test_moved_folder_distinguishes_equal_documents_by_name(tmp_path: Path) -> N
     (repo.path / "new").mkdir()
     for name in "abc":
         repo.git("mv", name, f"new/{name}")
-    moved = repo.commit({})
-    assert find(repo, "b/index.md") == Move("new/b/index.md", None, moved)
+    move_commit = repo.commit({})
+    assert find_move(repo, "b/index.md") == Move("new/b/index.md", None, move_commit)
 
 
 def test_rename_target_of_another_document_is_not_used(repo: Repo) -> None:
     for name in ("retries.md", "limits.md"):
         (repo.path / name).unlink()
-    moved = repo.commit({"one.md": GUIDE + OTHER})
-    assert find(repo, "retries.md") == Move("one.md", None, moved)
-    assert find(repo, "limits.md") is None
-    assert find(repo, "limits.md", "rate-limit") == Move("one.md", "limits/rate-limit", moved)
+    move_commit = repo.commit({"one.md": GUIDE + OTHER_TEXT})
+    assert find_move(repo, "retries.md") == Move("one.md", None, move_commit)
+    assert find_move(repo, "limits.md") is None
+    assert find_move(repo, "limits.md", "rate-limit") == Move("one.md", "limits/rate-limit", move_commit)
 
 
 def test_renamed_section_is_matched_by_its_text(repo: Repo) -> None:
-    first = repo.commit({"retries.md": GUIDE.replace("## Backoff Strategy", "## Waiting")})
-    assert find(repo, "retries.md", "backoff-strategy") == Move("retries.md", "waiting", first)
-    assert find(repo, "retries.md", "backoff-strategy/jitter") == Move("retries.md", "waiting/jitter", first)
-    second = rename(repo, "retries.md", "a.md")
-    third = repo.commit({"a.md": GUIDE.replace("## Backoff Strategy", "## Patience")})
-    assert find(repo, "retries.md", "backoff-strategy") == Move("a.md", "patience", third)
-    assert find(repo, "retries.md", "waiting") == Move("a.md", "patience", third)
-    assert find(repo, "retries.md", "errors") == Move("a.md", "errors", second)
+    first_commit = repo.commit({"retries.md": GUIDE.replace("## Backoff Strategy", "## Waiting")})
+    assert find_move(repo, "retries.md", "backoff-strategy") == Move("retries.md", "waiting", first_commit)
+    assert find_move(repo, "retries.md", "backoff-strategy/jitter") == Move(
+        "retries.md", "waiting/jitter", first_commit
+    )
+    second_commit = rename_file(repo, "retries.md", "a.md")
+    third_commit = repo.commit({"a.md": GUIDE.replace("## Backoff Strategy", "## Patience")})
+    assert find_move(repo, "retries.md", "backoff-strategy") == Move("a.md", "patience", third_commit)
+    assert find_move(repo, "retries.md", "waiting") == Move("a.md", "patience", third_commit)
+    assert find_move(repo, "retries.md", "errors") == Move("a.md", "errors", second_commit)
 
 
 def test_subsection_of_a_renamed_section_is_matched_by_its_heading(repo: Repo) -> None:
-    changed = GUIDE.replace("## Backoff Strategy", "## Waiting").replace("herds", "cattle")
-    moved = repo.commit({"retries.md": changed})
-    assert find(repo, "retries.md", "backoff-strategy/jitter") == Move("retries.md", "waiting/jitter", moved)
+    new_text = GUIDE.replace("## Backoff Strategy", "## Waiting").replace("herds", "cattle")
+    move_commit = repo.commit({"retries.md": new_text})
+    assert find_move(repo, "retries.md", "backoff-strategy/jitter") == Move(
+        "retries.md", "waiting/jitter", move_commit
+    )
 
 
 def test_sections_of_equal_text_are_ambiguous(repo: Repo) -> None:
     repo.commit({"todo.md": "# Todo\n\n## One\n\nTBD\n\n## Two\n\nTBD\n"})
     repo.commit({"todo.md": "# Todo\n\n## Three\n\nTBD\n\n## Two\n\nTBD\n"})
-    assert find(repo, "todo.md", "one") is None
+    assert find_move(repo, "todo.md", "one") is None
     repo.commit({"todo.md": "# Todo\n\n## Three\n\nTBD\n\n## Two\n\nTBD\n\n## \n\n## *\n"})
-    assert find(repo, "todo.md", "one") is None
+    assert find_move(repo, "todo.md", "one") is None
 
 
 def test_reordered_section_is_found(repo: Repo) -> None:
     jitter = "### Jitter\n\nTo prevent thundering herds, jitter is applied.\n\n"
-    moved = repo.commit({"retries.md": GUIDE.replace(jitter, "") + "\n" + jitter})
-    assert find(repo, "retries.md", "backoff-strategy/jitter") == Move("retries.md", "errors/jitter", moved)
+    move_commit = repo.commit({"retries.md": GUIDE.replace(jitter, "") + "\n" + jitter})
+    assert find_move(repo, "retries.md", "backoff-strategy/jitter") == Move(
+        "retries.md", "errors/jitter", move_commit
+    )
 
 
 def test_section_with_a_removed_number_is_matched_by_its_text(repo: Repo) -> None:
-    one, two = "## Errors\n\nOf one.\n\n", "## Errors\n\nOf two.\n"
-    repo.commit({"errors.md": f"# All\n\n{one}{two}"})
-    moved = repo.commit({"errors.md": f"# All\n\n{two}"})
-    assert find(repo, "errors.md", "errors-1") == Move("errors.md", "errors", moved)
+    first_section, second_section = "## Errors\n\nOf one.\n\n", "## Errors\n\nOf two.\n"
+    repo.commit({"errors.md": f"# All\n\n{first_section}{second_section}"})
+    move_commit = repo.commit({"errors.md": f"# All\n\n{second_section}"})
+    assert find_move(repo, "errors.md", "errors-1") == Move("errors.md", "errors", move_commit)
 
 
 def test_section_moved_to_another_document_is_found(repo: Repo) -> None:
-    before, heading, errors = GUIDE.partition("## Errors\n")
-    moved = repo.commit({"retries.md": before, "limits.md": f"{OTHER}\n#{heading}{errors}"})
-    assert find(repo, "retries.md", "errors") == Move("limits.md", "rate-limit/errors", moved)
-    last = rename(repo, "limits.md", "bounds.md")
-    assert find(repo, "retries.md", "errors") == Move("bounds.md", "rate-limit/errors", last)
+    rest, heading, errors = GUIDE.partition("## Errors\n")
+    move_commit = repo.commit({"retries.md": rest, "limits.md": f"{OTHER_TEXT}\n#{heading}{errors}"})
+    assert find_move(repo, "retries.md", "errors") == Move("limits.md", "rate-limit/errors", move_commit)
+    last_commit = rename_file(repo, "limits.md", "bounds.md")
+    assert find_move(repo, "retries.md", "errors") == Move("bounds.md", "rate-limit/errors", last_commit)
 
 
 def test_text_that_existed_before_is_not_a_move(repo: Repo) -> None:
-    before, heading, errors = GUIDE.partition("## Errors\n")
+    rest, heading, errors = GUIDE.partition("## Errors\n")
     repo.commit({"copy.md": f"# Copy\n\n{heading}{errors}"})
-    repo.commit({"retries.md": before, "copy.md": f"# Copy of it\n\n{heading}{errors}"})
-    assert find(repo, "retries.md", "errors") is None
+    repo.commit({"retries.md": rest, "copy.md": f"# Copy of it\n\n{heading}{errors}"})
+    assert find_move(repo, "retries.md", "errors") is None
 
 
 def test_address_that_never_existed_is_not_found(repo: Repo) -> None:
-    rename(repo, "retries.md", "a.md")
+    rename_file(repo, "retries.md", "a.md")
     for path, fragment in [
         ("retrys.md", None),
         ("a.md", "erors"),
@@ -206,45 +216,45 @@ def test_address_that_never_existed_is_not_found(repo: Repo) -> None:
         ("x/" * 1_500 + "y.md", None),
         ("\ud800.md", "errors"),
     ]:
-        assert find(repo, path, fragment) is None
+        assert find_move(repo, path, fragment) is None
 
 
 def test_moves_follow_first_parents_of_merges(repo: Repo) -> None:
     repo.git("checkout", "-q", "-b", "side")
-    rename(repo, "retries.md", "side.md")
+    rename_file(repo, "retries.md", "side.md")
     repo.commit({"side.md": GUIDE.replace("## Errors", "## Failures")})
     repo.git("checkout", "-q", "main")
-    repo.commit({"limits.md": OTHER + "\nMore.\n"})
+    repo.commit({"limits.md": OTHER_TEXT + "\nMore.\n"})
     repo.git("merge", "-q", "--no-ff", "-m", "Merge", "side")
-    assert find(repo, "retries.md", "errors") == Move("side.md", "failures", repo.head())
-    assert find(repo, "side.md", "errors") is None
+    assert find_move(repo, "retries.md", "errors") == Move("side.md", "failures", repo.head())
+    assert find_move(repo, "side.md", "errors") is None
 
 
 def test_moves_before_a_shallow_boundary_are_unknown(repo: Repo, tmp_path: Path) -> None:
-    rename(repo, "retries.md", "a.md")
-    moved = rename(repo, "a.md", "b.md")
+    rename_file(repo, "retries.md", "a.md")
+    move_commit = rename_file(repo, "a.md", "b.md")
     clone = Repo(tmp_path / "clone")
     repo.git("clone", "-q", "--depth", "2", f"file://{repo.path}", str(clone.path))
-    assert find(clone, "a.md") == Move("b.md", None, moved)
-    assert find(clone, "retries.md") is None
+    assert find_move(clone, "a.md") == Move("b.md", None, move_commit)
+    assert find_move(clone, "retries.md") is None
 
 
 @pytest.mark.parametrize("kind", ["commit", "tree", "blob"])
 def test_damaged_history_has_no_moves(repo: Repo, kind: str) -> None:
-    rename(repo, "retries.md", "a.md")
-    rename(repo, "a.md", "b.md")
-    lost = repo.git(
+    rename_file(repo, "retries.md", "a.md")
+    rename_file(repo, "a.md", "b.md")
+    lost_object = repo.git(
         "rev-parse", {"commit": "HEAD~2", "tree": "HEAD~2^{tree}", "blob": "HEAD~2:limits.md"}[kind]
     )
-    loose = repo.path / ".git" / "objects" / lost[:2] / lost.strip()[2:]
-    loose.chmod(0o600)
-    loose.write_bytes(loose.read_bytes()[:5])
-    assert find(repo, "a.md") == Move("b.md", None, repo.head())
-    assert find(repo, "retries.md") == (Move("b.md", None, repo.head()) if kind == "blob" else None)
-    assert find(repo, "limits.md", "nothing") is None
+    object_file = repo.path / ".git" / "objects" / lost_object[:2] / lost_object.strip()[2:]
+    object_file.chmod(0o600)
+    object_file.write_bytes(object_file.read_bytes()[:5])
+    assert find_move(repo, "a.md") == Move("b.md", None, repo.head())
+    assert find_move(repo, "retries.md") == (Move("b.md", None, repo.head()) if kind == "blob" else None)
+    assert find_move(repo, "limits.md", "nothing") is None
 
 
-def test_given_list_of_moves_is_resolved(repo: Repo) -> None:
+def test_list_of_moves_is_resolved(repo: Repo) -> None:
     snapshot = Workspace.open(repo.path).snapshot()
     moves = Moves.of({"old.md": "retries.md", "lost.md": "gone.md", "limits.md": "retries.md"})
     assert moves.find(snapshot, "old.md") == Move("retries.md", None, None)
@@ -255,11 +265,11 @@ def test_given_list_of_moves_is_resolved(repo: Repo) -> None:
 
 
 def test_renamed_documents_are_listed_within_limit(repo: Repo) -> None:
-    rename(repo, "retries.md", "a.md")
-    rename(repo, "a.md", "b.md")
+    rename_file(repo, "retries.md", "a.md")
+    rename_file(repo, "a.md", "b.md")
     repo.commit({"a.md": "# Another\n\nOf the same name.\n"})
-    rename(repo, "b.md", "c.md")
-    remove(repo, "limits.md")
+    rename_file(repo, "b.md", "c.md")
+    remove_file(repo, "limits.md")
     repo.commit({"b.md": "# A third\n\nIt is quite another one.\n"})
     git = Workspace.open(repo.path).git
     assert map_renamed_documents(Snapshot(git, repo.head())) == {"retries.md": "c.md"}
@@ -273,68 +283,73 @@ WORDS = [f"Line {number} of many, with words of its own.\n" for number in range(
 @given(seed=st.integers(0, 2**32))
 def test_moves_equal_renames_of_git(tmp_path: Path, seed: int) -> None:
     """Random histories of documents that share no line, renamed, edited and removed one by one."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     folder = tmp_path / "random"
     shutil.rmtree(folder, ignore_errors=True)
     repo = unborn(folder)
     texts = {
-        f"{name}.md": "".join(WORDS[20 * place : 20 * place + 20]) for place, name in enumerate("abcdef")
+        f"{name}.md": "".join(WORDS[20 * position : 20 * position + 20])
+        for position, name in enumerate("abcdef")
     }
     repo.commit(texts)
-    ever = {*texts}
+    all_paths = {*texts}
     for step in range(8):
-        new = dict(texts)
-        for path in chance.sample(sorted(texts), k=min(2, len(texts))):
-            lines = new.pop(path).splitlines(keepends=True)
-            match chance.randrange(4):
+        new_texts = dict(texts)
+        for path in rng.sample(sorted(texts), k=min(2, len(texts))):
+            lines = new_texts.pop(path).splitlines(keepends=True)
+            match rng.randrange(4):
                 case 0:
                     continue
                 case 1:
-                    new[path] = "".join(lines[1:]) + f"Edited {step} in {path}.\n"
+                    new_texts[path] = "".join(lines[1:]) + f"Edited {step} in {path}.\n"
                     continue
                 case 2:
-                    lines[chance.randrange(len(lines))] = f"Changed {step} in {path}.\n"
+                    lines[rng.randrange(len(lines))] = f"Changed {step} in {path}.\n"
                 case _:
                     pass
-            new[chance.choice([f"{step}{path[-4:]}", f"deep/{step}/{path[-4:]}"])] = "".join(lines)
-        for removed in texts.keys() - new.keys():
-            (folder / removed).unlink()
-        repo.commit(new)
-        texts = new
-        ever |= {*new}
-    expected = _git_renames(repo, ever)
-    for path in sorted(ever - texts.keys()):
-        move = find(repo, path)
+            new_texts[rng.choice([f"{step}{path[-4:]}", f"deep/{step}/{path[-4:]}"])] = "".join(lines)
+        for removed_path in texts.keys() - new_texts.keys():
+            (folder / removed_path).unlink()
+        repo.commit(new_texts)
+        texts = new_texts
+        all_paths |= {*new_texts}
+    expected = _find_renames_with_git(repo, all_paths)
+    for path in sorted(all_paths - texts.keys()):
+        move = find_move(repo, path)
         assert (move.path if move else None) == expected.get(path), path
     assert map_renamed_documents(Workspace.open(folder).snapshot()) == expected
 
 
-def _git_renames(repo: Repo, ever: set[str]) -> Mapping[str, str]:
+def _find_renames_with_git(repo: Repo, all_paths: set[str]) -> Mapping[str, str]:
     """Return the new path of each removed path, by `git log -M`."""
     commits = repo.git("rev-list", "--first-parent", "HEAD").split()
-    steps = []
+    commit_changes = []
     for commit in commits[:-1]:
-        rows = repo.git("diff-tree", "-r", "-M50%", "--name-status", f"{commit}^", commit).splitlines()
-        fields = [row.split("\t") for row in rows]
-        steps.append({row[1]: row[2] if row[0][0] == "R" else None for row in fields if row[0][0] in "RD"})
-    leads: dict[str, str] = {}
-    for path in ever:
-        newest = next((age for age, removed in enumerate(steps) if path in removed), None)
+        lines = repo.git("diff-tree", "-r", "-M50%", "--name-status", f"{commit}^", commit).splitlines()
+        fields = [row.split("\t") for row in lines]
+        commit_changes.append(
+            {row[1]: row[2] if row[0][0] == "R" else None for row in fields if row[0][0] in "RD"}
+        )
+    new_paths: dict[str, str] = {}
+    for path in all_paths:
+        newest = next(
+            (age for age, changed_paths in enumerate(commit_changes) if path in changed_paths), None
+        )
         if newest is None:
             continue
-        at: str | None = path
+        current_path: str | None = path
         for age in range(newest, -1, -1):
-            at = steps[age].get(at, at) if at else None
-        if at:
-            leads[path] = at
-    return {path: new for path, new in leads.items() if not (repo.path / path).exists()}
+            current_path = commit_changes[age].get(current_path, current_path) if current_path else None
+        if current_path:
+            new_paths[path] = current_path
+    return {path: new_path for path, new_path in new_paths.items() if not (repo.path / path).exists()}
 
 
-Part = tuple[int, str, str]
-"""A section: its level, its title, and its unique text."""
+SectionSpec = tuple[int, str, str]
+"""A section: level, title and unique text."""
 
 
-def written(title: str, parts: list[Part]) -> str:
+def format_document(title: str, parts: list[SectionSpec]) -> str:
     return f"# {title}\n\n" + "".join(f"{'#' * level} {name}\n\n{text}\n\n" for level, name, text in parts)
 
 
@@ -342,18 +357,20 @@ def written(title: str, parts: list[Part]) -> str:
 @given(seed=st.integers(0, 2**32))
 def test_sections_are_tracked_by_their_texts(tmp_path: Path, seed: int) -> None:
     """Random histories of sections with unique texts; one of them changes in each commit."""
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     folder = tmp_path / "random"
     shutil.rmtree(folder, ignore_errors=True)
     repo = unborn(folder)
-    texts: dict[str, list[Part]] = {
-        f"{name}.md": [(2 + place % 2, f"Part {name}{place}", f"Says {name}{place}.") for place in range(5)]
+    texts: dict[str, list[SectionSpec]] = {
+        f"{name}.md": [
+            (2 + position % 2, f"Part {name}{position}", f"Says {name}{position}.") for position in range(5)
+        ]
         for name in "ab"
     }
     history: list[dict[str, Document]] = []
     for step in range(10):
-        _change(texts, chance, step)
-        files = {path: written("Title", parts) for path, parts in texts.items()}
+        _change_one_section(texts, rng, step)
+        files = {path: format_document("Title", parts) for path, parts in texts.items()}
         for path in folder.glob("*.md"):
             path.unlink()
         repo.commit(files)
@@ -362,54 +379,54 @@ def test_sections_are_tracked_by_their_texts(tmp_path: Path, seed: int) -> None:
     tip, moves = workspace.snapshot(), Moves(workspace.git)
     addresses = {
         (file, section.key)
-        for state in history
-        for file, document in state.items()
+        for documents in history
+        for file, document in documents.items()
         for section in document.sections[1:]
     }
     for file, key in sorted(addresses):
         if file in history[0] and find_sections_by_name(history[0][file], key):
             continue
         move = moves.find(tip, file, key)
-        assert (move[:2] if move else None) == _find_text(history, file, key), (file, key)
+        assert (move[:2] if move else None) == _find_current_location(history, file, key), (file, key)
 
 
-def _change(texts: dict[str, list[Part]], chance: random.Random, step: int) -> None:
-    path = chance.choice(sorted(texts))
+def _change_one_section(texts: dict[str, list[SectionSpec]], rng: random.Random, step: int) -> None:
+    path = rng.choice(sorted(texts))
     parts = texts[path]
-    place = chance.randrange(len(parts)) if parts else 0
-    match chance.randrange(7) if parts else 6:
+    position = rng.randrange(len(parts)) if parts else 0
+    match rng.randrange(7) if parts else 6:
         case 0:
-            parts[place] = (parts[place][0], f"Renamed {step}", parts[place][2])
+            parts[position] = (parts[position][0], f"Renamed {step}", parts[position][2])
         case 1:
-            parts[place] = (5 - parts[place][0], *parts[place][1:])
+            parts[position] = (5 - parts[position][0], *parts[position][1:])
         case 2:
-            parts.insert(chance.randrange(len(parts)), parts.pop(place))
+            parts.insert(rng.randrange(len(parts)), parts.pop(position))
         case 3:
-            texts[chance.choice(sorted(texts))].append(parts.pop(place))
+            texts[rng.choice(sorted(texts))].append(parts.pop(position))
         case 4:
-            del parts[place]
+            del parts[position]
         case 5:
-            parts[place] = (*parts[place][:2], f"{parts[place][2]} And more at {step}.")
+            parts[position] = (*parts[position][:2], f"{parts[position][2]} And more at {step}.")
         case _:
             texts[f"{step}.md"] = texts.pop(path)
 
 
-def _find_text(history: list[dict[str, Document]], path: str, key: str) -> tuple[str, str] | None:
+def _find_current_location(history: list[dict[str, Document]], path: str, key: str) -> tuple[str, str] | None:
     """Return the current location of the text that was last at an address."""
-    for state in history:
-        named = find_sections_by_name(state[path], key) if path in state else ()
-        if len(named) == 1:
-            text = _unique_text(state[path], named[0])
-            now = [
-                (other, section.key)
-                for other, document in history[0].items()
+    for documents in history:
+        sections = find_sections_by_name(documents[path], key) if path in documents else ()
+        if len(sections) == 1:
+            text = _read_unique_text(documents[path], sections[0])
+            locations = [
+                (other_path, section.key)
+                for other_path, document in history[0].items()
                 for section in document.sections
-                if _unique_text(document, section) == text
+                if _read_unique_text(document, section) == text
             ]
-            return now[0] if now else None
+            return locations[0] if locations else None
     raise AssertionError(key)
 
 
-def _unique_text(document: Document, section: Section) -> str:
+def _read_unique_text(document: Document, section: Section) -> str:
     """Return the unique text of a section, which never changes."""
     return document.text(section.body, section.end).partition(".")[0]

@@ -26,21 +26,21 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def test_change_has_the_proposal_of_its_merge(scene: Scene) -> None:
-    first = scene.propose("k0000001", {"guide.md": TEXT + "\nTwo.\n"})
+    proposal = scene.propose("k0000001", {"guide.md": TEXT + "\nTwo.\n"})
     scene.commit("main", {"other.md": "# Other\n\nMore.\n"})
-    scene.merge(first)
+    scene.merge(proposal)
     scene.commit("main", {"guide.md": TEXT + "\nTwo.\n\nThree.\n"}, message="By hand")
     assert list_proposals(scene) == [("By hand", None), ("Change", "k0000001"), ("Change", None)]
 
 
 def test_commits_of_main_have_no_proposal(scene: Scene) -> None:
-    early = scene.propose("k0000001", {"other.md": "# Other\n\nMore.\n"})
-    main = scene.commit("main", {"guide.md": TEXT + "\nTwo.\n"}, message="By hand")
-    scene.commit("proposals/k0000001", {"guide.md": TEXT + "\nTwo.\n"}, main, message="Refresh")
-    later = scene.propose("k0000002", {"guide.md": TEXT + "\nTwo.\n\nThree.\n"})
-    scene.merge(scene.one("k0000001"))
-    scene.merge(later)
-    assert early.id == "k0000001"
+    first_proposal = scene.propose("k0000001", {"other.md": "# Other\n\nMore.\n"})
+    main_commit = scene.commit("main", {"guide.md": TEXT + "\nTwo.\n"}, message="By hand")
+    scene.commit("proposals/k0000001", {"guide.md": TEXT + "\nTwo.\n"}, main_commit, message="Refresh")
+    second_proposal = scene.propose("k0000002", {"guide.md": TEXT + "\nTwo.\n\nThree.\n"})
+    scene.merge(scene.find_proposal("k0000001"))
+    scene.merge(second_proposal)
+    assert first_proposal.id == "k0000001"
     assert list_proposals(scene) == [("Change", "k0000002"), ("By hand", None), ("Change", None)]
 
 

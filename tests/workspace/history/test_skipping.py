@@ -1,4 +1,4 @@
-"""Versions compared without a parse; the results equal those of parsed versions."""
+"""Versions compared without a parse; the results equal the results of parsed versions."""
 
 from __future__ import annotations
 
@@ -44,28 +44,28 @@ EDITS = st.lists(st.sampled_from([*BLOCKS[5:12], "a", " ", "\r\n"]), max_size=4)
 @given(DOCUMENTS, EDITS, EDITS, DOCUMENTS)
 def test_mapped_range_is_that_of_the_same_section(head: str, old: str, new: str, tail: str) -> None:
     """After one edit, a section that is reported as unchanged is the same section."""
-    before, after = (head + old + tail).encode(), (head + new + tail).encode()
-    earlier, later = Document.parse(before), Document.parse(after)
-    edit = find_heading_free_edit(after, before)
+    old_data, new_data = (head + old + tail).encode(), (head + new + tail).encode()
+    old_document, new_document = Document.parse(old_data), Document.parse(new_data)
+    edit = find_heading_free_edit(new_data, old_data)
     if edit is None:
         return
-    spans = {section.key: (section.start, find_section_end(section)) for section in earlier.sections}
-    for section in later.sections:
-        moved = edit.map_range(section.start, find_section_end(section))
-        assert moved is None or spans.get(section.key) == moved
+    spans = {section.key: (section.start, find_section_end(section)) for section in old_document.sections}
+    for section in new_document.sections:
+        old_range = edit.map_range(section.start, find_section_end(section))
+        assert old_range is None or spans.get(section.key) == old_range
 
 
 @given(st.binary(max_size=20), st.binary(max_size=20), st.integers(0, 3))
-def test_prefix_and_suffix_are_the_longest(one: bytes, other: bytes, times: int) -> None:
-    one, other = one + b"x" * 5000 * times + b"1", other + b"x" * 5000 * times + b"2"
-    prefix = measure_common_prefix(one, other)
-    assert one[:prefix] == other[:prefix]
-    assert one[prefix : prefix + 1] != other[prefix : prefix + 1]
-    suffix = measure_common_suffix(one[::-1], other[::-1], 0)
+def test_prefix_and_suffix_are_the_longest(left: bytes, right: bytes, times: int) -> None:
+    left, right = left + b"x" * 5000 * times + b"1", right + b"x" * 5000 * times + b"2"
+    prefix = measure_common_prefix(left, right)
+    assert left[:prefix] == right[:prefix]
+    assert left[prefix : prefix + 1] != right[prefix : prefix + 1]
+    suffix = measure_common_suffix(left[::-1], right[::-1], 0)
     assert suffix == prefix
 
 
-def moved(new: bytes, old: bytes, start: int, end: int) -> tuple[int, int] | None:
+def map_range(new: bytes, old: bytes, start: int, end: int) -> tuple[int, int] | None:
     edit = find_heading_free_edit(new, old)
     return edit.map_range(start, end) if edit else None
 
@@ -73,21 +73,21 @@ def moved(new: bytes, old: bytes, start: int, end: int) -> tuple[int, int] | Non
 def test_text_appended_to_the_last_section_belongs_to_it() -> None:
     old = b"# T\n\n## One\n\nText.\n\n## Two\n\nText.\n"
     new = old + b"More.\n"
-    assert moved(new, old, old.index(b"## Two"), len(new)) == (old.index(b"## Two"), len(old))
-    assert moved(new, old, 5, old.index(b"## Two")) == (5, old.index(b"## Two"))
+    assert map_range(new, old, old.index(b"## Two"), len(new)) == (old.index(b"## Two"), len(old))
+    assert map_range(new, old, 5, old.index(b"## Two")) == (5, old.index(b"## Two"))
 
 
 def test_longer_paragraph_above_shifts_section_range() -> None:
     old = b"# T\n\nOne.\nTwo.\nThree.\n\n## One\n\nText.\n"
     new = old.replace(b"Two.", b"Two and more.")
     start = old.index(b"## One")
-    assert moved(new, old, start + 9, len(new)) == (start, len(old))
+    assert map_range(new, old, start + 9, len(new)) == (start, len(old))
 
 
 def test_edit_within_section_needs_no_parse() -> None:
     old = b"# T\n\n## One\n\nText.\n\nMore.\n\n## Two\n\nText.\n"
     new = old.replace(b"More.", b"Other words.")
-    assert moved(new, old, 5, new.index(b"## Two")) == (5, old.index(b"## Two"))
+    assert map_range(new, old, 5, new.index(b"## Two")) == (5, old.index(b"## Two"))
 
 
 def test_changed_list_end_may_create_heading() -> None:

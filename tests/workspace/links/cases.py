@@ -1,7 +1,7 @@
 """Cases of several documents: `before PATH` and `after PATH` fences, the operations, and the result.
 
-A path without an `after` fence is unchanged; an empty one marked `gone PATH` is removed. `settings` is the
-workspace's docyard.toml, `files` lists further files.
+A path without an `after` fence is unchanged; a path with an empty `gone PATH` fence is removed.
+`settings` is the workspace's docyard.toml, `files` lists further files.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from workspace.markdown.attribute_lists import AnchorForm
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, Plan, plan
 
-_OTHERS: tuple[type[Operation], ...] = (
+_OTHER_OPERATIONS: tuple[type[Operation], ...] = (
     CompleteTask,
     CreateDocument,
     RemoveDocument,
@@ -35,23 +35,23 @@ _OTHERS: tuple[type[Operation], ...] = (
     ReopenTask,
     TagDocument,
 )
-OPERATIONS = {operation.name: operation for operation in (*EDIT_OPERATIONS, *_OTHERS)}
+OPERATIONS = {operation.name: operation for operation in (*EDIT_OPERATIONS, *_OTHER_OPERATIONS)}
 EDIT_CONTEXT = EditContext(AnchorForm.BRACES, "2025-09-19")
 
 
 def make_operation(fields: dict[str, object]) -> Operation:
     """Return the operation of a case."""
-    given = dict(fields)
-    kind = OPERATIONS[str(given.pop("operation"))]
-    if kind is CreateDocument:
-        given["type"] = builtin_types()["document"]
-    if isinstance(given.get("tags"), list):
-        given["tags"] = tuple(given["tags"])
-    return kind(**given)
+    arguments = dict(fields)
+    operation_type = OPERATIONS[str(arguments.pop("operation"))]
+    if operation_type is CreateDocument:
+        arguments["type"] = builtin_types()["document"]
+    if isinstance(arguments.get("tags"), list):
+        arguments["tags"] = tuple(arguments["tags"])
+    return operation_type(**arguments)
 
 
 def read_files(case: Case, mark: str) -> dict[str, bytes]:
-    """Return the documents of the fences that begin with a word."""
+    """Return the documents of the fences that begin with `mark`, by path."""
     return {
         fence.removeprefix(f"{mark} "): case.data(fence)
         for fence in case.fences
@@ -66,8 +66,6 @@ def plan_case(case: Case, folder: Path) -> Plan:
     if "settings" in case.fences:
         files["docyard.toml"] = case.data("settings")
     repo = repositories.normal(folder, files)
-    requested = case.json("json")
-    operations = [
-        make_operation(fields) for fields in (requested if isinstance(requested, list) else [requested])
-    ]
+    request = case.json("json")
+    operations = [make_operation(fields) for fields in (request if isinstance(request, list) else [request])]
     return plan(Snapshot(GitReader(repo.path), repo.head()), operations, Mode.EACH, EDIT_CONTEXT)

@@ -10,6 +10,6 @@ from workspace.validation.corpus import Corpus
 from workspace.validation.files import list_folder
 
 
-def folder_world(root: Path, config: WorkspaceConfig) -> Corpus:
-    """Return the current files of a folder, with settings that may come from elsewhere."""
+def read_folder(root: Path, config: WorkspaceConfig) -> Corpus:
+    """Return the current files of a folder, with settings that may differ from those of the folder."""
     return Corpus(replace(list_folder(root, None), settings=config))

@@ -11,8 +11,8 @@ from markdown_it.rules_inline import StateInline
 from workspace.links.link import LinkKind
 
 Rule = Callable[[StateInline, bool], bool]
-Found = tuple[LinkKind, bool, int, int, int, int]
-"""The kind of a link, True for an image, its [start, end), and that of its destination."""
+LinkFields = tuple[LinkKind, bool, int, int, int, int]
+"""The kind of a link, True for an image, [start, end) of the link, and [start, end) of its destination."""
 
 _SPACES = " \t\n"
 
@@ -21,30 +21,30 @@ class Library:
     """The library's inline rules, which record the position of each link."""
 
     def __init__(self) -> None:
-        self._found: list[Found] = []
+        self._links: list[LinkFields] = []
         self._parser = MarkdownIt("commonmark", {"maxNesting": 100})
         self._parser.validateLink = lambda url: True  # type: ignore[method-assign]
         self._parser.normalizeLink = lambda url: url  # type: ignore[method-assign]
         rules = self._parser.inline.ruler
-        rules.at("link", self._recording(rules_inline.link, self._link))
-        rules.at("image", self._recording(rules_inline.image, self._image))
-        rules.at("autolink", self._recording(rules_inline.autolink, self._autolink))
+        rules.at("link", self._record_rule(rules_inline.link, self._link))
+        rules.at("image", self._record_rule(rules_inline.image, self._image))
+        rules.at("autolink", self._record_rule(rules_inline.autolink, self._autolink))
 
-    def links(self, text: str, labels: Container[str] = ()) -> list[Found]:
-        """Return the links of a text, with a definition elsewhere for each of the labels."""
-        self._found.clear()
+    def links(self, text: str, labels: Container[str] = ()) -> list[LinkFields]:
+        """Return the links of a text; each of `labels` has a definition in another text."""
+        self._links.clear()
         references = {label: {"href": "x", "title": ""} for label in ("A", "B") if label in labels}
         self._parser.inline.parse(text, self._parser, {"references": references}, [])
-        return sorted(self._found)
+        return sorted(self._links)
 
-    def _recording(self, rule: Rule, note: Callable[[StateInline, int, int], None]) -> Rule:
+    def _record_rule(self, rule: Rule, note: Callable[[StateInline, int, int], None]) -> Rule:
         def run(state: StateInline, silent: bool) -> bool:
-            start, before = state.pos, len(self._found)
+            start, old_count = state.pos, len(self._links)
             if not rule(state, silent):
                 return False
             if not silent:
                 if rule is rules_inline.image:
-                    del self._found[before:]
+                    del self._links[old_count:]
                 note(state, start, state.pos)
             return True
 
@@ -52,7 +52,7 @@ class Library:
 
     def _autolink(self, state: StateInline, start: int, end: int) -> None:
         if ":" in state.src[start:end]:
-            self._found.append((LinkKind.AUTOLINK, False, start, end, start + 1, end - 1))
+            self._links.append((LinkKind.AUTOLINK, False, start, end, start + 1, end - 1))
 
     def _link(self, state: StateInline, start: int, end: int) -> None:
         self._record_bracketed(state, start, start, end)
@@ -63,16 +63,18 @@ class Library:
     def _record_bracketed(self, state: StateInline, start: int, bracket: int, end: int) -> None:
         text = state.src
         state.pos = bracket
-        behind = parseLinkLabel(state, bracket, start == bracket) + 1
+        label_end = parseLinkLabel(state, bracket, start == bracket) + 1
         state.pos = end
         is_image = bracket > start
-        if end == behind or text[behind] != "(":
-            self._found.append((LinkKind.REFERENCE, is_image, start, end, end, end))
+        if end == label_end or text[label_end] != "(":
+            self._links.append((LinkKind.REFERENCE, is_image, start, end, end, end))
             return
-        first = last = behind + 1 + len(text[behind + 1 :]) - len(text[behind + 1 :].lstrip(_SPACES))
-        destination = parseLinkDestination(text, first, state.posMax)
+        destination_start = destination_end = (
+            label_end + 1 + len(text[label_end + 1 :]) - len(text[label_end + 1 :].lstrip(_SPACES))
+        )
+        destination = parseLinkDestination(text, destination_start, state.posMax)
         if destination.ok:
-            last = destination.pos
-            if text[first] == "<":
-                first, last = first + 1, last - 1
-        self._found.append((LinkKind.INLINE, is_image, start, end, first, last))
+            destination_end = destination.pos
+            if text[destination_start] == "<":
+                destination_start, destination_end = destination_start + 1, destination_end - 1
+        self._links.append((LinkKind.INLINE, is_image, start, end, destination_start, destination_end))

@@ -43,7 +43,7 @@ class Paths:
     def __init__(self, paths: Collection[str], rules: LinkRules) -> None:
         self.paths = frozenset(paths)
         self.rules = rules
-        self.folders = {path[:cut] for path in paths for cut in range(len(path)) if path[cut] == "/"}
+        self.folders = {path[:end] for path in paths for end in range(len(path)) if path[end] == "/"}
 
     @cached_property
     def stems(self) -> Mapping[str, Collection[str]]:
@@ -57,21 +57,21 @@ class Paths:
 
     def entries(self, folder: str) -> Collection[str]:
         prefix = f"{folder}/" if folder else ""
-        inside = (path.removeprefix(prefix) for path in self.paths if path.startswith(prefix))
-        return {path.partition("/")[0] for path in inside}
+        relative_paths = (path.removeprefix(prefix) for path in self.paths if path.startswith(prefix))
+        return {path.partition("/")[0] for path in relative_paths}
 
     def document(self, path: str) -> Document | None:
         return None
 
 
-def read_targets(world: Paths, document: Document) -> set[tuple[LinkKind, str, str]]:
+def read_targets(file_tree: Paths, document: Document) -> set[tuple[LinkKind, str, str]]:
     """Return kind, destination and path of each link of a document to a file or folder."""
-    found = set()
-    for link in read_cached_links(document, wiki=world.rules.wiki).links:
-        resolved = resolve(world, document.path, link)
-        if resolved.path:
-            found.add((link.kind, link.destination, resolved.path))
-    return found
+    targets = set()
+    for link in read_cached_links(document, wiki=file_tree.rules.wiki).links:
+        resolved_link = resolve(file_tree, document.path, link)
+        if resolved_link.path:
+            targets.add((link.kind, link.destination, resolved_link.path))
+    return targets
 
 
 rules = st.builds(
@@ -100,19 +100,19 @@ def destinations(draw: st.DrawFn, source: str) -> str:
 
 def spell_character(character: str) -> st.SearchStrategy[str]:
     """Return a strategy for spellings of a character: mostly unchanged, else escaped."""
-    ways = [character] * 12 + [quote(character, safe=""), quote(character, safe="").lower()]
-    ways += [
+    spellings = [character] * 12 + [quote(character, safe=""), quote(character, safe="").lower()]
+    spellings += [
         html.escape(character),
         f"&#{ord(character)};",
         f"&#x{ord(character):X};",
         f"%{ord(character):02x}",
     ]
     names = [name for name, text in html.entities.html5.items() if text == character]
-    ways += [f"&{name}" for name in names[:3]]
+    spellings += [f"&{name}" for name in names[:3]]
     if not character.isalnum():
-        ways.append("\\" + character)
-    ways.append(character + "\t")
-    return st.sampled_from(ways)
+        spellings.append("\\" + character)
+    spellings.append(character + "\t")
+    return st.sampled_from(spellings)
 
 
 FORMS = (
@@ -136,8 +136,8 @@ FORMS = (
 @st.composite
 def texts(draw: st.DrawFn, source: str) -> bytes:
     """Draw a document with one to three links."""
-    parts = [
+    blocks = [
         draw(st.sampled_from(FORMS)).format(draw(destinations(source)))
         for _ in range(draw(st.integers(1, 3)))
     ]
-    return "\n\nWords.\n\n".join(parts).encode()
+    return "\n\nWords.\n\n".join(blocks).encode()

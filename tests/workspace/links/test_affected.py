@@ -41,9 +41,9 @@ texts = st.lists(LINES, max_size=5).map("\n".join)
 
 @given(texts, texts, st.sampled_from(["\n", "\r\n", "\r"]))
 def test_text_without_names_defines_no_name(old: str, new: str, ending: str) -> None:
-    one, other = (f"## A\n\n{text}\n".replace("\n", ending).encode() for text in (old, new))
-    if not _may_define_name(one + other):
+    old_data, new_data = (f"## A\n\n{text}\n".replace("\n", ending).encode() for text in (old, new))
+    if not _may_define_name(old_data + new_data):
         for dialect in Dialect:
-            assert [*find_names(Document.parse(one), dialect)] == [
-                *find_names(Document.parse(other), dialect)
+            assert [*find_names(Document.parse(old_data), dialect)] == [
+                *find_names(Document.parse(new_data), dialect)
             ]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
-from tests.workspace.links.folder_world import folder_world
+from tests.workspace.links.folder_world import read_folder
 from workspace.config.config import WorkspaceConfig
 from workspace.config.tables import Dialect, LinkRules
 from workspace.document.document import Document
@@ -38,7 +38,7 @@ paths = st.builds(
     names | st.sampled_from(["index", "README"]),
     st.sampled_from([".md", ".md", ".markdown", ".png", ""]),
 )
-OLD = [
+OLD_DESTINATIONS = [
     "x.md",
     "./x.md",
     "../x.md",
@@ -52,10 +52,10 @@ OLD = [
     "./x/",
     "x.md?q=1&amp;x=2#f",
 ]
-OLD += ["?q", "/x", "x%28.md#%6F", "../", "/", "x.md#a(b)"]
+OLD_DESTINATIONS += ["?q", "/x", "x%28.md#%6F", "../", "/", "x.md#a(b)"]
 
 
-def _link(document: Document) -> Link:
+def _read_link(document: Document) -> Link:
     (link,) = read_cached_links(document).links
     return link
 
@@ -63,7 +63,7 @@ def _link(document: Document) -> Link:
 @settings(max_examples=scale_examples(150))
 @given(
     st.sampled_from(list(FORMS)),
-    st.sampled_from(OLD),
+    st.sampled_from(OLD_DESTINATIONS),
     st.lists(paths, min_size=2, max_size=5, unique=True),
     st.none()
     | st.sampled_from(
@@ -73,7 +73,12 @@ def _link(document: Document) -> Link:
     st.sampled_from(["", "a"]),
 )
 def test_written_destination_resolves_to_its_target(
-    enclosure: Enclosure, old: str, files: list[str], fragment: str | None, dialect: Dialect, root: str
+    enclosure: Enclosure,
+    old_destination: str,
+    files: list[str],
+    fragment: str | None,
+    dialect: Dialect,
+    root: str,
 ) -> None:
     config = WorkspaceConfig(links=LinkRules(dialect=dialect, root=root))
     source, path = files[0] + ".md", files[1]
@@ -84,28 +89,37 @@ def test_written_destination_resolves_to_its_target(
                 (Path(folder) / file).touch()
             except OSError:  # a file has the path of a required folder
                 assume(False)
-        world = folder_world(Path(folder), config)
-        assume(not world.is_folder(path))
-        # A document without the fragment is not distinguished from one with it.
-        written = old.replace("=", "&#61;") if enclosure is Enclosure.UNQUOTED else old
-        before = Document.parse(FORMS[enclosure].format(written).encode(), source)
-        link = _link(before)
+        file_tree = read_folder(Path(folder), config)
+        assume(not file_tree.is_folder(path))
+        # A document without the fragment is not distinguished from a document with the fragment.
+        escaped_destination = (
+            old_destination.replace("=", "&#61;") if enclosure is Enclosure.UNQUOTED else old_destination
+        )
+        document_before = Document.parse(FORMS[enclosure].format(escaped_destination).encode(), source)
+        link = _read_link(document_before)
         assert link.enclosure is enclosure
         start, end = link.destination_start, link.destination_end
-        new = format_destination(link, source, Target(path, fragment), world, before.data[start:end])
-        after = Document.parse(before.data[:start] + new + before.data[end:], source)
-        again = _link(after)
-        found = resolve(world, source, again)
-        assert found.target is not None
-        assert (found.path, found.target.fragment or None) == (path, fragment)
+        new_destination = format_destination(
+            link, source, Target(path, fragment), file_tree, document_before.data[start:end]
+        )
+        document_after = Document.parse(
+            document_before.data[:start] + new_destination + document_before.data[end:], source
+        )
+        new_link = _read_link(document_after)
+        resolved_link = resolve(file_tree, source, new_link)
+        assert resolved_link.target is not None
+        assert (resolved_link.path, resolved_link.target.fragment or None) == (path, fragment)
         # The title, the text and the enclosure of the destination are unchanged, and the result is final.
-        assert (again.kind, again.enclosure, again.start) == (link.kind, enclosure, link.start)
-        assert after.data[again.destination_end :] == before.data[link.destination_end :]
-        assert format_destination(again, source, Target(path, fragment), world, new) == new
+        assert (new_link.kind, new_link.enclosure, new_link.start) == (link.kind, enclosure, link.start)
+        assert document_after.data[new_link.destination_end :] == document_before.data[link.destination_end :]
+        assert (
+            format_destination(new_link, source, Target(path, fragment), file_tree, new_destination)
+            == new_destination
+        )
 
 
 @loop_over(
-    "written",
+    "destination",
     [
         "b.md",
         "./b.md",
@@ -120,16 +134,16 @@ def test_written_destination_resolves_to_its_target(
         "b.md#",
     ],
 )
-def test_link_to_the_target_stays_unchanged(written: str, tmp_path: Path) -> None:
+def test_link_to_the_target_stays_unchanged(destination: str, tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/b.md").write_bytes(b"")
     (tmp_path / "docs/a.md").write_bytes(b"")
-    world = folder_world(tmp_path, WorkspaceConfig(links=LinkRules(root="docs")))
-    link = _link(Document.parse(f"[a]({written})".encode(), "docs/a.md"))
-    assert resolve(world, "docs/a.md", link).status is LinkStatus.OK
+    file_tree = read_folder(tmp_path, WorkspaceConfig(links=LinkRules(root="docs")))
+    link = _read_link(Document.parse(f"[a]({destination})".encode(), "docs/a.md"))
+    assert resolve(file_tree, "docs/a.md", link).status is LinkStatus.OK
     assert (
-        format_destination(link, "docs/a.md", Target("docs/b.md", None), world, written.encode())
-        == written.encode()
+        format_destination(link, "docs/a.md", Target("docs/b.md", None), file_tree, destination.encode())
+        == destination.encode()
     )
 
 
@@ -156,31 +170,31 @@ def test_link_to_the_target_stays_unchanged(written: str, tmp_path: Path) -> Non
 def test_new_destination_preserves_the_old_style(
     old: str, source: str, target: Target, new: str, tmp_path: Path
 ) -> None:
-    world = folder_world(tmp_path, WorkspaceConfig())
-    link = _link(Document.parse(f"[a]({old})".encode(), source))
-    assert format_destination(link, source, target, world).decode() == new
+    file_tree = read_folder(tmp_path, WorkspaceConfig())
+    link = _read_link(Document.parse(f"[a]({old})".encode(), source))
+    assert format_destination(link, source, target, file_tree).decode() == new
 
 
 @given(st.text(alphabet="ab()<>\\&#;%? \"'`=é|*[", max_size=20), st.sampled_from(list(FORMS)))
 def test_enclosed_destination_is_read_back(destination: str, enclosure: Enclosure) -> None:
     text = "x" + destination.replace("`", "").rstrip() + "y"
-    link = _link(
+    link = _read_link(
         Document.parse(FORMS[enclosure].format(enclose_destination(text, enclosure)).encode(), "a.md")
     )
-    read = link.destination
+    read_destination = link.destination
     for sign in " \"'<>":
-        read = read.replace(f"%{ord(sign):02X}", sign)
+        read_destination = read_destination.replace(f"%{ord(sign):02X}", sign)
         text = text.replace(f"%{ord(sign):02X}", sign)
-    assert read == text
+    assert read_destination == text
 
 
 @given(st.lists(st.sampled_from("ab"), max_size=4), st.lists(st.sampled_from("ab"), max_size=4))
 def test_relative_path_joins_to_its_target(path: list[str], folder: list[str]) -> None:
     relative = make_relative_path("/".join(path), "/".join(folder))
-    parts = list(folder)
-    for part in relative.split("/") if relative else []:
-        if part == "..":
-            parts.pop()
+    names = list(folder)
+    for name in relative.split("/") if relative else []:
+        if name == "..":
+            names.pop()
         else:
-            parts.append(part)
-    assert parts == path
+            names.append(name)
+    assert names == path

@@ -1,4 +1,4 @@
-"""Names of the places of a document, and the numbers that renderers append to them."""
+"""Names in a document, and the numbers that renderers append to them."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ def test_mkdocs_slugs_equal_those_of_python_markdown(title: str, slug: str) -> N
 
 
 @given(st.lists(TITLES, max_size=12), st.booleans())
-def test_headings_are_numbered_like_github(titles: list[str], nested: bool) -> None:
-    mark = "> " if nested else ""
+def test_headings_are_numbered_like_github(titles: list[str], is_nested: bool) -> None:
+    mark = "> " if is_nested else ""
     document = Document.parse("\n\n".join(f"{mark}## {title}" for title in titles).encode())
     occurrences: dict[str, int] = {}
     expected: list[str] = []
     for title in titles:  # github-slugger 2.0.0, index.js
-        slug = original = make_github_slug(title.replace("`", "").replace("*", ""))
+        slug = base_slug = make_github_slug(title.replace("`", "").replace("*", ""))
         while slug in occurrences:
-            occurrences[original] += 1
-            slug = f"{original}-{occurrences[original]}"
+            occurrences[base_slug] += 1
+            slug = f"{base_slug}-{occurrences[base_slug]}"
         occurrences[slug] = 0
         expected.append(slug)
     names = find_names(document, Dialect.GITHUB)
@@ -74,15 +74,15 @@ def test_headings_are_numbered_like_github(titles: list[str], nested: bool) -> N
 
 @given(st.lists(st.sampled_from(["a", "a_1", "a_2", "", "_1", "b_9", "a_01"]), max_size=12))
 def test_ids_are_numbered_like_python_markdown(names: list[str]) -> None:
-    used = {"a_3"}
+    used_ids = {"a_3"}
     ids = UnderscoredIds({"a_3"})
     for name in names:
-        wanted = name
-        while wanted in used or not wanted:  # markdown/extensions/toc.py, unique()
-            found = re.match(r"^(.*)_([0-9]+)$", wanted)
-            wanted = f"{found[1]}_{int(found[2]) + 1}" if found else f"{wanted}_1"
-        used.add(wanted)
-        assert ids.give(name) == wanted
+        expected = name
+        while expected in used_ids or not expected:  # markdown/extensions/toc.py, unique()
+            match = re.match(r"^(.*)_([0-9]+)$", expected)
+            expected = f"{match[1]}_{int(match[2]) + 1}" if match else f"{expected}_1"
+        used_ids.add(expected)
+        assert ids.give(name) == expected
 
 
 LINES = st.sampled_from(
@@ -109,10 +109,10 @@ LINES = st.sampled_from(
 @given(st.lists(LINES, max_size=8), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_all_headings_are_read(lines: list[str], ending: str) -> None:
     document = Document.parse(ending.join(lines).encode())
-    parsed = outline.read_all_headings(document.text(document.front_matter_end, len(document.data)))
-    first = document.front_matter_lines
+    parsed_headings = outline.read_all_headings(document.text(document.front_matter_end, len(document.data)))
+    first_line = document.front_matter_lines
     assert [heading.offset for heading in read_linked_headings(document)] == [
-        document.lines.offset(first + heading.line) for heading in parsed
+        document.lines.offset(first_line + heading.line) for heading in parsed_headings
     ]
 
 
@@ -136,9 +136,11 @@ def test_anchor_of_a_quoted_heading_is_a_name(dialect: Dialect) -> None:
 def test_headings_of_other_lines_change_no_names(dialect: Dialect, ending: str) -> None:
     text = '<a id="a"></a>\n<a id="b"></a>\nErrors?\n---\n\n### Errors?\n'
     names = find_names(Document.parse(text.replace("\n", ending).encode()), dialect)
-    more = find_names(Document.parse(f"{text}\n- # List\n".replace("\n", ending).encode()), dialect)
+    names_with_list = find_names(
+        Document.parse(f"{text}\n- # List\n".replace("\n", ending).encode()), dialect
+    )
     assert {"errors", "h/errors"} & set(names)
-    assert more == {**names, "list": more["list"]}
+    assert names_with_list == {**names, "list": names_with_list["list"]}
 
 
 def test_every_address_is_a_name() -> None:
@@ -178,13 +180,13 @@ def test_missing_fragment_has_no_target(fragment: str) -> None:
     assert find_target(names, fragment) is None
 
 
-@loop_over("front", [b"", b"\xef\xbb\xbf", b"---\na: b\n---\n", b"\xef\xbb\xbf---\r\na: b\r\n---\r\n"])
-def test_offsets_of_headings_at_any_depth(front: bytes) -> None:
+@loop_over("front_matter", [b"", b"\xef\xbb\xbf", b"---\na: b\n---\n", b"\xef\xbb\xbf---\r\na: b\r\n---\r\n"])
+def test_offsets_of_headings_at_any_depth(front_matter: bytes) -> None:
     document = Document.parse(
-        front + b"# T\r\n\r\n- ## In\r\n  text\r\n\r\n> > Out\r\n> > ===\r\n\r\nEnd\r\n---\r\n"
+        front_matter + b"# T\r\n\r\n- ## In\r\n  text\r\n\r\n> > Out\r\n> > ===\r\n\r\nEnd\r\n---\r\n"
     )
     names = find_names(document, Dialect.GITHUB)
-    found_lines = {
+    lines_by_name = {
         name: document.data[names[name].offset :].split(b"\r\n")[0] for name in ("t", "in", "out", "end")
     }
-    assert found_lines == {"t": b"# T", "in": b"- ## In", "out": b"> > Out", "end": b"End"}
+    assert lines_by_name == {"t": b"# T", "in": b"- ## In", "out": b"> > Out", "end": b"End"}

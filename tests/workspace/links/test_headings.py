@@ -1,4 +1,4 @@
-"""GitHub reads an anchor in braces as words: such fragments are derived without the parser if possible."""
+"""GitHub reads an anchor in braces as words: such a heading's fragment needs no parser if possible."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ WORDS = (
 ANCHORS = ("{#a}", "{#a/b-c.d}", "{#_a_}", "{#a_b}", " {#a}")
 
 
-@loop_over("words", WORDS)
+@loop_over("title_words", WORDS)
 @loop_over("anchor", ANCHORS)
-def test_fragment_equals_that_of_the_parsed_heading(words: str, anchor: str) -> None:
-    source = f"{words} {anchor}"
+def test_fragment_equals_that_of_the_parsed_heading(title_words: str, anchor: str) -> None:
+    source = f"{title_words} {anchor}"
     document = Document.parse(f"## {source}\n".encode())
     expected = make_github_slug(to_plain_text(f".{source}.")[1:-1])
     assert list(derive_brace_fragments(read_linked_headings(document))) == [(expected, 0)]

@@ -1,4 +1,4 @@
-"""The search for documents that may link to a path misses none, and returns few others."""
+"""The search for documents that may link to a path misses no document, and returns few other documents."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from workspace.document.document import Document
 from workspace.links.inbound import LinkPattern, ScannedInbound, may_link
 from workspace.workspace import Workspace
 
-sourced = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.just(source), texts(source)))
+source_documents = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.just(source), texts(source)))
 
 
-@given(rules, sourced)
+@given(rules, source_documents)
 @example(LinkRules(), ("a/b/from.md", b"[t](..#part)"))
 @example(LinkRules(), ("B/from.md", b"[t](../a/b/..#part)"))
 @example(LinkRules(wiki=True), ("top.md", "[[STRASSE]] [[STRAßE]]".encode()))
@@ -28,10 +28,10 @@ sourced = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.just(sour
 @settings(max_examples=scale_examples(150))
 def test_no_link_is_missed(links: LinkRules, document: tuple[str, bytes]) -> None:
     path, data = document
-    world = Paths((*PATHS, *SOURCES), links)
-    for _, destination, target in read_targets(world, Document.parse(data, path)):
-        sought = LinkPattern.of(target, links.root)
-        assert may_link(path, data, [sought], wiki=links.wiki), (destination, target)
+    file_tree = Paths((*PATHS, *SOURCES), links)
+    for _, destination, target in read_targets(file_tree, Document.parse(data, path)):
+        pattern = LinkPattern.of(target, links.root)
+        assert may_link(path, data, [pattern], wiki=links.wiki), (destination, target)
 
 
 DOCUMENTS = {
@@ -81,5 +81,5 @@ def test_document_above_the_limit_is_returned_without_a_scan(repo: Repo) -> None
 @given(st.sampled_from([b"(" * 50_000, b"[ " * 50_000, b"&a" * 50_000, b"%2e/" * 40_000, b"='\n>" * 40_000]))
 def test_adversarial_document_is_scanned_in_linear_time(data: bytes) -> None:
     """Each text takes milliseconds; a pattern that restarts at every byte would take minutes."""
-    sought = [LinkPattern.of(path) for path in ("a/x&-&y.md", "README.md", "a/index.md")]
-    assert may_link("a/from.md", data, sought, wiki=True) in (True, False)
+    patterns = [LinkPattern.of(path) for path in ("a/x&-&y.md", "README.md", "a/index.md")]
+    assert may_link("a/from.md", data, patterns, wiki=True) in (True, False)

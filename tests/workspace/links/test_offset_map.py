@@ -1,4 +1,4 @@
-"""Offset maps: preserved bytes of an edit are mapped one by one, and written ones are distinguished."""
+"""Offset maps: each preserved byte of an edit is mapped, and written bytes are reported."""
 
 from __future__ import annotations
 
@@ -36,25 +36,27 @@ def test_each_preserved_byte_is_mapped(
     document, splices = edit
     data = apply_splices(document.data, splices)
     offset_map = OffsetMap.of_splices(document, splices, new_path)
-    after = Document.parse(data, new_path or "a.md")
+    document_after = Document.parse(data, new_path or "a.md")
     preserved = bytearray(len(data))
     for offset, byte in enumerate(document.data):
-        place = offset_map.place("a.md", offset)
+        new_position = offset_map.place("a.md", offset)
         is_removed = any(splice.start <= offset < splice.end for splice in splices)
-        assert (place is None) == is_removed
-        if place is not None:
-            assert place[0] == after.path
-            assert data[place[1]] == byte
-            preserved[place[1]] = 1
-    written = [offset for start, end in offset_map.find_written_spans(after) for offset in range(start, end)]
-    assert written == [offset for offset, flag in enumerate(preserved) if not flag]
-    assert offset_map.document("a.md") == after.path
+        assert (new_position is None) == is_removed
+        if new_position is not None:
+            assert new_position[0] == document_after.path
+            assert data[new_position[1]] == byte
+            preserved[new_position[1]] = 1
+    written_offsets = [
+        offset for start, end in offset_map.find_written_spans(document_after) for offset in range(start, end)
+    ]
+    assert written_offsets == [offset for offset, flag in enumerate(preserved) if not flag]
+    assert offset_map.document("a.md") == document_after.path
     assert offset_map.place("other.md", 5) == ("other.md", 5)
 
 
 def test_span_is_mapped_only_if_contiguous() -> None:
-    pieces = (PreservedSpan("a.md", 0, 10, "a.md", 0), PreservedSpan("a.md", 10, 20, "b.md", 100))
-    offset_map = OffsetMap(pieces)
+    spans = (PreservedSpan("a.md", 0, 10, "a.md", 0), PreservedSpan("a.md", 10, 20, "b.md", 100))
+    offset_map = OffsetMap(spans)
     assert offset_map.span("a.md", 3, 10) == ("a.md", 3)
     assert offset_map.span("a.md", 12, 20) == ("b.md", 102)
     assert offset_map.span("a.md", 8, 12) is None
@@ -66,15 +68,19 @@ def test_span_is_mapped_only_if_contiguous() -> None:
 
 
 def test_removed_and_created_documents_have_no_preserved_bytes() -> None:
-    removed = OffsetMap.of_removal("a.md")
-    assert (removed.document("a.md"), removed.place("a.md", 0), removed.new_paths) == (None, None, ())
-    made = OffsetMap.of_creation("a.md")
-    assert made.find_written_spans(Document.parse(b"# A\n", "a.md")) == [(0, 4)]
-    assert made.find_written_spans(Document.parse(b"# A\n", "b.md")) == ()
+    removal_map = OffsetMap.of_removal("a.md")
+    assert (removal_map.document("a.md"), removal_map.place("a.md", 0), removal_map.new_paths) == (
+        None,
+        None,
+        (),
+    )
+    creation_map = OffsetMap.of_creation("a.md")
+    assert creation_map.find_written_spans(Document.parse(b"# A\n", "a.md")) == [(0, 4)]
+    assert creation_map.find_written_spans(Document.parse(b"# A\n", "b.md")) == ()
 
 
 @loop_over(
-    ("before", "splice", "after", "renamed"),
+    ("old_text", "splice", "new_text", "matched_offsets"),
     [
         ("# A\n\n## B\n", (5, 10, "## C {#b}\n"), "# A\n\n## C {#b}\n", {5: 5}),
         ("## B\n\n## A\n\n## B\n", (0, 6, ""), "## A\n\n## B\n", {}),
@@ -84,9 +90,11 @@ def test_removed_and_created_documents_have_no_preserved_bytes() -> None:
     ids=["renamed", "removed", "ambiguous", "sent again"],
 )
 def test_rewritten_heading_at_the_same_address_matches(
-    before: str, splice: tuple[int, int, str], after: str, renamed: dict[int, int]
+    old_text: str, splice: tuple[int, int, str], new_text: str, matched_offsets: dict[int, int]
 ) -> None:
-    old, new = (Document.parse(text.encode(), "a.md") for text in (before, after))
+    old_document, new_document = (Document.parse(text.encode(), "a.md") for text in (old_text, new_text))
     start, end, text = splice
-    found = match_same_headings(old, new, [Splice(start, end, text.encode())])
-    assert found == {("a.md", was): ("a.md", now) for was, now in renamed.items()}
+    matches = match_same_headings(old_document, new_document, [Splice(start, end, text.encode())])
+    assert matches == {
+        ("a.md", old_start): ("a.md", new_start) for old_start, new_start in matched_offsets.items()
+    }

@@ -13,14 +13,14 @@ from workspace.links.reader import read_by_parser, read_cached_links, read_links
 pytestmark = pytest.mark.smoke
 
 
-def format_links(found: Links) -> list[str]:
+def format_links(links: Links) -> list[str]:
     """Return the links and names in the format of the examples, in order of position."""
-    parts = [
+    rows = [
         (link.start, 0, f"{link.line} {'!' * link.is_image}{link.kind} {link.destination}".rstrip())
-        for link in found.links
+        for link in links.links
     ]
-    parts += [(anchor.offset, 1, f"{anchor.line} name {anchor.name}") for anchor in found.anchors]
-    return [text for _, _, text in sorted(parts, key=lambda part: part[0])]
+    rows += [(anchor.offset, 1, f"{anchor.line} name {anchor.name}") for anchor in links.anchors]
+    return [text for _, _, text in sorted(rows, key=lambda row: row[0])]
 
 
 @loop_over("ending", [b"\n", b"\r\n", b"\r"], ids=["LF", "CRLF", "CR"])
@@ -43,18 +43,26 @@ def test_links_are_read_once_for_a_document() -> None:
 
 def test_positions_are_byte_offsets() -> None:
     data = "---\na: é\n---\n# Ü\n\n> é [ä](<ö ü.md> 'ß')\n> <a href='é.md'>\n".encode()
-    first, second = read_cached_links(Document.parse(data)).links
-    assert data[first.start : first.end].decode() == "[ä](<ö ü.md> 'ß')"
-    assert data[first.destination_start : first.destination_end].decode() == first.destination == "ö ü.md"
-    assert data[second.start : second.end].decode() == "<a href='é.md'>"
-    assert data[second.destination_start : second.destination_end].decode() == second.destination == "é.md"
-    assert (first.line, second.line) == (6, 7)
+    first_link, second_link = read_cached_links(Document.parse(data)).links
+    assert data[first_link.start : first_link.end].decode() == "[ä](<ö ü.md> 'ß')"
+    assert (
+        data[first_link.destination_start : first_link.destination_end].decode()
+        == first_link.destination
+        == "ö ü.md"
+    )
+    assert data[second_link.start : second_link.end].decode() == "<a href='é.md'>"
+    assert (
+        data[second_link.destination_start : second_link.destination_end].decode()
+        == second_link.destination
+        == "é.md"
+    )
+    assert (first_link.line, second_link.line) == (6, 7)
 
 
 def test_empty_destination_is_between_its_marks() -> None:
     data = b"[a]() ![b](<>) [c]( )"
-    places = [
+    spans = [
         (link.destination_start, link.destination_end)
         for link in read_cached_links(Document.parse(data)).links
     ]
-    assert places == [(4, 4), (12, 12), (20, 20)]
+    assert spans == [(4, 4), (12, 12), (20, 20)]

@@ -7,7 +7,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from tests.loops import loop_over
-from tests.workspace.links.library import Found, Library
+from tests.workspace.links.library import Library, LinkFields
 from workspace.links.inline import read_inline
 from workspace.links.link import LinkKind, LinkSpan, NameSpan
 
@@ -36,8 +36,8 @@ MARKS = (
 texts = st.lists(st.sampled_from(MARKS), min_size=1, max_size=16).map("".join)
 
 
-def read(text: str, labels: frozenset[str] = frozenset()) -> list[Found]:
-    spans = [part for part in read_inline(text, 0, len(text), labels) if isinstance(part, LinkSpan)]
+def read_link_fields(text: str, labels: frozenset[str] = frozenset()) -> list[LinkFields]:
+    spans = [item for item in read_inline(text, 0, len(text), labels) if isinstance(item, LinkSpan)]
     return sorted(
         (span.kind, span.is_image, span.start, span.end, span.destination_start, span.destination_end)
         for span in spans
@@ -59,7 +59,7 @@ def test_reader_finds_the_same_links_as_the_library(text: str) -> None:
     # The library does not end a comment in `---->` (CommonMark §6.6), and takes a backslash before white
     # space for the end of a destination (§6.3).
     assume("--->" not in text and "\\ " not in text and "\\\n" not in text and "\\\t" not in text)
-    assert read(text) == LIBRARY.links(text)
+    assert read_link_fields(text) == LIBRARY.links(text)
 
 
 @given(texts)
@@ -73,7 +73,7 @@ def test_reader_finds_the_same_references_as_the_library(text: str) -> None:
         "(" not in text and "--->" not in text and "[[" not in text and "][" not in text.replace("][a]", "")
     )
     labels = frozenset("AB")
-    assert read(text, labels) == LIBRARY.links(text, labels)
+    assert read_link_fields(text, labels) == LIBRARY.links(text, labels)
 
 
 @loop_over(
@@ -86,12 +86,12 @@ def test_reader_finds_the_same_references_as_the_library(text: str) -> None:
 )
 def test_brackets_before_unclosed_parentheses_are_a_reference(text: str) -> None:
     """CommonMark §6.3; the library does not implement this."""
-    first, second = read(text, frozenset("A"))
-    assert (first[0], second[0]) == (LinkKind.REFERENCE, LinkKind.REFERENCE)
+    first_link, second_link = read_link_fields(text, frozenset("A"))
+    assert (first_link[0], second_link[0]) == (LinkKind.REFERENCE, LinkKind.REFERENCE)
 
 
 def test_label_with_a_bracket_is_invalid() -> None:
-    assert [found[2:4] for found in read("[a][b [b] c]", frozenset("AB"))] == [(0, 3), (6, 9)]
+    assert [fields[2:4] for fields in read_link_fields("[a][b [b] c]", frozenset("AB"))] == [(0, 3), (6, 9)]
 
 
 @loop_over(
@@ -107,8 +107,8 @@ def test_label_with_a_bracket_is_invalid() -> None:
     ],
 )
 def test_html_names_are_read(text: str, names: list[str]) -> None:
-    found = [part.name for part in read_inline(text, 0, len(text)) if isinstance(part, NameSpan)]
-    assert found == names
+    found_names = [item.name for item in read_inline(text, 0, len(text)) if isinstance(item, NameSpan)]
+    assert found_names == names
 
 
 @loop_over(
@@ -122,9 +122,9 @@ def test_html_names_are_read(text: str, names: list[str]) -> None:
     ],
 )
 def test_wiki_links_are_read_if_enabled(text: str, destinations: list[str]) -> None:
-    found = read_inline(text, 0, len(text), wiki=True)
-    spans = [part for part in found if isinstance(part, LinkSpan)]
+    items = read_inline(text, 0, len(text), wiki=True)
+    spans = [item for item in items if isinstance(item, LinkSpan)]
     assert [text[span.destination_start : span.destination_end] for span in spans] == destinations
     assert not any(
-        part.kind is LinkKind.WIKI for part in read_inline(text, 0, len(text)) if isinstance(part, LinkSpan)
+        item.kind is LinkKind.WIKI for item in read_inline(text, 0, len(text)) if isinstance(item, LinkSpan)
     )

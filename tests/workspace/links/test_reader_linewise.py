@@ -111,7 +111,7 @@ def test_linewise_reader_equals_the_parser(text: str, wiki: bool) -> None:
 @given(texts)
 def test_line_endings_do_not_change_the_links(text: str) -> None:
     """Read a text with CRLF and with CR, and with other lines above."""
-    read = [
+    links_by_ending = [
         [
             (link.kind, link.destination, link.label, link.line)
             for link in read_cached_links(Document.parse(data)).links
@@ -123,33 +123,35 @@ def test_line_endings_do_not_change_the_links(text: str) -> None:
             b"\xef\xbb\xbf" + text.encode(),
         )
     ]
-    assert read[1:] == read[:1] * 3
+    assert links_by_ending[1:] == links_by_ending[:1] * 3
 
 
 @given(texts, st.sampled_from(["\n", "\r\n", "\r"]), st.sampled_from([b"", b"\xff", b"\xc3", b"\0"]))
 @example("- [a](\n  b)\n\n> [c]:\n>   d\n>   'e'\n", "\r\n", b"")
 @example("[a]: b.", "\n", b"\0")
-def test_offsets_are_those_of_the_destination_bytes(text: str, ending: str, odd: bytes) -> None:
-    data = text.replace("\n", ending).encode().replace(b".", odd)
+def test_offsets_are_those_of_the_destination_bytes(text: str, ending: str, replacement: bytes) -> None:
+    data = text.replace("\n", ending).encode().replace(b".", replacement)
     document = Document.parse(b"---\na: b\n---\n" + data)
     for link in read_cached_links(document).links:
-        written = document.data[link.destination_start : link.destination_end].decode("utf-8", "replace")
-        whole = document.data[link.start : link.end]
+        destination_text = document.data[link.destination_start : link.destination_end].decode(
+            "utf-8", "replace"
+        )
+        link_bytes = document.data[link.start : link.end]
         assert link.line == document.lines.line_at(link.start) + 1
         if link.kind in (LinkKind.INLINE, LinkKind.DEFINITION):
             # CommonMark §2.3: a NUL is read as U+FFFD.
-            assert link.destination == unescape(written.replace("\0", "\ufffd"))
+            assert link.destination == unescape(destination_text.replace("\0", "\ufffd"))
         if link.kind is LinkKind.INLINE:
-            assert whole.startswith(b"![" if link.is_image else b"[")
-            assert whole.endswith(b")")
-            around = document.data[link.destination_start - 1 : link.destination_end + 1]
-            assert link.enclosure is (Enclosure.ANGLE if around[:1] == b"<" else Enclosure.BARE)
+            assert link_bytes.startswith(b"![" if link.is_image else b"[")
+            assert link_bytes.endswith(b")")
+            enclosed = document.data[link.destination_start - 1 : link.destination_end + 1]
+            assert link.enclosure is (Enclosure.ANGLE if enclosed[:1] == b"<" else Enclosure.BARE)
         elif link.kind is LinkKind.REFERENCE:
-            assert whole.endswith(b"]")
+            assert link_bytes.endswith(b"]")
             assert link.destination_start == link.destination_end
         elif link.kind in (LinkKind.HTML, LinkKind.AUTOLINK):
-            assert whole.startswith(b"<")
-            assert whole.endswith(b">")
+            assert link_bytes.startswith(b"<")
+            assert link_bytes.endswith(b">")
 
 
 def test_common_texts_are_read_without_the_parser() -> None:
@@ -159,10 +161,10 @@ def test_common_texts_are_read_without_the_parser() -> None:
         "```\n[not](a-link.md)\n```\n\n| a | b |\n|---|---|\n| [c](d.md) | e |\n\n> Note [x](y.md)\n\n"
         for number in range(3)
     )
-    units = [2, *(2 + place for place in range(1, len(text)) if text.startswith("## ", place))]
-    found, unsure = read_linewise(ABOVE + text, units)
-    assert len(found) == 3 * 6
-    assert unsure == []
+    unit_lines = [2, *(2 + offset for offset in range(1, len(text)) if text.startswith("## ", offset))]
+    links, uncertain_units = read_linewise(ABOVE + text, unit_lines)
+    assert len(links) == 3 * 6
+    assert uncertain_units == []
 
 
 @loop_over("name", ADVERSARIAL)
@@ -188,7 +190,7 @@ def test_document_with_ten_thousand_links_to_itself_is_read_fast(text: str) -> N
     assert len(links) in (10_000, 10_001, 4)
 
 
-HARD = {
+DIFFICULT_TEXTS = {
     "brackets": lambda n: "[" * n + "]" * n,
     "links in links": lambda n: "[" * n + "a" + "](b)" * n,
     "images in images": lambda n: "![" * n + "a" + "](b)" * n,
@@ -213,7 +215,7 @@ HARD = {
 }
 
 
-@loop_over("name", HARD)
+@loop_over("name", DIFFICULT_TEXTS)
 def test_difficult_texts_are_read_like_the_parser(name: str) -> None:
-    document = Document.parse(HARD[name](1_000).encode())
+    document = Document.parse(DIFFICULT_TEXTS[name](1_000).encode())
     assert read_links(document, wiki=True) == read_by_parser(document, wiki=True)

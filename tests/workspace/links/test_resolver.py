@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
-from tests.workspace.links.folder_world import folder_world
+from tests.workspace.links.folder_world import read_folder
 from workspace.config.config import WorkspaceConfig
 from workspace.config.tables import Dialect
 from workspace.document.document import Document
@@ -43,83 +43,88 @@ class _Folder:
         return Document.parse(self.files[self.path], self.path)
 
     @property
-    def world(self) -> FileTree:
-        return folder_world(self.root, self.config)
+    def file_tree(self) -> FileTree:
+        return read_folder(self.root, self.config)
 
     def resolve_links(self) -> list[ResolvedLink]:
         wiki = self.config.links.wiki
-        return [resolve(self.world, self.path, link) for link in read_cached_links(self.document, wiki).links]
+        return [
+            resolve(self.file_tree, self.path, link) for link in read_cached_links(self.document, wiki).links
+        ]
 
 
-def _with(fence: str) -> list[object]:
+def _select_cases(fence: str) -> list[object]:
     return [case for case in CASES if any(name.startswith(fence) for name in case.values[0].fences)]
 
 
-@loop_over("case", _with("links"))
+@loop_over("case", _select_cases("links"))
 def test_links_resolve_as_in_the_examples(case: Case, tmp_path: Path) -> None:
     folder = _Folder(case, tmp_path)
     links = read_cached_links(folder.document, folder.config.links.wiki).links
-    found_names = [
-        f"{link.line} {_format_result(folder, found)}"
-        for link, found in zip(links, folder.resolve_links(), strict=True)
+    rows = [
+        f"{link.line} {_format_result(folder, resolved_link)}"
+        for link, resolved_link in zip(links, folder.resolve_links(), strict=True)
     ]
-    assert found_names == case.fences["links"].splitlines()
+    assert rows == case.fences["links"].splitlines()
 
 
-def _format_result(folder: _Folder, found: ResolvedLink) -> str:
-    suggestion = suggest_destination(folder.world, found)
-    words = [found.status.value, f"; did you mean '{suggestion}'?" if suggestion else ""]
-    if found.status is LinkStatus.OK and found.path is not None:
-        words.insert(1, f" {found.path or '.'}")
-        document = folder.world.document(found.path)
-        if found.place and document:
-            place = found.place
-            line = document.lines.line_at(place.offset) + 1 if place.section is not None else 0
-            words.append(f":{line}")
-    return "".join(words)
+def _format_result(folder: _Folder, resolved_link: ResolvedLink) -> str:
+    suggestion = suggest_destination(folder.file_tree, resolved_link)
+    texts = [resolved_link.status.value, f"; did you mean '{suggestion}'?" if suggestion else ""]
+    if resolved_link.status is LinkStatus.OK and resolved_link.path is not None:
+        texts.insert(1, f" {resolved_link.path or '.'}")
+        document = folder.file_tree.document(resolved_link.path)
+        if resolved_link.place and document:
+            target = resolved_link.place
+            line = document.lines.line_at(target.offset) + 1 if target.section is not None else 0
+            texts.append(f":{line}")
+    return "".join(texts)
 
 
-@loop_over("case", _with("renamed"))
+@loop_over("case", _select_cases("renamed"))
 def test_destinations_are_rewritten_as_in_the_examples(case: Case, tmp_path: Path) -> None:
     folder = _Folder(case, tmp_path / "before")
-    links, before = read_cached_links(folder.document, folder.config.links.wiki).links, folder.resolve_links()
-    renamed = dict(line.split(" -> ") for line in case.fences["renamed"].splitlines())
-    moved = _Folder(case, tmp_path / "unused")
-    moved.root = tmp_path / "after"
-    moved.files = {renamed.get(path, path): data for path, data in folder.files.items()}
-    moved.path = renamed.get(folder.path, folder.path)
-    moved.write()
+    links, old_links = (
+        read_cached_links(folder.document, folder.config.links.wiki).links,
+        folder.resolve_links(),
+    )
+    new_paths = dict(line.split(" -> ") for line in case.fences["renamed"].splitlines())
+    new_folder = _Folder(case, tmp_path / "unused")
+    new_folder.root = tmp_path / "after"
+    new_folder.files = {new_paths.get(path, path): data for path, data in folder.files.items()}
+    new_folder.path = new_paths.get(folder.path, folder.path)
+    new_folder.write()
     data = folder.document.data
-    for link, found in reversed(list(zip(links, before, strict=True))):
+    for link, resolved_link in reversed(list(zip(links, old_links, strict=True))):
         start, end = link.destination_start, link.destination_end
-        if found.path is None or found.is_broken or start == end:
+        if resolved_link.path is None or resolved_link.is_broken or start == end:
             continue
-        fragment = found.target.fragment if found.target else None
-        target = Target(renamed.get(found.path, found.path), fragment)
+        fragment = resolved_link.target.fragment if resolved_link.target else None
+        target = Target(new_paths.get(resolved_link.path, resolved_link.path), fragment)
         data = (
             data[:start]
-            + format_destination(link, moved.path, target, moved.world, data[start:end])
+            + format_destination(link, new_folder.path, target, new_folder.file_tree, data[start:end])
             + data[end:]
         )
     assert data.decode() == case.data("after").decode()
-    moved.files[moved.path] = data
-    moved.write()
-    for found, previous in zip(moved.resolve_links(), before, strict=True):
-        if not previous.is_broken:
-            assert (found.status, found.path) == (
-                previous.status,
-                renamed.get(str(previous.path), previous.path),
+    new_folder.files[new_folder.path] = data
+    new_folder.write()
+    for resolved_link, old_link in zip(new_folder.resolve_links(), old_links, strict=True):
+        if not old_link.is_broken:
+            assert (resolved_link.status, resolved_link.path) == (
+                old_link.status,
+                new_paths.get(str(old_link.path), old_link.path),
             )
 
 
-@loop_over("case", _with("names"))
+@loop_over("case", _select_cases("names"))
 def test_names_of_a_document_are_found_as_in_the_examples(case: Case, tmp_path: Path) -> None:
     document = _Folder(case, tmp_path).document
-    for fence, listed in case.fences.items():
+    for fence, expected_names in case.fences.items():
         if fence.startswith("names "):
             names = find_names(document, Dialect(fence.removeprefix("names ")))
-            found_names = {
-                f"{name} = {document.lines.line_at(at.offset) + 1 if at.section is not None else 0}"
-                for name, at in names.items()
+            rows = {
+                f"{name} = {document.lines.line_at(target.offset) + 1 if target.section is not None else 0}"
+                for name, target in names.items()
             }
-            assert found_names == set(listed.splitlines())
+            assert rows == set(expected_names.splitlines())

@@ -13,7 +13,7 @@ from workspace.git.reader import GitReader
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, plan
 
-A = """# A
+PAGE_TEXT = """# A
 
 See [one] and [Two][t], ![pic][], once[^n] and [out][].
 
@@ -32,7 +32,7 @@ See [one] and [Two][t], ![pic][], once[^n] and [out][].
 
 
 def run_operation(
-    folder: Path, operation: Operation, text: str = A
+    folder: Path, operation: Operation, text: str = PAGE_TEXT
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """Return the result of an operation, and its hints."""
     repo = repositories.normal(folder / "repo", {"a.md": text, "b.md": "# B\n\n## X\n", "other.md": "# O\n"})
@@ -46,18 +46,18 @@ def run_operation(
     [RemoveSection(file="a.md", slug="refs"), UpdateContent(file="a.md", slug="refs", content="None.")],
 )
 def test_lost_definitions_are_reported(tmp_path: Path, operation: Operation) -> None:
-    answer, hints = run_operation(tmp_path, operation)
-    broken = [(link["file"], link["slug"], link["line"]) for link in answer["broken_links"]]
-    assert broken == [("a.md", "_preamble", 3)] * 3
-    assert [link["destination"] for link in answer["broken_links"]] == ["b.md#x", "p.png", "[^n]"]
-    assert answer["broken_links_total"] == 3
+    result, hints = run_operation(tmp_path, operation)
+    locations = [(link["file"], link["slug"], link["line"]) for link in result["broken_links"]]
+    assert locations == [("a.md", "_preamble", 3)] * 3
+    assert [link["destination"] for link in result["broken_links"]] == ["b.md#x", "p.png", "[^n]"]
+    assert result["broken_links_total"] == 3
     # The second definition of the label counts now, with another target.
     assert [hint for hint in hints if "could not be updated" in hint and "a.md line 3" in hint]
 
 
 def test_renamed_definition_is_reported(tmp_path: Path) -> None:
-    answer, _ = run_operation(tmp_path, ReplaceText(file="a.md", old="[one]:", new="[two]:"))
-    assert [link["destination"] for link in answer["broken_links"]] == ["b.md#x"]
+    result, _ = run_operation(tmp_path, ReplaceText(file="a.md", old="[one]:", new="[two]:"))
+    assert [link["destination"] for link in result["broken_links"]] == ["b.md#x"]
 
 
 @loop_over(
@@ -70,8 +70,8 @@ def test_renamed_definition_is_reported(tmp_path: Path) -> None:
 )
 def test_preserved_or_restored_definitions_are_not_reported(tmp_path: Path, operation: Operation) -> None:
     text = "# A\n\n[one], a[^n]\n\n## Uses\n\n[one] b[^n]\n\n## Refs\n\n[one]: b.md#x\n[^n]: Note.\n"
-    answer, _ = run_operation(tmp_path, operation, text)
-    assert "broken_links" not in answer
+    result, _ = run_operation(tmp_path, operation, text)
+    assert "broken_links" not in result
 
 
 def test_link_broken_by_removed_letters_is_reported(tmp_path: Path) -> None:

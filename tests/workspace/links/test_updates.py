@@ -1,4 +1,4 @@
-"""Link updates: after any operation, a link to an existing target still leads to it."""
+"""Link updates: after any operation, a link to an existing target still leads to that target."""
 
 from __future__ import annotations
 
@@ -50,23 +50,27 @@ forms = st.sampled_from(["[L{n}]({to})", "[L{n}](<{to}> 'T')", "- [L{n}]({to})",
 
 
 @st.composite
-def worlds(draw: st.DrawFn) -> dict[str, bytes]:
+def file_sets(draw: st.DrawFn) -> dict[str, bytes]:
     """Draw documents with a mark in each section, and links to each other."""
     files, number = {}, 0
     for path in PATHS:
-        parts = [f"---\nid: file{number};\n---"]
+        blocks = [f"---\nid: file{number};\n---"]
         for level in draw(st.lists(st.integers(1, 4), min_size=1, max_size=5)):
             number += 1
-            parts.append(f"{'#' * level} {draw(titles)}{draw(anchors)}")
-            parts.append(f"mark{number};")
+            blocks.append(f"{'#' * level} {draw(titles)}{draw(anchors)}")
+            blocks.append(f"mark{number};")
             for _ in range(draw(st.integers(0, 2))):
                 number += 1
-                up = "../" if "/" in path else ""
-                to = draw(st.sampled_from(["", *(up + other.replace(" ", "%20") for other in PATHS)]))
+                parent_path = "../" if "/" in path else ""
+                destination = draw(
+                    st.sampled_from(
+                        ["", *(parent_path + linked_path.replace(" ", "%20") for linked_path in PATHS)]
+                    )
+                )
                 if draw(st.booleans()):
-                    to = "/" + to.removeprefix("../") if to else ""
-                parts.append(draw(forms).format(n=number, to=to + draw(fragments)))
-        files[path] = draw(st.sampled_from(["\n\n", "\r\n\r\n"])).join(parts).encode() + b"\n"
+                    destination = "/" + destination.removeprefix("../") if destination else ""
+                blocks.append(draw(forms).format(n=number, to=destination + draw(fragments)))
+        files[path] = draw(st.sampled_from(["\n\n", "\r\n\r\n"])).join(blocks).encode() + b"\n"
     return files
 
 
@@ -76,54 +80,60 @@ operations = st.one_of(
         st.sampled_from(PATHS),
         st.sampled_from(["A.md", "docs/c.md", "new/deep/(d) 100%.md", "b.md", "x y/README.md"]),
     ),
-    st.builds(lambda *drawn: ("rename", *drawn), st.integers(0, 30), st.sampled_from(["New", "Errors"])),
+    st.builds(
+        lambda *drawn_operations: ("rename", *drawn_operations),
+        st.integers(0, 30),
+        st.sampled_from(["New", "Errors"]),
+    ),
     st.builds(lambda number: ("remove", number), st.integers(0, 30)),
     st.builds(lambda number: ("update", number), st.integers(0, 30)),
-    st.builds(lambda *drawn: ("add", *drawn), st.integers(0, 30), titles),
+    st.builds(lambda *drawn_operations: ("add", *drawn_operations), st.integers(0, 30), titles),
     st.builds(lambda file: RemoveDocument(path=file), st.sampled_from(PATHS)),
 )
 
 
-def make_operation(overlay: Snapshot, drawn: object) -> Operation:
+def make_operation(overlay: Snapshot, drawn_operation: object) -> Operation:
     """Return an operation on one of all sections."""
-    if isinstance(drawn, Operation):
-        return drawn
-    assert isinstance(drawn, tuple)
+    if isinstance(drawn_operation, Operation):
+        return drawn_operation
+    assert isinstance(drawn_operation, tuple)
     sections = [(path, section) for path in PATHS for section in overlay.document(path).sections]
-    path, section = sections[drawn[1] % len(sections)]
-    match drawn[0]:
+    path, section = sections[drawn_operation[1] % len(sections)]
+    match drawn_operation[0]:
         case "rename":
-            return RenameSection(file=path, slug=section.key, new_title=drawn[2])
+            return RenameSection(file=path, slug=section.key, new_title=drawn_operation[2])
         case "remove":
             return RemoveSection(file=path, slug=section.key)
         case "update":
             return UpdateContent(file=path, slug=section.key, content="mark9999;")
         case _:
-            return AddSection(file=path, title=drawn[2])
+            return AddSection(file=path, title=drawn_operation[2])
 
 
 def read_targets(overlay: Overlay, paths: set[str]) -> dict[bytes, tuple[LinkStatus, bytes | None]]:
     """Return the target of each link by its number: a status, and the mark of a section or file."""
-    world = OverlayFileTree(overlay)
-    found: dict[bytes, tuple[LinkStatus, bytes | None]] = {}
+    file_tree = OverlayFileTree(overlay)
+    targets: dict[bytes, tuple[LinkStatus, bytes | None]] = {}
     for path in paths:
         document = overlay.find(path)
         for link in read_cached_links(document).links if document else ():
             assert document is not None
             number = _LINK.search(document.data, link.start, link.end)
-            resolved = resolve(world, path, link)
-            target = world.document(resolved.path) if resolved.path else None
+            resolved_link = resolve(file_tree, path, link)
+            target = file_tree.document(resolved_link.path) if resolved_link.path else None
             mark = None
-            place = resolved.place.section if resolved.place is not None else None
-            section = target.sections[place] if target is not None and place is not None else None
+            section_index = resolved_link.place.section if resolved_link.place is not None else None
+            section = (
+                target.sections[section_index] if target is not None and section_index is not None else None
+            )
             # A link to a title leads to the document if the title has no name of its own any more.
             if target is not None and section is not None and not section.is_preamble:
                 mark = _MARK.search(target.data, section.start, section.tree_end)
             elif target is not None:
                 mark = _FILE.search(target.data)
             if number is not None:
-                found[number.group()] = (resolved.status, mark.group() if mark else None)
-    return found
+                targets[number.group()] = (resolved_link.status, mark.group() if mark else None)
+    return targets
 
 
 @pytest.fixture(scope="module")
@@ -138,42 +148,46 @@ def commit_files(store: GitStore, files: Mapping[str, bytes]) -> Snapshot:
 
 
 @settings(max_examples=scale_examples(100), deadline=None, suppress_health_check=list(HealthCheck))
-@given(worlds(), st.lists(operations, min_size=1, max_size=2))
+@given(file_sets(), st.lists(operations, min_size=1, max_size=2))
 def test_links_lead_to_the_same_targets_after_a_batch(
-    store: GitStore, files: dict[str, bytes], drawn: list[object]
+    store: GitStore, files: dict[str, bytes], drawn_operations: list[object]
 ) -> None:
     snapshot = commit_files(store, files)
-    before = read_targets(Overlay(snapshot), set(PATHS))
-    done = plan(snapshot, [make_operation(snapshot, item) for item in drawn], Mode.EACH, EDIT_CONTEXT)
-    after = read_targets(done.overlay, {*PATHS, *done.changes})
-    everything = b"".join(
-        document.data for path in {*PATHS, *done.changes} if (document := done.overlay.find(path))
+    old_targets = read_targets(Overlay(snapshot), set(PATHS))
+    result = plan(
+        snapshot, [make_operation(snapshot, item) for item in drawn_operations], Mode.EACH, EDIT_CONTEXT
     )
-    for number, (status, mark) in before.items():
-        if number not in after or status is not LinkStatus.OK:
+    new_targets = read_targets(result.overlay, {*PATHS, *result.changes})
+    all_bytes = b"".join(
+        document.data for path in {*PATHS, *result.changes} if (document := result.overlay.find(path))
+    )
+    for number, (status, mark) in old_targets.items():
+        if number not in new_targets or status is not LinkStatus.OK:
             continue
         # If the mark of the target still exists, the link must lead to it.
-        if mark is not None and mark in everything:
-            assert after[number] == (LinkStatus.OK, mark), number
+        if mark is not None and mark in all_bytes:
+            assert new_targets[number] == (LinkStatus.OK, mark), number
 
 
 @settings(max_examples=scale_examples(25), deadline=None, suppress_health_check=list(HealthCheck))
-@given(worlds(), st.sampled_from(PATHS))
+@given(file_sets(), st.sampled_from(PATHS))
 def test_move_and_move_back_changes_only_destinations(
     store: GitStore, files: dict[str, bytes], path: str
 ) -> None:
     snapshot = commit_files(store, files)
-    away = MoveDocument(file=path, new_path="far/away/x.md")
-    back = MoveDocument(file="far/away/x.md", new_path=path)
-    done = plan(snapshot, [away, back], Mode.ALL, EDIT_CONTEXT)
-    assert all(step.outcome for step in done.steps)
-    assert read_targets(done.overlay, set(PATHS)) == read_targets(Overlay(snapshot), set(PATHS))
-    for other in PATHS:
-        was = Document.parse(files[other], other)
-        assert without_destinations(done.overlay.document(other)) == without_destinations(was)
+    move_away = MoveDocument(file=path, new_path="far/away/x.md")
+    move_back = MoveDocument(file="far/away/x.md", new_path=path)
+    result = plan(snapshot, [move_away, move_back], Mode.ALL, EDIT_CONTEXT)
+    assert all(step.outcome for step in result.steps)
+    assert read_targets(result.overlay, set(PATHS)) == read_targets(Overlay(snapshot), set(PATHS))
+    for document_path in PATHS:
+        old_document = Document.parse(files[document_path], document_path)
+        assert remove_destinations(result.overlay.document(document_path)) == remove_destinations(
+            old_document
+        )
 
 
-def without_destinations(document: Document) -> bytes:
+def remove_destinations(document: Document) -> bytes:
     """Return the bytes outside the destinations of links."""
     data = document.data
     for link in reversed(read_cached_links(document).links):
@@ -181,13 +195,13 @@ def without_destinations(document: Document) -> bytes:
     return data
 
 
-def at(repo: Repo) -> Snapshot:
+def take_snapshot(repo: Repo) -> Snapshot:
     return Snapshot(GitReader(repo.path), repo.head())
 
 
-def run(folder: Path, files: dict[str, str | bytes], *operations: Operation) -> Plan:
+def plan_operations(folder: Path, files: dict[str, str | bytes], *operations: Operation) -> Plan:
     repo = repositories.normal(folder / "repo", files)
-    return plan(at(repo), operations, Mode.EACH, EDIT_CONTEXT)
+    return plan(take_snapshot(repo), operations, Mode.EACH, EDIT_CONTEXT)
 
 
 @pytest.mark.slow
@@ -195,24 +209,27 @@ def test_ten_thousand_links_of_a_document_to_itself_are_updated(tmp_path: Path) 
     lines = "".join(f"- [{number}](d.md#errors) and [x](#errors)\n" for number in range(5_000))
     text = f"# D\n\n## Up\n\n### Errors\n\n{lines}"
     files: dict[str, str | bytes] = {"d.md": text}
-    done = run(
+    result = plan_operations(
         tmp_path,
         files,
         MoveDocument(file="d.md", new_path="x/e.md"),
         RenameSection(file="x/e.md", slug="up/errors", new_title="Other"),
         RemoveSection(file="x/e.md", slug="up/errors"),
     )
-    first, second, third = (step.outcome for step in done.steps)
-    assert first is not None
-    assert (first.result["links_rewritten"], first.result["files_rewritten"]) == (5_000, ["x/e.md"])
-    assert second is not None
-    assert second.result["links_rewritten"] == 10_000
-    assert third is not None
-    assert "broken_links" not in third.result  # they were removed with the section
+    move_outcome, rename_outcome, removal_outcome = (step.outcome for step in result.steps)
+    assert move_outcome is not None
+    assert (move_outcome.result["links_rewritten"], move_outcome.result["files_rewritten"]) == (
+        5_000,
+        ["x/e.md"],
+    )
+    assert rename_outcome is not None
+    assert rename_outcome.result["links_rewritten"] == 10_000
+    assert removal_outcome is not None
+    assert "broken_links" not in removal_outcome.result  # they were removed with the section
 
 
 def test_unreadable_document_is_reported(tmp_path: Path) -> None:
-    done = run(
+    result = plan_operations(
         tmp_path,
         {
             "docyard.toml": "[limits]\ndocument_bytes = 1000\n",
@@ -223,35 +240,37 @@ def test_unreadable_document_is_reported(tmp_path: Path) -> None:
         },
         MoveDocument(file="a.md", new_path="c.md"),
     )
-    outcome = done.steps[0].outcome
+    outcome = result.steps[0].outcome
     assert outcome is not None
     assert outcome.result["files_rewritten"] == ["b.md"]
     assert outcome.hints == ("files too large to read, whose links were not updated: large.md",)
 
 
 def test_broken_links_and_images_are_not_rewritten(tmp_path: Path) -> None:
-    done = run(
+    result = plan_operations(
         tmp_path,
         {"docs/a.md": "[x](none.md) ![i](i.png) ![j](j.png)\n", "docs/i.png": b"i"},
         MoveDocument(file="docs/a.md", new_path="a.md"),
     )
-    assert done.changes == {"docs/a.md": None, "a.md": b"[x](none.md) ![i](docs/i.png) ![j](j.png)\n"}
+    assert result.changes == {"docs/a.md": None, "a.md": b"[x](none.md) ![i](docs/i.png) ![j](j.png)\n"}
 
 
-def test_answer_lists_at_most_a_hundred_files_and_broken_links(tmp_path: Path) -> None:
+def test_result_lists_at_most_a_hundred_files_and_broken_links(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {f"n/{number:03}.md": "[a](../a.md)\n" for number in range(120)}
-    done = run(tmp_path, {"a.md": "# A\n", **files}, MoveDocument(file="a.md", new_path="b.md"))
-    outcome = done.steps[0].outcome
+    result = plan_operations(tmp_path, {"a.md": "# A\n", **files}, MoveDocument(file="a.md", new_path="b.md"))
+    outcome = result.steps[0].outcome
     assert outcome is not None
     assert outcome.result["links_rewritten"] == 120
     assert outcome.result["files_rewritten"] == sorted(files)[:100]
-    assert len(done.changes) == 122
-    removed = plan(done.snapshot, [RemoveDocument(path="a.md")], Mode.EACH, EDIT_CONTEXT).steps[0].outcome
-    assert removed is not None
-    broken = removed.result["broken_links"]
-    assert isinstance(broken, list)
-    assert (len(broken), removed.result["broken_links_total"]) == (100, 120)
-    assert broken[0] == {"file": "n/000.md", "slug": "_preamble", "line": 1, "destination": "../a.md"}
+    assert len(result.changes) == 122
+    removal_outcome = (
+        plan(result.snapshot, [RemoveDocument(path="a.md")], Mode.EACH, EDIT_CONTEXT).steps[0].outcome
+    )
+    assert removal_outcome is not None
+    broken_links = removal_outcome.result["broken_links"]
+    assert isinstance(broken_links, list)
+    assert (len(broken_links), removal_outcome.result["broken_links_total"]) == (100, 120)
+    assert broken_links[0] == {"file": "n/000.md", "slug": "_preamble", "line": 1, "destination": "../a.md"}
 
 
 @loop_over(
@@ -272,8 +291,10 @@ def test_links_are_searched_only_if_a_name_may_have_changed(
     tmp_path: Path, text: str, operation: Operation, is_affected: bool
 ) -> None:
     repo = repositories.normal(tmp_path / "repo", {"a.md": text})
-    before = Overlay(at(repo))
-    after = before.copy()
-    outcome = operation.apply(after, EDIT_CONTEXT)
+    old_overlay = Overlay(take_snapshot(repo))
+    new_overlay = old_overlay.copy()
+    outcome = operation.apply(new_overlay, EDIT_CONTEXT)
     assert outcome.offset_map is not None
-    assert AffectedPaths.of(before, after, outcome.offset_map).paths == ({"a.md"} if is_affected else set())
+    assert AffectedPaths.of(old_overlay, new_overlay, outcome.offset_map).paths == (
+        {"a.md"} if is_affected else set()
+    )

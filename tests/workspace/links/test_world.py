@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.repositories import Repo
-from tests.workspace.links.folder_world import folder_world
+from tests.workspace.links.folder_world import read_folder
 from workspace.config.config import WorkspaceConfig
 from workspace.document.document import Document
 from workspace.git.reader import GitReader
@@ -30,45 +30,47 @@ FILES = {
 }
 
 
-def _snapshot(repo: Repo) -> Snapshot:
+def _take_snapshot(repo: Repo) -> Snapshot:
     return Snapshot(GitReader(repo.path), repo.head())
 
 
-def _committed(repo: Repo) -> FileTree:
+def _commit_files(repo: Repo) -> FileTree:
     repo.git("rm", "-rq", ".")
     repo.commit(FILES)
-    return OverlayFileTree(_snapshot(repo))
+    return OverlayFileTree(_take_snapshot(repo))
 
 
-def _laid(repo: Repo) -> FileTree:
-    """Return a tree of the same files, after a batch that created some and removed others."""
+def _apply_batch(repo: Repo) -> FileTree:
+    """Return a tree of the same files, after a batch that created and removed files."""
     repo.git("rm", "-rq", ".")
-    made = ("a.md", "docs/deep/er/c.markdown")
-    before = {path: text for path, text in FILES.items() if path not in made}
+    created_paths = ("a.md", "docs/deep/er/c.markdown")
+    old_files = {path: text for path, text in FILES.items() if path not in created_paths}
     repo.commit(
-        {**before, "gone/g.md": "", "gone/far/h.md": "", "docs/g.md": "", "half/g.md": "", "half/x": ""}
+        {**old_files, "gone/g.md": "", "gone/far/h.md": "", "docs/g.md": "", "half/g.md": "", "half/x": ""}
     )
-    overlay = Overlay(_snapshot(repo))
-    for path in made:
+    overlay = Overlay(_take_snapshot(repo))
+    for path in created_paths:
         overlay.create(Document.parse(FILES[path].encode(), path))
     for path in ("gone/g.md", "gone/far/h.md", "docs/g.md", "half/g.md"):
         overlay.remove(path)
     return OverlayFileTree(overlay)
 
 
-def _on_disk(repo: Repo) -> FileTree:
-    _committed(repo)
-    return folder_world(repo.path, WorkspaceConfig.read(FILES["docyard.toml"].encode()))
+def _read_from_disk(repo: Repo) -> FileTree:
+    _commit_files(repo)
+    return read_folder(repo.path, WorkspaceConfig.read(FILES["docyard.toml"].encode()))
 
 
-@pytest.mark.parametrize("make", [_committed, _laid, _on_disk])
-def test_every_file_tree_describes_the_same_files(make: Callable[[Repo], FileTree], repo: Repo) -> None:
-    world = make(repo)
+@pytest.mark.parametrize("build_file_tree", [_commit_files, _apply_batch, _read_from_disk])
+def test_every_file_tree_describes_the_same_files(
+    build_file_tree: Callable[[Repo], FileTree], repo: Repo
+) -> None:
+    file_tree = build_file_tree(repo)
     folders = ("", "docs", "docs/deep", "docs/deep/er", "img", "vendor", ".hidden")
     for path in (*FILES, *folders):
-        assert world.exists(path), path
-        assert world.is_folder(path) == (path in folders), path
-    absent = (
+        assert file_tree.exists(path), path
+        assert file_tree.is_folder(path) == (path in folders), path
+    missing_paths = (
         "A.md",
         "docs/b.md",
         "Docs/B.md",
@@ -81,7 +83,7 @@ def test_every_file_tree_describes_the_same_files(make: Callable[[Repo], FileTre
         "\0",
     )
     for path in (
-        *absent,
+        *missing_paths,
         "x/" * 3000,
         "\udcff.md",
         ".git",
@@ -90,74 +92,74 @@ def test_every_file_tree_describes_the_same_files(make: Callable[[Repo], FileTre
         "half/g.md",
         "y" * 5000,
     ):
-        assert not world.exists(path), path
-        assert not world.is_folder(path), path
-        assert world.document(path) is None, path
+        assert not file_tree.exists(path), path
+        assert not file_tree.is_folder(path), path
+        assert file_tree.document(path) is None, path
     for path in ("a.md", "docs/B.md", "docs/deep/er/c.markdown"):
-        document = world.document(path)
+        document = file_tree.document(path)
         assert document is not None
         assert document.data == FILES[path].encode()
     for path in ("img/a.png", "vendor/v.md", ".hidden/h.md", "big.md", "lfs.md", "docs", ""):
-        assert world.document(path) is None, path
-    assert set(world.entries("docs")) == {"B.md", "deep"}
-    assert {"a.md", "docs", "img"} <= set(world.entries(""))
-    assert not world.entries("gone")
-    assert not world.entries("a.md")
-    assert [list(world.stems[stem]) for stem in ("a", "b", "c")] == [
+        assert file_tree.document(path) is None, path
+    assert set(file_tree.entries("docs")) == {"B.md", "deep"}
+    assert {"a.md", "docs", "img"} <= set(file_tree.entries(""))
+    assert not file_tree.entries("gone")
+    assert not file_tree.entries("a.md")
+    assert [list(file_tree.stems[stem]) for stem in ("a", "b", "c")] == [
         ["a.md"],
         ["docs/B.md"],
         ["docs/deep/er/c.markdown"],
     ]
-    assert "v" not in world.stems
-    assert "g" not in world.stems
+    assert "v" not in file_tree.stems
+    assert "g" not in file_tree.stems
 
 
 def test_folder_with_other_files_exists_after_a_removal(repo: Repo) -> None:
-    world = _laid(repo)
-    assert world.is_folder("half")
-    assert world.exists("half/x")
+    file_tree = _apply_batch(repo)
+    assert file_tree.is_folder("half")
+    assert file_tree.exists("half/x")
 
 
 def test_symbolic_links_are_not_followed(repo: Repo, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    (outside / "secret.md").write_text("# Secret\n")
-    (repo.path / "out").symlink_to(outside)
-    (repo.path / "file.md").symlink_to(outside / "secret.md")
+    outside_folder = tmp_path / "outside"
+    outside_folder.mkdir()
+    (outside_folder / "secret.md").write_text("# Secret\n")
+    (repo.path / "out").symlink_to(outside_folder)
+    (repo.path / "file.md").symlink_to(outside_folder / "secret.md")
     repo.commit({})
-    world = OverlayFileTree(_snapshot(repo))
-    assert world.exists("out")
-    assert world.exists("file.md")
-    assert not world.is_folder("out")
-    assert not world.exists("out/secret.md")
-    assert world.document("file.md") is None
-    assert world.document("out/secret.md") is None
+    file_tree = OverlayFileTree(_take_snapshot(repo))
+    assert file_tree.exists("out")
+    assert file_tree.exists("file.md")
+    assert not file_tree.is_folder("out")
+    assert not file_tree.exists("out/secret.md")
+    assert file_tree.document("file.md") is None
+    assert file_tree.document("out/secret.md") is None
 
 
 def test_a_submodule_is_a_folder(repo: Repo) -> None:
     repo.git("update-index", "--add", "--cacheinfo", f"160000,{repo.head()},module")
     repo.git("commit", "-qm", "A module")
-    world = OverlayFileTree(_snapshot(repo))
-    assert world.is_folder("module")
-    assert not world.exists("module/x.md")
+    file_tree = OverlayFileTree(_take_snapshot(repo))
+    assert file_tree.is_folder("module")
+    assert not file_tree.exists("module/x.md")
 
 
 def test_empty_repository_has_no_files(tmp_path: Path) -> None:
     (tmp_path / "bare").mkdir()
     repo = Repo(tmp_path / "bare")
     repo.git("init", "-q")
-    world = OverlayFileTree(Snapshot(GitReader(repo.path), None))
-    assert world.exists("")
-    assert not world.exists("a.md")
-    assert not world.entries("")
-    assert not world.stems
+    file_tree = OverlayFileTree(Snapshot(GitReader(repo.path), None))
+    assert file_tree.exists("")
+    assert not file_tree.exists("a.md")
+    assert not file_tree.entries("")
+    assert not file_tree.stems
 
 
 def test_batch_of_thousands_of_documents_is_a_tree_without_reads(repo: Repo) -> None:
-    overlay = Overlay(_snapshot(repo))
+    overlay = Overlay(_take_snapshot(repo))
     overlay.lay("many/lines.md", b"\n" * 200_001)  # reading it would raise LimitExceeded
-    world = OverlayFileTree(overlay)
-    assert world.exists("many/lines.md")
-    assert world.is_folder("many")
+    file_tree = OverlayFileTree(overlay)
+    assert file_tree.exists("many/lines.md")
+    assert file_tree.is_folder("many")
     assert overlay.changes()["many/lines.md"] == b"\n" * 200_001
-    assert world.document("many/lines.md") is None
+    assert file_tree.document("many/lines.md") is None

@@ -37,9 +37,9 @@ values = st.text(
 
 
 @st.composite
-def items(draw: st.DrawFn, name: str) -> list[str]:
+def list_items(draw: st.DrawFn, name: str) -> list[str]:
     """Draw the items of an attribute list: an id among classes and attributes with values of any kind."""
-    others = draw(
+    other_items = draw(
         st.lists(
             st.one_of(
                 words.map(lambda word: f".{word}"),
@@ -50,26 +50,26 @@ def items(draw: st.DrawFn, name: str) -> list[str]:
             max_size=3,
         )
     )
-    own = draw(st.sampled_from([f"#{name}", f"#{name}", f'id="{name}"']))
-    place = draw(st.integers(0, len(others)))
-    return [*others[:place], own, *others[place:]]
+    id_item = draw(st.sampled_from([f"#{name}", f"#{name}", f'id="{name}"']))
+    position = draw(st.integers(0, len(other_items)))
+    return [*other_items[:position], id_item, *other_items[position:]]
 
 
 @st.composite
-def lists(draw: st.DrawFn, name: str) -> str:
+def attribute_lists(draw: st.DrawFn, name: str) -> str:
     """Draw an attribute list with an id, in a form that site generators read."""
     if draw(st.integers(0, 5)) == 0:
         return f"{{/*{draw(gaps)}#{name}{draw(gaps)}*/}}"
-    inside = draw(st.sampled_from([" ", "  "])).join(draw(items(name)))
+    content = draw(st.sampled_from([" ", "  "])).join(draw(list_items(name)))
     colon = draw(st.sampled_from(["", ":"]))
-    return f"{{{colon}{draw(gaps)}{inside}{draw(gaps)}}}"
+    return f"{{{colon}{draw(gaps)}{content}{draw(gaps)}}}"
 
 
 @st.composite
 def headings(draw: st.DrawFn) -> tuple[str, str, str]:
     """Draw a title, an id, and an attribute list with that id."""
     name = draw(ids)
-    return draw(titles), name, draw(lists(name))
+    return draw(titles), name, draw(attribute_lists(name))
 
 
 @settings(max_examples=scale_examples(150))
@@ -77,14 +77,14 @@ def headings(draw: st.DrawFn) -> tuple[str, str, str]:
 def test_list_id_is_the_address_and_not_in_the_title(
     heading: tuple[str, str, str], gap: str, line: str
 ) -> None:
-    title, name, written = heading
-    text = line.format(f"{title}{gap}{written}")
+    title, name, list_text = heading
+    text = line.format(f"{title}{gap}{list_text}")
     data = f"# T\n\n{text}\n\nWords.\n".encode()
     document = Document.parse(data, "doc.md")
     section = document.sections[1]
     assert (section.title, section.address) == (to_plain_text(title), name)
     assert document.parse_fully(data, "doc.md").sections == document.sections
-    assert scan_layout(data) is None or scan_layout(data).headings[1].text.suffix == f"{gap}{written}"  # type: ignore[union-attr]
+    assert scan_layout(data) is None or scan_layout(data).headings[1].text.suffix == f"{gap}{list_text}"  # type: ignore[union-attr]
 
 
 @settings(max_examples=scale_examples(150))
@@ -94,20 +94,22 @@ def test_list_id_is_the_address_and_not_in_the_title(
 def test_rename_preserves_the_list_byte_for_byte(
     heading: tuple[str, str, str], gap: str, line: str, new_title: str
 ) -> None:
-    title, name, written = heading
-    before = Document.parse(f"# T\n\n{line.format(f'{title}{gap}{written}')}\n\nWords.\n".encode(), "doc.md")
+    title, name, list_text = heading
+    document_before = Document.parse(
+        f"# T\n\n{line.format(f'{title}{gap}{list_text}')}\n\nWords.\n".encode(), "doc.md"
+    )
     rename = RenameSection(file="doc.md", slug=name, new_title=new_title)
-    after, _ = rename.revise(before, EDIT_CONTEXT)
-    assert after.data.decode() == f"# T\n\n{line.format(f'{new_title}{gap}{written}')}\n\nWords.\n"
-    assert after.sections[1].address == name
+    new_document, _ = rename.revise(document_before, EDIT_CONTEXT)
+    assert new_document.data.decode() == f"# T\n\n{line.format(f'{new_title}{gap}{list_text}')}\n\nWords.\n"
+    assert new_document.sections[1].address == name
 
 
 @settings(max_examples=scale_examples(150))
 @given(headings())
 def test_address_of_the_first_version_still_resolves(heading: tuple[str, str, str]) -> None:
-    title, name, written = heading
-    assume(not re.match(r"\{#[^\s{}\[\]]+(?:[ \t][^{}]*)?\}$", written))
-    full_title = f"{title} {written}"
+    title, name, list_text = heading
+    assume(not re.match(r"\{#[^\s{}\[\]]+(?:[ \t][^{}]*)?\}$", list_text))
+    full_title = f"{title} {list_text}"
     document = Document.parse(f"## {full_title}\n\n### Below\n".encode(), "doc.md")
     # Version 0.1.0 read the whole line as the title.
     slug = make_heading_slug(to_plain_text(full_title))
@@ -115,9 +117,9 @@ def test_address_of_the_first_version_still_resolves(heading: tuple[str, str, st
     assert resolve_section(document, slug).address == name
     assert resolve_section(document, f"{slug}/below").address == f"{name}/below"
     for dialect in Dialect:
-        place = find_target(find_names(document, dialect), f"{slug}/below")
-        assert place is not None
-        assert place.section == 1
+        target = find_target(find_names(document, dialect), f"{slug}/below")
+        assert target is not None
+        assert target.section == 1
 
 
 @settings(max_examples=scale_examples(150))
@@ -125,15 +127,15 @@ def test_address_of_the_first_version_still_resolves(heading: tuple[str, str, st
 def test_anchor_that_the_first_version_added_is_found(
     heading: tuple[str, str, str], number: str, parent: str, in_angles: bool
 ) -> None:
-    title, name, written = heading
-    assume(find_trailing_lists(f"x {written}") and not find_trailing_lists(f"x {written}")[0].is_plain)
-    derived = f"{parent}{make_heading_slug(to_plain_text(f'{title} {written}'))}{number}"
-    added = f" <#{derived}>" if in_angles else f" {{#{derived}}}"
-    source = f"{title} {written}{added}"
-    read = read_heading(source)
-    assert (read.name, derived in read.aliases) == (name, derived != name)
-    assert find_derived_anchor(source) == (derived, len(source) - len(added), len(source))
-    assert find_derived_anchor(f"{title} {written}") is None
+    title, name, list_text = heading
+    assume(find_trailing_lists(f"x {list_text}") and not find_trailing_lists(f"x {list_text}")[0].is_plain)
+    derived = f"{parent}{make_heading_slug(to_plain_text(f'{title} {list_text}'))}{number}"
+    anchor = f" <#{derived}>" if in_angles else f" {{#{derived}}}"
+    source = f"{title} {list_text}{anchor}"
+    heading_text = read_heading(source)
+    assert (heading_text.name, derived in heading_text.aliases) == (name, derived != name)
+    assert find_derived_anchor(source) == (derived, len(source) - len(anchor), len(source))
+    assert find_derived_anchor(f"{title} {list_text}") is None
 
 
 @settings(max_examples=scale_examples(150))
@@ -151,8 +153,8 @@ def test_anchor_that_the_first_version_added_is_found(
 )  # fmt: skip
 def test_braces_that_are_text_are_no_anchor(title: str, text: str) -> None:
     assume("`" not in title)
-    read = read_heading(f"{title} {text}")
-    assert (read.title, read.name, read.prefix, read.suffix) == (f"{title} {text}", None, "", "")
+    heading = read_heading(f"{title} {text}")
+    assert (heading.title, heading.name, heading.prefix, heading.suffix) == (f"{title} {text}", None, "", "")
 
 
 @settings(max_examples=scale_examples(150))
@@ -164,39 +166,39 @@ def test_braces_that_are_text_are_no_anchor(title: str, text: str) -> None:
 )
 def test_anchor_that_is_written_is_read(title: str, name: str, form: AnchorForm, attributes: str) -> None:
     source = f"{title}{attributes}"
-    written = write_heading(source, name, form)
-    read = read_heading(written)
-    assert read.name == name
-    assert read.title in (title, title.replace("C #", "C \\#"))
-    behind, added = plan_anchor_insertion(source, name, form)
+    heading_source = write_heading(source, name, form)
+    heading = read_heading(heading_source)
+    assert heading.name == name
+    assert heading.title in (title, title.replace("C #", "C \\#"))
+    suffix, inserted = plan_anchor_insertion(source, name, form)
     if form is not AnchorForm.HTML:
-        assert written == source[: len(source) - len(behind)] + added + behind
-        assert written.replace(added, "", 1) == source
+        assert heading_source == source[: len(source) - len(suffix)] + inserted + suffix
+        assert heading_source.replace(inserted, "", 1) == source
 
 
 @given(st.text(st.sampled_from("{}#.: \t\"'=\\`-a/*<>[]é\n"), max_size=40))
 def test_any_text_is_read_and_preserved(text: str) -> None:
-    read = read_heading(text)
-    preserved = f"{read.prefix}{read.title}{read.suffix}"
+    heading = read_heading(text)
+    preserved = f"{heading.prefix}{heading.title}{heading.suffix}"
     assert re.sub(r"\s", "", preserved) == re.sub(r"\s", "", text) or "<a" in text
     find_derived_anchor(text)
     read_attribute_line(text)
     read_attribute_line(f"{{:{text}")
     read_attribute_line(f"{{: .a {text}")
-    for one in find_trailing_lists(text):
-        assert text[one.start] == "{"
-        assert text[one.end - 1] == "}"
-        assert all(text[name.start : name.end] == name.name for name in one.names)
+    for attribute_list in find_trailing_lists(text):
+        assert text[attribute_list.start] == "{"
+        assert text[attribute_list.end - 1] == "}"
+        assert all(text[name.start : name.end] == name.name for name in attribute_list.names)
 
 
 @loop_over("size", [10_000, 40_000])
 @loop_over("piece", ["{", "{ #a ", "{#a}", "` {", "{: .a", "\\{", '{ a="', "{ #a } "])
-def test_hostile_heading_is_read_at_once(piece: str, size: int) -> None:
+def test_hostile_heading_is_read_in_linear_time(piece: str, size: int) -> None:
     text = piece * (size // len(piece)) + "}"
     start = time.process_time()
-    read = read_heading(text)
+    heading = read_heading(text)
     assert time.process_time() - start < 1
-    assert len(read.title) + len(read.suffix) <= len(text)
+    assert len(heading.title) + len(heading.suffix) <= len(text)
 
 
 @loop_over(
@@ -222,5 +224,5 @@ def test_hostile_heading_is_read_at_once(piece: str, size: int) -> None:
     ],
 )
 def test_line_below_a_heading_is_a_list_or_text(line: str, names: list[str] | None) -> None:
-    found = read_attribute_line(line)
-    assert (None if found is None else [name.name for name in found.names]) == names
+    attribute_list = read_attribute_line(line)
+    assert (None if attribute_list is None else [name.name for name in attribute_list.names]) == names

@@ -1,4 +1,4 @@
-"""Kinds of HTML blocks equal those of the library, whose function is private."""
+"""Kinds of HTML blocks equal the kinds of the library, whose function is private."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scanner returns the same headings as the parser, and reads all common texts."""
+"""The scanner returns the same headings as the parser, and needs no parser for common texts."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ TEXT = (
 BLANK = ("", "", "", " ", "   ", "\t", "\u00a0", "\x0c", "\x0b", "\u2028")
 
 lines = st.one_of(*map(st.sampled_from, (HEADINGS, UNDERLINES, FENCES, HTML, CONTAINERS, TEXT, BLANK)))
-indented = st.builds(
+indented_lines = st.builds(
     lambda indent, line: indent + line, st.sampled_from(["", "", "", " ", "  ", "> ", "- "]), lines
 )
 front_matter = st.sampled_from(
@@ -78,40 +78,43 @@ front_matter = st.sampled_from(
         "---\n---",
     ]
 )
-ODD = (b"\xff", b"\xe2\x82", b"\r", b"\0", b"\n", b"\t", b"\xef\xbb\xbf")
+UNUSUAL_BYTES = (b"\xff", b"\xe2\x82", b"\r", b"\0", b"\n", b"\t", b"\xef\xbb\xbf")
 
 
 @st.composite
 def hard_texts(draw: st.DrawFn) -> bytes:
-    """Draw documents of lines that may hide each other, with any line ending, and an odd byte."""
+    """Draw documents of lines that may hide each other, with any line ending, and unusual bytes."""
     text = (
         draw(front_matter)
-        + "\n".join(draw(st.lists(indented, max_size=12)))
+        + "\n".join(draw(st.lists(indented_lines, max_size=12)))
         + draw(st.sampled_from(["", "\n"]))
     )
     data = text.replace("\n", draw(st.sampled_from(["\n", "\n", "\n", "\r\n", "\r"]))).encode()
     if draw(st.integers(0, 9)) == 0:
-        place = draw(st.integers(0, len(data)))
-        data = data[:place] + draw(st.sampled_from(ODD)) + data[place:]
+        position = draw(st.integers(0, len(data)))
+        data = data[:position] + draw(st.sampled_from(UNUSUAL_BYTES)) + data[position:]
     return draw(st.sampled_from([b"", b"", b"\xef\xbb\xbf"])) + data
 
 
 def parse_headings(data: bytes) -> ScannedHeadings:
     """Return the expected result of the scanner for a document, by the parser."""
-    at = Lines(data)
-    found = read_outline(data[at.offset(0) :].decode("utf-8", "replace"), is_document=True)
-    marks = found.front_matter_lines
+    line_offsets = Lines(data)
+    read_result = read_outline(data[line_offsets.offset(0) :].decode("utf-8", "replace"), is_document=True)
+    line_count = read_result.front_matter_lines
     return ScannedHeadings(
-        front_matter=(at.offset(1), at.offset(marks - 1)) if marks else (0, 0),
-        front_matter_lines=marks,
-        body=at.offset(marks),
-        lines=len(at),
-        headings=list(found.headings),
-        spans=[(at.offset(heading.line), at.offset(heading.end)) for heading in found.headings],
+        front_matter=(line_offsets.offset(1), line_offsets.offset(line_count - 1)) if line_count else (0, 0),
+        front_matter_lines=line_count,
+        body=line_offsets.offset(line_count),
+        lines=len(line_offsets),
+        headings=list(read_result.headings),
+        spans=[
+            (line_offsets.offset(heading.line), line_offsets.offset(heading.end))
+            for heading in read_result.headings
+        ],
     )
 
 
-def content(document: Document) -> tuple[object, ...]:
+def read_contents(document: Document) -> tuple[object, ...]:
     """Return the contents of a document except its tasks."""
     return (
         document.title,
@@ -135,8 +138,8 @@ def content(document: Document) -> tuple[object, ...]:
 @example(b"> a\n===\n\nb\n \n===\n")
 @example(b"[a]: b\n===\n")
 def test_scanner_finds_the_headings_of_the_parser(data: bytes) -> None:
-    found = scan(data)
-    assert found is None or found == parse_headings(data)
+    headings = scan(data)
+    assert headings is None or headings == parse_headings(data)
 
 
 @given(st.one_of(hard_texts(), texts()))
@@ -144,16 +147,16 @@ def test_scanner_finds_the_headings_of_the_parser(data: bytes) -> None:
 @example(b'## A\n\n<a id="x"></a>\n\n## B\n')
 def test_document_is_equal_with_and_without_the_scanner(data: bytes) -> None:
     document, expected = Document.parse(data, "doc.md"), Document.parse_fully(data, "doc.md")
-    assert content(document) == content(expected)
+    assert read_contents(document) == read_contents(expected)
     assert document.outline == expected.outline
 
 
 @loop_over("make", ADVERSARIAL.values(), ids=ADVERSARIAL)
-def test_adversarial_texts_are_read_like_the_parser(make: Callable[[int], bytes]) -> None:
+def test_adversarial_texts_have_the_headings_of_the_parser(make: Callable[[int], bytes]) -> None:
     for size in (1, 2, 5, 120):
         data = make(size)
-        found = scan(data)
-        assert found is None or found == parse_headings(data)
+        headings = scan(data)
+        assert headings is None or headings == parse_headings(data)
 
 
 @loop_over(
@@ -226,5 +229,5 @@ def test_plain_text_equals_that_of_the_inline_parser(source: str) -> None:
 @example("b <#y>")
 @example(" b `<c>`")
 def test_fast_path_for_one_html_anchor_equals_the_full_reader(words: str) -> None:
-    short, long = (anchors.read_heading(f'<{name} id="x"></a>{words}') for name in "aA")
-    assert short == long._replace(prefix=long.prefix.replace("<A", "<a"))
+    fast_result, full_result = (anchors.read_heading(f'<{name} id="x"></a>{words}') for name in "aA")
+    assert fast_result == full_result._replace(prefix=full_result.prefix.replace("<A", "<a"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.workspace.markdown.test_scanner import content, parse_headings
+from tests.workspace.markdown.test_scanner import parse_headings, read_contents
 from workspace.document.document import Document
 from workspace.markdown.scanner import scan
 
@@ -17,4 +17,4 @@ def test_documentation_of_the_project_is_read_without_the_parser() -> None:
     for path in paths:
         data = path.read_bytes()
         assert scan(data) == parse_headings(data), path
-        assert content(Document.parse(data)) == content(Document.parse_fully(data)), path
+        assert read_contents(Document.parse(data)) == read_contents(Document.parse_fully(data)), path

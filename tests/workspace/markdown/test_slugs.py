@@ -43,12 +43,14 @@ def test_slug_of_a_long_title_is_complete() -> None:
     st.lists(st.sampled_from(["a", "a-1", "a-2", "b"]), max_size=20),
     st.sets(st.sampled_from(["a", "a-1", "b-1"])),
 )
-def test_names_are_unique_and_free(wanted: list[str], reserved: set[str]) -> None:
+def test_names_are_unique_and_not_reserved(requested_names: list[str], reserved: set[str]) -> None:
     names = UniqueNames("-", 1, reserved)
-    given_names = [names.make_unique(name) for name in wanted]
-    assert len(set(given_names)) == len(given_names)
-    assert not set(given_names) & reserved
-    assert all(given_name.startswith(name) for name, given_name in zip(wanted, given_names, strict=True))
+    unique_names = [names.make_unique(name) for name in requested_names]
+    assert len(set(unique_names)) == len(unique_names)
+    assert not set(unique_names) & reserved
+    assert all(
+        unique_name.startswith(name) for name, unique_name in zip(requested_names, unique_names, strict=True)
+    )
 
 
 def test_names_are_numbered_in_order() -> None:

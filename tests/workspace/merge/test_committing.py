@@ -28,20 +28,25 @@ from workspace.writing.plan import Mode
 from workspace.writing.write import SigningRequired
 
 GUIDE = "# Guide\n\nIntroduction.\n\n## Install\n\nRun it.\n\n## Use\n\nUse it.\n"
-TWICE, WELL = GUIDE.replace("Run it.", "Run it twice."), GUIDE.replace("Use it.", "Use it well.")
-BOTH = TWICE.replace("Use it.", "Use it well.")
+INSTALL_EDITED, USE_EDITED = (
+    GUIDE.replace("Run it.", "Run it twice."),
+    GUIDE.replace("Use it.", "Use it well."),
+)
+BOTH_EDITED = INSTALL_EDITED.replace("Use it.", "Use it well.")
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
     """Return a repository with the branches `topic` and `main`, which changed different lines."""
     repo = repositories.normal(tmp_path / "repo", {"guide.md": GUIDE, "notes.md": "# Notes\n"})
-    commit(repo, "topic", {"guide.md": WELL.encode()}, start="main")
-    repo.commit({"guide.md": TWICE}, "On main")
+    commit_to_branch(repo, "topic", {"guide.md": USE_EDITED.encode()}, start="main")
+    repo.commit({"guide.md": INSTALL_EDITED}, "On main")
     return repo
 
 
-def commit(repo: Repo, branch: str, changes: dict[str, bytes | None], start: str | None = None) -> str:
+def commit_to_branch(
+    repo: Repo, branch: str, changes: dict[str, bytes | None], start: str | None = None
+) -> str:
     """Commit to a branch that is not checked out; `start` is the branch where it begins."""
     if start is not None:
         repo.git("branch", branch, start)
@@ -50,136 +55,138 @@ def commit(repo: Repo, branch: str, changes: dict[str, bytes | None], start: str
     return publish(store, batch, durable=False)
 
 
-def merge(repo: Repo, check: Callable[[Merge], None] | None = None, into: str = "main") -> MergeResult:
+def merge_branch(repo: Repo, check: Callable[[Merge], None] | None = None, into: str = "main") -> MergeResult:
     workspace = Workspace.open(repo.path, durable=False)
-    theirs = workspace.tip("topic" if into == "main" else "main")
-    assert theirs is not None
-    return commit_merge(workspace, into, theirs, message=lambda merge: "Merge topic\n", check=check)
+    their_commit = workspace.tip("topic" if into == "main" else "main")
+    assert their_commit is not None
+    return commit_merge(workspace, into, their_commit, message=lambda merge: "Merge topic\n", check=check)
 
 
 def test_merge_commit_updates_branch_files_and_history(repo: Repo) -> None:
-    before, theirs = repo.head(), repo.git("rev-parse", "topic").strip()
-    merged = merge(repo)
-    assert merged.is_new
-    assert repo.head() == merged.commit
-    assert repo.git("log", "-1", "--format=%P").split() == [before, theirs]
+    head_before, their_commit = repo.head(), repo.git("rev-parse", "topic").strip()
+    result = merge_branch(repo)
+    assert result.is_new
+    assert repo.head() == result.commit
+    assert repo.git("log", "-1", "--format=%P").split() == [head_before, their_commit]
     assert repo.git("log", "--graph", "--format=%s").splitlines()[:3] == [
         "*   Merge topic",
         "|\\  ",
         "| * On topic",
     ]
-    assert (repo.path / "guide.md").read_text() == BOTH
+    assert (repo.path / "guide.md").read_text() == BOTH_EDITED
     assert repo.status() == ""
     assert repo.fsck() == ""
-    again = merge(repo)
-    assert (again.commit, again.is_new) == (merged.commit, False)
+    repeated_result = merge_branch(repo)
+    assert (repeated_result.commit, repeated_result.is_new) == (result.commit, False)
 
 
 def test_merge_into_branch_not_checked_out_is_committed(repo: Repo) -> None:
     head = repo.head()
-    merged = merge(repo, into="topic")
-    assert repo.git("show", "topic:guide.md") == BOTH
+    result = merge_branch(repo, into="topic")
+    assert repo.git("show", "topic:guide.md") == BOTH_EDITED
     assert repo.git("rev-parse", "topic^2").strip() == repo.head() == head
-    assert merged.merge.ours.commit == repo.git("rev-parse", "topic^1").strip()
+    assert result.merge.ours.commit == repo.git("rev-parse", "topic^1").strip()
     assert repo.status() == ""
     assert repo.fsck() == ""
 
 
 def test_merge_without_file_changes_is_committed(repo: Repo) -> None:
-    commit(repo, "topic", {"guide.md": GUIDE.encode()})
-    before = repo.head()
-    merged = merge(repo)
-    assert repo.head() == merged.commit != before
+    commit_to_branch(repo, "topic", {"guide.md": GUIDE.encode()})
+    head_before = repo.head()
+    result = merge_branch(repo)
+    assert repo.head() == result.commit != head_before
     assert repo.git("rev-parse", "HEAD^{tree}") == repo.git("rev-parse", "HEAD^^{tree}")
     assert repo.status() == ""
 
 
 def test_conflict_changes_nothing_until_resolved(repo: Repo) -> None:
-    commit(repo, "topic", {"guide.md": GUIDE.replace("Run it.", "Never run it.").encode()})
-    before = repositories.all_but_objects(repo.path)
-    with pytest.raises(MergeConflict) as refused:
-        merge(repo)
-    assert repositories.all_but_objects(repo.path) == before
-    (found,) = refused.value.conflicts
-    assert found.path == "guide.md"
-    assert refused.value.details["paths"] == ["guide.md"]
-    assert refused.value.tip == repo.head()
+    commit_to_branch(repo, "topic", {"guide.md": GUIDE.replace("Run it.", "Never run it.").encode()})
+    old_files = repositories.all_but_objects(repo.path)
+    with pytest.raises(MergeConflict) as caught:
+        merge_branch(repo)
+    assert repositories.all_but_objects(repo.path) == old_files
+    (conflict,) = caught.value.conflicts
+    assert conflict.path == "guide.md"
+    assert caught.value.details["paths"] == ["guide.md"]
+    assert caught.value.tip == repo.head()
     workspace = Workspace.open(repo.path, durable=False)
-    theirs = workspace.tip("topic")
-    assert theirs is not None
-    decided = {"guide.md": {found.conflict.unit: Resolution(ResolutionChoice.THEIRS)}}
-    commit_merge(workspace, "main", theirs, message=lambda merge: "Merge\n", resolutions=decided)
+    their_commit = workspace.tip("topic")
+    assert their_commit is not None
+    resolutions = {"guide.md": {conflict.conflict.unit: Resolution(ResolutionChoice.THEIRS)}}
+    commit_merge(workspace, "main", their_commit, message=lambda merge: "Merge\n", resolutions=resolutions)
     assert (repo.path / "guide.md").read_text() == GUIDE.replace("Run it.", "Never run it.")
     assert workspace.snapshot().document("guide.md").data == (repo.path / "guide.md").read_bytes()
 
 
 def test_merge_is_repeated_after_concurrent_commit(repo: Repo) -> None:
-    others = iter([("notes.md", "# Notes\n\nMore.\n"), ("other.md", "# Other\n")])
+    later_files = iter([("notes.md", "# Notes\n\nMore.\n"), ("other.md", "# Other\n")])
     tips = []
 
-    def write(merge: Merge) -> None:
+    def commit_as_person(merge: Merge) -> None:
         tips.append(merge.ours.commit)
         # A commit by git, which does not take Docyard's lock.
         if len(tips) < 3:
-            repo.commit(dict([next(others)]), "A person's")
+            repo.commit(dict([next(later_files)]), "A person's")
 
-    merged = merge(repo, write)
+    result = merge_branch(repo, commit_as_person)
     assert len(tips) == 3
-    assert merged.merge.ours.commit == tips[-1]
+    assert result.merge.ours.commit == tips[-1]
     assert {path.name for path in repo.path.glob("*.md")} == {"guide.md", "notes.md", "other.md"}
-    assert (repo.path / "guide.md").read_text() == BOTH
+    assert (repo.path / "guide.md").read_text() == BOTH_EDITED
     assert (repo.path / "notes.md").read_text() == "# Notes\n\nMore.\n"
     assert repo.status() == ""
 
 
 def test_concurrent_commit_can_make_merge_conflict(repo: Repo) -> None:
-    def write(merge: Merge) -> None:
-        if (repo.path / "guide.md").read_text() == TWICE:
-            repo.commit({"guide.md": TWICE.replace("Use it.", "Use it badly.")}, "A person's")
+    def commit_as_person(merge: Merge) -> None:
+        if (repo.path / "guide.md").read_text() == INSTALL_EDITED:
+            repo.commit({"guide.md": INSTALL_EDITED.replace("Use it.", "Use it badly.")}, "A person's")
 
     with pytest.raises(MergeConflict):
-        merge(repo, write)
+        merge_branch(repo, commit_as_person)
     assert repo.git("log", "-1", "--format=%s").strip() == "A person's"
     assert repo.status() == ""
 
 
 def test_branch_deleted_during_merge_is_refused(repo: Repo) -> None:
     with pytest.raises(BranchNotFound):
-        merge(repo, lambda merge: print(repo.git("branch", "-D", "topic")), into="topic")
+        merge_branch(repo, lambda merge: print(repo.git("branch", "-D", "topic")), into="topic")
     with pytest.raises(BranchNotFound):
-        merge(repo, into="never")
+        merge_branch(repo, into="never")
 
 
 def test_merge_is_busy_after_repeated_concurrent_commits(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Publication, "hold", lambda self: None)
     numbers = iter(range(100))
     with pytest.raises(Busy):
-        merge(repo, lambda merge: print(repo.commit({f"n{next(numbers)}.md": "# N\n"})))
+        merge_branch(repo, lambda merge: print(repo.commit({f"n{next(numbers)}.md": "# N\n"})))
 
 
 def test_two_concurrent_merges_are_both_committed(repo: Repo) -> None:
-    commit(repo, "second", {"notes.md": b"# Notes\n\nSecond.\n"}, start="topic~1")
+    commit_to_branch(repo, "second", {"notes.md": b"# Notes\n\nSecond.\n"}, start="topic~1")
     store = GitStore(repo.path)
     tips = [store.tip(name) for name in ("topic", "second")]
-    both_ready, done = threading.Barrier(2, timeout=60), []
+    barrier, results = threading.Barrier(2, timeout=60), []
 
-    def one(theirs: str) -> None:
+    def merge_tip(their_commit: str) -> None:
         workspace = Workspace.open(repo.path, durable=False)
-        waits = iter([both_ready.wait])
+        pending_waits = iter([barrier.wait])
 
         def check(merge: Merge) -> None:
-            for wait in waits:  # before the first attempt alone
+            for wait in pending_waits:  # only before the first attempt
                 wait()
 
-        done.append(commit_merge(workspace, "main", theirs, message=lambda merge: "Merge\n", check=check))
+        results.append(
+            commit_merge(workspace, "main", their_commit, message=lambda merge: "Merge\n", check=check)
+        )
 
-    threads = [threading.Thread(target=one, args=(tip,)) for tip in tips]
+    threads = [threading.Thread(target=merge_tip, args=(tip,)) for tip in tips]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert [merged.is_new for merged in done] == [True, True]
-    assert (repo.path / "guide.md").read_text() == BOTH
+    assert [result.is_new for result in results] == [True, True]
+    assert (repo.path / "guide.md").read_text() == BOTH_EDITED
     assert (repo.path / "notes.md").read_text() == "# Notes\n\nSecond.\n"
     assert len(repo.git("log", "--merges", "--format=%H").split()) == 2
     assert repo.fsck() == repo.status() == ""
@@ -191,12 +198,12 @@ def test_read_only_dirty_or_signing_repository_refuses_merge(repo: Repo) -> None
         commit_merge(workspace, "main", workspace.tip("topic") or "", message=lambda merge: "Merge\n")
     (repo.path / "guide.md").write_text("# Mine\n")
     with pytest.raises(WorktreeConflict):
-        merge(repo)
+        merge_branch(repo)
     assert (repo.path / "guide.md").read_text() == "# Mine\n"
     repo.git("checkout", "-q", "guide.md")
     repo.git("config", "commit.gpgsign", "true")
     with pytest.raises(SigningRequired):
-        merge(repo)
+        merge_branch(repo)
 
 
 def test_merged_files_have_their_modes(repo: Repo) -> None:
@@ -206,17 +213,17 @@ def test_merged_files_have_their_modes(repo: Repo) -> None:
         (repo.path / name).chmod(0o755)
     repo.commit({}, "Kinds")
     repo.git("checkout", "-q", "main")
-    merge(repo)
+    merge_branch(repo)
     assert os.access(repo.path / "run.sh", os.X_OK)
     assert os.access(repo.path / "notes.md", os.X_OK)
     assert (repo.path / "image.png").read_bytes() == b"\x89PNG\x00"
     assert repo.git("ls-files", "-s", "notes.md", "run.sh").count("100755") == 2
     assert repo.status() == ""
-    commit(repo, "back", {"guide.md": BOTH.encode()}, start="main")
+    commit_to_branch(repo, "back", {"guide.md": BOTH_EDITED.encode()}, start="main")
     repo.git(
         "branch", "-f", "topic", repo.git("commit-tree", "-p", "main", "-m", "Back", "main~1^{tree}").strip()
     )
-    merge(repo)
+    merge_branch(repo)
     assert not os.access(repo.path / "notes.md", os.X_OK)
     assert not (repo.path / "run.sh").exists()
     assert repo.status() == ""
@@ -228,10 +235,10 @@ def test_merge_of_link_into_work_tree_is_refused(repo: Repo) -> None:
     repo.commit({}, "A link")
     repo.git("checkout", "-q", "main")
     with pytest.raises(WorktreeBusy):
-        merge(repo)
+        merge_branch(repo)
     assert not (repo.path / "link").is_symlink()
     assert repo.status() == ""
-    commit(repo, "aside", {"notes.md": b"# Notes\n\nAside.\n"}, start="main")
+    commit_to_branch(repo, "aside", {"notes.md": b"# Notes\n\nAside.\n"}, start="main")
     workspace = Workspace.open(repo.path, durable=False)
     commit_merge(workspace, "aside", workspace.tip("topic") or "", message=lambda merge: "Merge\n")
     assert repo.git("ls-tree", "aside", "link").startswith("120000")
@@ -239,29 +246,29 @@ def test_merge_of_link_into_work_tree_is_refused(repo: Repo) -> None:
 
 
 def test_undo_of_merge_commit_is_refused(repo: Repo) -> None:
-    merged = merge(repo)
+    result = merge_branch(repo)
     workspace = Workspace.open(repo.path, durable=False)
-    written = workspace.write([Undo(commit=merged.commit)], mode=Mode.EACH, tool="undo", client="test")
-    assert isinstance(written.steps[0].error, MergeCommit)
-    assert not written.is_committed
-    more = workspace.write(
+    undo_result = workspace.write([Undo(commit=result.commit)], mode=Mode.EACH, tool="undo", client="test")
+    assert isinstance(undo_result.steps[0].error, MergeCommit)
+    assert not undo_result.is_committed
+    append_result = workspace.write(
         [AppendContent(file="guide.md", slug="use", content="And more.")],
         mode=Mode.EACH,
         tool="t",
         client="t",
     )
-    assert more.is_committed
+    assert append_result.is_committed
     assert repo.status() == ""
 
 
 def test_file_conflict_is_resolved_as_a_whole(repo: Repo) -> None:
-    commit(repo, "topic", {"guide.md": None})
+    commit_to_branch(repo, "topic", {"guide.md": None})
     workspace = Workspace.open(repo.path, durable=False)
-    theirs = workspace.tip("topic") or ""
+    their_commit = workspace.tip("topic") or ""
     with pytest.raises(MergeConflict):
-        merge(repo)
-    decided = {"guide.md": {FILE_UNIT: Resolution(ResolutionChoice.THEIRS)}}
-    commit_merge(workspace, "main", theirs, message=lambda merge: "Merge\n", resolutions=decided)
+        merge_branch(repo)
+    resolutions = {"guide.md": {FILE_UNIT: Resolution(ResolutionChoice.THEIRS)}}
+    commit_merge(workspace, "main", their_commit, message=lambda merge: "Merge\n", resolutions=resolutions)
     assert not (repo.path / "guide.md").exists()
     assert repo.status() == ""
 
@@ -271,9 +278,9 @@ def test_new_name_that_windows_cannot_store_is_refused(repo: Repo) -> None:
     repo.commit({"aux.md": "# Aux\n", "a:b.txt": "Text.\n"}, "Names")
     repo.git("checkout", "-q", "main")
     with pytest.raises(InvalidPath):
-        merge(repo)
+        merge_branch(repo)
     assert repo.status() == ""
-    commit(repo, "aside", {"notes.md": b"# Notes\n\nAside.\n"}, start="main")
+    commit_to_branch(repo, "aside", {"notes.md": b"# Notes\n\nAside.\n"}, start="main")
     workspace = Workspace.open(repo.path, durable=False)
     commit_merge(workspace, "aside", workspace.tip("topic") or "", message=lambda merge: "Merge\n")
     assert repo.git("show", "aside:aux.md") == "# Aux\n"

@@ -89,36 +89,36 @@ VARIANTS = (
 )
 
 
-def read(case: Case, fence: str) -> Document | None:
+def read_document(case: Case, fence: str) -> Document | None:
     return Document.parse(case.data(fence), "doc.md") if fence in case.fences else None
 
 
-def shown(conflict: UnitConflict) -> list[str | None]:
+def list_conflict_fields(conflict: UnitConflict) -> list[str | None]:
     texts = (None if text is None else text.decode() for text in conflict[1:])
     return [*conflict.unit, *texts]
 
 
-def three(
-    base: bytes, ours: bytes, theirs: bytes, decided: Mapping[UnitId, Resolution] = {}
+def merge_texts(
+    base: bytes, ours: bytes, theirs: bytes, resolutions: Mapping[UnitId, Resolution] = {}
 ) -> MergedDocument:
-    return merge_documents(Document.parse(base), Document.parse(ours), Document.parse(theirs), decided)
+    return merge_documents(Document.parse(base), Document.parse(ours), Document.parse(theirs), resolutions)
 
 
 @loop_over("case", read_cases("merge.md"))
 def test_examples_are_merged_as_described(case: Case) -> None:
-    ours, theirs = read(case, "ours"), read(case, "theirs")
+    ours, theirs = read_document(case, "ours"), read_document(case, "theirs")
     assert ours
     assert theirs
-    merged = merge_documents(read(case, "base"), ours, theirs)
-    assert merged.data.decode() == case.data("merged" if "merged" in case.fences else "ours").decode()
-    assert [shown(conflict) for conflict in merged.conflicts] == (
+    result = merge_documents(read_document(case, "base"), ours, theirs)
+    assert result.data.decode() == case.data("merged" if "merged" in case.fences else "ours").decode()
+    assert [list_conflict_fields(conflict) for conflict in result.conflicts] == (
         case.json("conflicts") if "conflicts" in case.fences else []
     )
 
 
 @pytest.mark.property
 def test_edits_of_different_units_merge_and_same_conflict() -> None:
-    base = [Document.parse(data, f"{place}.md") for place, data in enumerate(VARIANTS)]
+    base = [Document.parse(data, f"{number}.md") for number, data in enumerate(VARIANTS)]
     report = check_documents(base, 60, 1)
     assert report.counts["equal"] == 60
     assert report.counts["conflict"] > 60
@@ -137,42 +137,47 @@ def test_many_edit_scripts_merge_or_conflict() -> None:
 @settings(max_examples=scale_examples(30), deadline=None)
 @given(documents, documents, documents)
 def test_merge_of_any_three_documents_loses_nothing(base: Document, ours: Document, theirs: Document) -> None:
-    merged = merge_documents(base, ours, theirs)
-    assert find_lost_text(base, ours, theirs, merged) is None
-    assert merge_documents(base, ours, theirs) == merged
+    result = merge_documents(base, ours, theirs)
+    assert find_lost_text(base, ours, theirs, result) is None
+    assert merge_documents(base, ours, theirs) == result
 
 
 @settings(max_examples=scale_examples(30), deadline=None)
 @given(documents, documents)
-def test_unchanged_side_gives_other_side(base: Document, other: Document) -> None:
-    for versions in ((base, base, other), (base, other, base), (base, other, other), (None, other, other)):
-        assert merge_documents(*versions) == MergedDocument(other.data, ())
+def test_unchanged_side_gives_other_side(base: Document, changed_document: Document) -> None:
+    for versions in (
+        (base, base, changed_document),
+        (base, changed_document, base),
+        (base, changed_document, changed_document),
+        (None, changed_document, changed_document),
+    ):
+        assert merge_documents(*versions) == MergedDocument(changed_document.data, ())
 
 
 @settings(max_examples=scale_examples(30), deadline=None)
 @given(documents, documents, documents)
 def test_each_conflict_can_be_resolved(base: Document, ours: Document, theirs: Document) -> None:
     for choice in (ResolutionChoice.OURS, ResolutionChoice.THEIRS):
-        decided: dict[UnitId, Resolution] = {}
+        resolutions: dict[UnitId, Resolution] = {}
         for _ in range(20):
-            merged = merge_documents(base, ours, theirs, decided)
-            if not merged.conflicts:
+            result = merge_documents(base, ours, theirs, resolutions)
+            if not result.conflicts:
                 break
-            decided.update((conflict.unit, Resolution(choice)) for conflict in merged.conflicts)
-        assert not merged.conflicts
-        assert set(merged.resolved) <= set(decided)
-    whole = {UnitId(UnitKind.DOCUMENT): Resolution(ResolutionChoice.THEIRS)}
+            resolutions.update((conflict.unit, Resolution(choice)) for conflict in result.conflicts)
+        assert not result.conflicts
+        assert set(result.resolved) <= set(resolutions)
+    document_resolution = {UnitId(UnitKind.DOCUMENT): Resolution(ResolutionChoice.THEIRS)}
     if merge_documents(base, ours, theirs).conflicts[:1] == (
         UnitConflict(UnitId(UnitKind.DOCUMENT), base.data, ours.data, theirs.data),
     ):
-        assert merge_documents(base, ours, theirs, whole).data == theirs.data
+        assert merge_documents(base, ours, theirs, document_resolution).data == theirs.data
 
 
 TASKS = b"## Tasks\n\n- [ ] One\n- [ ] Two\n- [ ] Three\n"
 
 
 @loop_over(
-    ("choice", "wanted"),
+    ("choice", "expected"),
     [
         (Resolution(ResolutionChoice.OURS), b"- [ ] Mine\n"),
         (Resolution(ResolutionChoice.THEIRS), b"- [ ] Yours\n"),
@@ -180,44 +185,44 @@ TASKS = b"## Tasks\n\n- [ ] One\n- [ ] Two\n- [ ] Three\n"
         (Resolution(ResolutionChoice.CONTENT), b""),
     ],
 )
-def test_resolution_content_replaces_unit(choice: Resolution, wanted: bytes) -> None:
-    ours, theirs = TASKS.replace(b"Two", b"Mine"), TASKS.replace(b"Two", b"Yours")
+def test_resolution_content_replaces_unit(choice: Resolution, expected: bytes) -> None:
+    our_data, their_data = TASKS.replace(b"Two", b"Mine"), TASKS.replace(b"Two", b"Yours")
     unit = UnitId(UnitKind.TASK, "tasks[1]")
-    [conflict] = three(TASKS, ours, theirs).conflicts
+    [conflict] = merge_texts(TASKS, our_data, their_data).conflicts
     assert conflict.unit == unit
-    merged = three(TASKS, ours, theirs, {unit: choice})
-    assert merged == (TASKS.replace(b"- [ ] Two\n", wanted), (), (unit,))
+    result = merge_texts(TASKS, our_data, their_data, {unit: choice})
+    assert result == (TASKS.replace(b"- [ ] Two\n", expected), (), (unit,))
 
 
 def test_removed_section_is_restored_whole_by_resolution() -> None:
     base = b"# T\n\n## A\n\na\n\n### B\n\nb\n\n## C\n\nc\n"
     ours, theirs = b"# T\n\n## C\n\nmine\n", base.replace(b"b\n", b"yours\n")
     unit = UnitId(UnitKind.SECTION, "a")
-    for choice, wanted in (
+    for choice, expected in (
         (ResolutionChoice.OURS, ours),
         (ResolutionChoice.THEIRS, theirs.replace(b"c\n", b"mine\n")),
     ):
-        assert three(base, ours, theirs, {unit: Resolution(choice)}).data == wanted
-        swapped = ResolutionChoice.THEIRS if choice is ResolutionChoice.OURS else ResolutionChoice.OURS
-        assert three(base, theirs, ours, {unit: Resolution(swapped)}).data == wanted
+        assert merge_texts(base, ours, theirs, {unit: Resolution(choice)}).data == expected
+        other_choice = ResolutionChoice.THEIRS if choice is ResolutionChoice.OURS else ResolutionChoice.OURS
+        assert merge_texts(base, theirs, ours, {unit: Resolution(other_choice)}).data == expected
     with pytest.raises(InvalidResolution):
-        three(base, ours, theirs, {unit: Resolution(ResolutionChoice.CONTENT, b"x")})
+        merge_texts(base, ours, theirs, {unit: Resolution(ResolutionChoice.CONTENT, b"x")})
 
 
 def test_position_conflict_can_be_resolved_for_theirs() -> None:
     base = b"## A\n\na\n\n## B\n\nb\n\n## C\n\nc\n"
     ours = b"## B\n\nb\n\n### A {#a}\n\na\n\n## C\n\nc\n"
     theirs = b"## B\n\nb\n\n## C\n\nc\n\n### A {#a}\n\na\n"
-    decided = {UnitId(UnitKind.POSITION, "a"): Resolution(ResolutionChoice.THEIRS)}
-    assert three(base, ours, theirs, decided).data == theirs
+    resolutions = {UnitId(UnitKind.POSITION, "a"): Resolution(ResolutionChoice.THEIRS)}
+    assert merge_texts(base, ours, theirs, resolutions).data == theirs
 
 
 @loop_over(
-    "piece",
+    "repeated_text",
     [b"- [ ] x\n", b"## A\n\nx\n\n", b"x\n\n", b"- " * 300 + b"x\n", b"key%d: x\n", b"> " * 300 + b"\n"],
 )
-def test_hostile_documents_are_merged_in_time(piece: bytes) -> None:
-    base = b"# T\n\n" + piece * (1000 if len(piece) < 100 else 100)
-    merged = three(base, b"one\n\n" + base, base + b"\ntwo\n")
-    assert b"one" in merged.data
-    assert b"two" in merged.data or merged.conflicts
+def test_hostile_documents_are_merged_in_time(repeated_text: bytes) -> None:
+    base = b"# T\n\n" + repeated_text * (1000 if len(repeated_text) < 100 else 100)
+    result = merge_texts(base, b"one\n\n" + base, base + b"\ntwo\n")
+    assert b"one" in result.data
+    assert b"two" in result.data or result.conflicts

@@ -49,113 +49,121 @@ BLOCKS = st.one_of(
     ),
 )
 SECTIONS = st.builds(lambda heading, texts: [heading, *texts], HEADINGS, st.lists(BLOCKS, max_size=2))
-HEADS = st.sampled_from(["", "", "", "---\nk: v\n---", "---\ntags:\n- a\n- b\nk: 1\n---"])
+FRONT_MATTERS = st.sampled_from(["", "", "", "---\nk: v\n---", "---\ntags:\n- a\n- b\nk: 1\n---"])
 
 
 @st.composite
-def parted(draw: st.DrawFn) -> list[list[str]]:
+def split_documents(draw: st.DrawFn) -> list[list[str]]:
     """Split a document into its preamble and its sections, each as blocks."""
-    introduction = [*filter(None, [draw(HEADS)]), *draw(st.lists(BLOCKS, max_size=2))]
+    introduction = [*filter(None, [draw(FRONT_MATTERS)]), *draw(st.lists(BLOCKS, max_size=2))]
     return [introduction, *draw(st.lists(SECTIONS, max_size=5))]
 
 
 @st.composite
-def edited(draw: st.DrawFn, parts: Sequence[list[str]]) -> list[list[str]]:
+def edited_documents(draw: st.DrawFn, sections: Sequence[list[str]]) -> list[list[str]]:
     """Draw a document after some changes to its text."""
-    found = [[*part] for part in parts]
+    new_parts = [[*part] for part in sections]
     for _ in range(draw(st.integers(1, 3))):
-        part = draw(st.integers(0, len(found) - 1))
-        block = draw(st.integers(0, max(0, len(found[part]) - 1)))
-        to = draw(st.integers(1, len(found)))
+        part = draw(st.integers(0, len(new_parts) - 1))
+        block = draw(st.integers(0, max(0, len(new_parts[part]) - 1)))
+        target = draw(st.integers(1, len(new_parts)))
         match draw(st.sampled_from(["add", "write", "append", "take", "remove", "move", "copy", "retitle"])):
             case "add":
-                found.insert(to, draw(SECTIONS))
+                new_parts.insert(target, draw(SECTIONS))
             case "write" if block:
-                found[part][block] = draw(BLOCKS)
+                new_parts[part][block] = draw(BLOCKS)
             case "append":
-                found[part].append(draw(BLOCKS))
+                new_parts[part].append(draw(BLOCKS))
             case "take" if block:
-                del found[part][block]
+                del new_parts[part][block]
             case "remove" if part:
-                del found[part]
+                del new_parts[part]
             case "move" if part:
-                found.insert(min(to, len(found) - 1), found.pop(part))
+                new_parts.insert(min(target, len(new_parts) - 1), new_parts.pop(part))
             case "copy" if part:
-                found.insert(to, [*found[part]])
+                new_parts.insert(target, [*new_parts[part]])
             case "retitle" if part:
-                found[part][0] = draw(HEADINGS)
+                new_parts[part][0] = draw(HEADINGS)
             case _:
                 pass
-    return found
+    return new_parts
 
 
-def written(parts: Sequence[Sequence[str]], ending: str) -> bytes:
-    text = "\n\n".join(block for part in parts for block in part)
+def join_blocks(sections: Sequence[Sequence[str]], ending: str) -> bytes:
+    text = "\n\n".join(block for part in sections for block in part)
     return f"{text}\n".replace("\n", ending).encode()
 
 
 @st.composite
 def versions(draw: st.DrawFn) -> tuple[bytes, bytes, bytes]:
-    """Draw a document, and two that were edited from it or are unrelated."""
-    base = draw(parted())
-    ours, theirs = (draw(parted() if draw(st.integers(0, 5)) == 5 else edited(base)) for _ in range(2))
+    """Draw a document, and two versions that were edited from the document or are unrelated."""
+    base = draw(split_documents())
+    ours, theirs = (
+        draw(split_documents() if draw(st.integers(0, 5)) == 5 else edited_documents(base)) for _ in range(2)
+    )
     ending = draw(st.sampled_from(["\n", "\n", "\r\n"]))
-    return written(base, ending), written(ours, ending), written(theirs, ending)
+    return join_blocks(base, ending), join_blocks(ours, ending), join_blocks(theirs, ending)
 
 
-def lines(data: bytes) -> Counter[bytes]:
+def count_lines(data: bytes) -> Counter[bytes]:
     """Count the texts of lines, without blank lines, and without marks that a merge may rewrite."""
-    plain = re.sub(rb" \{#\w\}", b"", data)
+    text_without_anchors = re.sub(rb" \{#\w\}", b"", data)
     marks = re.compile(rb"[ \t]*(?:#{1,6}|(?:[-*+]|\d[.])(?:[ \t]\[[ x]\])?)(?=[ \t])")
-    stripped = (marks.sub(b"", line, count=1).strip() for line in plain.splitlines())
-    return Counter(line for line in stripped if re.search(rb"\w", line))
+    line_texts = (marks.sub(b"", line, count=1).strip() for line in text_without_anchors.splitlines())
+    return Counter(line for line in line_texts if re.search(rb"\w", line))
 
 
-def body(data: bytes) -> Counter[bytes]:
-    return lines(data[Document.parse(data).front_matter_end :])
+def count_body_lines(data: bytes) -> Counter[bytes]:
+    return count_lines(data[Document.parse(data).front_matter_end :])
 
 
-def merged(versions: Sequence[bytes], decided: dict[UnitId, Resolution] | None = None) -> MergedDocument:
-    base, ours, theirs = map(Document.parse, versions)
-    return merge_documents(base, ours, theirs, decided or {})
+def merge_versions(
+    texts: Sequence[bytes], resolutions: dict[UnitId, Resolution] | None = None
+) -> MergedDocument:
+    base, ours, theirs = map(Document.parse, texts)
+    return merge_documents(base, ours, theirs, resolutions or {})
 
 
-BACK = (b"## Old\n\nold\n\n## B\n\nb\n", b"## B\n\nb\n", b"## B\n\nb\n\n### New\n\nold\n\nmore\n")
-TWICE = (
+REMOVED_AND_MOVED = (
+    b"## Old\n\nold\n\n## B\n\nb\n",
+    b"## B\n\nb\n",
+    b"## B\n\nb\n\n### New\n\nold\n\nmore\n",
+)
+MOVED_TWICE = (
     b"## A\n\n- [ ] one\n- [ ] two\n\n## B\n\nb\n\n## C\n\nc\n",
     b"## A\n\n- [ ] two\n\n## B\n\nb\n\n- [ ] one\n\n## C\n\nc\n",
     b"## A\n\n- [ ] two\n\n## B\n\nb\n\n## C\n\nc\n\n- [ ] one\n",
 )
-COPIED = (b"## A\n", b"## A\n\n## A\n", b"\n")
-EMPTIED = (b"---\nk: v\n---\n", b"---\nk: v\n---\n\n# A\n", b"# A {#x}\n\n# A\n")
+COPIED_HEADING = (b"## A\n", b"## A\n\n## A\n", b"\n")
+REMOVED_FRONT_MATTER = (b"---\nk: v\n---\n", b"---\nk: v\n---\n\n# A\n", b"# A {#x}\n\n# A\n")
 
 
 @settings(max_examples=scale_examples(100), deadline=None)
 @given(versions())
-@example(BACK)
-@example(TWICE)
-@example(COPIED)
-@example(EMPTIED)
+@example(REMOVED_AND_MOVED)
+@example(MOVED_TWICE)
+@example(COPIED_HEADING)
+@example(REMOVED_FRONT_MATTER)
 def test_each_line_is_merged_removed_or_in_conflict(versions: tuple[bytes, bytes, bytes]) -> None:
-    found = merged(versions)
-    base, ours, theirs, merged_lines = map(body, (*versions, found.data))
+    result = merge_versions(versions)
+    base, ours, theirs, merged_lines = map(count_body_lines, (*versions, result.data))
     in_conflict = {
-        line for conflict in found.conflicts for text in conflict[1:] for line in lines(text or b"")
+        line for conflict in result.conflicts for text in conflict[1:] for line in count_lines(text or b"")
     }
     for line in (base | ours | theirs | merged_lines).keys() - in_conflict:
-        both = ours[line] + theirs[line] - base[line]
-        few, many = sorted((ours[line], theirs[line]))
-        if base[line] < 2 or not few:
-            assert min(both, many) <= merged_lines[line] <= max(both, few)
-        else:  # several equal lines are not distinguishable
-            assert min(both, few) <= merged_lines[line] <= max(both, many)
+        combined_count = ours[line] + theirs[line] - base[line]
+        lower_count, higher_count = sorted((ours[line], theirs[line]))
+        if base[line] < 2 or not lower_count:
+            assert min(combined_count, higher_count) <= merged_lines[line] <= max(combined_count, lower_count)
+        else:  # equal lines cannot be distinguished
+            assert min(combined_count, lower_count) <= merged_lines[line] <= max(combined_count, higher_count)
 
 
-@loop_over("versions", [BACK, TWICE, COPIED])
+@loop_over("versions", [REMOVED_AND_MOVED, MOVED_TWICE, COPIED_HEADING])
 def test_text_removed_and_rewritten_elsewhere_is_a_conflict(versions: tuple[bytes, bytes, bytes]) -> None:
-    for sides in (versions, (versions[0], versions[2], versions[1])):
-        [conflict] = merged(sides).conflicts
-        assert conflict == (UnitId(UnitKind.DOCUMENT), *sides)
+    for ordered_versions in (versions, (versions[0], versions[2], versions[1])):
+        [conflict] = merge_versions(ordered_versions).conflicts
+        assert conflict == (UnitId(UnitKind.DOCUMENT), *ordered_versions)
 
 
 @settings(max_examples=scale_examples(30), deadline=None)
@@ -163,11 +171,11 @@ def test_text_removed_and_rewritten_elsewhere_is_a_conflict(versions: tuple[byte
 def test_one_side_can_be_chosen_in_every_conflict(
     versions: tuple[bytes, bytes, bytes], choice: ResolutionChoice
 ) -> None:
-    decided: dict[UnitId, Resolution] = {}
-    while (found := merged(versions, decided)).conflicts:
-        units = {conflict.unit for conflict in found.conflicts}
-        assert units.isdisjoint(decided)
-        decided.update((unit, Resolution(choice)) for unit in units)
-    assert set(found.resolved) <= set(decided)
-    if UnitId(UnitKind.DOCUMENT) in found.resolved:
-        assert found.data == versions[1 if choice is ResolutionChoice.OURS else 2]
+    resolutions: dict[UnitId, Resolution] = {}
+    while (result := merge_versions(versions, resolutions)).conflicts:
+        units = {conflict.unit for conflict in result.conflicts}
+        assert units.isdisjoint(resolutions)
+        resolutions.update((unit, Resolution(choice)) for unit in units)
+    assert set(result.resolved) <= set(resolutions)
+    if UnitId(UnitKind.DOCUMENT) in result.resolved:
+        assert result.data == versions[1 if choice is ResolutionChoice.OURS else 2]

@@ -54,55 +54,68 @@ CONFLICTS = {
 }
 
 
-def merged(
-    was: str, mine: str, yours: str, resolutions: Mapping[UnitId, Resolution], *, ending: str, last: str
+def merge_edited(
+    base_text: str,
+    ours_text: str,
+    theirs_text: str,
+    resolutions: Mapping[UnitId, Resolution],
+    *,
+    ending: str,
+    last_ending: str,
 ) -> MergedDocument:
-    texts = (BASE, BASE.replace(was, mine), BASE.replace(was, yours))
+    texts = (BASE, BASE.replace(base_text, ours_text), BASE.replace(base_text, theirs_text))
     base, ours, theirs = (
-        Document.parse((text + last).replace("\n", ending).encode(), "guide.md") for text in texts
+        Document.parse((text + last_ending).replace("\n", ending).encode(), "guide.md") for text in texts
     )
     return merge_documents(base, ours, theirs, resolutions)
 
 
 @loop_over("unit", CONFLICTS, ids=lambda unit: f"{unit.kind}-{unit.where}{unit.part}")
 def test_new_content_replaces_unit_in_conflict(unit: UnitId) -> None:
-    was, mine, yours, content = CONFLICTS[unit]
-    old = was if unit.kind is not UnitKind.TASK else "- [ ] Water\n  - Criteria: wet"
+    base_text, ours_text, theirs_text, content = CONFLICTS[unit]
+    old = base_text if unit.kind is not UnitKind.TASK else "- [ ] Water\n  - Criteria: wet"
     for ending in ("\n", "\r\n"):
-        for last in ("", "\n"):
-            wanted = (BASE.replace(old, content) + last).replace("\n", ending).encode()
-            for around in ("{}", "{}\n", "\n{}\n\n", "{}\r\n", "  \n{}\n \n"):
-                decided = {unit: Resolution(ResolutionChoice.CONTENT, around.format(content).encode())}
-                found = merged(was, mine, yours, decided, ending=ending, last=last)
-                assert (found.conflicts, found.resolved) == ((), (unit,))
-                assert found.data == wanted
+        for last_ending in ("", "\n"):
+            expected = (BASE.replace(old, content) + last_ending).replace("\n", ending).encode()
+            for template in ("{}", "{}\n", "\n{}\n\n", "{}\r\n", "  \n{}\n \n"):
+                resolutions = {unit: Resolution(ResolutionChoice.CONTENT, template.format(content).encode())}
+                result = merge_edited(
+                    base_text, ours_text, theirs_text, resolutions, ending=ending, last_ending=last_ending
+                )
+                assert (result.conflicts, result.resolved) == ((), (unit,))
+                assert result.data == expected
 
 
 @loop_over("unit", CONFLICTS, ids=lambda unit: f"{unit.kind}-{unit.where}{unit.part}")
 def test_copied_version_equals_chosen_side(unit: UnitId) -> None:
     for ending in ("\n", "\r\n"):
-        [conflict] = merged(*CONFLICTS[unit][:3], {}, ending=ending, last="\n").conflicts
+        [conflict] = merge_edited(*CONFLICTS[unit][:3], {}, ending=ending, last_ending="\n").conflicts
         assert conflict.unit == unit
         for choice, version in (
             (ResolutionChoice.OURS, conflict.ours),
             (ResolutionChoice.THEIRS, conflict.theirs),
         ):
             assert version is not None
-            by_choice = merged(*CONFLICTS[unit][:3], {unit: Resolution(choice)}, ending=ending, last="\n")
+            expected = merge_edited(
+                *CONFLICTS[unit][:3], {unit: Resolution(choice)}, ending=ending, last_ending="\n"
+            )
             for text in (version, version.replace(b"\r\n", b"\n"), version + b"\n"):
-                copied = {unit: Resolution(ResolutionChoice.CONTENT, text)}
-                assert merged(*CONFLICTS[unit][:3], copied, ending=ending, last="\n") == by_choice
+                resolutions = {unit: Resolution(ResolutionChoice.CONTENT, text)}
+                assert (
+                    merge_edited(*CONFLICTS[unit][:3], resolutions, ending=ending, last_ending="\n")
+                    == expected
+                )
 
 
 def test_heading_in_resolution_gets_level_of_its_position() -> None:
     unit = UnitId(UnitKind.HEADING, "setup")
-    decided = {unit: Resolution(ResolutionChoice.CONTENT, b"#### Before\n")}
-    found = merged(*CONFLICTS[unit][:3], decided, ending="\n", last="\n")
-    assert (found.data, found.conflicts) == ((BASE.replace("## Setup", "## Before") + "\n").encode(), ())
+    resolutions = {unit: Resolution(ResolutionChoice.CONTENT, b"#### Before\n")}
+    result = merge_edited(*CONFLICTS[unit][:3], resolutions, ending="\n", last_ending="\n")
+    assert (result.data, result.conflicts) == ((BASE.replace("## Setup", "## Before") + "\n").encode(), ())
 
 
 @loop_over(
-    ("kind", "where", "content"),
+    ("kind", "location", "content"),
     [
         (UnitKind.TEXT, "end", "Words.\n\n## More\n\nWords."),
         (UnitKind.TEXT, "end", "```\nopen"),
@@ -117,10 +130,10 @@ def test_heading_in_resolution_gets_level_of_its_position() -> None:
         (UnitKind.METADATA, "owner", "owner: a: b"),
     ],
 )
-def test_resolution_that_changes_structure_is_refused(kind: UnitKind, where: str, content: str) -> None:
-    unit = UnitId(kind, where)
-    decided = {unit: Resolution(ResolutionChoice.CONTENT, content.encode())}
+def test_resolution_that_changes_structure_is_refused(kind: UnitKind, location: str, content: str) -> None:
+    unit = UnitId(kind, location)
+    resolutions = {unit: Resolution(ResolutionChoice.CONTENT, content.encode())}
     with pytest.raises(InvalidResolution) as caught:
-        merged(*CONFLICTS[unit][:3], decided, ending="\n", last="\n")
+        merge_edited(*CONFLICTS[unit][:3], resolutions, ending="\n", last_ending="\n")
     assert caught.value.fix
     assert caught.value.details["unit"] == unit

@@ -46,8 +46,8 @@ FOLDER_TO_FILE: Files = {"docs/one.md": None, "docs/two.md": None, "docs": "A fi
 OURS, THEIRS = Resolution(ResolutionChoice.OURS), Resolution(ResolutionChoice.THEIRS)
 
 
-class History:
-    """A chain of commits, made only as objects."""
+class CommitChain:
+    """A store of commits that are on no branch."""
 
     def __init__(self, path: Path) -> None:
         initialise(path, "main")
@@ -57,43 +57,47 @@ class History:
     def commit(self, files: Files | Mapping[str, WholeEntry], *parents: str) -> str:
         """Commit the files of the first parent with some changes; None removes a file."""
         tree = self.store.commit(parents[0]).tree if parents else None
-        new = {
+        blobs = {
             path: self.store.put_blob(data.encode() if isinstance(data, str) else data)
             if isinstance(data, str | bytes)
             else data
             for path, data in files.items()
         }
-        who = repositories.signature()
-        return self.store.put_commit(rewrite_tree(self.store, tree, new), parents, who, who, "A commit\n")
+        signature = repositories.signature()
+        return self.store.put_commit(
+            rewrite_tree(self.store, tree, blobs), parents, signature, signature, "A commit\n"
+        )
 
     def merge(self, ours: str, theirs: str, resolutions: Resolutions | None = None) -> Merge:
-        one = Snapshot(self.store, ours)
-        return merge_commits(one, one.at(theirs), resolutions)
+        our_commit = Snapshot(self.store, ours)
+        return merge_commits(our_commit, our_commit.at(theirs), resolutions)
 
 
 @pytest.fixture
-def history(tmp_path: Path) -> History:
-    return History(tmp_path / "repository.git")
+def history(tmp_path: Path) -> CommitChain:
+    return CommitChain(tmp_path / "repository.git")
 
 
-def merge(history: History, ours: Files, theirs: Files, resolutions: Resolutions | None = None) -> Merge:
-    one, other = (history.commit(side, history.base) for side in (ours, theirs))
-    return history.merge(one, other, resolutions)
+def merge_changes(
+    history: CommitChain, ours: Files, theirs: Files, resolutions: Resolutions | None = None
+) -> Merge:
+    our_commit, their_commit = (history.commit(side, history.base) for side in (ours, theirs))
+    return history.merge(our_commit, their_commit, resolutions)
 
 
-def texts(merge: Merge) -> dict[str, bytes | None]:
+def read_merged_files(merge: Merge) -> dict[str, bytes | None]:
     """Return the bytes of the files after a merge; None for an entry that is not a regular file."""
     assert merge.ours.tree is not None
-    before = {path for path, _ in walk_tree(merge.ours.git, merge.ours.tree)}
-    paths = sorted(before | merge.changes.keys())
+    old_paths = {path for path, _ in walk_tree(merge.ours.git, merge.ours.tree)}
+    paths = sorted(old_paths | merge.changes.keys())
     return {path: merge.read(path) for path in paths if merge.entry(path) is not None}
 
 
-def conflicts(merge: Merge) -> list[tuple[str, UnitId]]:
-    return [(found.path, found.conflict.unit) for found in merge.conflicts]
+def list_conflicts(merge: Merge) -> list[tuple[str, UnitId]]:
+    return [(conflict.path, conflict.conflict.unit) for conflict in merge.conflicts]
 
 
-def encoded(files: Files) -> dict[str, bytes | None]:
+def encode_expected(files: Files) -> dict[str, bytes | None]:
     return {
         path: data.encode() if isinstance(data, str) else data
         for path, data in {**BASE, **files}.items()
@@ -102,7 +106,7 @@ def encoded(files: Files) -> dict[str, bytes | None]:
 
 
 @pytest.mark.parametrize(
-    ("ours", "theirs", "merged"),
+    ("ours", "theirs", "expected"),
     [
         ({}, {"guide.md": "# New\n"}, {"guide.md": "# New\n"}),
         ({"guide.md": "# New\n"}, {}, {"guide.md": "# New\n"}),
@@ -124,57 +128,66 @@ def encoded(files: Files) -> dict[str, bytes | None]:
     ],
 )
 def test_separate_changes_of_both_sides_are_merged(
-    history: History, ours: Files, theirs: Files, merged: Files
+    history: CommitChain, ours: Files, theirs: Files, expected: Files
 ) -> None:
-    done = merge(history, ours, theirs)
-    assert done.conflicts == ()
-    assert texts(done) == encoded(merged)
+    result = merge_changes(history, ours, theirs)
+    assert result.conflicts == ()
+    assert read_merged_files(result) == encode_expected(expected)
 
 
-def test_rename_in_ours_and_edit_in_theirs_are_merged(history: History) -> None:
-    edited = GUIDE.replace("Use it.", "Use it well.")
+def test_rename_in_ours_and_edit_in_theirs_are_merged(history: CommitChain) -> None:
+    edited_guide = GUIDE.replace("Use it.", "Use it well.")
     for ours, theirs in (
-        ({"guide.md": None, "manual.md": GUIDE}, {"guide.md": edited}),
-        ({"guide.md": edited}, {"guide.md": None, "manual.md": GUIDE}),
+        ({"guide.md": None, "manual.md": GUIDE}, {"guide.md": edited_guide}),
+        ({"guide.md": edited_guide}, {"guide.md": None, "manual.md": GUIDE}),
     ):
-        done = merge(history, ours, theirs)
-        assert done.conflicts == ()
-        assert texts(done) == encoded({"guide.md": None, "manual.md": edited})
-    assert done.moved == {"guide.md": "manual.md"}
+        result = merge_changes(history, ours, theirs)
+        assert result.conflicts == ()
+        assert read_merged_files(result) == encode_expected({"guide.md": None, "manual.md": edited_guide})
+    assert result.moved == {"guide.md": "manual.md"}
 
 
-def test_same_rename_with_different_edits_is_merged(history: History) -> None:
-    one, other = GUIDE.replace("Run it.", "Run it twice."), GUIDE.replace("Use it.", "Use it well.")
-    both = one.replace("Use it.", "Use it well.")
-    done = merge(history, {"guide.md": None, "manual.md": one}, {"guide.md": other})
-    assert texts(done) == encoded({"guide.md": None, "manual.md": both})
-    done = merge(history, {"guide.md": one}, {"guide.md": None, "manual.md": other})
-    assert texts(done) == encoded({"guide.md": None, "manual.md": both})
-    done = merge(history, {"guide.md": None, "manual.md": one}, {"guide.md": None, "manual.md": other})
-    assert texts(done) == encoded({"guide.md": None, "manual.md": both})
-    assert done.conflicts == ()
+def test_same_rename_with_different_edits_is_merged(history: CommitChain) -> None:
+    our_guide, their_guide = (
+        GUIDE.replace("Run it.", "Run it twice."),
+        GUIDE.replace("Use it.", "Use it well."),
+    )
+    merged_guide = our_guide.replace("Use it.", "Use it well.")
+    result = merge_changes(history, {"guide.md": None, "manual.md": our_guide}, {"guide.md": their_guide})
+    assert read_merged_files(result) == encode_expected({"guide.md": None, "manual.md": merged_guide})
+    result = merge_changes(history, {"guide.md": our_guide}, {"guide.md": None, "manual.md": their_guide})
+    assert read_merged_files(result) == encode_expected({"guide.md": None, "manual.md": merged_guide})
+    result = merge_changes(
+        history, {"guide.md": None, "manual.md": our_guide}, {"guide.md": None, "manual.md": their_guide}
+    )
+    assert read_merged_files(result) == encode_expected({"guide.md": None, "manual.md": merged_guide})
+    assert result.conflicts == ()
 
 
-def test_same_rename_is_merged_despite_low_similarity(history: History) -> None:
-    short = "# Manual\n\nAll is said here anew, with many words that never stood there.\n"
-    done = merge(history, {"guide.md": None, "manual.md": GUIDE}, {"guide.md": None, "manual.md": short})
-    assert done.conflicts == ()
-    assert texts(done) == encoded({"guide.md": None, "manual.md": short})
+def test_same_rename_is_merged_despite_low_similarity(history: CommitChain) -> None:
+    other_text = "# Manual\n\nAll is said here anew, with many words that never stood there.\n"
+    result = merge_changes(
+        history, {"guide.md": None, "manual.md": GUIDE}, {"guide.md": None, "manual.md": other_text}
+    )
+    assert result.conflicts == ()
+    assert read_merged_files(result) == encode_expected({"guide.md": None, "manual.md": other_text})
 
 
-def test_different_renames_are_a_path_conflict(history: History) -> None:
+def test_different_renames_are_a_path_conflict(history: CommitChain) -> None:
     ours, theirs = {"guide.md": None, "manual.md": GUIDE}, {"guide.md": None, "handbook.md": GUIDE}
-    done = merge(history, ours, theirs)
-    assert conflicts(done) == [("manual.md", PATH_UNIT)]
-    assert done.conflicts[0].conflict == (PATH_UNIT, b"guide.md", b"manual.md", b"handbook.md")
-    assert texts(done) == encoded(ours)
-    done = merge(history, ours, theirs, {"manual.md": {PATH_UNIT: THEIRS}})
-    assert done.conflicts == ()
-    assert done.resolved == (("manual.md", PATH_UNIT),)
-    assert texts(done) == encoded(theirs)
-    assert texts(merge(history, ours, theirs, {"manual.md": {PATH_UNIT: OURS}})) == encoded(ours)
+    result = merge_changes(history, ours, theirs)
+    assert list_conflicts(result) == [("manual.md", PATH_UNIT)]
+    assert result.conflicts[0].conflict == (PATH_UNIT, b"guide.md", b"manual.md", b"handbook.md")
+    assert read_merged_files(result) == encode_expected(ours)
+    result = merge_changes(history, ours, theirs, {"manual.md": {PATH_UNIT: THEIRS}})
+    assert result.conflicts == ()
+    assert result.resolved == (("manual.md", PATH_UNIT),)
+    assert read_merged_files(result) == encode_expected(theirs)
+    assert read_merged_files(
+        merge_changes(history, ours, theirs, {"manual.md": {PATH_UNIT: OURS}})
+    ) == encode_expected(ours)
     with pytest.raises(InvalidResolution):
-        merge(
+        merge_changes(
             history,
             ours,
             theirs,
@@ -183,252 +196,283 @@ def test_different_renames_are_a_path_conflict(history: History) -> None:
 
 
 @pytest.mark.parametrize("path", ["guide.md", "logo.png"])
-def test_removal_and_change_are_a_file_conflict(history: History, path: str) -> None:
-    removed, changed = {path: None}, {path: "# Changed\n"}
-    old = BASE[path]
-    base = old.encode() if isinstance(old, str) else old
-    done = merge(history, removed, changed)
-    assert conflicts(done) == [(path, FILE_UNIT)]
-    assert done.conflicts[0].conflict == (FILE_UNIT, base, None, b"# Changed\n")
-    assert texts(done) == encoded(removed)
-    assert texts(merge(history, removed, changed, {path: {FILE_UNIT: THEIRS}})) == encoded(changed)
-    done = merge(history, changed, removed)
-    assert done.conflicts[0].conflict == (FILE_UNIT, base, b"# Changed\n", None)
-    assert texts(done) == encoded(changed)
-    assert texts(merge(history, changed, removed, {path: {FILE_UNIT: THEIRS}})) == encoded(removed)
-    new = {path: {FILE_UNIT: Resolution(ResolutionChoice.CONTENT, b"# Other\n")}}
-    assert texts(merge(history, changed, removed, new)) == encoded({path: "# Other\n"})
-    assert texts(merge(history, removed, changed, new)) == encoded({path: "# Other\n"})
+def test_removal_and_change_are_a_file_conflict(history: CommitChain, path: str) -> None:
+    removal, change = {path: None}, {path: "# Changed\n"}
+    base_content = BASE[path]
+    base = base_content.encode() if isinstance(base_content, str) else base_content
+    result = merge_changes(history, removal, change)
+    assert list_conflicts(result) == [(path, FILE_UNIT)]
+    assert result.conflicts[0].conflict == (FILE_UNIT, base, None, b"# Changed\n")
+    assert read_merged_files(result) == encode_expected(removal)
+    assert read_merged_files(
+        merge_changes(history, removal, change, {path: {FILE_UNIT: THEIRS}})
+    ) == encode_expected(change)
+    result = merge_changes(history, change, removal)
+    assert result.conflicts[0].conflict == (FILE_UNIT, base, b"# Changed\n", None)
+    assert read_merged_files(result) == encode_expected(change)
+    assert read_merged_files(
+        merge_changes(history, change, removal, {path: {FILE_UNIT: THEIRS}})
+    ) == encode_expected(removal)
+    resolutions = {path: {FILE_UNIT: Resolution(ResolutionChoice.CONTENT, b"# Other\n")}}
+    assert read_merged_files(merge_changes(history, change, removal, resolutions)) == encode_expected(
+        {path: "# Other\n"}
+    )
+    assert read_merged_files(merge_changes(history, removal, change, resolutions)) == encode_expected(
+        {path: "# Other\n"}
+    )
 
 
-def test_removal_and_rename_are_a_file_conflict(history: History) -> None:
-    done = merge(history, {"guide.md": None}, {"guide.md": None, "manual.md": GUIDE})
-    assert done.conflicts[0] == ("manual.md", (FILE_UNIT, GUIDE.encode(), None, GUIDE.encode()))
-    assert texts(done) == encoded({"guide.md": None})
+def test_removal_and_rename_are_a_file_conflict(history: CommitChain) -> None:
+    result = merge_changes(history, {"guide.md": None}, {"guide.md": None, "manual.md": GUIDE})
+    assert result.conflicts[0] == ("manual.md", (FILE_UNIT, GUIDE.encode(), None, GUIDE.encode()))
+    assert read_merged_files(result) == encode_expected({"guide.md": None})
 
 
-def test_edits_follow_files_of_moved_folder(history: History) -> None:
-    one, two = BASE["docs/one.md"], BASE["docs/two.md"]
-    new = "# Two\n\nThe second page of the folder.\n\nMore.\n"
-    removed: Files = {"docs/one.md": None, "docs/two.md": None}
-    moved: Files = {**removed, "pages/one.md": one, "pages/two.md": two}
-    done = merge(history, {"docs/two.md": new, "docs/three.md": "# Three\n"}, moved)
-    assert done.conflicts == ()
+def test_edits_follow_files_of_moved_folder(history: CommitChain) -> None:
+    first_page, second_page = BASE["docs/one.md"], BASE["docs/two.md"]
+    edited_page = "# Two\n\nThe second page of the folder.\n\nMore.\n"
+    removed_files: Files = {"docs/one.md": None, "docs/two.md": None}
+    moved_files: Files = {**removed_files, "pages/one.md": first_page, "pages/two.md": second_page}
+    result = merge_changes(history, {"docs/two.md": edited_page, "docs/three.md": "# Three\n"}, moved_files)
+    assert result.conflicts == ()
     # A new document stays in the old folder, because no rename applies to it.
-    assert texts(done) == encoded({**moved, "pages/two.md": new, "docs/three.md": "# Three\n"})
+    assert read_merged_files(result) == encode_expected(
+        {**moved_files, "pages/two.md": edited_page, "docs/three.md": "# Three\n"}
+    )
 
 
-def test_two_documents_at_one_path_are_a_conflict(history: History) -> None:
-    """Both sides added a document at the path, or one added and the other moved one."""
-    one, other = "# New\n\nOne.\n", "# New\n\nOther.\n"
-    done = merge(history, {"new.md": one}, {"new.md": other})
-    assert {path for path, _ in conflicts(done)} == {"new.md"}
-    assert texts(done) == encoded({"new.md": one})
-    assert texts(
-        merge(history, {"new.md": one}, {"new.md": other}, {"new.md": {FILE_UNIT: THEIRS}})
-    ) == encoded({"new.md": other})
-    moved = {"guide.md": None, "new.md": GUIDE}
-    done = merge(history, moved, {"new.md": other})
-    assert done.conflicts == (("new.md", (FILE_UNIT, None, GUIDE.encode(), other.encode())),)
-    assert texts(done) == encoded(moved)
-    done = merge(history, {"new.md": other}, moved)
-    assert done.conflicts == (("new.md", (FILE_UNIT, None, other.encode(), GUIDE.encode())),)
-    assert texts(done) == encoded({"new.md": other})
-    done = merge(history, {"new.md": other}, moved, {"new.md": {FILE_UNIT: THEIRS}})
-    assert texts(done) == encoded(moved)
+def test_two_documents_at_one_path_are_a_conflict(history: CommitChain) -> None:
+    """Both sides added a document at the path, or one side added it and the other moved a document."""
+    our_text, their_text = "# New\n\nOne.\n", "# New\n\nOther.\n"
+    result = merge_changes(history, {"new.md": our_text}, {"new.md": their_text})
+    assert {path for path, _ in list_conflicts(result)} == {"new.md"}
+    assert read_merged_files(result) == encode_expected({"new.md": our_text})
+    assert read_merged_files(
+        merge_changes(history, {"new.md": our_text}, {"new.md": their_text}, {"new.md": {FILE_UNIT: THEIRS}})
+    ) == encode_expected({"new.md": their_text})
+    moved_files = {"guide.md": None, "new.md": GUIDE}
+    result = merge_changes(history, moved_files, {"new.md": their_text})
+    assert result.conflicts == (("new.md", (FILE_UNIT, None, GUIDE.encode(), their_text.encode())),)
+    assert read_merged_files(result) == encode_expected(moved_files)
+    result = merge_changes(history, {"new.md": their_text}, moved_files)
+    assert result.conflicts == (("new.md", (FILE_UNIT, None, their_text.encode(), GUIDE.encode())),)
+    assert read_merged_files(result) == encode_expected({"new.md": their_text})
+    result = merge_changes(history, {"new.md": their_text}, moved_files, {"new.md": {FILE_UNIT: THEIRS}})
+    assert read_merged_files(result) == encode_expected(moved_files)
 
 
-def test_document_with_blocked_path_has_edits_of_both(history: History) -> None:
-    one, other = GUIDE.replace("Run it.", "Run it twice."), GUIDE.replace("Use it.", "Use it well.")
-    done = merge(history, {"guide.md": one, "new.md": "# New\n"}, {"guide.md": None, "new.md": other})
-    assert conflicts(done) == [("new.md", FILE_UNIT)]
-    both = one.replace("Use it.", "Use it well.")
-    assert texts(done) == encoded({"guide.md": both, "new.md": "# New\n"})
+def test_document_with_blocked_path_has_edits_of_both(history: CommitChain) -> None:
+    our_guide, their_guide = (
+        GUIDE.replace("Run it.", "Run it twice."),
+        GUIDE.replace("Use it.", "Use it well."),
+    )
+    result = merge_changes(
+        history, {"guide.md": our_guide, "new.md": "# New\n"}, {"guide.md": None, "new.md": their_guide}
+    )
+    assert list_conflicts(result) == [("new.md", FILE_UNIT)]
+    merged_guide = our_guide.replace("Use it.", "Use it well.")
+    assert read_merged_files(result) == encode_expected({"guide.md": merged_guide, "new.md": "# New\n"})
 
 
-def test_file_against_folder_is_a_path_conflict(history: History) -> None:
+def test_file_against_folder_is_a_path_conflict(history: CommitChain) -> None:
     for ours, theirs in (({"a": "File.\n"}, {"a/b.md": "# B\n"}), ({"a/b.md": "# B\n"}, {"a": "File.\n"})):
-        done = merge(history, ours, theirs)
+        result = merge_changes(history, ours, theirs)
         (path,) = theirs
-        assert conflicts(done) == [(path, PATH_UNIT)]
-        assert texts(done) == encoded(ours)
-        assert texts(merge(history, ours, theirs, {path: {PATH_UNIT: OURS}})) == encoded(ours)
+        assert list_conflicts(result) == [(path, PATH_UNIT)]
+        assert read_merged_files(result) == encode_expected(ours)
+        assert read_merged_files(
+            merge_changes(history, ours, theirs, {path: {PATH_UNIT: OURS}})
+        ) == encode_expected(ours)
         with pytest.raises(InvalidResolution):
-            merge(history, ours, theirs, {path: {PATH_UNIT: THEIRS}})
+            merge_changes(history, ours, theirs, {path: {PATH_UNIT: THEIRS}})
 
 
 @pytest.mark.parametrize(
-    ("here", "there"),
+    ("our_name", "their_name"),
     [("New.md", "new.md"), ("caf\u00e9.md", "cafe\u0301.md"), ("Pages/a.md", "pages/b.md")],
 )
-def test_names_equal_after_folding_are_a_path_conflict(history: History, here: str, there: str) -> None:
-    done = merge(history, {here: "# Here\n"}, {there: "# There\n"})
-    assert conflicts(done) == [(there, PATH_UNIT)]
-    assert texts(done) == encoded({here: "# Here\n"})
+def test_names_equal_after_folding_are_a_path_conflict(
+    history: CommitChain, our_name: str, their_name: str
+) -> None:
+    result = merge_changes(history, {our_name: "# Here\n"}, {their_name: "# There\n"})
+    assert list_conflicts(result) == [(their_name, PATH_UNIT)]
+    assert read_merged_files(result) == encode_expected({our_name: "# Here\n"})
 
 
-def test_case_only_rename_is_merged(history: History) -> None:
-    edited = GUIDE.replace("Use it.", "Use it well.")
-    done = merge(history, {"guide.md": edited}, {"guide.md": None, "Guide.md": GUIDE})
-    assert done.conflicts == ()
-    assert texts(done) == encoded({"guide.md": None, "Guide.md": edited})
+def test_case_only_rename_is_merged(history: CommitChain) -> None:
+    edited_guide = GUIDE.replace("Use it.", "Use it well.")
+    result = merge_changes(history, {"guide.md": edited_guide}, {"guide.md": None, "Guide.md": GUIDE})
+    assert result.conflicts == ()
+    assert read_merged_files(result) == encode_expected({"guide.md": None, "Guide.md": edited_guide})
 
 
 @pytest.mark.parametrize("path", ["logo.png", "docyard.toml", ".taxonomy.toml", "script.py"])
-def test_non_document_is_copied_whole_or_in_conflict(history: History, path: str) -> None:
+def test_non_document_is_copied_whole_or_in_conflict(history: CommitChain, path: str) -> None:
     history.base = history.commit({path: "# base\n"}, history.base)
-    one, other = {path: "# ours\n"}, {path: "# theirs\n"}
-    assert merge(history, {}, other).read(path) == b"# theirs\n"
-    done = merge(history, one, other)
-    assert conflicts(done) == [(path, FILE_UNIT)]
-    assert done.conflicts[0].conflict == (FILE_UNIT, b"# base\n", b"# ours\n", b"# theirs\n")
-    assert done.read(path) == b"# ours\n"
-    assert merge(history, one, other, {path: {FILE_UNIT: THEIRS}}).read(path) == b"# theirs\n"
+    our_files, their_files = {path: "# ours\n"}, {path: "# theirs\n"}
+    assert merge_changes(history, {}, their_files).read(path) == b"# theirs\n"
+    result = merge_changes(history, our_files, their_files)
+    assert list_conflicts(result) == [(path, FILE_UNIT)]
+    assert result.conflicts[0].conflict == (FILE_UNIT, b"# base\n", b"# ours\n", b"# theirs\n")
+    assert result.read(path) == b"# ours\n"
+    assert (
+        merge_changes(history, our_files, their_files, {path: {FILE_UNIT: THEIRS}}).read(path)
+        == b"# theirs\n"
+    )
 
 
-def test_large_file_in_conflict_is_shown_by_id(history: History) -> None:
+def test_large_file_in_conflict_is_shown_by_id(history: CommitChain) -> None:
     large = b"x" * 10_000_001
-    done = merge(history, {"logo.png": b"ours"}, {"logo.png": large})
-    theirs = done.conflicts[0].conflict.theirs
-    assert theirs is not None
-    assert theirs.startswith(b"100644 ")
-    assert len(theirs) == len("100644 ") + 40
+    result = merge_changes(history, {"logo.png": b"ours"}, {"logo.png": large})
+    their_entry = result.conflicts[0].conflict.theirs
+    assert their_entry is not None
+    assert their_entry.startswith(b"100644 ")
+    assert len(their_entry) == len("100644 ") + 40
 
 
-def test_changed_modes_links_and_submodules_are_merged(history: History) -> None:
+def test_changed_modes_links_and_submodules_are_merged(history: CommitChain) -> None:
     blob, guide = history.store.put_blob(b"guide.md"), hash_blob(GUIDE.encode())
     link, module = (
         WholeEntry(TreeEntry("", blob, LINK_MODE)),
         WholeEntry(TreeEntry("", history.base, SUBMODULE_MODE)),
     )
-    kinds: Mapping[str, WholeEntry] = {
+    entries: Mapping[str, WholeEntry] = {
         "guide.md": WholeEntry(TreeEntry("", guide, EXECUTABLE_MODE)),
         "link": link,
         "logo.png": link,
         "module": module,
     }
     text = GUIDE.replace("Use it.", "Use it well.")
-    one, other = history.commit({"guide.md": text}, history.base), history.commit(kinds, history.base)
-    for ours, theirs in ((one, other), (other, one)):
-        done = history.merge(ours, theirs)
-        assert done.conflicts == ()
-        found = {path: done.entry(path) for path in kinds}
-        assert {path: entry.mode for path, entry in found.items() if isinstance(entry, TreeEntry)} == {
-            path: change.entry.mode for path, change in kinds.items() if change.entry
-        }
-        assert done.read("guide.md") == text.encode()
-    done = history.merge(history.commit({"logo.png": b"changed"}, history.base), other)
-    assert conflicts(done) == [("logo.png", FILE_UNIT)]
-    assert done.conflicts[0].conflict.theirs == b"120000 " + blob.encode()
-    assert history.merge(other, history.commit({}, other)).changes == {}
-    removed = history.commit({"module": WholeEntry(None), "link": WholeEntry(None)}, other)
-    assert texts(history.merge(other, removed)).keys() == BASE.keys()
+    our_commit, other_commit = (
+        history.commit({"guide.md": text}, history.base),
+        history.commit(entries, history.base),
+    )
+    for ours, theirs in ((our_commit, other_commit), (other_commit, our_commit)):
+        result = history.merge(ours, theirs)
+        assert result.conflicts == ()
+        merged_entries = {path: result.entry(path) for path in entries}
+        assert {
+            path: entry.mode for path, entry in merged_entries.items() if isinstance(entry, TreeEntry)
+        } == {path: change.entry.mode for path, change in entries.items() if change.entry}
+        assert result.read("guide.md") == text.encode()
+    result = history.merge(history.commit({"logo.png": b"changed"}, history.base), other_commit)
+    assert list_conflicts(result) == [("logo.png", FILE_UNIT)]
+    assert result.conflicts[0].conflict.theirs == b"120000 " + blob.encode()
+    assert history.merge(other_commit, history.commit({}, other_commit)).changes == {}
+    removal_commit = history.commit({"module": WholeEntry(None), "link": WholeEntry(None)}, other_commit)
+    assert read_merged_files(history.merge(other_commit, removal_commit)).keys() == BASE.keys()
 
 
 @pytest.mark.parametrize("name", [".git", ".GIT", "git~1", "..", "."])
-def test_merge_of_path_inside_git_folder_is_refused(history: History, name: str) -> None:
+def test_merge_of_path_inside_git_folder_is_refused(history: CommitChain, name: str) -> None:
     store = history.store
-    inner = store.put_tree([TreeEntry("config", store.put_blob(b"[core]\n"), FILE_MODE)])
-    outer = store.put_tree([*store.tree(store.commit(history.base).tree), TreeEntry(name, inner, TREE_MODE)])
-    who = repositories.signature()
-    attack = store.put_commit(outer, (history.base,), who, who, "Attack\n")
+    git_folder = store.put_tree([TreeEntry("config", store.put_blob(b"[core]\n"), FILE_MODE)])
+    root_tree = store.put_tree(
+        [*store.tree(store.commit(history.base).tree), TreeEntry(name, git_folder, TREE_MODE)]
+    )
+    signature = repositories.signature()
+    attack_commit = store.put_commit(root_tree, (history.base,), signature, signature, "Attack\n")
     with pytest.raises(InvalidPath):
-        history.merge(history.base, attack)
+        history.merge(history.base, attack_commit)
 
 
-def test_merged_history_is_up_to_date(history: History) -> None:
-    ahead = history.commit({"guide.md": "# New\n"}, history.base)
-    done = history.merge(ahead, history.base)
-    assert done.is_up_to_date
-    assert done.changes == {}
-    done = history.merge(history.base, ahead)
-    assert not done.is_up_to_date
-    assert done.conflicts == ()
-    assert texts(done) == encoded({"guide.md": "# New\n"})
+def test_merged_history_is_up_to_date(history: CommitChain) -> None:
+    later_commit = history.commit({"guide.md": "# New\n"}, history.base)
+    result = history.merge(later_commit, history.base)
+    assert result.is_up_to_date
+    assert result.changes == {}
+    result = history.merge(history.base, later_commit)
+    assert not result.is_up_to_date
+    assert result.conflicts == ()
+    assert read_merged_files(result) == encode_expected({"guide.md": "# New\n"})
 
 
-def test_unrelated_histories_are_refused(history: History) -> None:
+def test_unrelated_histories_are_refused(history: CommitChain) -> None:
     with pytest.raises(UnrelatedHistories):
         history.merge(history.base, history.commit({"guide.md": GUIDE}))
 
 
-def test_shallow_clone_without_merge_base_is_refused(history: History, tmp_path: Path) -> None:
-    whole, shallow = Repo(history.store.common_dir), Repo(tmp_path / "shallow")
+def test_shallow_clone_without_merge_base_is_refused(history: CommitChain, tmp_path: Path) -> None:
+    full_repo, shallow_repo = Repo(history.store.common_dir), Repo(tmp_path / "shallow")
     for name in ("ours", "theirs"):
-        at = history.base
+        tip = history.base
         for number in range(3):
-            at = history.commit({f"{name}{number}.md": "# New\n"}, at)
-        whole.git("update-ref", f"refs/heads/{name}", at)
+            tip = history.commit({f"{name}{number}.md": "# New\n"}, tip)
+        full_repo.git("update-ref", f"refs/heads/{name}", tip)
     options = ["--bare", "--depth", "2", "--no-single-branch"]
-    whole.git("clone", "-q", *options, whole.path.as_uri(), str(shallow.path))
+    full_repo.git("clone", "-q", *options, full_repo.path.as_uri(), str(shallow_repo.path))
 
-    def merged() -> Merge:
-        git = GitReader(shallow.path)
-        one, other = (Snapshot(git, git.tip(name)) for name in ("ours", "theirs"))
-        return merge_commits(one, other)
+    def expected() -> Merge:
+        git = GitReader(shallow_repo.path)
+        our_snapshot, their_snapshot = (Snapshot(git, git.tip(name)) for name in ("ours", "theirs"))
+        return merge_commits(our_snapshot, their_snapshot)
 
     with pytest.raises(ShallowHistory):
-        merged()
-    shallow.git("fetch", "-q", "--depth", "10", "origin", "ours:ours", "theirs:theirs")
-    assert texts(merged())["theirs2.md"] == b"# New\n"
+        expected()
+    shallow_repo.git("fetch", "-q", "--depth", "10", "origin", "ours:ours", "theirs:theirs")
+    assert read_merged_files(expected())["theirs2.md"] == b"# New\n"
 
 
-def test_only_changes_agreed_by_all_bases_are_merged(history: History) -> None:
-    """One side reverted a change that the other preserved; the bases disagree, so neither is used."""
-    twice, notes = GUIDE.replace("Run it.", "Run it twice."), "# Notes\n\nOther notes.\n"
-    one = history.commit({"guide.md": twice}, history.base)
-    other = history.commit({"notes.md": notes}, history.base)
-    crossed = history.commit({"notes.md": notes}, one, other)
-    back = history.commit({"guide.md": twice}, other, one)
-    ours = history.commit({"docs/one.md": "# One\n\nNew.\n"}, crossed)
-    theirs = history.commit({"guide.md": GUIDE, "a.md": "# A\n"}, back)
-    done = history.merge(ours, theirs)
-    assert {*done.bases} == {one, other}
+def test_only_changes_agreed_by_all_bases_are_merged(history: CommitChain) -> None:
+    """One side reverted a change that the other preserved; the bases differ, so no base is used."""
+    edited_text, new_notes = GUIDE.replace("Run it.", "Run it twice."), "# Notes\n\nOther notes.\n"
+    first_base = history.commit({"guide.md": edited_text}, history.base)
+    other_commit = history.commit({"notes.md": new_notes}, history.base)
+    our_merge = history.commit({"notes.md": new_notes}, first_base, other_commit)
+    their_merge = history.commit({"guide.md": edited_text}, other_commit, first_base)
+    our_commit = history.commit({"docs/one.md": "# One\n\nNew.\n"}, our_merge)
+    their_commit = history.commit({"guide.md": GUIDE, "a.md": "# A\n"}, their_merge)
+    result = history.merge(our_commit, their_commit)
+    assert {*result.bases} == {first_base, other_commit}
     unit = UnitId(UnitKind.TEXT, "install")
-    assert done.conflicts == (("guide.md", (unit, None, b"Run it twice.", b"Run it.")),)
-    agreed: Files = {"notes.md": notes, "a.md": "# A\n", "docs/one.md": "# One\n\nNew.\n"}
-    assert texts(done) == encoded({**agreed, "guide.md": twice})
-    done = history.merge(ours, theirs, {"guide.md": {FILE_UNIT: THEIRS}})
-    assert done.conflicts == ()
-    assert done.resolved == (("guide.md", FILE_UNIT),)
-    assert texts(done) == encoded(agreed)
-    done = history.merge(ours, theirs, {"guide.md": {unit: THEIRS}})
-    assert (done.conflicts, done.resolved) == ((), (("guide.md", unit),))
-    assert texts(done) == encoded(agreed)
+    assert result.conflicts == (("guide.md", (unit, None, b"Run it twice.", b"Run it.")),)
+    agreed_files: Files = {"notes.md": new_notes, "a.md": "# A\n", "docs/one.md": "# One\n\nNew.\n"}
+    assert read_merged_files(result) == encode_expected({**agreed_files, "guide.md": edited_text})
+    result = history.merge(our_commit, their_commit, {"guide.md": {FILE_UNIT: THEIRS}})
+    assert result.conflicts == ()
+    assert result.resolved == (("guide.md", FILE_UNIT),)
+    assert read_merged_files(result) == encode_expected(agreed_files)
+    result = history.merge(our_commit, their_commit, {"guide.md": {unit: THEIRS}})
+    assert (result.conflicts, result.resolved) == ((), (("guide.md", unit),))
+    assert read_merged_files(result) == encode_expected(agreed_files)
 
 
-def test_units_equal_in_all_bases_are_merged(history: History) -> None:
+def test_units_equal_in_all_bases_are_merged(history: CommitChain) -> None:
     """Units equal in all bases are merged, next to a heading, a key and a text that differ."""
-    head = "---\nowner: ada\nstate: new\n---\n\n"
-    start = history.commit({"guide.md": head + GUIDE}, history.base)
-    twice = (
-        (head + GUIDE)
+    front_matter = "---\nowner: ada\nstate: new\n---\n\n"
+    start_commit = history.commit({"guide.md": front_matter + GUIDE}, history.base)
+    edited_text = (
+        (front_matter + GUIDE)
         .replace("Run it.", "Run it twice.")
         .replace("ada", "bob")
         .replace("# Use", "# Usage {#use}")
     )
-    one = history.commit({"guide.md": twice}, start)
-    other = history.commit({"a.md": "# A\n"}, start)
-    crossed = history.commit({"a.md": "# A\n"}, one, other)
-    back = history.commit({"guide.md": twice}, other, one)
-    ours = history.commit({"guide.md": twice.replace("new", "done")}, crossed)
-    reverted = (head + GUIDE).replace("Introduction.", "Welcome.").replace("Use it.", "Use it well.")
-    theirs = history.commit({"guide.md": reverted}, back)
-    done = history.merge(ours, theirs)
-    assert {*done.bases} == {one, other}
-    assert conflicts(done) == [
+    first_base = history.commit({"guide.md": edited_text}, start_commit)
+    other_commit = history.commit({"a.md": "# A\n"}, start_commit)
+    our_merge = history.commit({"a.md": "# A\n"}, first_base, other_commit)
+    their_merge = history.commit({"guide.md": edited_text}, other_commit, first_base)
+    our_commit = history.commit({"guide.md": edited_text.replace("new", "done")}, our_merge)
+    reverted_text = (
+        (front_matter + GUIDE).replace("Introduction.", "Welcome.").replace("Use it.", "Use it well.")
+    )
+    their_commit = history.commit({"guide.md": reverted_text}, their_merge)
+    result = history.merge(our_commit, their_commit)
+    assert {*result.bases} == {first_base, other_commit}
+    assert list_conflicts(result) == [
         ("guide.md", UnitId(UnitKind.METADATA, "owner")),
         ("guide.md", UnitId(UnitKind.TEXT, "install")),
         ("guide.md", UnitId(UnitKind.HEADING, "use")),
     ]
-    agreed = (
-        twice.replace("new", "done").replace("Introduction.", "Welcome.").replace("Use it.", "Use it well.")
+    agreed_text = (
+        edited_text.replace("new", "done")
+        .replace("Introduction.", "Welcome.")
+        .replace("Use it.", "Use it well.")
     )
-    assert texts(done)["guide.md"] == agreed.encode()
+    assert read_merged_files(result)["guide.md"] == agreed_text.encode()
 
 
-def test_merged_file_tree_equals_that_of_merge_commit(history: History) -> None:
-    done = merge(
+def test_merged_file_tree_equals_that_of_merge_commit(history: CommitChain) -> None:
+    result = merge_changes(
         history,
         {"a.md": "# A\n", "guide.md": GUIDE + "\nMore.\n"},
         {
@@ -439,20 +483,20 @@ def test_merged_file_tree_equals_that_of_merge_commit(history: History) -> None:
             "g/guide.md": GUIDE,
         },
     )
-    world = MergedWorld(done)
-    assert sorted(world.entries("")) == ["a.md", "g", "logo.png", "notes.md", "x"]
-    assert sorted(world.entries("x")) == ["y"]
-    assert world.is_folder("x/y")
-    assert not world.exists("docs")
-    assert not world.exists("guide.md")
-    assert world.exists("x/y/z.md")
-    assert not world.is_folder("x/y/z.md")
-    assert set(world.stems) == {"a", "guide", "notes", "z"}
-    document = world.document("g/guide.md")
+    file_tree = MergedWorld(result)
+    assert sorted(file_tree.entries("")) == ["a.md", "g", "logo.png", "notes.md", "x"]
+    assert sorted(file_tree.entries("x")) == ["y"]
+    assert file_tree.is_folder("x/y")
+    assert not file_tree.exists("docs")
+    assert not file_tree.exists("guide.md")
+    assert file_tree.exists("x/y/z.md")
+    assert not file_tree.is_folder("x/y/z.md")
+    assert set(file_tree.stems) == {"a", "guide", "notes", "z"}
+    document = file_tree.document("g/guide.md")
     assert document is not None
     assert document.data == (GUIDE + "\nMore.\n").encode()
-    assert world.document("logo.png") is None
-    assert world.document("docs/one.md") is None
+    assert file_tree.document("logo.png") is None
+    assert file_tree.document("docs/one.md") is None
 
 
 PATHS = ("a.txt", "b.txt", "f/c.txt", "F/d.txt", "f", "F/C.txt", "link")
@@ -462,61 +506,84 @@ WORDS = st.sampled_from([b"", b"1", b"2", b"3"])
 @st.composite
 def trees_of_files(draw: st.DrawFn) -> dict[str, bytes]:
     """Select files that can exist together on disks of every kind."""
-    found: dict[str, bytes] = {}
+    files: dict[str, bytes] = {}
     for path, data in draw(st.dictionaries(st.sampled_from(PATHS), WORDS)).items():
-        folders = {fold_name(above) for other in found for above in _above(other)}
-        spelled = {above for other in found for above in _above(other)}
-        folded = {fold_name(other) for other in found}
-        is_free = (
-            fold_name(path) not in folders | folded and not {fold_name(up) for up in _above(path)} & folded
+        folders = {
+            fold_name(folder) for existing_path in files for folder in _list_parent_folders(existing_path)
+        }
+        existing_folders = {
+            folder for existing_path in files for folder in _list_parent_folders(existing_path)
+        }
+        folded_paths = {fold_name(existing_path) for existing_path in files}
+        has_free_path = (
+            fold_name(path) not in folders | folded_paths
+            and not {fold_name(parent) for parent in _list_parent_folders(path)} & folded_paths
         )
-        if is_free and all(up in spelled or fold_name(up) not in folders for up in _above(path)):
-            found[path] = data
-    return found
+        if has_free_path and all(
+            parent in existing_folders or fold_name(parent) not in folders
+            for parent in _list_parent_folders(path)
+        ):
+            files[path] = data
+    return files
 
 
-def _above(path: str) -> set[str]:
+def _list_parent_folders(path: str) -> set[str]:
     names = path.split("/")[:-1]
     return {"/".join(names[: depth + 1]) for depth in range(len(names))}
 
 
-def _commit_of(history: History, files: Mapping[str, bytes], parent: str | None) -> str:
-    clear: dict[str, bytes | None] = dict.fromkeys(PATHS) if parent else {}
-    return history.commit({**clear, **files}, *([parent] if parent else []))
+def _commit_files(history: CommitChain, files: Mapping[str, bytes], parent: str | None) -> str:
+    removed_files: dict[str, bytes | None] = dict.fromkeys(PATHS) if parent else {}
+    return history.commit({**removed_files, **files}, *([parent] if parent else []))
 
 
 @given(base=trees_of_files(), ours=trees_of_files(), theirs=trees_of_files())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_each_file_is_merged_separately(
-    history: History, base: dict[str, bytes], ours: dict[str, bytes], theirs: dict[str, bytes]
+    history: CommitChain, base: dict[str, bytes], ours: dict[str, bytes], theirs: dict[str, bytes]
 ) -> None:
-    start = _commit_of(history, base, None)
-    one, other = (_commit_of(history, files, start) for files in (ours, theirs))
-    assert texts(history.merge(one, start)) == texts(history.merge(start, one)) == ours
-    assert texts(history.merge(one, one)) == ours
-    done = history.merge(one, other)
-    merged, found = texts(done), dict(done.conflicts)
+    base_commit = _commit_files(history, base, None)
+    our_commit, their_commit = (_commit_files(history, files, base_commit) for files in (ours, theirs))
+    assert (
+        read_merged_files(history.merge(our_commit, base_commit))
+        == read_merged_files(history.merge(base_commit, our_commit))
+        == ours
+    )
+    assert read_merged_files(history.merge(our_commit, our_commit)) == ours
+    result = history.merge(our_commit, their_commit)
+    expected, conflicts_by_path = read_merged_files(result), dict(result.conflicts)
     for path in PATHS:
         versions = (base.get(path), ours.get(path), theirs.get(path))
-        old, here, there = versions
-        if path in found:
-            assert merged.get(path) == here != there
-            assert found[path].unit == PATH_UNIT or found[path] == (FILE_UNIT, *versions)
-            assert found[path].unit == PATH_UNIT or old not in (here, there)
+        base_data, our_data, their_data = versions
+        if path in conflicts_by_path:
+            assert expected.get(path) == our_data != their_data
+            assert conflicts_by_path[path].unit == PATH_UNIT or conflicts_by_path[path] == (
+                FILE_UNIT,
+                *versions,
+            )
+            assert conflicts_by_path[path].unit == PATH_UNIT or base_data not in (our_data, their_data)
         else:
-            assert merged.get(path) == (here if there in (old, here) else there)
+            assert expected.get(path) == (our_data if their_data in (base_data, our_data) else their_data)
     # The merged files form a valid tree, and a merge in the other direction has the same conflicts.
-    _commit_of(history, {path: data for path, data in merged.items() if data is not None}, one)
-    back = {path for path, conflict in history.merge(other, one).conflicts if conflict.unit == FILE_UNIT}
-    assert back == {path for path, conflict in found.items() if conflict.unit == FILE_UNIT}
+    _commit_files(history, {path: data for path, data in expected.items() if data is not None}, our_commit)
+    reverse_conflicts = {
+        path
+        for path, conflict in history.merge(their_commit, our_commit).conflicts
+        if conflict.unit == FILE_UNIT
+    }
+    assert reverse_conflicts == {
+        path for path, conflict in conflicts_by_path.items() if conflict.unit == FILE_UNIT
+    }
 
 
-def test_every_conflict_can_be_resolved(history: History) -> None:
+def test_every_conflict_can_be_resolved(history: CommitChain) -> None:
     """A used resolution is reported as resolved; a resolution without a conflict is not."""
     ours: Files = {"guide.md": None, "logo.png": b"ours", "new.md": "# Ours\n"}
     theirs: Files = {"guide.md": "# Theirs\n", "logo.png": b"theirs", "new.md": "# Theirs\n"}
     for choice, files in ((OURS, ours), (THEIRS, theirs)):
-        done = merge(history, ours, theirs, {path: {FILE_UNIT: choice} for path in (*ours, "notes.md")})
-        assert done.conflicts == ()
-        assert {path for path, _ in done.resolved} == ours.keys()
-        assert texts(done) == encoded(files)
+        result = merge_changes(
+            history, ours, theirs, {path: {FILE_UNIT: choice} for path in (*ours, "notes.md")}
+        )
+        assert result.conflicts == ()
+        assert {path for path, _ in result.resolved} == ours.keys()
+        assert read_merged_files(result) == encode_expected(files)

@@ -23,7 +23,7 @@ __all__ = [
     "make_events",
     "make_keyring",
     "make_proposal",
-    "sealed_review",
+    "seal_review",
 ]
 
 
@@ -53,32 +53,34 @@ def make_keyring(**addresses: str) -> MemoryKeyring:
     )
 
 
-def author_of(known: KnownPerson) -> Author:
+def author_of(known_person: KnownPerson) -> Author:
     """Return the author of an event that a person with a token writes."""
-    return Author(known.person.name, known.person.email, KnownBy.TOKEN, known.person.token)
+    return Author(
+        known_person.person.name, known_person.person.email, KnownBy.TOKEN, known_person.person.token
+    )
 
 
-def sealed_review(
-    known: KnownPerson,
+def seal_review(
+    known_person: KnownPerson,
     verdict: ReviewDecision = ReviewDecision.APPROVE,
     commit: str = COMMIT,
     *,
-    on: ReviewDecision | None = None,
-    at: str | None = None,
+    sealed_verdict: ReviewDecision | None = None,
+    sealed_commit: str | None = None,
     proposal: str = ID,
     target: str = "main",
     token: str | None = None,
 ) -> Reviewed:
-    """Return a review with a person's seal; the seal may be on another decision, commit, and so on."""
-    mark = create_seal(
-        known.key,
+    """Return a review with a person's seal; the seal may be for another decision, commit, target or token."""
+    seal = create_seal(
+        known_person.key,
         proposal=proposal,
         target=target,
-        verdict=on or verdict,
-        commit=at or commit,
-        token=token or known.person.token,
+        verdict=sealed_verdict or verdict,
+        commit=sealed_commit or commit,
+        token=token or known_person.person.token,
     )
-    return Reviewed(verdict, "", commit, mark)
+    return Reviewed(verdict, "", commit, seal)
 
 
 def make_events(*reviews: tuple[EventBody, Author], opener: Author = AGENT) -> tuple[Event, ...]:
@@ -90,7 +92,7 @@ def make_events(*reviews: tuple[EventBody, Author], opener: Author = AGENT) -> t
 
 
 def make_proposal(events: Sequence[Event], tip: str | None = COMMIT) -> Proposal:
-    """Return the open proposal of some events, at a tip."""
+    """Return an open proposal with these events and this tip."""
     content = replay_events(events)
     assert content is not None
     return Proposal(content, ProposalState.OPEN, tip, None, False, False, (), 0)

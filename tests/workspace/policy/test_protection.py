@@ -51,11 +51,11 @@ def tip(repo: Repo) -> Snapshot:
     return Snapshot(GitReader(repo.path), repo.head())
 
 
-def find_governed(
+def find_governed_paths(
     tip: Snapshot, changes: Mapping[str, bytes | WholeEntry | None]
 ) -> dict[int, tuple[str, ...]]:
     return {
-        one.number: one.paths for one in find_governing_rules(tip.config, find_touched_paths(tip, changes))
+        rule.number: rule.paths for rule in find_governing_rules(tip.config, find_touched_paths(tip, changes))
     }
 
 
@@ -71,8 +71,8 @@ def find_governed(
         ({"guides/plain.md": b"# P\n", "specs/b.md": b""}, [1]),
         ({"specs/a.md": None, "free/a.md": b"# A\n"}, [1]),  # moved away
         ({"guides/plain.md": None, "specs/plain.md": b"# Plain\n"}, [1]),  # moved here
-        ({"guides/api.md": b"# Api\n"}, [2]),  # it has the type before
-        ({"guides/plain.md": API.encode()}, [2]),  # it has it afterwards
+        ({"guides/api.md": b"# Api\n"}, [2]),  # the document has the type before the change
+        ({"guides/plain.md": API.encode()}, [2]),  # the document has the type after the change
         ({"guides/api.md": None}, [2]),
         ({"new.md": API.encode()}, [2]),
         ({"new.md": b"---\ntype: [x, api_spec]\n---\n"}, [2]),
@@ -81,7 +81,7 @@ def find_governed(
         ({"new.txt": API.encode()}, []),
         ({"runs/deploy.md": b"# D\n"}, [3]),  # by its manifest
         ({"runs/new.md": b"# N\n"}, [3]),
-        ({"runs/note.md": b"---\ntype: note\n---\n\nMore.\n"}, []),  # front matter comes first
+        ({"runs/note.md": b"---\ntype: note\n---\n\nMore.\n"}, []),  # front matter takes precedence
         ({"runs/note.md": b"# N\n"}, [3]),
         ({"runs/new.md": API.encode()}, [2, 3]),
         ({"docyard.toml": b""}, [1, 2, 3]),
@@ -98,7 +98,7 @@ def find_governed(
 def test_change_is_governed_by_expected_rules(
     tip: Snapshot, changes: Mapping[str, bytes | None], rules: list[int]
 ) -> None:
-    assert [*find_governed(tip, changes)] == rules
+    assert [*find_governed_paths(tip, changes)] == rules
     if not rules:
         check_direct(tip, changes)
         return
@@ -110,11 +110,13 @@ def test_change_is_governed_by_expected_rules(
 def test_whole_entries_are_governed(tip: Snapshot) -> None:
     assert tip.tree is not None
     entry = find_in_tree(tip.git, tip.tree, "guides/api.md")
-    assert [*find_governed(tip, {"copy.md": WholeEntry(entry)})] == [2]
-    assert [*find_governed(tip, {"guides/api.md": WholeEntry(None)})] == [2]
-    assert [*find_governed(tip, {"specs": WholeEntry(find_in_tree(tip.git, tip.tree, "specs"))})] == []
+    assert [*find_governed_paths(tip, {"copy.md": WholeEntry(entry)})] == [2]
+    assert [*find_governed_paths(tip, {"guides/api.md": WholeEntry(None)})] == [2]
+    assert [*find_governed_paths(tip, {"specs": WholeEntry(find_in_tree(tip.git, tip.tree, "specs"))})] == []
     assert [
-        *find_governed(tip, {"specs/link.md": WholeEntry(entry._replace(mode=0o120000) if entry else None)})
+        *find_governed_paths(
+            tip, {"specs/link.md": WholeEntry(entry._replace(mode=0o120000) if entry else None)}
+        )
     ] == [1]
 
 
@@ -154,7 +156,7 @@ def test_without_rules_no_path_is_protected(tmp_path: Path) -> None:
         ("specs", "docs/specs/a.md", "docs", True),
         ("docs/specs", "docs/specs/a.md", "docs", True),
         ("specs", "docs/specs/a.md", "", False),
-        # On many disks these names are one file.
+        # Many file systems treat these names as one file.
         ("specs/**", "Specs/a.md", "", True),
         ("Specs/A.md", "specs/a.md", "", True),
         ("caf\u00e9/**", "cafe\u0301/a.md", "", True),
@@ -170,18 +172,20 @@ def test_glob_forms_match_expected_paths(glob: str, path: str, root: str, is_gov
 def test_five_hundred_rules_all_apply(tip: Snapshot) -> None:
     text = "".join(f'[[protect]]\npaths = ["area{number}/**"]\n' for number in range(500))
     config = WorkspaceConfig.read(text.encode())
-    found = find_governing_rules(
+    rules = find_governing_rules(
         config, [TouchedPath("area499/a.md"), TouchedPath("area7/a.md"), TouchedPath("free.md")]
     )
-    assert [(one.number, one.paths) for one in found] == [(8, ("area7/a.md",)), (500, ("area499/a.md",))]
+    assert [(rule.number, rule.paths) for rule in rules] == [(8, ("area7/a.md",)), (500, ("area499/a.md",))]
     assert len(find_governing_rules(config, [TouchedPath("docyard.toml")])) == 500
 
 
-PARTS = st.sampled_from(["a", "b", "ab", "/", "/", "*", "**/", "?", "[ab]", "[!a]", "specs", ".md"])
+GLOB_PARTS = st.sampled_from(["a", "b", "ab", "/", "/", "*", "**/", "?", "[ab]", "[!a]", "specs", ".md"])
 
 
 @given(
-    glob=st.lists(PARTS, min_size=1, max_size=6).map("".join).filter(lambda text: find_problem(text) is None),
+    glob=st.lists(GLOB_PARTS, min_size=1, max_size=6)
+    .map("".join)
+    .filter(lambda text: find_problem(text) is None),
     paths=st.lists(
         st.lists(st.sampled_from(["a", "b", "/", "specs", ".md", "[ab]", "*"]), max_size=6).map("".join)
     ),
@@ -189,7 +193,9 @@ PARTS = st.sampled_from(["a", "b", "ab", "/", "/", "*", "**/", "?", "[ab]", "[!a
 )
 def test_glob_matcher_agrees_with_plain_globs(glob: str, paths: list[str], root: str) -> None:
     plain_glob = Glob.compile(glob)
-    insides = {path: path.removeprefix(f"{root}/") if root else path for path in paths}
-    expected = {path for path in paths if plain_glob.matches(path) or plain_glob.matches(insides[path])}
+    relative_paths = {path: path.removeprefix(f"{root}/") if root else path for path in paths}
+    expected = {
+        path for path in paths if plain_glob.matches(path) or plain_glob.matches(relative_paths[path])
+    }
     assert GlobMatcher(paths, root).match([glob]) == expected
     assert GlobMatcher(paths, root).match(["nothing", glob, "nowhere"]) == expected

@@ -48,20 +48,34 @@ def test_token_is_recognized_without_storing_its_secret(tokens: Tokens, folder: 
     assert secret.rpartition("_")[2].encode() not in data
     assert (folder / FILE).stat().st_mode & 0o777 == 0o600
     assert sorted(path.name for path in (folder / "docyard").iterdir()) == ["tokens.json", "write.lock"]
-    known = tokens.find_known("ana")
-    assert known is not None
-    assert known.key.hex() not in repr(known)
+    known_token = tokens.find_known("ana")
+    assert known_token is not None
+    assert known_token.key.hex() not in repr(known_token)
 
 
 def test_unknown_secret_is_refused(tokens: Tokens) -> None:
-    secret, other = tokens.add(*ANA), tokens.add("ben", "Ben", "ben@example.org")
-    crossed = f"docyard_ana_{other.rpartition('_')[2]}"
-    changed = secret[:-1] + ("0" if secret[-1] != "0" else "1")
+    secret, other_secret = tokens.add(*ANA), tokens.add("ben", "Ben", "ben@example.org")
+    mixed_secret = f"docyard_ana_{other_secret.rpartition('_')[2]}"
+    changed_secret = secret[:-1] + ("0" if secret[-1] != "0" else "1")
     digest = (tokens.key("ana") or b"").hex()
-    for wrong in (crossed, changed, secret.upper(), secret + "0", secret[:-1], "", "ana", digest, "\ud800"):
+    for invalid_secret in (
+        mixed_secret,
+        changed_secret,
+        secret.upper(),
+        secret + "0",
+        secret[:-1],
+        "",
+        "ana",
+        digest,
+        "\ud800",
+    ):
         with pytest.raises(InvalidToken) as caught:
-            tokens.person(wrong)
-        assert not wrong or wrong == "ana" or wrong not in f"{caught.value.message}{caught.value.fix}"
+            tokens.person(invalid_secret)
+        assert (
+            not invalid_secret
+            or invalid_secret == "ana"
+            or invalid_secret not in f"{caught.value.message}{caught.value.fix}"
+        )
 
 
 def test_revoked_token_is_unknown(tokens: Tokens) -> None:
@@ -90,16 +104,16 @@ def test_unknown_name_returns_nearest_name(tokens: Tokens) -> None:
 
 def test_trusted_token_has_same_key(tokens: Tokens, folder: Path) -> None:
     secret = tokens.add(*ANA)
-    elsewhere = Tokens(folder / "elsewhere")
+    other_tokens = Tokens(folder / "elsewhere")
     (folder / "elsewhere").mkdir()
-    assert elsewhere.trust(secret, "Ana", "ana@work.example") == Person("ana", "Ana", "ana@work.example")
-    assert elsewhere.key("ana") == tokens.key("ana")
-    assert elsewhere.trust(secret, "Ana Li", "ana@example.org") == elsewhere.person(secret) == ANA
+    assert other_tokens.trust(secret, "Ana", "ana@work.example") == Person("ana", "Ana", "ana@work.example")
+    assert other_tokens.key("ana") == tokens.key("ana")
+    assert other_tokens.trust(secret, "Ana Li", "ana@example.org") == other_tokens.person(secret) == ANA
     with pytest.raises(TokenExists):
-        elsewhere.trust("docyard_ana_" + "0" * 48, "Ana", "ana@example.org")
-    for wrong in ("docyard_ana_short", "0" * 48, f"docyard_ANA_{'0' * 48}", secret + "\n"):
+        other_tokens.trust("docyard_ana_" + "0" * 48, "Ana", "ana@example.org")
+    for invalid_secret in ("docyard_ana_short", "0" * 48, f"docyard_ANA_{'0' * 48}", secret + "\n"):
         with pytest.raises(InvalidToken):
-            elsewhere.trust(wrong, "Ana", "ana@example.org")
+            other_tokens.trust(invalid_secret, "Ana", "ana@example.org")
 
 
 def test_duplicate_token_name_is_refused(tokens: Tokens) -> None:
@@ -150,46 +164,49 @@ def test_upper_case_name_is_refused_with_suggestion(tokens: Tokens) -> None:
     assert "such as 'ana'" in caught.value.fix
 
 
-def readable(folder: Path) -> None:
+def make_file_readable(folder: Path) -> None:
     (folder / FILE).chmod(0o644)
 
 
-def writable(folder: Path) -> None:
+def make_file_writable(folder: Path) -> None:
     (folder / FILE).chmod(0o620)
 
 
-def linked(folder: Path) -> None:
+def link_file(folder: Path) -> None:
     (folder / FILE).rename(folder / "other.json")
     (folder / FILE).symlink_to(folder / "other.json")
 
 
-def linked_folder(folder: Path) -> None:
+def link_folder(folder: Path) -> None:
     (folder / "docyard").rename(folder / "other")
     (folder / "docyard").symlink_to(folder / "other")
 
 
-def piped(folder: Path) -> None:
+def make_file_a_pipe(folder: Path) -> None:
     (folder / FILE).unlink()
     os.mkfifo(folder / FILE, 0o600)
 
 
-def a_folder(folder: Path) -> None:
+def make_file_a_folder(folder: Path) -> None:
     (folder / FILE).unlink()
     (folder / FILE).mkdir()
 
 
-@pytest.mark.parametrize("plant", [readable, writable, linked, linked_folder, piped, a_folder])
-def test_unsafe_file_is_not_used(tokens: Tokens, folder: Path, plant: Callable[[Path], None]) -> None:
+@pytest.mark.parametrize(
+    "make_unsafe",
+    [make_file_readable, make_file_writable, link_file, link_folder, make_file_a_pipe, make_file_a_folder],
+)
+def test_unsafe_file_is_not_used(tokens: Tokens, folder: Path, make_unsafe: Callable[[Path], None]) -> None:
     secret = tokens.add(*ANA)
-    plant(folder)
-    for use in (
+    make_unsafe(folder)
+    for call in (
         tokens.list,
         lambda: tokens.key("ana"),
         lambda: tokens.person(secret),
         lambda: Tokens(folder).person(secret),
     ):
         with pytest.raises(UnsafeTokens) as caught:
-            use()
+            call()
         assert str(folder) not in caught.value.message + caught.value.fix
 
 
@@ -203,40 +220,40 @@ def test_file_of_another_owner_is_not_used(tokens: Tokens, folder: Path) -> None
 
 def test_truncated_file_is_neither_used_nor_overwritten(tokens: Tokens, folder: Path) -> None:
     tokens.add(*ANA)
-    whole = (folder / FILE).read_bytes()
-    for end in range(len(whole) - 1):
-        (folder / FILE).write_bytes(whole[:end])
+    data = (folder / FILE).read_bytes()
+    for end in range(len(data) - 1):
+        (folder / FILE).write_bytes(data[:end])
         with pytest.raises(DamagedTokens):
             Tokens(folder).list()
     with pytest.raises(DamagedTokens):
         tokens.add("ben", "Ben", "ben@example.org")
-    assert (folder / FILE).read_bytes() == whole[:end]
-    (folder / FILE).write_bytes(whole)
+    assert (folder / FILE).read_bytes() == data[:end]
+    (folder / FILE).write_bytes(data)
     assert tokens.list() == (ANA,)
 
 
-ONE = {"token": "ana", "name": "Ana", "email": "a@b.c", "digest": "0" * 64}
+TOKEN_ENTRY = {"token": "ana", "name": "Ana", "email": "a@b.c", "digest": "0" * 64}
 
 
 @pytest.mark.parametrize(
-    "planted",
+    "content",
     [
         [],
         {},
         {"version": 1, "tokens": {}},
         {"version": 2, "tokens": []},
         {"version": 1, "tokens": [[]]},
-        {"version": 1, "tokens": [ONE, ONE]},
-        {"version": 1, "tokens": [{**ONE, "digest": ""}]},
-        {"version": 1, "tokens": [{**ONE, "digest": None}]},
-        {"version": 1, "tokens": [{**ONE, "token": "Ana"}]},
-        {"version": 1, "tokens": [{**ONE, "email": ""}]},
+        {"version": 1, "tokens": [TOKEN_ENTRY, TOKEN_ENTRY]},
+        {"version": 1, "tokens": [{**TOKEN_ENTRY, "digest": ""}]},
+        {"version": 1, "tokens": [{**TOKEN_ENTRY, "digest": None}]},
+        {"version": 1, "tokens": [{**TOKEN_ENTRY, "token": "Ana"}]},
+        {"version": 1, "tokens": [{**TOKEN_ENTRY, "email": ""}]},
         {"version": 1, "tokens": [], "more": "x" * 2_000_000},
     ],
 )
-def test_invalid_file_is_damaged(tokens: Tokens, folder: Path, planted: object) -> None:
+def test_invalid_file_is_damaged(tokens: Tokens, folder: Path, content: object) -> None:
     tokens.add(*ANA)
-    (folder / FILE).write_text(json.dumps(planted))
+    (folder / FILE).write_text(json.dumps(content))
     with pytest.raises(DamagedTokens):
         tokens.list()
 
@@ -248,7 +265,7 @@ def test_deeply_nested_file_is_damaged(tokens: Tokens, folder: Path) -> None:
         tokens.list()
 
 
-ADDING = """
+ADD_TOKENS_SCRIPT = """
 import sys
 from pathlib import Path
 from workspace.policy.tokens import Tokens
@@ -260,8 +277,10 @@ for number in range(15):
 
 @pytest.mark.process
 def test_parallel_processes_lose_no_token(tokens: Tokens, folder: Path) -> None:
-    adding = [subprocess.Popen([sys.executable, "-c", ADDING, str(folder), name]) for name in ("a", "b")]
-    assert [process.wait(60) for process in adding] == [0, 0]
+    processes = [
+        subprocess.Popen([sys.executable, "-c", ADD_TOKENS_SCRIPT, str(folder), name]) for name in ("a", "b")
+    ]
+    assert [process.wait(60) for process in processes] == [0, 0]
     expected = {f"{name}{number}" for name in "ab" for number in range(15)}
     assert {person.token for person in tokens.list()} == expected
 

@@ -34,7 +34,7 @@ def make_event(
 ) -> Event:
     """Return an event at a number of minutes after noon, encoded and decoded."""
     name, data = encode_event(
-        proposal, body, author, NOON + timedelta(minutes=minutes), tuple(one.id for one in after)
+        proposal, body, author, NOON + timedelta(minutes=minutes), tuple(event.id for event in after)
     )
     return decode_event(proposal, name, data)
 

@@ -1,4 +1,4 @@
-"""Approvals that were forged, copied or given to another decision are void; change requests count."""
+"""Forged or copied approvals, and approvals of another decision, are void; change requests count."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.workspace.policy.review_events import (
     make_events,
     make_keyring,
     make_proposal,
-    sealed_review,
+    seal_review,
 )
 from tests.workspace.proposals.event_writer import COMMIT, ID, NOON, OTHER_COMMIT
 from workspace.proposals.approvals import EffectiveReviews, VoidReason, evaluate_reviews
@@ -40,20 +40,25 @@ APPROVE, CHANGES = ReviewDecision.APPROVE, ReviewDecision.REQUEST_CHANGES
 
 
 def evaluate(
-    *reviews: tuple[EventBody, Author], tip: str | None = COMMIT, opener: Author = AGENT, own: str = ""
+    *reviews: tuple[EventBody, Author],
+    tip: str | None = COMMIT,
+    opener: Author = AGENT,
+    own_addresses: str = "",
 ) -> EffectiveReviews:
     events = make_events(*reviews, opener=opener)
-    return evaluate_reviews(make_proposal(events, tip), events, TOKENS, frozenset({own} if own else ()))
+    return evaluate_reviews(
+        make_proposal(events, tip), events, TOKENS, frozenset({own_addresses} if own_addresses else ())
+    )
 
 
-def names(found: EffectiveReviews) -> list[str]:
-    return [person.token for person in found.approvers]
+def list_approvers(evaluation: EffectiveReviews) -> list[str]:
+    return [person.token for person in evaluation.approvers]
 
 
 def test_sealed_approval_counts() -> None:
-    found = evaluate((sealed_review(ANA), author_of(ANA)), (sealed_review(BEN), author_of(BEN)))
-    assert names(found) == ["ana", "ben"]
-    assert (found.change_requesters, found.void_reasons) == ((), {})
+    evaluation = evaluate((seal_review(ANA), author_of(ANA)), (seal_review(BEN), author_of(BEN)))
+    assert list_approvers(evaluation) == ["ana", "ben"]
+    assert (evaluation.change_requesters, evaluation.void_reasons) == ((), {})
 
 
 @loop_over(
@@ -61,32 +66,32 @@ def test_sealed_approval_counts() -> None:
     [
         (Reviewed(APPROVE, "", COMMIT), author_of(ANA), VoidReason.UNSEALED),
         (Reviewed(APPROVE, "", COMMIT, "0" * 96), author_of(ANA), VoidReason.UNSEALED),
-        (sealed_review(ANA), author_of(BEN), VoidReason.UNSEALED),
-        (sealed_review(BEN, token="ana"), author_of(ANA), VoidReason.UNSEALED),
-        (sealed_review(ANA, proposal="z7m2q9xb"), author_of(ANA), VoidReason.UNSEALED),
-        (sealed_review(ANA, target="drafts"), author_of(ANA), VoidReason.UNSEALED),
-        (sealed_review(ANA, on=CHANGES), author_of(ANA), VoidReason.UNSEALED),
-        (sealed_review(ANA, at=OTHER_COMMIT), author_of(ANA), VoidReason.UNSEALED),
-        (sealed_review(STRANGER), author_of(STRANGER), VoidReason.UNKNOWN_TOKEN),
-        (sealed_review(ANA), author_of(ANA)._replace(label=""), VoidReason.UNKNOWN_TOKEN),
-        (sealed_review(ANA), author_of(ANA)._replace(known_by=KnownBy.GIT), VoidReason.NO_TOKEN),
-        (sealed_review(ANA), author_of(ANA)._replace(known_by=KnownBy.CLIENT), VoidReason.NO_TOKEN),
+        (seal_review(ANA), author_of(BEN), VoidReason.UNSEALED),
+        (seal_review(BEN, token="ana"), author_of(ANA), VoidReason.UNSEALED),
+        (seal_review(ANA, proposal="z7m2q9xb"), author_of(ANA), VoidReason.UNSEALED),
+        (seal_review(ANA, target="drafts"), author_of(ANA), VoidReason.UNSEALED),
+        (seal_review(ANA, sealed_verdict=CHANGES), author_of(ANA), VoidReason.UNSEALED),
+        (seal_review(ANA, sealed_commit=OTHER_COMMIT), author_of(ANA), VoidReason.UNSEALED),
+        (seal_review(STRANGER), author_of(STRANGER), VoidReason.UNKNOWN_TOKEN),
+        (seal_review(ANA), author_of(ANA)._replace(label=""), VoidReason.UNKNOWN_TOKEN),
+        (seal_review(ANA), author_of(ANA)._replace(known_by=KnownBy.GIT), VoidReason.NO_TOKEN),
+        (seal_review(ANA), author_of(ANA)._replace(known_by=KnownBy.CLIENT), VoidReason.NO_TOKEN),
     ],
 )
 def test_forged_approval_is_void(review: Reviewed, author: Author, reason: VoidReason) -> None:
-    found = evaluate((review, author))
-    assert names(found) == []
-    assert [*found.void_reasons.values()] == [reason]
+    evaluation = evaluate((review, author))
+    assert list_approvers(evaluation) == []
+    assert [*evaluation.void_reasons.values()] == [reason]
 
 
 def test_address_of_token_overrides_address_of_event() -> None:
-    disguised = author_of(ANA)._replace(email="other@example.org")
-    assert names(evaluate((sealed_review(ANA), disguised), own="ana@example.org")) == []
+    author = author_of(ANA)._replace(email="other@example.org")
+    assert list_approvers(evaluate((seal_review(ANA), author), own_addresses="ana@example.org")) == []
 
 
 def test_approval_is_bound_to_its_commit() -> None:
-    assert names(evaluate((sealed_review(ANA), author_of(ANA)), tip=OTHER_COMMIT)) == []
-    assert [*evaluate((sealed_review(ANA), author_of(ANA)), tip=None).void_reasons.values()] == [
+    assert list_approvers(evaluate((seal_review(ANA), author_of(ANA)), tip=OTHER_COMMIT)) == []
+    assert [*evaluate((seal_review(ANA), author_of(ANA)), tip=None).void_reasons.values()] == [
         VoidReason.OUTDATED
     ]
 
@@ -101,75 +106,79 @@ def test_approval_is_bound_to_its_commit() -> None:
     ],
 )
 def test_approval_by_opener_is_void(opener: Author) -> None:
-    found = evaluate(
-        (sealed_review(ANA), author_of(ANA)), (sealed_review(BEN), author_of(BEN)), opener=opener
+    evaluation = evaluate(
+        (seal_review(ANA), author_of(ANA)), (seal_review(BEN), author_of(BEN)), opener=opener
     )
-    assert names(found) == ["ben"]
-    assert VoidReason.OWN in found.void_reasons.values()
+    assert list_approvers(evaluation) == ["ben"]
+    assert VoidReason.OWN in evaluation.void_reasons.values()
 
 
 def test_approval_by_commit_author_is_void() -> None:
-    assert names(
+    assert list_approvers(
         evaluate(
-            (sealed_review(ANA), author_of(ANA)), (sealed_review(BEN), author_of(BEN)), own="BEN@example.org"
+            (seal_review(ANA), author_of(ANA)),
+            (seal_review(BEN), author_of(BEN)),
+            own_addresses="BEN@example.org",
         )
     ) == ["ana"]
 
 
 def test_person_may_approve_proposal_of_own_client() -> None:
     agent = Author("Ana", "ana@example.org", KnownBy.CLIENT, "an agent")
-    assert names(evaluate((sealed_review(ANA), author_of(ANA)), opener=agent)) == ["ana"]
+    assert list_approvers(evaluate((seal_review(ANA), author_of(ANA)), opener=agent)) == ["ana"]
 
 
 def test_last_review_of_person_counts_for_all_tokens() -> None:
-    found = evaluate(
-        (sealed_review(ANA), author_of(ANA)), (sealed_review(LAPTOP, CHANGES), author_of(LAPTOP))
+    evaluation = evaluate(
+        (seal_review(ANA), author_of(ANA)), (seal_review(LAPTOP, CHANGES), author_of(LAPTOP))
     )
-    assert names(found) == []
-    assert [*found.void_reasons.values()] == [VoidReason.REPLACED]
-    assert [author.label for author in found.change_requesters] == ["laptop"]
-    again = evaluate(
-        (sealed_review(ANA, CHANGES), author_of(ANA)), (sealed_review(LAPTOP), author_of(LAPTOP))
+    assert list_approvers(evaluation) == []
+    assert [*evaluation.void_reasons.values()] == [VoidReason.REPLACED]
+    assert [author.label for author in evaluation.change_requesters] == ["laptop"]
+    second_evaluation = evaluate(
+        (seal_review(ANA, CHANGES), author_of(ANA)), (seal_review(LAPTOP), author_of(LAPTOP))
     )
-    assert (names(again), again.change_requesters) == (["laptop"], ())
+    assert (list_approvers(second_evaluation), second_evaluation.change_requesters) == (["laptop"], ())
 
 
 def test_copied_approval_is_void() -> None:
-    approval = sealed_review(ANA), author_of(ANA)
-    found = evaluate(approval, (sealed_review(ANA, CHANGES), author_of(ANA)), approval)
-    assert names(found) == []
-    assert len(found.change_requesters) == 1
-    assert sorted(found.void_reasons.values()) == [VoidReason.COPIED, VoidReason.REPLACED]
+    approval = seal_review(ANA), author_of(ANA)
+    evaluation = evaluate(approval, (seal_review(ANA, CHANGES), author_of(ANA)), approval)
+    assert list_approvers(evaluation) == []
+    assert len(evaluation.change_requesters) == 1
+    assert sorted(evaluation.void_reasons.values()) == [VoidReason.COPIED, VoidReason.REPLACED]
 
 
 def test_copied_change_request_is_withdrawn_only_by_its_author() -> None:
-    request, forged = (
-        (sealed_review(ANA, CHANGES), author_of(ANA)),
+    request, forged_approval = (
+        (seal_review(ANA, CHANGES), author_of(ANA)),
         (Reviewed(APPROVE, "", COMMIT), author_of(ANA)),
     )
-    found = evaluate(request, (sealed_review(ANA), author_of(ANA)), request, forged)
-    assert (names(found), len(found.change_requesters)) == ([], 1)
-    assert sorted(found.void_reasons.values()) == [VoidReason.REPLACED, VoidReason.UNSEALED]
+    evaluation = evaluate(request, (seal_review(ANA), author_of(ANA)), request, forged_approval)
+    assert (list_approvers(evaluation), len(evaluation.change_requesters)) == ([], 1)
+    assert sorted(evaluation.void_reasons.values()) == [VoidReason.REPLACED, VoidReason.UNSEALED]
 
 
 def test_unsealed_review_does_not_replace_sealed_review() -> None:
-    forged = Reviewed(APPROVE, "", COMMIT), author_of(ANA)
-    assert len(evaluate((sealed_review(ANA, CHANGES), author_of(ANA)), forged).change_requesters) == 1
-    moved = Reviewed(CHANGES, "", OTHER_COMMIT), author_of(ANA)
-    found = evaluate((sealed_review(ANA, CHANGES), author_of(ANA)), moved, (Submitted(COMMIT), AGENT))
-    assert [author.label for author in found.change_requesters] == ["ana"], (
+    forged_approval = Reviewed(APPROVE, "", COMMIT), author_of(ANA)
+    assert len(evaluate((seal_review(ANA, CHANGES), author_of(ANA)), forged_approval).change_requesters) == 1
+    forged_request = Reviewed(CHANGES, "", OTHER_COMMIT), author_of(ANA)
+    evaluation = evaluate(
+        (seal_review(ANA, CHANGES), author_of(ANA)), forged_request, (Submitted(COMMIT), AGENT)
+    )
+    assert [author.label for author in evaluation.change_requesters] == ["ana"], (
         "only the forged request was answered"
     )
 
 
 def test_only_changed_content_answers_change_request() -> None:
-    request = sealed_review(ANA, CHANGES), author_of(ANA)
+    request = seal_review(ANA, CHANGES), author_of(ANA)
     assert len(evaluate(request, (Submitted(COMMIT), AGENT)).change_requesters) == 1
     assert evaluate(request, (Submitted(OTHER_COMMIT), AGENT)).change_requesters == ()
     assert (
         len(
             evaluate(
-                request, (Submitted(OTHER_COMMIT), AGENT), (sealed_review(ANA, CHANGES), author_of(ANA))
+                request, (Submitted(OTHER_COMMIT), AGENT), (seal_review(ANA, CHANGES), author_of(ANA))
             ).change_requesters
         )
         == 1
@@ -180,29 +189,29 @@ def test_token_approval_withdraws_git_change_request() -> None:
     git = Author("Ana", "ana@example.org", KnownBy.GIT)
     request = Reviewed(CHANGES, "", COMMIT), git
     assert evaluate(request).change_requesters == (git,)
-    assert evaluate(request, (sealed_review(ANA), author_of(ANA))).change_requesters == ()
-    assert evaluate(request, (sealed_review(BEN), author_of(BEN))).change_requesters == (git,)
+    assert evaluate(request, (seal_review(ANA), author_of(ANA))).change_requesters == ()
+    assert evaluate(request, (seal_review(BEN), author_of(BEN))).change_requesters == (git,)
     assert evaluate(request, (Reviewed(APPROVE, "", COMMIT), git)).change_requesters == ()
 
 
 def test_comment_review_does_not_replace_decision() -> None:
-    remark = sealed_review(ANA, ReviewDecision.COMMENT), author_of(ANA)
-    assert names(evaluate((sealed_review(ANA), author_of(ANA)), remark)) == ["ana"]
-    assert len(evaluate((sealed_review(ANA, CHANGES), author_of(ANA)), remark).change_requesters) == 1
+    comment_review = seal_review(ANA, ReviewDecision.COMMENT), author_of(ANA)
+    assert list_approvers(evaluate((seal_review(ANA), author_of(ANA)), comment_review)) == ["ana"]
+    assert len(evaluate((seal_review(ANA, CHANGES), author_of(ANA)), comment_review).change_requesters) == 1
 
 
 def test_seals_are_unique() -> None:
-    seals = sorted(sealed_review(ANA).seal or "" for _ in range(50))
-    assert all(len(one) == 96 and one != other for one, other in pairwise(seals))
+    seals = sorted(seal_review(ANA).seal or "" for _ in range(50))
+    assert all(len(seal) == 96 and seal != next_seal for seal, next_seal in pairwise(seals))
 
 
 def test_event_preserves_seal_and_invalid_seal_is_refused() -> None:
-    name, data = encode_event(ID, sealed_review(ANA), author_of(ANA), NOON)
+    name, data = encode_event(ID, seal_review(ANA), author_of(ANA), NOON)
     assert decode_event(ID, name, data).body == Reviewed(
         APPROVE, "", COMMIT, json.loads(data)["words"]["seal"]
     )
-    plain = encode_event(ID, Reviewed(APPROVE, "", COMMIT), author_of(ANA), NOON)[1]
-    assert json.loads(plain)["words"] == {"verdict": "approve", "text": "", "commit": COMMIT}
+    unsealed_data = encode_event(ID, Reviewed(APPROVE, "", COMMIT), author_of(ANA), NOON)[1]
+    assert json.loads(unsealed_data)["words"] == {"verdict": "approve", "text": "", "commit": COMMIT}
     for seal in ("", "0" * 64, "0" * 95 + "x", "0" * 97):
         with pytest.raises(Unreadable):
             encode_event(ID, Reviewed(APPROVE, "", COMMIT, seal), author_of(ANA), NOON)
@@ -211,11 +220,12 @@ def test_event_preserves_seal_and_invalid_seal_is_refused() -> None:
 def test_reviews_of_many_events_take_linear_time() -> None:
     """Quadratic time over all earlier events would exceed the timeout."""
     request = Reviewed(CHANGES, "", COMMIT)
-    one, *_ = make_events((request, ADA))
+    event, *_ = make_events((request, ADA))
     people = [ADA._replace(email=f"{number}@example.org") for number in range(50_000)]
-    events: list[Event] = [one]
+    events: list[Event] = [event]
     events += [
-        one._replace(id=f"{number:016x}", author=author, body=request) for number, author in enumerate(people)
+        event._replace(id=f"{number:016x}", author=author, body=request)
+        for number, author in enumerate(people)
     ]
-    events += [one._replace(body=Submitted(COMMIT))] * 50_000
-    assert len(evaluate_reviews(make_proposal([one]), events, TOKENS).change_requesters) == 50_000
+    events += [event._replace(body=Submitted(COMMIT))] * 50_000
+    assert len(evaluate_reviews(make_proposal([event]), events, TOKENS).change_requesters) == 50_000

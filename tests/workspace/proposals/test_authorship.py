@@ -25,14 +25,14 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path / "repo", 'overwrite = "any"\n' + RULE)
 
 
-def by_agent(scene: Scene) -> Proposal:
+def propose_as_agent(scene: Scene) -> Proposal:
     return scene.proposed("By an agent.", API, "calls")
 
 
 @pytest.mark.parametrize("amend_options", [("--amend",), ("-C", "HEAD")])
 def test_person_who_amends_client_commit_cannot_approve(scene: Scene, amend_options: tuple[str, ...]) -> None:
     """Git preserves the message, its trailers and the author of an amended commit."""
-    proposal = by_agent(scene)
+    proposal = propose_as_agent(scene)
     scene.repo.git("checkout", "-q", proposal.content.branch)
     scene.repo.git("config", "user.email", "bea@example.org")
     (scene.repo.path / API).write_text("# API\n\n## Calls\n\nBy Bea.\n")
@@ -44,17 +44,17 @@ def test_person_who_amends_client_commit_cannot_approve(scene: Scene, amend_opti
     assert scene.proposal_actions.merge(proposal.id, scene.person()).is_new
 
 
-def in_conflict(scene: Scene) -> tuple[Proposal, Resolutions]:
-    """Return a proposal in conflict with its target, and new content that decides the conflict."""
-    operation = UpdateContent(file=API, slug="calls", content="First.")
-    other = scene.proposal_actions.propose([operation], AGENT, mode=Mode.ALL).proposal
+def propose_with_conflict(scene: Scene) -> tuple[Proposal, Resolutions]:
+    """Return a proposal in conflict with its target, and resolutions with new content."""
+    first_update = UpdateContent(file=API, slug="calls", content="First.")
+    merged_proposal = scene.proposal_actions.propose([first_update], AGENT, mode=Mode.ALL).proposal
     proposal = scene.open()
     branch = scene.proposal_actions.open_branch(proposal.id)
-    second = UpdateContent(file=API, slug="calls", content="Second.")
-    branch.write([second], mode=Mode.ALL, tool="edit_document", client="an agent")
-    assert other is not None
-    scene.approve(other, "cyd")
-    scene.proposal_actions.merge(other.id, scene.person("cyd"))
+    second_update = UpdateContent(file=API, slug="calls", content="Second.")
+    branch.write([second_update], mode=Mode.ALL, tool="edit_document", client="an agent")
+    assert merged_proposal is not None
+    scene.approve(merged_proposal, "cyd")
+    scene.proposal_actions.merge(merged_proposal.id, scene.person("cyd"))
     [conflict] = (
         scene.workspace.proposal_reviews().preview(scene.proposal_actions.find(proposal.id)).conflicts
     )
@@ -63,10 +63,10 @@ def in_conflict(scene: Scene) -> tuple[Proposal, Resolutions]:
     }
 
 
-def test_person_who_decided_conflict_without_token_cannot_approve(scene: Scene) -> None:
-    proposal, decisions = in_conflict(scene)
+def test_person_who_resolved_conflict_without_token_cannot_approve(scene: Scene) -> None:
+    proposal, resolutions = propose_with_conflict(scene)
     scene.repo.git("config", "user.email", "bea@example.org")
-    scene.proposal_actions.refresh(proposal.id, ADA, RefreshDecisions(lambda _: decisions))
+    scene.proposal_actions.refresh(proposal.id, ADA, RefreshDecisions(lambda _: resolutions))
     assert "Docyard-Hand: git" in scene.log("-1", "--format=%B", proposal.content.branch)
     with pytest.raises(OwnProposal):
         scene.approve(scene.proposal_actions.find(proposal.id))
@@ -74,30 +74,30 @@ def test_person_who_decided_conflict_without_token_cannot_approve(scene: Scene) 
     assert scene.proposal_actions.merge(proposal.id, scene.person()).is_new
 
 
-def test_conflict_decided_by_agent_allows_approval_by_user(scene: Scene) -> None:
-    proposal, decisions = in_conflict(scene)
+def test_conflict_resolved_by_agent_allows_approval_by_user(scene: Scene) -> None:
+    proposal, resolutions = propose_with_conflict(scene)
     scene.repo.git("config", "user.email", "bea@example.org")
-    scene.proposal_actions.refresh(proposal.id, AGENT, RefreshDecisions(lambda _: decisions))
+    scene.proposal_actions.refresh(proposal.id, AGENT, RefreshDecisions(lambda _: resolutions))
     scene.approve(scene.proposal_actions.find(proposal.id))
     assert scene.proposal_actions.merge(proposal.id, scene.person()).is_new
 
 
-def test_person_who_decided_sync_conflict_cannot_approve(scene: Scene) -> None:
+def test_person_who_resolved_sync_conflict_cannot_approve(scene: Scene) -> None:
     """A sync may write protected text to a proposal; it reaches the target only by review."""
     proposal = scene.open()
     operation = UpdateContent(file=API, slug="calls", content="Ours.")
     branch = scene.proposal_actions.open_branch(proposal.id)
     branch.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent")
     scene.repo.git("checkout", "-q", "-b", "theirs", "main")
-    theirs = scene.repo.commit({API: "# API\n\n## Calls\n\nTheirs.\n"}, "From elsewhere")
+    their_commit = scene.repo.commit({API: "# API\n\n## Calls\n\nTheirs.\n"}, "From elsewhere")
     scene.repo.git("checkout", "-q", "main")
     scene.repo.git("config", "user.email", "bea@example.org")
     content = Resolution(ResolutionChoice.CONTENT, b"By Bea.\n")
 
-    def choose(found: Sequence[FileConflict]) -> Resolutions:
-        return {path: {conflict.unit: content} for path, conflict in found}
+    def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
+        return {path: {conflict.unit: content} for path, conflict in conflicts}
 
-    merge_remote(scene.workspace, proposal.content.branch, theirs, "origin", choose)
+    merge_remote(scene.workspace, proposal.content.branch, their_commit, "origin", choose)
     assert "By Bea." in scene.show(API, proposal.content.branch)
     with pytest.raises(OwnProposal):
         scene.approve(scene.proposal_actions.find(proposal.id))

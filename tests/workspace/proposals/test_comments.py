@@ -35,113 +35,150 @@ To prevent thundering herds, jitter is applied.
 
 A RateLimitError says when to retry.
 """
-OTHER = "# Limits\n\n## Rate Limit\n\nTen requests a second.\n"
+OTHER_TEXT = "# Limits\n\n## Rate Limit\n\nTen requests a second.\n"
 
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return repositories.normal(tmp_path / "repo", {"retries.md": GUIDE, "limits.md": OTHER})
+    return repositories.normal(tmp_path / "repo", {"retries.md": GUIDE, "limits.md": OTHER_TEXT})
 
 
-def tip(repo: Repo) -> Snapshot:
+def take_snapshot(repo: Repo) -> Snapshot:
     return Snapshot(GitReader(repo.path), repo.head())
 
 
-def comment(repo: Repo, slug: str | None, quote: str = "", path: str = "retries.md") -> Comment:
+def make_comment(repo: Repo, slug: str | None, quote: str = "", path: str = "retries.md") -> Comment:
     """Return a comment on the current text of a section or document."""
-    now = tip(repo)
-    place = build_comment_target(now.document(path), slug, quote)
-    return Comment("0" * 16, ADA, NOON, "Why?", place, now.commit)
+    snapshot = take_snapshot(repo)
+    target = build_comment_target(snapshot.document(path), slug, quote)
+    return Comment("0" * 16, ADA, NOON, "Why?", target, snapshot.commit)
 
 
 def test_comment_on_unchanged_text_is_at_the_same_address(repo: Repo) -> None:
-    remark = comment(repo, "errors")
-    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.HERE, "retries.md", "errors")
+    comment = make_comment(repo, "errors")
+    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.HERE, "retries.md", "errors")
     repo.commit({"retries.md": GUIDE.replace("at least", "at most")})
-    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.HERE, "retries.md", "errors")
+    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.HERE, "retries.md", "errors")
 
 
 def test_comment_on_moved_section_has_new_address(repo: Repo) -> None:
-    remark = comment(repo, "backoff-strategy/jitter")
-    without = GUIDE.replace("### Jitter\n\nTo prevent thundering herds, jitter is applied.\n\n", "")
-    repo.commit({"retries.md": without + "\n## Jitter\n\nTo prevent thundering herds, jitter is applied.\n"})
-    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.MOVED, "retries.md", "jitter")
+    comment = make_comment(repo, "backoff-strategy/jitter")
+    guide_without_section = GUIDE.replace(
+        "### Jitter\n\nTo prevent thundering herds, jitter is applied.\n\n", ""
+    )
+    repo.commit(
+        {
+            "retries.md": guide_without_section
+            + "\n## Jitter\n\nTo prevent thundering herds, jitter is applied.\n"
+        }
+    )
+    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.MOVED, "retries.md", "jitter")
     section = "\n## Jitter\n\nTo prevent thundering herds, jitter is applied.\n"
-    repo.commit({"retries.md": without, "limits.md": OTHER + section})
-    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.MOVED, "limits.md", "jitter")
+    repo.commit({"retries.md": guide_without_section, "limits.md": OTHER_TEXT + section})
+    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.MOVED, "limits.md", "jitter")
 
 
 def test_comment_on_renamed_document_has_new_path(repo: Repo) -> None:
-    on_section, on_document = comment(repo, "errors"), comment(repo, None)
+    section_comment, document_comment = make_comment(repo, "errors"), make_comment(repo, None)
     repo.git("mv", "retries.md", "again.md")
     repo.commit({})
-    assert find_comment_anchor(on_section, tip(repo)) == (TextStatus.MOVED, "again.md", "errors")
-    assert find_comment_anchor(on_document, tip(repo)) == (TextStatus.MOVED, "again.md", None)
+    assert find_comment_anchor(section_comment, take_snapshot(repo)) == (
+        TextStatus.MOVED,
+        "again.md",
+        "errors",
+    )
+    assert find_comment_anchor(document_comment, take_snapshot(repo)) == (TextStatus.MOVED, "again.md", None)
 
 
 def test_comment_on_changed_text_is_outdated(repo: Repo) -> None:
-    on_section, on_document = comment(repo, "errors"), comment(repo, None)
+    section_comment, document_comment = make_comment(repo, "errors"), make_comment(repo, None)
     repo.commit({"retries.md": GUIDE.replace("says when", "tells when")})
-    assert find_comment_anchor(on_section, tip(repo)) == (TextStatus.OUTDATED, "retries.md", "errors")
-    assert find_comment_anchor(on_document, tip(repo)) == (TextStatus.OUTDATED, "retries.md", None)
+    assert find_comment_anchor(section_comment, take_snapshot(repo)) == (
+        TextStatus.OUTDATED,
+        "retries.md",
+        "errors",
+    )
+    assert find_comment_anchor(document_comment, take_snapshot(repo)) == (
+        TextStatus.OUTDATED,
+        "retries.md",
+        None,
+    )
 
 
 def test_comment_with_quote_depends_on_quoted_text_only(repo: Repo) -> None:
-    remark = comment(repo, "backoff-strategy", "an exponential backoff")
+    comment = make_comment(repo, "backoff-strategy", "an exponential backoff")
     repo.commit({"retries.md": GUIDE.replace("exponential\nbackoff, and waits a", "exponential backoff. A")})
-    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.HERE, "retries.md", "backoff-strategy")
+    assert find_comment_anchor(comment, take_snapshot(repo)) == (
+        TextStatus.HERE,
+        "retries.md",
+        "backoff-strategy",
+    )
     repo.commit({"retries.md": GUIDE.replace("exponential", "linear")})
-    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.OUTDATED, "retries.md", "backoff-strategy")
+    assert find_comment_anchor(comment, take_snapshot(repo)) == (
+        TextStatus.OUTDATED,
+        "retries.md",
+        "backoff-strategy",
+    )
 
 
 def test_text_edited_then_moved_is_tracked_by_commits(repo: Repo) -> None:
-    remark = comment(repo, "errors", "RateLimitError")
-    words = "A RateLimitError tells all that one has to know."
-    edited = GUIDE.replace("A RateLimitError says when to retry.", words)
-    repo.commit({"retries.md": edited})
+    comment = make_comment(repo, "errors", "RateLimitError")
+    sentence = "A RateLimitError tells all that one has to know."
+    new_guide = GUIDE.replace("A RateLimitError says when to retry.", sentence)
+    repo.commit({"retries.md": new_guide})
     repo.commit(
-        {"retries.md": GUIDE[: GUIDE.index("## Errors")], "limits.md": f"{OTHER}\n## Errors\n\n{words}\n"}
+        {
+            "retries.md": GUIDE[: GUIDE.index("## Errors")],
+            "limits.md": f"{OTHER_TEXT}\n## Errors\n\n{sentence}\n",
+        }
     )
-    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.MOVED, "limits.md", "errors")
+    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.MOVED, "limits.md", "errors")
 
 
 def test_comment_on_removed_section_or_document_has_no_location(repo: Repo) -> None:
-    on_section, on_document = comment(repo, "errors"), comment(repo, None, path="limits.md")
+    section_comment, document_comment = (
+        make_comment(repo, "errors"),
+        make_comment(repo, None, path="limits.md"),
+    )
     repo.commit({"retries.md": GUIDE[: GUIDE.index("## Errors")]})
-    assert find_comment_anchor(on_section, tip(repo)) == (TextStatus.GONE, "retries.md", "errors")
-    assert find_comment_anchor(on_document, tip(repo)) == (TextStatus.HERE, "limits.md", None)
+    assert find_comment_anchor(section_comment, take_snapshot(repo)) == (
+        TextStatus.GONE,
+        "retries.md",
+        "errors",
+    )
+    assert find_comment_anchor(document_comment, take_snapshot(repo)) == (TextStatus.HERE, "limits.md", None)
     repo.git("rm", "-q", "limits.md")
     repo.commit({})
-    assert find_comment_anchor(on_document, tip(repo)) == (TextStatus.GONE, "limits.md", None)
+    assert find_comment_anchor(document_comment, take_snapshot(repo)) == (TextStatus.GONE, "limits.md", None)
 
 
 @pytest.mark.parametrize("commit", [None, "1" * 40])
 def test_comment_without_its_commit_is_found_by_address_and_text(repo: Repo, commit: str | None) -> None:
-    remark = comment(repo, "errors")._replace(commit=commit)
-    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.HERE, "retries.md", "errors")
+    comment = make_comment(repo, "errors")._replace(commit=commit)
+    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.HERE, "retries.md", "errors")
     repo.commit({"retries.md": GUIDE.replace("says when", "tells when")})
-    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.OUTDATED, "retries.md", "errors")
+    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.OUTDATED, "retries.md", "errors")
     repo.commit({"retries.md": "# Retries\n"})
-    assert find_comment_anchor(remark, tip(repo)) == (TextStatus.GONE, "retries.md", "errors")
+    assert find_comment_anchor(comment, take_snapshot(repo)) == (TextStatus.GONE, "retries.md", "errors")
 
 
 def test_comment_on_unknown_address_has_no_location(repo: Repo) -> None:
     commit = repo.head()
     blob = repo.git("rev-parse", "HEAD:limits.md").strip()
     for path, slug in (("../../etc/passwd", None), ("", ""), ("nothing.md", "x"), ("retries.md", "_nothing")):
-        remark = Comment("0" * 16, ADA, NOON, "Why?", CommentTarget(path, slug, "a" * 64), commit)
-        assert find_comment_anchor(remark, tip(repo)) == CommentAnchor(TextStatus.GONE, path, slug)
-        assert find_comment_anchor(remark._replace(commit=blob), tip(repo)) == CommentAnchor(
+        comment = Comment("0" * 16, ADA, NOON, "Why?", CommentTarget(path, slug, "a" * 64), commit)
+        assert find_comment_anchor(comment, take_snapshot(repo)) == CommentAnchor(TextStatus.GONE, path, slug)
+        assert find_comment_anchor(comment._replace(commit=blob), take_snapshot(repo)) == CommentAnchor(
             TextStatus.GONE, path, slug
         )
 
 
 def test_comment_on_whole_proposal_has_no_anchor(repo: Repo) -> None:
-    assert find_comment_anchor(Comment("0" * 16, ADA, NOON, "Why?", None, None), tip(repo)) is None
+    assert find_comment_anchor(Comment("0" * 16, ADA, NOON, "Why?", None, None), take_snapshot(repo)) is None
 
 
 def test_missing_target_is_refused(repo: Repo) -> None:
-    document = tip(repo).document("retries.md")
+    document = take_snapshot(repo).document("retries.md")
     with pytest.raises(SectionNotFound):
         build_comment_target(document, "nothing")
     with pytest.raises(InvalidEventText, match="not in the text"):
@@ -156,33 +193,43 @@ def test_comment_with_version_0_1_0_address_is_at_section(repo: Repo) -> None:
         "## Backoff Strategy", "## Wait {: #b }"
     )
     repo.commit({"retries.md": text})
-    remark = []
-    for slug, now in (("errors--faults-", "faults"), ("wait--b-/jitter", "b/jitter")):
-        one = comment(repo, now)
-        assert one.target is not None
+    comments = []
+    for old_slug, new_slug in (("errors--faults-", "faults"), ("wait--b-/jitter", "b/jitter")):
+        new_comment = make_comment(repo, new_slug)
+        assert new_comment.target is not None
         # As a 0.1.0 server writes it.
-        remark.append(one._replace(target=replace(one.target, slug=slug)))
-        assert find_comment_anchor(remark[-1], tip(repo)) == (TextStatus.HERE, "retries.md", now)
+        comments.append(new_comment._replace(target=replace(new_comment.target, slug=old_slug)))
+        assert find_comment_anchor(comments[-1], take_snapshot(repo)) == (
+            TextStatus.HERE,
+            "retries.md",
+            new_slug,
+        )
     repo.commit({"retries.md": text.replace("## Errors {", "## Failures {").replace("applied", "there")})
-    assert find_comment_anchor(remark[0], tip(repo)) == (TextStatus.MOVED, "retries.md", "faults")
-    assert find_comment_anchor(remark[1], tip(repo)) == (TextStatus.OUTDATED, "retries.md", "b/jitter")
+    assert find_comment_anchor(comments[0], take_snapshot(repo)) == (TextStatus.MOVED, "retries.md", "faults")
+    assert find_comment_anchor(comments[1], take_snapshot(repo)) == (
+        TextStatus.OUTDATED,
+        "retries.md",
+        "b/jitter",
+    )
 
 
 def test_comment_with_attribute_list_below_heading_is_unchanged(repo: Repo) -> None:
     text = GUIDE.replace("## Errors\n", "## Errors\n{: #faults .no_toc }\n")
     repo.commit({"retries.md": text})
-    one = comment(repo, "faults")
-    assert one.target is not None
+    comment = make_comment(repo, "faults")
+    assert comment.target is not None
     source = text.partition("## Errors\n")[2].strip()
-    earlier = replace(one.target, slug="errors", digest=hashlib.sha256(source.encode()).hexdigest())
-    for place in (one.target, earlier):
-        assert find_comment_anchor(one._replace(target=place), tip(repo)) == (
+    earlier_target = replace(
+        comment.target, slug="errors", digest=hashlib.sha256(source.encode()).hexdigest()
+    )
+    for comment_target in (comment.target, earlier_target):
+        assert find_comment_anchor(comment._replace(target=comment_target), take_snapshot(repo)) == (
             TextStatus.HERE,
             "retries.md",
             "faults",
         )
     repo.commit({"retries.md": text.replace("when to retry", "nothing")})
-    assert find_comment_anchor(one._replace(target=earlier), tip(repo)) == (
+    assert find_comment_anchor(comment._replace(target=earlier_target), take_snapshot(repo)) == (
         TextStatus.OUTDATED,
         "retries.md",
         "faults",

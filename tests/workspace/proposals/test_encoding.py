@@ -47,7 +47,7 @@ from workspace.proposals.events import (
 
 FIELDS = ["after", "author", "kind", "proposal", "time", "version", "words", "text", "name"]
 
-KINDS: list[EventBody] = [
+EVENT_BODIES: list[EventBody] = [
     make_opening(base=COMMIT),
     make_opening("🎉" * 100),
     Edited(title="Another"),
@@ -65,7 +65,7 @@ KINDS: list[EventBody] = [
 ]
 
 
-@pytest.mark.parametrize("body", KINDS, ids=lambda body: body.kind)
+@pytest.mark.parametrize("body", EVENT_BODIES, ids=lambda body: body.kind)
 def test_encoded_event_decodes_to_the_same_event(body: EventBody) -> None:
     name, data = encode_event(ID, body, BEA, NOON, ("9f2c51d0a7b3e846",), "c" * 64)
     assert decode_event(ID, name, data) == Event(
@@ -96,12 +96,12 @@ def test_encoded_event_is_readable_json() -> None:
 
 
 def test_times_of_any_zone_are_stored_as_utc() -> None:
-    east = NOON.astimezone(timezone(timedelta(hours=9)))
-    assert encode_event(ID, Closed(), ADA, east) == encode_event(ID, Closed(), ADA, NOON)
-    early = datetime(1, 1, 1, tzinfo=UTC)
-    name, data = encode_event(ID, Closed(), ADA, early)
+    noon_in_tokyo = NOON.astimezone(timezone(timedelta(hours=9)))
+    assert encode_event(ID, Closed(), ADA, noon_in_tokyo) == encode_event(ID, Closed(), ADA, NOON)
+    first_day = datetime(1, 1, 1, tzinfo=UTC)
+    name, data = encode_event(ID, Closed(), ADA, first_day)
     assert name.startswith("00010101T000000000Z-")
-    assert decode_event(ID, name, data).time == early
+    assert decode_event(ID, name, data).time == first_day
 
 
 @given(
@@ -109,28 +109,28 @@ def test_times_of_any_zone_are_stored_as_utc() -> None:
     st.text(max_size=300).map(remove_controls),
     st.datetimes(timezones=st.just(UTC)).map(lambda time: time.replace(microsecond=0)),
 )
-def test_any_text_survives_encoding(short: str, long: str, time: datetime) -> None:
-    body = Commented(long, CommentTarget(short or "a.md", short, "d" * 64, short), COMMIT)
+def test_any_text_survives_encoding(short_text: str, long_text: str, time: datetime) -> None:
+    body = Commented(long_text, CommentTarget(short_text or "a.md", short_text, "d" * 64, short_text), COMMIT)
     assert decode_event(ID, *encode_event(ID, body, AGENT, time)).body == body
 
 
 def test_longest_text_of_widest_characters_survives_encoding() -> None:
     for character in ("\U0010ffff", '"', "\n" + "\\"):
         body = Opened("t" * 256, (character * MAX_TEXT)[:MAX_TEXT], "main", f"proposals/{ID}-x", None)
-        decoded = decode_event(ID, *encode_event(ID, body, ADA, NOON)).body
-        assert isinstance(decoded, Opened)
-        assert len(decoded.description) >= MAX_TEXT - 1
+        decoded_body = decode_event(ID, *encode_event(ID, body, ADA, NOON)).body
+        assert isinstance(decoded_body, Opened)
+        assert len(decoded_body.description) >= MAX_TEXT - 1
 
 
-@loop_over("changed", [{"kind": "danced"}, {"version": 2}, {"kind": "danced", "words": None}])
-def test_events_of_later_versions_decode_as_unknown(changed: dict[str, object]) -> None:
-    found = decode_event(*altered(**changed))
-    assert found.body == UnknownEvent(str(changed.get("kind", "closed")), int(str(changed.get("version", 1))))
-    assert found.author == ADA
+@loop_over("fields", [{"kind": "danced"}, {"version": 2}, {"kind": "danced", "words": None}])
+def test_events_of_later_versions_decode_as_unknown(fields: dict[str, object]) -> None:
+    event = decode_event(*build_altered_event(**fields))
+    assert event.body == UnknownEvent(str(fields.get("kind", "closed")), int(str(fields.get("version", 1))))
+    assert event.author == ADA
 
 
 @loop_over(
-    "changed",
+    "fields",
     [
         {"proposal": "other"},
         {"proposal": "k7m2q9xb"},
@@ -167,11 +167,11 @@ def test_events_of_later_versions_decode_as_unknown(changed: dict[str, object]) 
         {"kind": "commented", "words": {"text": "a", "place": {"path": "a.md", "digest": "1"}}},
         {"request": "key"},
     ],
-    ids=lambda changed: str(changed)[:60],
+    ids=lambda fields: str(fields)[:60],
 )
-def test_invalid_events_are_unreadable(changed: dict[str, object]) -> None:
+def test_invalid_events_are_unreadable(fields: dict[str, object]) -> None:
     with pytest.raises(Unreadable):
-        decode_event(*altered(**changed))
+        decode_event(*build_altered_event(**fields))
 
 
 @loop_over(
@@ -204,9 +204,9 @@ def test_hostile_bytes_are_unreadable(data: bytes) -> None:
     ),
     st.text(max_size=40),
 )
-def test_arbitrary_json_is_unreadable(found: object, name: str) -> None:
+def test_arbitrary_json_is_unreadable(value: object, name: str) -> None:
     with pytest.raises(Unreadable):
-        decode_event(ID, name, json.dumps(found).encode())
+        decode_event(ID, name, json.dumps(value).encode())
 
 
 def test_manually_edited_event_is_unreadable() -> None:
@@ -218,14 +218,14 @@ def test_manually_edited_event_is_unreadable() -> None:
 def test_control_characters_in_names_and_titles_are_removed() -> None:
     author = Author("A\x1b[31m\nda", "a@b\r", KnownBy.GIT)
     words = {"title": "One\n\x1b[2Jtwo", "target": "main", "branch": f"proposals/{ID}"}
-    found = decode_event(*altered(author=author._asdict(), kind="opened", words=words))
-    assert found.author.name == "A [31m da"
-    assert isinstance(found.body, Opened)
-    assert found.body.title == "One [2Jtwo"
+    event = decode_event(*build_altered_event(author=author._asdict(), kind="opened", words=words))
+    assert event.author.name == "A [31m da"
+    assert isinstance(event.body, Opened)
+    assert event.body.title == "One [2Jtwo"
 
 
-def altered(**changed: object) -> tuple[str, str, bytes]:
-    """Return an event with changed fields, in a file with the name of its bytes."""
+def build_altered_event(**fields: object) -> tuple[str, str, bytes]:
+    """Return an event with changed fields, in a file whose name contains the digest of its bytes."""
     _, data = encode_event(ID, Closed(), ADA, NOON)
-    raw = json.dumps({**json.loads(data), **changed}).encode()
-    return ID, f"20260131T120000000Z-{hashlib.sha256(raw).hexdigest()[:16]}.json", raw
+    new_data = json.dumps({**json.loads(data), **fields}).encode()
+    return ID, f"20260131T120000000Z-{hashlib.sha256(new_data).hexdigest()[:16]}.json", new_data

@@ -53,34 +53,34 @@ def writer(repo: Repo) -> EventWriter:
     return EventWriter(repo.path)
 
 
-def commits(repo: Repo, branch: str = BRANCH) -> list[str]:
+def list_commit_subjects(repo: Repo, branch: str = BRANCH) -> list[str]:
     return repo.git("log", "--format=%s", branch).splitlines()
 
 
-def paths(repo: Repo, branch: str = BRANCH) -> list[str]:
+def list_event_paths(repo: Repo, branch: str = BRANCH) -> list[str]:
     return repo.git("ls-tree", "-r", "--name-only", branch).splitlines()
 
 
 def test_events_are_files_on_the_discussion_branch(repo: Repo, writer: EventWriter) -> None:
-    before = repo.git("rev-parse", "main", "HEAD"), repo.status()
-    opened = writer.append(make_opening(), by=ADA)
-    appended = writer.append(Commented("Why?"), Closed(), by=BEA)
-    assert writer.events() == (*opened.events, *appended.events)
+    old_state = repo.git("rev-parse", "main", "HEAD"), repo.status()
+    opening_result = writer.append(make_opening(), by=ADA)
+    append_result = writer.append(Commented("Why?"), Closed(), by=BEA)
+    assert writer.events() == (*opening_result.events, *append_result.events)
     assert [event.after for event in writer.events()] == [
         (),
-        (opened.events[0].id,),
-        (appended.events[0].id,),
+        (opening_result.events[0].id,),
+        (append_result.events[0].id,),
     ]
-    assert commits(repo) == [
+    assert list_commit_subjects(repo) == [
         f"Edit proposals/{ID}: 2 changes",
         f"Open proposal {ID}",
     ]
-    assert appended.commit == repo.git("rev-parse", BRANCH).strip()
+    assert append_result.commit == repo.git("rev-parse", BRANCH).strip()
     assert f"Docyard-Proposal: {ID}" in repo.git("log", "-1", "--format=%b", BRANCH)
     assert repo.git("log", "-1", "--format=%an <%ae>", BRANCH) == "Bea <bea@example.org>\n"
-    assert len(paths(repo)) == 3
-    assert all(path.startswith(f"{ID}/20260131T1200") for path in paths(repo))
-    assert (repo.git("rev-parse", "main", "HEAD"), repo.status()) == before
+    assert len(list_event_paths(repo)) == 3
+    assert all(path.startswith(f"{ID}/20260131T1200") for path in list_event_paths(repo))
+    assert (repo.git("rev-parse", "main", "HEAD"), repo.status()) == old_state
     assert repo.fsck() == ""
 
 
@@ -97,18 +97,18 @@ def test_read_only_log_cannot_append(repo: Repo) -> None:
 
 
 def test_invalid_events_are_refused(repo: Repo, writer: EventWriter) -> None:
-    for words in (Submitted("main"), Edited(title="t" * 10_000), Edited(title="  "), Commented("\udc80")):
+    for body in (Submitted("main"), Edited(title="t" * 10_000), Edited(title="  "), Commented("\udc80")):
         with pytest.raises(InvalidEventText) as error:
-            writer.append(words)
+            writer.append(body)
         assert error.value.fix
     assert BRANCH not in repo.git("branch", "--list")
 
 
 def test_retry_with_same_key_appends_once(repo: Repo, writer: EventWriter) -> None:
     writer.append(make_opening())
-    first = writer.append(Commented("Why?"), request="key-1")
-    again = writer.append(Commented("Why?"), request="key-1")
-    assert again == (first.commit, first.events, True)
+    first_result = writer.append(Commented("Why?"), request="key-1")
+    retry_result = writer.append(Commented("Why?"), request="key-1")
+    assert retry_result == (first_result.commit, first_result.events, True)
     assert writer.append(Commented(" Why?\r\n"), request="key-1").is_repeat
     assert not writer.append(Commented("Why?"), request="key-2").is_repeat
     assert len(writer.events()) == 3
@@ -118,36 +118,36 @@ def test_retry_with_same_key_appends_once(repo: Repo, writer: EventWriter) -> No
 
 def test_parallel_events_are_both_preserved(writer: EventWriter) -> None:
     writer.append(make_opening())
-    seen = writer.log.read()
+    seen_discussion = writer.log.read()
     writer.append(Commented("First"), by=BEA)
-    writer.append(Commented("Second"), by=AGENT, seen=seen)
-    assert [text_of(event.body) for event in writer.events()[1:]] == ["First", "Second"]
+    writer.append(Commented("Second"), by=AGENT, seen=seen_discussion)
+    assert [read_comment_text(event.body) for event in writer.events()[1:]] == ["First", "Second"]
     assert writer.events()[1].after == writer.events()[2].after
 
 
-def text_of(words: object) -> str:
-    assert isinstance(words, Commented)
-    return words.text
+def read_comment_text(body: object) -> str:
+    assert isinstance(body, Commented)
+    return body.text
 
 
 def test_branch_moved_by_another_program_loses_no_event(
     repo: Repo, writer: EventWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer.append(make_opening())
-    publish, times = Publication.publish, 0
+    publish, calls = Publication.publish, 0
 
-    def after_another(publication: Publication, batch: object) -> str:
-        nonlocal times
-        times += 1
-        if times == 1:
+    def publish_after_other(publication: Publication, batch: object) -> str:
+        nonlocal calls
+        calls += 1
+        if calls == 1:
             tip = repo.git("rev-parse", BRANCH).strip()
-            other = repo.git("commit-tree", f"{tip}^{{tree}}", "-p", tip, "-m", "A person's").strip()
-            repo.git("update-ref", f"refs/heads/{BRANCH}", other)
+            other_commit = repo.git("commit-tree", f"{tip}^{{tree}}", "-p", tip, "-m", "A person's").strip()
+            repo.git("update-ref", f"refs/heads/{BRANCH}", other_commit)
         return publish(publication, batch)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Publication, "publish", after_another)
+    monkeypatch.setattr(Publication, "publish", publish_after_other)
     writer.append(Closed())
-    assert commits(repo) == [f"Close proposal {ID}", "A person's", f"Open proposal {ID}"]
+    assert list_commit_subjects(repo) == [f"Close proposal {ID}", "A person's", f"Open proposal {ID}"]
     assert len(writer.events()) == 2
 
 
@@ -167,86 +167,90 @@ def test_parallel_writers_append_each_event_once(repo: Repo) -> None:
     EventWriter(repo.path).append(make_opening())
     context = multiprocessing.get_context("spawn")
     writers: list[SpawnProcess | threading.Thread] = [
-        context.Process(target=_talk, args=(str(repo.path), "one")),
-        threading.Thread(target=_talk, args=(str(repo.path), "two")),
-        threading.Thread(target=_talk, args=(str(repo.path), "three")),
+        context.Process(target=_append_comments, args=(str(repo.path), "one")),
+        threading.Thread(target=_append_comments, args=(str(repo.path), "two")),
+        threading.Thread(target=_append_comments, args=(str(repo.path), "three")),
     ]
     for writer in writers:
         writer.start()
     for writer in writers:
         writer.join()
-    appended = EventWriter(repo.path).events()
-    texts = sorted(event.body.text for event in appended if isinstance(event.body, Commented))
+    events = EventWriter(repo.path).events()
+    texts = sorted(event.body.text for event in events if isinstance(event.body, Commented))
     assert texts == sorted(f"{name} {number}" for name in ("one", "two", "three") for number in range(5))
     assert repo.fsck() == ""
-    assert len(commits(repo)) == 16
+    assert len(list_commit_subjects(repo)) == 16
 
 
-def _talk(path: str, name: str) -> None:
+def _append_comments(path: str, name: str) -> None:
     log = EventLog(GitStore(Path(path)), durable=False)
     for number in range(5):
-        appended = None
-        while appended is None:
+        result = None
+        while result is None:
             with suppress(AnotherWriter):  # a writer may time out on a busy machine
-                appended = log.append(ID, [Commented(f"{name} {number}")], ADA, tool="t", client=name)
+                result = log.append(ID, [Commented(f"{name} {number}")], ADA, tool="t", client=name)
 
 
 def test_fresh_clone_reads_all_events(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
     writer.append(make_opening())
     writer.append(Commented("Why?"))
-    other = EventWriter(cloned(repo, tmp_path / "clone").path)
-    assert other.log.read().proposals == (ID,)
-    assert other.events() == writer.events()
+    other_writer = EventWriter(cloned(repo, tmp_path / "clone").path)
+    assert other_writer.log.read().proposals == (ID,)
+    assert other_writer.events() == writer.events()
 
 
 def test_first_event_in_clone_continues_fetched_branch(
     repo: Repo, writer: EventWriter, tmp_path: Path
 ) -> None:
     writer.append(make_opening())
-    theirs = cloned(repo, tmp_path / "clone")
-    other = EventWriter(theirs.path)
-    other.append(Commented("From the clone"))
-    assert theirs.git("log", "--format=%s", BRANCH).splitlines() == commit_subjects(ID, "Comment on", "Open")
-    theirs.git("push", "-q", "origin", BRANCH)
-    assert writer.events() == other.events()
+    clone_repo = cloned(repo, tmp_path / "clone")
+    other_writer = EventWriter(clone_repo.path)
+    other_writer.append(Commented("From the clone"))
+    assert clone_repo.git("log", "--format=%s", BRANCH).splitlines() == format_commit_subjects(
+        ID, "Comment on", "Open"
+    )
+    clone_repo.git("push", "-q", "origin", BRANCH)
+    assert writer.events() == other_writer.events()
     assert len(writer.events()) == 2
 
 
-def commit_subjects(id: str, *done: str) -> list[str]:
-    return [f"{action} proposal {id}" for action in done]
+def format_commit_subjects(id: str, *actions: str) -> list[str]:
+    return [f"{action} proposal {id}" for action in actions]
 
 
 def test_events_of_another_clone_are_merged(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
     writer.append(make_opening())
-    theirs = cloned(repo, tmp_path / "clone")
-    other = EventWriter(theirs.path, NOON.replace(hour=13))
-    other.append(Commented("From the clone"))
+    clone_repo = cloned(repo, tmp_path / "clone")
+    other_writer = EventWriter(clone_repo.path, NOON.replace(hour=13))
+    other_writer.append(Commented("From the clone"))
     writer.append(Commented("From here"))
     writer.append(make_opening(id=OTHER_ID), proposal=OTHER_ID)
-    repo.git("fetch", "-q", str(theirs.path), f"{BRANCH}:refs/remotes/clone/{BRANCH}")
-    before = writer.events()
+    repo.git("fetch", "-q", str(clone_repo.path), f"{BRANCH}:refs/remotes/clone/{BRANCH}")
+    old_events = writer.events()
     tip = repo.git("rev-parse", f"refs/remotes/clone/{BRANCH}").strip()
-    ours = repo.git("rev-parse", BRANCH).strip()
-    merged = writer.log.merge_commit(tip, repositories.signature())
-    assert repo.git("log", "-1", "--format=%P", BRANCH).split() == [ours, tip]
-    assert len(paths(repo)) == 4
-    assert writer.events() == before  # the fetched events were read before the merge
+    our_commit = repo.git("rev-parse", BRANCH).strip()
+    merge_commit = writer.log.merge_commit(tip, repositories.signature())
+    assert repo.git("log", "-1", "--format=%P", BRANCH).split() == [our_commit, tip]
+    assert len(list_event_paths(repo)) == 4
+    assert writer.events() == old_events  # the fetched events were read before the merge
     assert len(writer.events()) == 3
-    assert writer.log.merge_commit(tip, repositories.signature()) == merged
-    theirs.git("fetch", "-q", "origin", f"{BRANCH}:refs/remotes/origin/{BRANCH}")
-    assert other.log.merge_commit(merged, repositories.signature()) == merged, "it is a fast-forward"
-    assert theirs.git("rev-parse", BRANCH).strip() == merged
-    assert repo.fsck() == theirs.fsck() == ""
+    assert writer.log.merge_commit(tip, repositories.signature()) == merge_commit
+    clone_repo.git("fetch", "-q", "origin", f"{BRANCH}:refs/remotes/origin/{BRANCH}")
+    assert other_writer.log.merge_commit(merge_commit, repositories.signature()) == merge_commit, (
+        "the merge must be a fast-forward"
+    )
+    assert clone_repo.git("rev-parse", BRANCH).strip() == merge_commit
+    assert repo.fsck() == clone_repo.fsck() == ""
 
 
 def test_unrelated_discussions_of_two_clones_are_merged(
     repo: Repo, writer: EventWriter, tmp_path: Path
 ) -> None:
-    theirs = cloned(repo, tmp_path / "clone")
-    other = EventWriter(theirs.path)
+    clone_repo = cloned(repo, tmp_path / "clone")
+    other_writer = EventWriter(clone_repo.path)
     writer.append(make_opening())
-    other.append(make_opening(id=OTHER_ID), proposal=OTHER_ID)
-    repo.git("fetch", "-q", str(theirs.path), BRANCH)
+    other_writer.append(make_opening(id=OTHER_ID), proposal=OTHER_ID)
+    repo.git("fetch", "-q", str(clone_repo.path), BRANCH)
     writer.log.merge_commit(repo.git("rev-parse", "FETCH_HEAD").strip(), repositories.signature())
     assert writer.log.read().proposals == (ID, OTHER_ID)
 
@@ -254,13 +258,13 @@ def test_unrelated_discussions_of_two_clones_are_merged(
 def test_event_deleted_in_another_clone_is_preserved(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
     writer.append(make_opening())
     writer.append(Commented("Why?"))
-    theirs = cloned(repo, tmp_path / "clone")
-    theirs.git("checkout", "-q", BRANCH)
-    first, second = paths(theirs)
-    theirs.git("rm", "-q", second)
-    theirs.write({first: "{}\n"})
-    tip = theirs.commit({}, "Censor")
-    repo.git("fetch", "-q", str(theirs.path), BRANCH)
+    clone_repo = cloned(repo, tmp_path / "clone")
+    clone_repo.git("checkout", "-q", BRANCH)
+    first_path, second_path = list_event_paths(clone_repo)
+    clone_repo.git("rm", "-q", second_path)
+    clone_repo.write({first_path: "{}\n"})
+    tip = clone_repo.commit({}, "Censor")
+    repo.git("fetch", "-q", str(clone_repo.path), BRANCH)
     writer.log.merge_commit(tip, repositories.signature())
     discussion = Discussion(writer.store, [repo.git("rev-parse", BRANCH).strip()])
     assert len(discussion.events_of(ID).events) == 2
@@ -269,61 +273,63 @@ def test_event_deleted_in_another_clone_is_preserved(repo: Repo, writer: EventWr
 
 def test_folder_at_path_of_event_removes_no_event(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
     writer.append(make_opening())
-    theirs = cloned(repo, tmp_path / "clone")
-    theirs.git("checkout", "-q", BRANCH)
-    (path,) = paths(theirs)
-    theirs.git("rm", "-q", path)
-    tip = theirs.commit({f"{path}/file.json": "{}\n"}, "Mischief")
-    repo.git("fetch", "-q", str(theirs.path), BRANCH)
-    closed = writer.append(Closed())
-    theirs.git("fetch", "-q", "origin", BRANCH)
-    EventWriter(theirs.path).log.merge_commit(closed.commit, repositories.signature())
-    assert len(paths(theirs)) == 2, "a file at the path of the folder is left out"
+    clone_repo = cloned(repo, tmp_path / "clone")
+    clone_repo.git("checkout", "-q", BRANCH)
+    (path,) = list_event_paths(clone_repo)
+    clone_repo.git("rm", "-q", path)
+    tip = clone_repo.commit({f"{path}/file.json": "{}\n"}, "Mischief")
+    repo.git("fetch", "-q", str(clone_repo.path), BRANCH)
+    close_result = writer.append(Closed())
+    clone_repo.git("fetch", "-q", "origin", BRANCH)
+    EventWriter(clone_repo.path).log.merge_commit(close_result.commit, repositories.signature())
+    assert len(list_event_paths(clone_repo)) == 2, "a file at the path of the folder is left out"
     writer.log.merge_commit(tip, repositories.signature())
     assert len(Discussion(writer.store, [repo.git("rev-parse", BRANCH).strip()]).events_of(ID).events) == 2
-    assert repo.fsck() == theirs.fsck() == ""
+    assert repo.fsck() == clone_repo.fsck() == ""
 
 
 def test_manual_git_merge_preserves_all_events(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
     writer.append(make_opening())
-    theirs = cloned(repo, tmp_path / "clone")
-    EventWriter(theirs.path).append(Commented("From the clone"), now=lambda: NOON)
+    clone_repo = cloned(repo, tmp_path / "clone")
+    EventWriter(clone_repo.path).append(Commented("From the clone"), now=lambda: NOON)
     writer.append(Commented("From here"))
-    theirs.git("checkout", "-q", BRANCH)
-    theirs.git("pull", "-q", "--no-rebase", "--no-edit", "origin", BRANCH)
-    assert len(EventWriter(theirs.path).events()) == 3
+    clone_repo.git("checkout", "-q", BRANCH)
+    clone_repo.git("pull", "-q", "--no-rebase", "--no-edit", "origin", BRANCH)
+    assert len(EventWriter(clone_repo.path).events()) == 3
 
 
 def test_any_order_of_merges_gives_the_same_tree(tmp_path: Path) -> None:
     """Three clones append events; all orders of merges give the same proposal."""
     origin = repositories.normal(tmp_path / "origin")
     EventWriter(origin.path).append(make_opening(base=COMMIT))
-    words: list[tuple[EventBody, ...]] = [
+    bodies_by_clone: list[tuple[EventBody, ...]] = [
         (Closed(), Reopened()),
         (Edited(title="Another"), Closed()),
         (Commented("Why?"), Submitted(COMMIT)),
     ]
     clones = [cloned(origin, tmp_path / name) for name in ("one", "two", "three")]
-    for repo, appended in zip(clones, words, strict=True):
-        EventWriter(repo.path).append(*appended)
+    for repo, bodies in zip(clones, bodies_by_clone, strict=True):
+        EventWriter(repo.path).append(*bodies)
         origin.git("fetch", "-q", str(repo.path), f"{BRANCH}:refs/talk/{repo.path.name}")
-    found = set()
+    results = set()
     for number, order in enumerate(permutations(clones)):
-        copy = cloned(origin, tmp_path / f"copy-{number}")
-        copy.git("fetch", "-q", "origin", "refs/talk/*:refs/talk/*")
-        writer = EventWriter(copy.path)
+        copy_repo = cloned(origin, tmp_path / f"copy-{number}")
+        copy_repo.git("fetch", "-q", "origin", "refs/talk/*:refs/talk/*")
+        writer = EventWriter(copy_repo.path)
         for repo in order:
-            tip = copy.git("rev-parse", f"refs/talk/{repo.path.name}").strip()
+            tip = copy_repo.git("rev-parse", f"refs/talk/{repo.path.name}").strip()
             writer.log.merge_commit(tip, repositories.signature())
-        found.add((copy.git("rev-parse", f"{BRANCH}^{{tree}}"), proposal.replay_events(writer.events())))
-    assert len(found) == 1
+        results.add(
+            (copy_repo.git("rev-parse", f"{BRANCH}^{{tree}}"), proposal.replay_events(writer.events()))
+        )
+    assert len(results) == 1
 
 
 def test_files_that_are_not_events_are_skipped_and_counted(repo: Repo, writer: EventWriter) -> None:
     writer.append(make_opening())
     folder = repo.path / ID
     repo.git("checkout", "-q", BRANCH)
-    (event,) = paths(repo)
+    (event,) = list_event_paths(repo)
     text = (repo.path / event).read_text()
     repo.write(
         {
@@ -370,7 +376,7 @@ def test_checked_out_discussion_branch_is_updated(repo: Repo, writer: EventWrite
 
 def test_event_file_is_readable_json(repo: Repo, writer: EventWriter) -> None:
     writer.append(make_opening("Ünïcode 🎉"))
-    (path,) = paths(repo)
+    (path,) = list_event_paths(repo)
     raw = repo.git("show", f"{BRANCH}:{path}")
     assert "Ünïcode 🎉" in raw
     assert json.loads(raw)["words"]["title"] == "Ünïcode 🎉"
@@ -383,18 +389,18 @@ def test_second_read_decodes_only_new_events(
     writer.append(*(Commented(str(number)) for number in range(20)))
     writer.events()
     writer.append(Closed())
-    read: list[str] = []
-    real = GitStore.blob_within
+    read_ids: list[str] = []
+    blob_within = GitStore.blob_within
 
-    def counted(store: GitStore, id: str, most: int) -> bytes | None:
-        read.append(id)
-        return real(store, id, most)
+    def record_and_read(store: GitStore, id: str, limit: int) -> bytes | None:
+        read_ids.append(id)
+        return blob_within(store, id, limit)
 
-    monkeypatch.setattr(GitStore, "blob_within", counted)
+    monkeypatch.setattr(GitStore, "blob_within", record_and_read)
     assert len(writer.events()) == 22
-    assert len(read) == 1
+    assert len(read_ids) == 1
     writer.events()
-    assert len(read) == 1
+    assert len(read_ids) == 1
 
 
 def test_order_of_tips_does_not_change_events(repo: Repo, writer: EventWriter) -> None:
@@ -405,9 +411,9 @@ def test_order_of_tips_does_not_change_events(repo: Repo, writer: EventWriter) -
         writer.append(Commented(str(number)))
         tips.append(repo.git("rev-parse", BRANCH).strip())
         repo.git("update-ref", f"refs/heads/{BRANCH}", f"{BRANCH}~1")
-    every = set()
+    results = set()
     for seed in range(10):
         random.Random(seed).shuffle(tips)
-        every.add(Discussion(writer.store, tips).events_of(ID))
-    assert len(every) == 1
-    assert len(next(iter(every)).events) == 5
+        results.add(Discussion(writer.store, tips).events_of(ID))
+    assert len(results) == 1
+    assert len(next(iter(results)).events) == 5

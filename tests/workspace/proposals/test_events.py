@@ -27,10 +27,10 @@ def test_too_long_title_is_refused_with_fix() -> None:
     assert error.value.fix == "Shorten it, and move the rest to the description."
 
 
-@loop_over("words", ["", " \n\t", "\x00\x1b"])
-def test_empty_title_is_refused(words: str) -> None:
+@loop_over("text", ["", " \n\t", "\x00\x1b"])
+def test_empty_title_is_refused(text: str) -> None:
     with pytest.raises(InvalidEventText, match="empty"):
-        validate_title(words)
+        validate_title(text)
 
 
 def test_text_preserves_its_lines() -> None:
@@ -38,10 +38,10 @@ def test_text_preserves_its_lines() -> None:
     assert validate_text("", "description", may_be_empty=True) == ""
 
 
-@loop_over("words", ["", "\udc80", "a" * (MAX_TEXT + 1)])
-def test_invalid_comment_text_is_refused(words: str) -> None:
+@loop_over("text", ["", "\udc80", "a" * (MAX_TEXT + 1)])
+def test_invalid_comment_text_is_refused(text: str) -> None:
     with pytest.raises(InvalidEventText) as error:
-        validate_text(words, "comment")
+        validate_text(text, "comment")
     assert error.value.details["field"] == "comment"
     assert error.value.fix
 

@@ -1,4 +1,4 @@
-"""The quota of events: a flood of comments hides no review and no closing."""
+"""The quota of events: many comments do not hide a review or a closing."""
 
 from __future__ import annotations
 
@@ -46,20 +46,20 @@ def _small_quota(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(discussion, "MOST_BYTES", 80_000)
 
 
-def fill(writer: EventWriter, by: Author, *words: EventBody) -> int:
+def fill_quota(writer: EventWriter, by: Author, *bodies: EventBody) -> int:
     """Append events until the quota is exceeded; return their number."""
     for number in range(200):
         try:
-            writer.append(words[number % len(words)], by=by)
+            writer.append(bodies[number % len(bodies)], by=by)
         except InvalidEventText:
             return number
     raise AssertionError("the quota was never exceeded")
 
 
-def plant(repo: Repo, id: str, words: EventBody, count: int) -> None:
+def commit_events(repo: Repo, id: str, body: EventBody, count: int) -> None:
     """Commit events to the discussion with Git, without the event log."""
     repo.git("checkout", "-q", BRANCH)
-    events = (encode_event(id, words, AGENT, NOON - timedelta(seconds=number)) for number in range(count))
+    events = (encode_event(id, body, AGENT, NOON - timedelta(seconds=number)) for number in range(count))
     repo.commit({f"{id}/{name}": data for name, data in events}, "Mischief")
     repo.git("checkout", "-q", "main")
 
@@ -75,20 +75,20 @@ def plant(repo: Repo, id: str, words: EventBody, count: int) -> None:
 def test_comments_leave_quota_for_reviews_and_closing(repo: Repo, text: str) -> None:
     writer = EventWriter(repo.path)
     writer.append(make_opening())
-    fill(writer, BEA, Commented(text))
-    ends = fill(writer, AGENT, REQUEST, Closed("No."), Reopened())
-    assert ends > 20, "a client's"
-    appended = [writer.append(words, by=BEA).events[0] for words in (REQUEST, Closed("No."))]
+    fill_quota(writer, BEA, Commented(text))
+    count = fill_quota(writer, AGENT, REQUEST, Closed("No."), Reopened())
+    assert count > 20, "the quota of a client"
+    events = [writer.append(body, by=BEA).events[0] for body in (REQUEST, Closed("No."))]
     for log in (writer.log, EventWriter(repo.path).log):
-        found = log.read().events_of(ID)
-        assert found.events[-2:] == (*appended,)
-        assert (found.unreadable, found.unread) == (0, 0)
+        discussion_events = log.read().events_of(ID)
+        assert discussion_events.events[-2:] == (*events,)
+        assert (discussion_events.unreadable, discussion_events.unread) == (0, 0)
 
 
 def test_long_events_share_quota_of_comments(repo: Repo) -> None:
     writer = EventWriter(repo.path)
     writer.append(make_opening())
-    assert fill(writer, ADA, Closed("n" * 17_000), Reopened("n" * 17_000)) == 2
+    assert fill_quota(writer, ADA, Closed("n" * 17_000), Reopened("n" * 17_000)) == 2
     writer.append(REQUEST)
 
 
@@ -96,12 +96,14 @@ def test_manually_committed_comments_do_not_hide_change_request(repo: Repo) -> N
     writer = EventWriter(repo.path)
     writer.append(make_opening())
     writer.append(REQUEST, by=BEA)
-    plant(repo, ID, Commented("A planted remark, " * 20), 150)
+    commit_events(repo, ID, Commented("A planted remark, " * 20), 150)
     tip = repo.git("rev-parse", BRANCH).strip()
-    found = writer.log.read().events_of(ID)
-    assert REQUEST in [event.body for event in found.events]
-    assert (len(found.events), found.unread) == (100, 52)
-    assert Discussion(writer.store, [tip]).events_of(ID) == found, "earlier reads do not change the result"
+    discussion_events = writer.log.read().events_of(ID)
+    assert REQUEST in [event.body for event in discussion_events.events]
+    assert (len(discussion_events.events), discussion_events.unread) == (100, 52)
+    assert Discussion(writer.store, [tip]).events_of(ID) == discussion_events, (
+        "earlier reads do not change the result"
+    )
     with pytest.raises(InvalidEventText):
         writer.append(Closed())
 
@@ -110,29 +112,31 @@ def test_missing_event_is_read_once_restored(repo: Repo) -> None:
     writer = EventWriter(repo.path)
     writer.append(make_opening())
     writer.append(REQUEST)
-    blob = repo.git("rev-parse", f"{BRANCH}:{ID}/{speaker_file(repo)}").strip()
+    blob = repo.git("rev-parse", f"{BRANCH}:{ID}/{find_last_event_file(repo)}").strip()
     path = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
-    away = path.rename(repo.path / ".git" / "away")
+    hidden_path = path.rename(repo.path / ".git" / "away")
     log = EventWriter(repo.path).log
     assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread) == (1, 1)
-    away.rename(path)
+    hidden_path.rename(path)
     assert (len(log.read().events_of(ID).events), log.read().events_of(ID).unread) == (2, 0)
 
 
-def speaker_file(repo: Repo) -> str:
+def find_last_event_file(repo: Repo) -> str:
     """Return the file of the last event."""
     return repo.git("ls-tree", "--name-only", f"{BRANCH}:{ID}").splitlines()[-1]
 
 
 def test_unread_events_block_merge_of_protected_path(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "repo", RULE)
-    free = scene.proposed()
-    bound = scene.proposed(file="specs/api.md", slug="calls")
-    scene.approve(bound)
-    for proposal in (free, bound):
-        plant(scene.repo, proposal.id, Commented("A planted remark, " * 20), 150)
-    for proposal, actor in ((bound, scene.person()), (free, CLIENT)):
-        with pytest.raises(MergeBlocked) as blocked:
+    free_proposal = scene.proposed()
+    governed_proposal = scene.proposed(file="specs/api.md", slug="calls")
+    scene.approve(governed_proposal)
+    for proposal in (free_proposal, governed_proposal):
+        commit_events(scene.repo, proposal.id, Commented("A planted remark, " * 20), 150)
+    for proposal, actor in ((governed_proposal, scene.person()), (free_proposal, CLIENT)):
+        with pytest.raises(MergeBlocked) as caught:
             scene.proposal_actions.merge(proposal.id, actor)
-        assert blocked.value.details["blocks"][0]["code"] == "WORDS_UNREAD"
-    assert scene.proposal_actions.merge(free.id, scene.person()).proposal.state is ProposalState.MERGED
+        assert caught.value.details["blocks"][0]["code"] == "WORDS_UNREAD"
+    assert (
+        scene.proposal_actions.merge(free_proposal.id, scene.person()).proposal.state is ProposalState.MERGED
+    )

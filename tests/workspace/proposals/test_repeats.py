@@ -15,30 +15,36 @@ KEY = "github comment 101"
 
 def test_repeated_event_of_two_clones_is_read_once_unless_answered(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "one")
-    one = EventWriter(repo.path)
-    one.append(make_opening())
+    first_writer = EventWriter(repo.path)
+    first_writer.append(make_opening())
     repo.git("clone", "-q", "--mirror", ".", str(tmp_path / "two"))
-    two = EventWriter(tmp_path / "two", NOON.replace(hour=13))
-    one.append(Commented("And when?", commit="1" * 40), by=FORGE_AUTHOR, request=KEY)
-    first = two.append(Commented("And when?", commit="2" * 40), by=FORGE_AUTHOR, request=KEY).events[0]
-    two.append(Commented("And when?"), by=FORGE_AUTHOR, request="github comment 102")
-    two.append(Commented("Soon.", reply_to=first.id))
+    second_writer = EventWriter(tmp_path / "two", NOON.replace(hour=13))
+    first_writer.append(Commented("And when?", commit="1" * 40), by=FORGE_AUTHOR, request=KEY)
+    repeated_event = second_writer.append(
+        Commented("And when?", commit="2" * 40), by=FORGE_AUTHOR, request=KEY
+    ).events[0]
+    second_writer.append(Commented("And when?"), by=FORGE_AUTHOR, request="github comment 102")
+    second_writer.append(Commented("Soon.", reply_to=repeated_event.id))
     repo.git("fetch", "-q", str(tmp_path / "two"), "docyard/discussion")
-    one.log.merge_commit(repo.git("rev-parse", "FETCH_HEAD").strip(), Signature("Ada", "ada@example.org", 0))
-    # An answered event is preserved: its answer would otherwise have no question.
-    texts = [event.body.text for event in one.events() if isinstance(event.body, Commented)]
+    first_writer.log.merge_commit(
+        repo.git("rev-parse", "FETCH_HEAD").strip(), Signature("Ada", "ada@example.org", 0)
+    )
+    # An event with an answer is preserved: the answer would otherwise have no question.
+    texts = [event.body.text for event in first_writer.events() if isinstance(event.body, Commented)]
     assert texts == ["And when?", "And when?", "And when?", "Soon."]
 
 
 def test_unanswered_repeat_is_read_once(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "one")
-    one = EventWriter(repo.path)
-    one.append(make_opening())
+    first_writer = EventWriter(repo.path)
+    first_writer.append(make_opening())
     repo.git("clone", "-q", "--mirror", ".", str(tmp_path / "two"))
-    two = EventWriter(tmp_path / "two", NOON.replace(hour=13))
-    for writer, commit in ((one, "1" * 40), (two, "2" * 40)):
+    second_writer = EventWriter(tmp_path / "two", NOON.replace(hour=13))
+    for writer, commit in ((first_writer, "1" * 40), (second_writer, "2" * 40)):
         writer.append(Commented("And when?", commit=commit), by=FORGE_AUTHOR, request=KEY)
     repo.git("fetch", "-q", str(tmp_path / "two"), "docyard/discussion")
-    one.log.merge_commit(repo.git("rev-parse", "FETCH_HEAD").strip(), Signature("Ada", "ada@example.org", 0))
-    assert len(one.events()) == 2
-    assert one.log.find_events_by_key("k7m2q9xa", KEY) is not None
+    first_writer.log.merge_commit(
+        repo.git("rev-parse", "FETCH_HEAD").strip(), Signature("Ada", "ada@example.org", 0)
+    )
+    assert len(first_writer.events()) == 2
+    assert first_writer.log.find_events_by_key("k7m2q9xa", KEY) is not None

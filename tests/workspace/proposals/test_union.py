@@ -12,30 +12,35 @@ NAMES = ["a.json", "b.json", "a", f"a~{'2' * 40}.json", f"a~{'1' * 40}~{'3' * 40
 FILES = st.dictionaries(st.sampled_from(NAMES), st.sampled_from(BLOBS), max_size=6)
 
 
-def contents(*versions: dict[str, str]) -> set[tuple[str, str]]:
+def list_contents(*versions: dict[str, str]) -> set[tuple[str, str]]:
     """Return the original name of each file, with its blob."""
     return {(strip_blob_suffix(name), blob) for files in versions for name, blob in files.items()}
 
 
 @given(FILES, FILES, FILES)
 def test_union_is_commutative_associative_and_idempotent(
-    one: dict[str, str], two: dict[str, str], three: dict[str, str]
+    first_files: dict[str, str], second_files: dict[str, str], third_files: dict[str, str]
 ) -> None:
-    assert merge_file_sets([one, two]) == merge_file_sets([two, one])
+    assert merge_file_sets([first_files, second_files]) == merge_file_sets([second_files, first_files])
     assert (
-        merge_file_sets([merge_file_sets([one, two]), three])
-        == merge_file_sets([one, merge_file_sets([two, three])])
-        == merge_file_sets([one, two, three])
+        merge_file_sets([merge_file_sets([first_files, second_files]), third_files])
+        == merge_file_sets([first_files, merge_file_sets([second_files, third_files])])
+        == merge_file_sets([first_files, second_files, third_files])
     )
-    both = merge_file_sets([one, two])
-    assert merge_file_sets([both, both]) == merge_file_sets([both, one]) == merge_file_sets([both]) == both
+    union = merge_file_sets([first_files, second_files])
+    assert (
+        merge_file_sets([union, union])
+        == merge_file_sets([union, first_files])
+        == merge_file_sets([union])
+        == union
+    )
 
 
 @given(FILES, FILES)
-def test_union_contains_exactly_all_files(one: dict[str, str], two: dict[str, str]) -> None:
-    both = merge_file_sets([one, two])
-    assert contents(both) == contents(one, two)
-    assert len(both) == len(contents(both))
+def test_union_contains_exactly_all_files(first_files: dict[str, str], second_files: dict[str, str]) -> None:
+    union = merge_file_sets([first_files, second_files])
+    assert list_contents(union) == list_contents(first_files, second_files)
+    assert len(union) == len(list_contents(union))
 
 
 def test_two_files_of_one_name_are_both_preserved() -> None:

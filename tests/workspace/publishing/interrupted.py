@@ -15,11 +15,11 @@ class Interrupted(Operation):
 
     name: ClassVar[str] = "interrupted"
 
-    def __init__(self, happen: Callable[[], object]) -> None:
-        self.happen: Callable[[], object] | None = happen
+    def __init__(self, callback: Callable[[], object]) -> None:
+        self.callback: Callable[[], object] | None = callback
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
-        happen, self.happen = self.happen, None
-        if happen:
-            happen()
+        callback, self.callback = self.callback, None
+        if callback:
+            callback()
         return Outcome("README.md", {}, "Nothing", False)

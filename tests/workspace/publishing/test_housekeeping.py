@@ -41,8 +41,8 @@ from workspace.publishing.recovery import recover, restore_all_pruned
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
-WHO = repositories.signature()
-REMOVING = """
+SIGNATURE = repositories.signature()
+REMOVE_FOLDERS_SCRIPT = """
 import os, sys
 names = [f"{sys.argv[1]}/{number:02x}" for number in range(256)]
 while True:
@@ -52,59 +52,59 @@ while True:
         except OSError:
             pass
 """
-WRITING = """
+WRITE_SCRIPT = """
 import sys
 from pathlib import Path
-from tests.workspace.publishing.test_housekeeping import GitStore, WHO, Batch, publish
+from tests.workspace.publishing.test_housekeeping import GitStore, SIGNATURE, Batch, publish
 store = GitStore(Path(sys.argv[1]))
-publish(store, Batch("main", store.tip("main"), {"new.md": b"# New"}, "Change", WHO), durable=False)
+publish(store, Batch("main", store.tip("main"), {"new.md": b"# New"}, "Change", SIGNATURE), durable=False)
 """
-NEW = b"# Setup\n\nNew steps.\n"
-SECONDS_OF_13_HOURS = 13 * 60 * 60
+NEW_TEXT = b"# Setup\n\nNew steps.\n"
+THIRTEEN_HOURS_S = 13 * 60 * 60
 
 
 @pytest.fixture(params=[False, True], ids=["checked-out", "bare"])
 def repo(request: pytest.FixtureRequest, tmp_path: Path) -> Repo:
-    make = repositories.bare if request.param else repositories.normal
-    return make(tmp_path / "repo")
+    build = repositories.bare if request.param else repositories.normal
+    return build(tmp_path / "repo")
 
 
-def git_dir(repo: Repo) -> Path:
+def find_git_dir(repo: Repo) -> Path:
     return Path(repo.git("rev-parse", "--absolute-git-dir").strip())
 
 
-def commit(repo: Repo, data: bytes = NEW, store: GitStore | None = None) -> str:
+def commit(repo: Repo, data: bytes = NEW_TEXT, store: GitStore | None = None) -> str:
     store = store or GitStore(repo.path)
-    batch = Batch("main", store.tip("main"), {"guides/setup.md": data}, "Change", WHO)
+    batch = Batch("main", store.tip("main"), {"guides/setup.md": data}, "Change", SIGNATURE)
     return publish(store, batch, durable=False)
 
 
-def new_objects(repo: Repo, id: str) -> list[str]:
+def list_new_objects(repo: Repo, id: str) -> list[str]:
     return repo.git("rev-list", "--objects", "--no-object-names", id, f"^{id}^").split()
 
 
-def loose_files(repo: Repo) -> set[Path]:
-    return set((git_dir(repo) / "objects").glob("??/*"))
+def list_loose_files(repo: Repo) -> set[Path]:
+    return set((find_git_dir(repo) / "objects").glob("??/*"))
 
 
-def keeps(repo: Repo) -> list[Path]:
-    return sorted((git_dir(repo) / "objects" / "pack").glob("*.keep"))
+def list_keep_files(repo: Repo) -> list[Path]:
+    return sorted((find_git_dir(repo) / "objects" / "pack").glob("*.keep"))
 
 
-def before_move(monkeypatch: pytest.MonkeyPatch, act: Callable[[], None]) -> None:
+def run_before_move(monkeypatch: pytest.MonkeyPatch, callback: Callable[[], None]) -> None:
     """Run a callback right before the branch moves."""
     move = refs.BranchRef.move
 
-    def moved(self: refs.BranchRef, name: str) -> None:
-        act()
+    def move_after_callback(self: refs.BranchRef, name: str) -> None:
+        callback()
         move(self, name)
 
-    monkeypatch.setattr(refs.BranchRef, "move", moved)
+    monkeypatch.setattr(refs.BranchRef, "move", move_after_callback)
 
 
-def hold_gc(repo: Repo, *, pid: int | None = None, host: str | None = None, age: float = 0.0) -> Path:
-    """Write the lock of a `git gc`, as builtin/gc.c does."""
-    lock = git_dir(repo) / "gc.pid"
+def write_gc_lock(repo: Repo, *, pid: int | None = None, host: str | None = None, age: float = 0.0) -> Path:
+    """Write the lock file of a running `git gc`, as builtin/gc.c does."""
+    lock = find_git_dir(repo) / "gc.pid"
     lock.write_text(f"{pid or os.getpid()} {host or socket.gethostname()}")
     os.utime(lock, (time.time() - age,) * 2)
     return lock
@@ -117,119 +117,121 @@ def test_objects_pruned_before_branch_move_are_rewritten(
     pruned: list[str] = []
 
     def prune() -> None:
-        before = loose_files(repo)
+        files_before = list_loose_files(repo)
         repo.git("pack-refs", "--all", check=False)
         repo.git(*command, check=False)
         repo.git("prune", "--expire=now")
-        pruned.extend(path.name for path in before - loose_files(repo))
+        pruned.extend(path.name for path in files_before - list_loose_files(repo))
 
-    before_move(monkeypatch, prune)
+    run_before_move(monkeypatch, prune)
     id = commit(repo)
     assert id[2:] in pruned
-    assert all(is_loose(git_dir(repo), object) for object in new_objects(repo, id))
+    assert all(is_loose(find_git_dir(repo), object) for object in list_new_objects(repo, id))
     assert repo.fsck() == ""
 
 
 def test_branch_moves_only_if_all_objects_exist(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A process may die right after the move, and then no later check finds missing objects."""
     repo = repositories.normal(tmp_path / "repo")
-    before = loose_files(repo)
+    files_before = list_loose_files(repo)
     pruned: set[Path] = set()
-    missing: list[set[Path]] = []
+    missing_sets: list[set[Path]] = []
     apply = Checkout.apply
 
-    def applied(self: Checkout, journal: Journal, prepared: StagingFolder) -> None:
-        apply(self, journal, prepared)
-        pruned.update(loose_files(repo) - before)
+    def apply_and_record(self: Checkout, journal: Journal, staging: StagingFolder) -> None:
+        apply(self, journal, staging)
+        pruned.update(list_loose_files(repo) - files_before)
         repo.git("prune", "--expire=now")
 
-    monkeypatch.setattr(Checkout, "apply", applied)
-    before_move(monkeypatch, lambda: missing.append(pruned - loose_files(repo)))
+    monkeypatch.setattr(Checkout, "apply", apply_and_record)
+    run_before_move(monkeypatch, lambda: missing_sets.append(pruned - list_loose_files(repo)))
     id = commit(repo)
-    assert build_loose_path(git_dir(repo), id) in pruned
-    assert missing == [set()]
+    assert build_loose_path(find_git_dir(repo), id) in pruned
+    assert missing_sets == [set()]
 
 
 def test_objects_are_protected_until_running_gc_ends(repo: Repo) -> None:
     repo.git("repack", "-adq")
-    lock = hold_gc(repo)
+    lock = write_gc_lock(repo)
     id = commit(repo)
-    [keep] = keeps(repo)
-    for object in new_objects(repo, id):  # like a gc that read the refs before the branch moved
-        build_loose_path(git_dir(repo), object).unlink()
+    [keep_file] = list_keep_files(repo)
+    for object in list_new_objects(repo, id):  # like a gc that read the refs before the branch moved
+        build_loose_path(find_git_dir(repo), object).unlink()
     assert repo.fsck() == ""
-    second = commit(repo, b"# Setup\n\nMore.\n")
-    assert keep in keeps(repo)
-    assert len(keeps(repo)) == 2
+    second_commit = commit(repo, b"# Setup\n\nMore.\n")
+    assert keep_file in list_keep_files(repo)
+    assert len(list_keep_files(repo)) == 2
     lock.unlink()
     commit(repo, b"# Setup\n\nStill more.\n")
-    assert keeps(repo) == []
+    assert list_keep_files(repo) == []
     repo.git("gc", "--quiet", "--prune=now")
-    assert len(list(keep.parent.glob("*.pack"))) == 1
+    assert len(list(keep_file.parent.glob("*.pack"))) == 1
     assert repo.fsck() == ""
     assert repo.git("rev-list", "main").count("\n") == 4
-    assert second in repo.git("rev-list", "main")
+    assert second_commit in repo.git("rev-list", "main")
 
 
 def test_gc_started_before_branch_move_is_detected_after(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    before_move(monkeypatch, lambda: (hold_gc(repo), None)[1])
+    run_before_move(monkeypatch, lambda: (write_gc_lock(repo), None)[1])
     id = commit(repo)
-    assert len(keeps(repo)) == 1
-    for object in new_objects(repo, id):
-        build_loose_path(git_dir(repo), object).unlink()
+    assert len(list_keep_files(repo)) == 1
+    for object in list_new_objects(repo, id):
+        build_loose_path(find_git_dir(repo), object).unlink()
     assert repo.fsck() == ""
 
 
 def test_keep_file_of_user_is_preserved(repo: Repo) -> None:
     repo.git("repack", "-adq")
-    [pack] = (git_dir(repo) / "objects" / "pack").glob("*.pack")
+    [pack] = (find_git_dir(repo) / "objects" / "pack").glob("*.pack")
     pack.with_suffix(".keep").write_text("mine\n")
     commit(repo)
-    assert [keep.read_text() for keep in keeps(repo)] == ["mine\n"]
+    assert [keep_file.read_text() for keep_file in list_keep_files(repo)] == ["mine\n"]
 
 
 @pytest.mark.parametrize(
-    ("options", "counts"),
+    ("options", "is_running"),
     [
         ({}, True),
         ({"host": "another.example.org", "pid": 1}, True),
         ({"pid": 2**22 + 1}, False),
-        ({"age": SECONDS_OF_13_HOURS}, False),
-        ({"host": "another.example.org", "age": SECONDS_OF_13_HOURS}, False),
+        ({"age": THIRTEEN_HOURS_S}, False),
+        ({"host": "another.example.org", "age": THIRTEEN_HOURS_S}, False),
     ],
     ids=["alive", "of another machine", "dead", "old", "of another machine and old"],
 )
-def test_gc_is_running_by_rules_of_git(repo: Repo, options: dict[str, object], counts: bool) -> None:
-    assert identify_running_gc(git_dir(repo)) is None
-    hold_gc(repo, **options)  # type: ignore[arg-type]
-    assert (identify_running_gc(git_dir(repo)) is not None) == counts
+def test_gc_is_running_by_rules_of_git(repo: Repo, options: dict[str, object], is_running: bool) -> None:
+    assert identify_running_gc(find_git_dir(repo)) is None
+    write_gc_lock(repo, **options)  # type: ignore[arg-type]
+    assert (identify_running_gc(find_git_dir(repo)) is not None) == is_running
 
 
 @pytest.mark.parametrize("text", ["", "junk", "x y\n", "\0\0"])
 def test_torn_gc_lock_is_ignored(repo: Repo, text: str) -> None:
-    (git_dir(repo) / "gc.pid").write_text(text)
-    assert identify_running_gc(git_dir(repo)) is None
+    (find_git_dir(repo) / "gc.pid").write_text(text)
+    assert identify_running_gc(find_git_dir(repo)) is None
     commit(repo)
 
 
 def test_object_only_in_unreachable_pack_is_rewritten(repo: Repo) -> None:
     """The text of a reset commit is written again: `git repack` drops the pack that contains its blob."""
     base = repo.head()
-    first = commit(repo)
-    blob, tree = (repo.git("rev-parse", f"{first}{of}").strip() for of in (":guides/setup.md", "^{tree}"))
+    first_commit = commit(repo)
+    blob, tree = (
+        repo.git("rev-parse", f"{first_commit}{suffix}").strip() for suffix in (":guides/setup.md", "^{tree}")
+    )
     repo.git("repack", "-adq")
     repo.git("update-ref", "refs/heads/main", base)
-    if git_dir(repo) != repo.path:
+    if find_git_dir(repo) != repo.path:
         repo.git("reset", "-q", "--hard")
     repo.git("reflog", "expire", "--expire=now", "--all")
     store = GitStore(repo.path)
     assert store.has(blob)
-    second = commit(repo, store=store)
-    assert repo.git("rev-parse", f"{second}^{{tree}}").strip() == tree
-    assert all(is_loose(git_dir(repo), id) for id in (blob, tree, second))
-    for file in (git_dir(repo) / "objects" / "pack").iterdir():
+    second_commit = commit(repo, store=store)
+    assert repo.git("rev-parse", f"{second_commit}^{{tree}}").strip() == tree
+    assert all(is_loose(find_git_dir(repo), id) for id in (blob, tree, second_commit))
+    for file in (find_git_dir(repo) / "objects" / "pack").iterdir():
         file.rename(file.with_suffix(file.suffix + ".away"))
-    assert all(repo.git("cat-file", "-t", id) for id in (blob, tree, second))
+    assert all(repo.git("cat-file", "-t", id) for id in (blob, tree, second_commit))
 
 
 def test_crash_after_move_to_pruned_commit_is_recovered(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -250,89 +252,91 @@ def test_crash_after_move_to_pruned_commit_is_recovered(repo: Repo, monkeypatch:
     assert "New steps." in repo.git("show", "main:guides/setup.md")
 
 
-@pytest.mark.parametrize("through", ["a publication", "a call"])
-def test_next_write_restores_commit_pruned_after_response(repo: Repo, through: str) -> None:
-    first, second = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
-    for id in (*new_objects(repo, second), *new_objects(repo, first)):
-        build_loose_path(git_dir(repo), id).unlink(missing_ok=True)
+@pytest.mark.parametrize("writer", ["a publication", "a call"])
+def test_next_write_restores_commit_pruned_after_response(repo: Repo, writer: str) -> None:
+    first_commit, second_commit = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
+    for id in (*list_new_objects(repo, second_commit), *list_new_objects(repo, first_commit)):
+        build_loose_path(find_git_dir(repo), id).unlink(missing_ok=True)
     assert repo.git("cat-file", "-t", "main", check=False) == ""
-    if through == "a publication":
+    if writer == "a publication":
         store = GitStore(repo.path)
-        batch = Batch("main", second, {"guides/new.md": NEW}, "Change", WHO)
+        batch = Batch("main", second_commit, {"guides/new.md": NEW_TEXT}, "Change", SIGNATURE)
         publish(store, batch, durable=False)
     else:
         operation = AppendContent(file="guides/setup.md", slug="_preamble", content="By a call.")
         workspace = Workspace.open(repo.path, durable=False)
         assert workspace.write([operation], mode=Mode.ALL, tool="edit_document", client="x").is_committed
-    assert repo.git("rev-parse", "main^").strip() == second
+    assert repo.git("rev-parse", "main^").strip() == second_commit
     assert repo.fsck() == ""
 
 
 def test_publication_copies_are_bounded(repo: Repo) -> None:
     ids = [commit(repo, b"# Setup\n\n%d\n" % number) for number in range(MAX_COPIES + 3)]
-    names = sorted(path.name for path in (git_dir(repo) / RECENT).iterdir())
+    names = sorted(path.name for path in (find_git_dir(repo) / RECENT).iterdir())
     assert [name.partition("-")[2] for name in names] == ids[3:]
-    assert set(new_objects(repo, ids[-1])) <= read_copied_objects(git_dir(repo)).keys()
+    assert set(list_new_objects(repo, ids[-1])) <= read_copied_objects(find_git_dir(repo)).keys()
 
 
 def test_copies_folder_that_is_a_link_is_ignored(repo: Repo, tmp_path: Path) -> None:
     commit(repo)
-    outside = tmp_path / "outside"
-    shutil.move(git_dir(repo) / RECENT, outside)
-    (git_dir(repo) / RECENT).symlink_to(outside)
-    assert read_copied_objects(git_dir(repo)) == {}
+    outside_folder = tmp_path / "outside"
+    shutil.move(find_git_dir(repo) / RECENT, outside_folder)
+    (find_git_dir(repo) / RECENT).symlink_to(outside_folder)
+    assert read_copied_objects(find_git_dir(repo)) == {}
     commit(repo, b"# Setup\n\nMore.\n")
-    assert len(list(outside.iterdir())) == 1
+    assert len(list(outside_folder.iterdir())) == 1
 
 
 @pytest.mark.process
 def test_writes_succeed_while_empty_object_folders_are_removed(repo: Repo) -> None:
-    """`git repack` and `git gc` remove empty folders; here another process does only that."""
+    """`git repack` and `git gc` remove empty folders; another process does only that."""
     store = GitStore(repo.path)
-    removing = subprocess.Popen([sys.executable, "-I", "-S", "-c", REMOVING, str(git_dir(repo) / "objects")])
+    process = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", REMOVE_FOLDERS_SCRIPT, str(find_git_dir(repo) / "objects")]
+    )
     try:
         for number in range(60):
             commit(repo, b"# Setup\n\n%d\n" % number, store)
     finally:
-        removing.kill()
-        removing.wait()
+        process.kill()
+        process.wait()
     assert repo.fsck() == ""
 
 
 def test_git_reads_written_loose_object(repo: Repo) -> None:
-    common_dir, data = git_dir(repo), b"text"
+    common_dir, data = find_git_dir(repo), b"text"
     file = pack_loose("blob", data)
-    [(id, same, kind, unpacked)] = unpack_loose(file)
-    assert (same, kind, unpacked) == (file, "blob", data)
-    before = loose_files(repo)
+    [(id, unpacked_file, kind, unpacked)] = unpack_loose(file)
+    assert (unpacked_file, kind, unpacked) == (file, "blob", data)
+    files_before = list_loose_files(repo)
     write_loose(common_dir, id, file, durable=True)
     assert repo.git("cat-file", "blob", id) == "text"
     assert read_loose_file(common_dir, id) == file
-    assert loose_files(repo) - before == {build_loose_path(common_dir, id)}
+    assert list_loose_files(repo) - files_before == {build_loose_path(common_dir, id)}
 
 
 def test_truncated_loose_object_ends_unpacking(repo: Repo) -> None:
     files = [pack_loose("blob", b"%d" % number * 100) for number in range(3)]
-    whole = b"".join(files)
-    assert [data for *_, data in unpack_loose(whole)] == [b"%d" % number * 100 for number in range(3)]
-    for end in range(len(whole)):
-        found = [file for _, file, _, _ in unpack_loose(whole[:end])]
-        assert found == files[: len(found)]
-        assert len(b"".join(found)) <= end
-    assert list(unpack_loose(b"junk" + whole)) == []
+    all_files = b"".join(files)
+    assert [data for *_, data in unpack_loose(all_files)] == [b"%d" % number * 100 for number in range(3)]
+    for end in range(len(all_files)):
+        unpacked = [file for _, file, _, _ in unpack_loose(all_files[:end])]
+        assert unpacked == files[: len(unpacked)]
+        assert len(b"".join(unpacked)) <= end
+    assert list(unpack_loose(b"junk" + all_files)) == []
 
 
 def test_reader_survives_repack_that_removes_its_packs(repo: Repo) -> None:
     repo.git("repack", "-adq")
     reader = GitReader(repo.path)
-    first = reader.commit(repo.head())
-    pack = next((git_dir(repo) / "objects" / "pack").glob("*.pack"))
+    first_commit = reader.commit(repo.head())
+    pack = next((find_git_dir(repo) / "objects" / "pack").glob("*.pack"))
     for number in range(3):
         commit(repo, b"# Setup\n\n%d\n" % number)
         repo.git("repack", "-adq")
         assert reader.commit(repo.head()).parents
         assert reader.blob(repo.git("rev-parse", "HEAD:guides/setup.md").strip())
-        assert reader.tree(first.tree)
+        assert reader.tree(first_commit.tree)
     assert not pack.exists()
 
 
@@ -343,26 +347,28 @@ def test_missing_object_without_copy_is_an_error(repo: Repo) -> None:
             reader.blob("1" * 40)
 
 
-@pytest.mark.parametrize("what", ["commit", "root", "folder", "blob"])
-def test_any_pruned_object_of_recent_commits_is_restored(repo: Repo, what: str) -> None:
-    first, second = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
-    name = {"commit": "", "root": "^{tree}", "folder": ":guides", "blob": ":guides/setup.md"}[what]
+@pytest.mark.parametrize("object_kind", ["commit", "root", "folder", "blob"])
+def test_any_pruned_object_of_recent_commits_is_restored(repo: Repo, object_kind: str) -> None:
+    first_commit, second_commit = commit(repo), commit(repo, b"# Setup\n\nMore.\n")
+    name = {"commit": "", "root": "^{tree}", "folder": ":guides", "blob": ":guides/setup.md"}[object_kind]
     store = GitStore(repo.path)
-    for id in (first, second):
+    for id in (first_commit, second_commit):
         object = repo.git("rev-parse", f"{id}{name}").strip()
         store.peel(object)  # libgit2 has the object in its cache, and would report that it exists
-        build_loose_path(git_dir(repo), object).unlink()
+        build_loose_path(find_git_dir(repo), object).unlink()
     assert restore_all_pruned(store)
     assert repo.fsck() == ""
-    assert restore_all_pruned(store), "another thread may have restored them before"
+    assert restore_all_pruned(store), "another thread may have restored the objects before"
 
 
-@pytest.mark.parametrize("what", ["commit", "root", "folder", "blob"])
-def test_publication_restores_pruned_objects_of_tip(repo: Repo, what: str) -> None:
+@pytest.mark.parametrize("object_kind", ["commit", "root", "folder", "blob"])
+def test_publication_restores_pruned_objects_of_tip(repo: Repo, object_kind: str) -> None:
     id = commit(repo)
-    name = {"commit": "", "root": "^{tree}", "folder": ":guides", "blob": ":guides/setup.md"}[what]
-    build_loose_path(git_dir(repo), repo.git("rev-parse", f"{id}{name}").strip()).unlink()
-    publish(GitStore(repo.path), Batch("main", id, {"new.md": b"# New\n"}, "Change", WHO), durable=False)
+    name = {"commit": "", "root": "^{tree}", "folder": ":guides", "blob": ":guides/setup.md"}[object_kind]
+    build_loose_path(find_git_dir(repo), repo.git("rev-parse", f"{id}{name}").strip()).unlink()
+    publish(
+        GitStore(repo.path), Batch("main", id, {"new.md": b"# New\n"}, "Change", SIGNATURE), durable=False
+    )
     assert repo.fsck() == ""
 
 
@@ -371,46 +377,46 @@ def test_write_restores_pruned_blob_of_edited_document(repo: Repo, mode: Mode) -
     workspace = Workspace.open(repo.path, durable=False)
     operation = AppendContent(file="guides/setup.md", slug="_preamble", content="More.")
     assert workspace.write([operation], mode=mode, tool="edit_document", client="x").is_committed
-    build_loose_path(git_dir(repo), repo.git("rev-parse", "main:guides/setup.md").strip()).unlink()
+    build_loose_path(find_git_dir(repo), repo.git("rev-parse", "main:guides/setup.md").strip()).unlink()
     workspace = Workspace.open(repo.path, durable=False)
-    written = workspace.write([operation], mode=mode, tool="edit_document", client="x")
-    assert [step.error for step in written.steps] == [None]
+    result = workspace.write([operation], mode=mode, tool="edit_document", client="x")
+    assert [step.error for step in result.steps] == [None]
     assert repo.git("show", "main:guides/setup.md").count("More.") == 2
     assert repo.fsck() == ""
 
 
 def test_only_operation_on_lost_document_fails(repo: Repo) -> None:
-    build_loose_path(git_dir(repo), repo.git("rev-parse", "main:guides/setup.md").strip()).unlink()
+    build_loose_path(find_git_dir(repo), repo.git("rev-parse", "main:guides/setup.md").strip()).unlink()
     workspace = Workspace.open(repo.path, durable=False)
     operations = [
         AppendContent(file="guides/setup.md", slug="_preamble", content="More."),
         AppendContent(file="README.md", slug="_preamble", content="More."),
     ]
-    written = workspace.write(operations, mode=Mode.EACH, tool="edit_document", client="x")
-    codes = [step.error.code if step.error else None for step in written.steps]
+    result = workspace.write(operations, mode=Mode.EACH, tool="edit_document", client="x")
+    codes = [step.error.code if step.error else None for step in result.steps]
     assert codes == ["DAMAGED_REPO", None]
-    assert written.is_committed
+    assert result.is_committed
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("name", ["gc.pid", "objects/pack/pack-1.keep"])
 def test_pipe_in_place_of_git_file_delays_no_write(repo: Repo, name: str) -> None:
-    path = git_dir(repo) / name
+    path = find_git_dir(repo) / name
     os.mkfifo(path)
-    writing = subprocess.run([sys.executable, "-c", WRITING, str(repo.path)], timeout=20, check=False)
-    assert writing.returncode == 0
+    process = subprocess.run([sys.executable, "-c", WRITE_SCRIPT, str(repo.path)], timeout=20, check=False)
+    assert process.returncode == 0
     assert path.is_fifo()
 
 
 def test_gc_lock_of_process_0_is_ignored(repo: Repo) -> None:
-    (git_dir(repo) / "gc.pid").write_text(f"0 {socket.gethostname()}")
-    assert identify_running_gc(git_dir(repo)) is None
+    (find_git_dir(repo) / "gc.pid").write_text(f"0 {socket.gethostname()}")
+    assert identify_running_gc(find_git_dir(repo)) is None
 
 
 @pytest.mark.parametrize("suffix", [".keep", ".pack", ".idx"])
 def test_failed_pack_write_leaves_no_files(repo: Repo, monkeypatch: pytest.MonkeyPatch, suffix: str) -> None:
-    folder = git_dir(repo) / "objects" / "pack"
-    before = sorted(folder.iterdir())
+    folder = find_git_dir(repo) / "objects" / "pack"
+    files_before = sorted(folder.iterdir())
     replace = os.replace
 
     def fail(source: Path, target: Path) -> None:
@@ -420,13 +426,13 @@ def test_failed_pack_write_leaves_no_files(repo: Repo, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
-        keep_objects(git_dir(repo), [pack_loose("blob", b"text")], "a run", durable=False)
-    assert sorted(folder.iterdir()) == before
+        keep_objects(find_git_dir(repo), [pack_loose("blob", b"text")], "a run", durable=False)
+    assert sorted(folder.iterdir()) == files_before
 
 
 def test_truncated_keep_file_on_full_disk_is_removed(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = git_dir(repo) / "objects" / "pack"
-    before = sorted(folder.iterdir())
+    folder = find_git_dir(repo) / "objects" / "pack"
+    files_before = sorted(folder.iterdir())
     write = packs._write
 
     def fail(file: Path, data: bytes, durable: bool) -> None:
@@ -437,42 +443,44 @@ def test_truncated_keep_file_on_full_disk_is_removed(repo: Repo, monkeypatch: py
 
     monkeypatch.setattr(packs, "_write", fail)
     with pytest.raises(OSError, match="disk full"):
-        keep_objects(git_dir(repo), [pack_loose("blob", b"text")], "a run", durable=False)
-    assert sorted(folder.iterdir()) == before
+        keep_objects(find_git_dir(repo), [pack_loose("blob", b"text")], "a run", durable=False)
+    assert sorted(folder.iterdir()) == files_before
 
 
 @pytest.mark.parametrize(
-    ("text", "age", "is_left"),
+    ("text", "age", "is_preserved"),
     [
         ("docyard: while this", 0, False),
-        ("", SECONDS_OF_13_HOURS, False),
+        ("", THIRTEEN_HOURS_S, False),
         ("", 0, True),
-        ("fetch-pack 1 on host\n", SECONDS_OF_13_HOURS, True),
+        ("fetch-pack 1 on host\n", THIRTEEN_HOURS_S, True),
     ],
     ids=["cut off", "empty and old", "empty", "of git fetch"],
 )
-def test_keep_file_without_pack_is_removed_if_stale(repo: Repo, text: str, age: int, is_left: bool) -> None:
-    keep = git_dir(repo) / "objects" / "pack" / "pack-1.keep"
-    keep.write_text(text)
-    os.utime(keep, (time.time() - age,) * 2)
+def test_keep_file_without_pack_is_removed_if_stale(
+    repo: Repo, text: str, age: int, is_preserved: bool
+) -> None:
+    keep_file = find_git_dir(repo) / "objects" / "pack" / "pack-1.keep"
+    keep_file.write_text(text)
+    os.utime(keep_file, (time.time() - age,) * 2)
     commit(repo)
-    assert keep.exists() == is_left
+    assert keep_file.exists() == is_preserved
 
 
 @pytest.mark.process
 def test_packs_of_long_gc_run_are_joined(repo: Repo) -> None:
     repo.git("repack", "-adq")
-    lock = hold_gc(repo, host="another.example.org", pid=1)
+    lock = write_gc_lock(repo, host="another.example.org", pid=1)
     store = GitStore(repo.path)
     base = repo.head()
     for number in range(40):
         commit(repo, b"# Setup\n\n%d\n" % number, store)
-    assert len(keeps(repo)) < 20
+    assert len(list_keep_files(repo)) < 20
     for id in repo.git("rev-list", "--objects", "--no-object-names", "main", f"^{base}").split():
-        build_loose_path(git_dir(repo), id).unlink()
+        build_loose_path(find_git_dir(repo), id).unlink()
     assert repo.fsck() == ""
     assert len(store.blob(repo.git("rev-parse", "main~30:guides/setup.md").strip())) > 0
     lock.unlink()
     commit(repo)
-    assert keeps(repo) == []
+    assert list_keep_files(repo) == []
     assert repo.fsck() == ""

@@ -18,7 +18,7 @@ from workspace.publishing.publish import publish
 from workspace.publishing.recovery import Leftovers, RecoveryResult, find_leftovers, recover
 
 # Publishes a change, and dies at the n-th call of a system function.
-DYING = """
+DYING_WRITER_SCRIPT = """
 import os, sys
 from pathlib import Path
 from tests.repositories import signature
@@ -43,7 +43,7 @@ LOCKS = ("index.lock", "HEAD.lock", "refs/heads/main.lock")
 
 @pytest.mark.process
 @loop_over(
-    ("call", "number", "locks", "committed"),
+    ("call", "number", "locks", "is_committed"),
     [
         ("link", 1, (), False),
         ("link", 2, ("index.lock",), False),
@@ -55,26 +55,28 @@ LOCKS = ("index.lock", "HEAD.lock", "refs/heads/main.lock")
     ],
 )
 def test_leftovers_of_killed_writer_are_found_and_recovered(
-    tmp_path: Path, call: str, number: int, locks: tuple[str, ...], committed: bool
+    tmp_path: Path, call: str, number: int, locks: tuple[str, ...], is_committed: bool
 ) -> None:
     repo = repositories.normal(tmp_path)
     base = repo.head()
-    died = subprocess.run(
-        (sys.executable, "-c", DYING, str(tmp_path), base, call, str(number)),
+    process = subprocess.run(
+        (sys.executable, "-c", DYING_WRITER_SCRIPT, str(tmp_path), base, call, str(number)),
         cwd=Path(__file__).parents[3],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert died.returncode == 9, died.stderr
-    common = tmp_path / ".git"
-    left = find_leftovers(common)
-    assert len(left.folders) == 1
-    assert left.locks == locks
-    assert (repo.head() != base) == committed
-    assert recover(GitStore(tmp_path)) == RecoveryResult(rolled_back=not committed, rolled_forward=committed)
-    assert find_leftovers(common) == Leftovers((), ())
-    assert (repo.head() != base) == committed
+    assert process.returncode == 9, process.stderr
+    common_dir = tmp_path / ".git"
+    leftovers = find_leftovers(common_dir)
+    assert len(leftovers.folders) == 1
+    assert leftovers.locks == locks
+    assert (repo.head() != base) == is_committed
+    assert recover(GitStore(tmp_path)) == RecoveryResult(
+        rolled_back=not is_committed, rolled_forward=is_committed
+    )
+    assert find_leftovers(common_dir) == Leftovers((), ())
+    assert (repo.head() != base) == is_committed
     assert repo.status() == ""
     assert repo.git("reflog", "-1", "--format=%H").strip() == repo.head()
     batch = Batch("main", repo.head(), {"README.md": b"# Again\n"}, "Agent", repositories.signature())
@@ -85,14 +87,14 @@ def test_leftovers_of_killed_writer_are_found_and_recovered(
 
 def test_active_writer_and_foreign_locks_are_not_leftovers(tmp_path: Path) -> None:
     repositories.normal(tmp_path)
-    common = tmp_path / ".git"
-    pending = common / "docyard" / "pending" / "0123456789abcdef"
+    common_dir = tmp_path / ".git"
+    pending = common_dir / "docyard" / "pending" / "0123456789abcdef"
     pending.mkdir(parents=True)
     (pending / "index").write_bytes(b"")
-    (common / "index.lock").write_bytes(b"")
-    assert find_leftovers(common).locks == ()
-    (common / "index.lock").unlink()
-    os.link(pending / "index", common / "index.lock")
-    assert find_leftovers(common).locks == ("index.lock",)
-    with docyard_lock(common):
-        assert find_leftovers(common).folders == find_leftovers(common).locks == ()
+    (common_dir / "index.lock").write_bytes(b"")
+    assert find_leftovers(common_dir).locks == ()
+    (common_dir / "index.lock").unlink()
+    os.link(pending / "index", common_dir / "index.lock")
+    assert find_leftovers(common_dir).locks == ("index.lock",)
+    with docyard_lock(common_dir):
+        assert find_leftovers(common_dir).folders == find_leftovers(common_dir).locks == ()

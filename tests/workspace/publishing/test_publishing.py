@@ -25,8 +25,8 @@ from workspace.publishing.locks import CannotWrite, Locked
 from workspace.publishing.publish import publish
 from workspace.publishing.refs import BranchMoved, InvalidBranch, RefConflict
 
-WHO = repositories.signature()
-NEW = b"# Changed\n"
+SIGNATURE = repositories.signature()
+NEW_TEXT = b"# Changed\n"
 
 
 def commit(
@@ -40,49 +40,49 @@ def commit(
 ) -> str:
     store = GitStore(repo.path)
     base = store.tip(branch) if base == "tip" else base
-    return publish(store, Batch(branch, base, changes, message, WHO), durable=durable)
+    return publish(store, Batch(branch, base, changes, message, SIGNATURE), durable=durable)
 
 
-def texts(repo: Repo, branch: str = "main") -> dict[str, bytes]:
+def read_committed_files(repo: Repo, branch: str = "main") -> dict[str, bytes]:
     git = GitReader(repo.path)
     return {
         path: git.blob(entry.id) for path, entry in walk_tree(git, git.commit(git.tip(branch) or "").tree)
     }
 
 
-def files_of(repo: Repo) -> dict[str, bytes]:
-    found = (path for path in repo.path.rglob("*") if path.is_file())
+def read_work_files(repo: Repo) -> dict[str, bytes]:
+    paths = (path for path in repo.path.rglob("*") if path.is_file())
     return {
         name: path.read_bytes()
-        for path in found
+        for path in paths
         if not (name := path.relative_to(repo.path).as_posix()).startswith(".git")
     }
 
 
 def check_clean(repo: Repo) -> None:
-    """Check that no difference, damage, lock or staged file is left."""
+    """Check that there is no difference, damage, lock or staged file."""
     assert repo.status() == ""
     assert repo.fsck() == ""
     check_no_leftovers(repo)
 
 
 def check_no_leftovers(repo: Repo) -> None:
-    common = GitReader(repo.path).common_dir
-    assert [path for path in common.rglob("*.lock") if path.name != "write.lock"] == []
-    assert list(common.glob("docyard/pending/*")) == []
-    assert [name for name in files_of(repo) if ".docyard-" in name] == []
+    common_dir = GitReader(repo.path).common_dir
+    assert [path for path in common_dir.rglob("*.lock") if path.name != "write.lock"] == []
+    assert list(common_dir.glob("docyard/pending/*")) == []
+    assert [name for name in read_work_files(repo) if ".docyard-" in name] == []
 
 
 @pytest.mark.parametrize("durable", [False, True])
 def test_publication_moves_branch_index_and_files_together(repo: Repo, durable: bool) -> None:
-    before = repo.head()
-    changes = {"README.md": NEW, "guides/deep/only.md": None, "new/folder/a.md": b"a\0b\n"}
+    head_before = repo.head()
+    changes = {"README.md": NEW_TEXT, "guides/deep/only.md": None, "new/folder/a.md": b"a\0b\n"}
     id = commit(repo, changes, durable=durable)
     assert repo.head() == id
-    assert repo.git("rev-parse", "HEAD^").strip() == before
-    assert texts(repo) == files_of(repo)
-    assert texts(repo) == {
-        "README.md": NEW,
+    assert repo.git("rev-parse", "HEAD^").strip() == head_before
+    assert read_committed_files(repo) == read_work_files(repo)
+    assert read_committed_files(repo) == {
+        "README.md": NEW_TEXT,
         "guides/setup.md": b"# Setup\n\nSteps.\n",
         "new/folder/a.md": b"a\0b\n",
     }
@@ -91,15 +91,15 @@ def test_publication_moves_branch_index_and_files_together(repo: Repo, durable: 
     assert repo.git("log", "-1", "--format=%an|%ae|%cn|%at|%B").strip().endswith("Docyard-Tool: test")
     assert (
         repo.git("log", "-1", "--format=%an|%ae|%ai").strip()
-        == f"{WHO.name}|{WHO.email}|2023-11-14 23:13:20 +0100"
+        == f"{SIGNATURE.name}|{SIGNATURE.email}|2023-11-14 23:13:20 +0100"
     )
 
 
 def test_bare_repository_is_published_without_reflog(tmp_path: Path) -> None:
     repo = repositories.bare(tmp_path / "repo.git")
-    id = commit(repo, {"README.md": NEW, "guides/setup.md": None})
+    id = commit(repo, {"README.md": NEW_TEXT, "guides/setup.md": None})
     assert repo.head() == id
-    assert texts(repo) == {"README.md": NEW, "guides/deep/only.md": b"# Only\n"}
+    assert read_committed_files(repo) == {"README.md": NEW_TEXT, "guides/deep/only.md": b"# Only\n"}
     assert repo.fsck() == ""
     assert not (repo.path / "index").exists()
     assert not (repo.path / "logs").exists()
@@ -109,74 +109,74 @@ def test_bare_repository_is_published_without_reflog(tmp_path: Path) -> None:
 def test_unborn_branch_gets_initial_commit(tmp_path: Path, branch: str) -> None:
     repo = repositories.unborn(tmp_path)
     repo.git("symbolic-ref", "HEAD", f"refs/heads/{branch}")
-    id = commit(repo, {"a.md": NEW}, branch=branch, base=None)
+    id = commit(repo, {"a.md": NEW_TEXT}, branch=branch, base=None)
     assert repo.head() == id
-    assert files_of(repo) == {"a.md": NEW}
+    assert read_work_files(repo) == {"a.md": NEW_TEXT}
     check_clean(repo)
     assert "commit (initial)" in repo.git("reflog", branch)
 
 
-def test_branch_not_checked_out_leaves_files_alone(repo: Repo) -> None:
+def test_publication_to_other_branch_changes_no_files(repo: Repo) -> None:
     repo.git("branch", "topic")
     repo.write({"README.md": "mine\n"})
-    id = commit(repo, {"README.md": NEW}, branch="topic")
+    id = commit(repo, {"README.md": NEW_TEXT}, branch="topic")
     assert repo.git("rev-parse", "topic").strip() == id
     assert repo.status() == " M README.md\n"
-    assert files_of(repo)["README.md"] == b"mine\n"
+    assert read_work_files(repo)["README.md"] == b"mine\n"
 
 
 def test_detached_head_is_not_moved(tmp_path: Path) -> None:
     repo = repositories.detached(tmp_path)
-    before = repo.head()
-    commit(repo, {"README.md": NEW})
-    assert repo.head() == before
+    head_before = repo.head()
+    commit(repo, {"README.md": NEW_TEXT})
+    assert repo.head() == head_before
     check_clean(repo)
 
 
-@loop_over("opened", ["main", "linked"])
-def test_linked_work_tree_of_branch_is_updated(tmp_path: Path, opened: str) -> None:
-    main = repositories.normal(tmp_path / "main")
-    linked = repositories.linked(main, tmp_path / "linked", "topic")
-    repo = main if opened == "main" else linked
-    commit(repo, {"README.md": NEW}, branch="topic")
+@loop_over("opened_name", ["main", "linked"])
+def test_linked_work_tree_of_branch_is_updated(tmp_path: Path, opened_name: str) -> None:
+    main_repo = repositories.normal(tmp_path / "main")
+    linked_repo = repositories.linked(main_repo, tmp_path / "linked", "topic")
+    repo = main_repo if opened_name == "main" else linked_repo
+    commit(repo, {"README.md": NEW_TEXT}, branch="topic")
     commit(repo, {"README.md": b"# Main\n"}, branch="main")
-    assert files_of(linked)["README.md"] == NEW
-    assert files_of(main)["README.md"] == b"# Main\n"
-    check_clean(main)
-    check_clean(linked)
-    assert "Change the text" in linked.git("reflog", "-1", "HEAD")
+    assert read_work_files(linked_repo)["README.md"] == NEW_TEXT
+    assert read_work_files(main_repo)["README.md"] == b"# Main\n"
+    check_clean(main_repo)
+    check_clean(linked_repo)
+    assert "Change the text" in linked_repo.git("reflog", "-1", "HEAD")
 
 
 def test_linked_work_tree_of_bare_repository_is_updated(tmp_path: Path) -> None:
     repo = repositories.bare(tmp_path / "repo.git")
-    linked = repositories.linked(repo, tmp_path / "linked", "topic")
-    commit(repo, {"README.md": NEW}, branch="topic")
-    assert files_of(linked)["README.md"] == NEW
-    check_clean(linked)
+    linked_repo = repositories.linked(repo, tmp_path / "linked", "topic")
+    commit(repo, {"README.md": NEW_TEXT}, branch="topic")
+    assert read_work_files(linked_repo)["README.md"] == NEW_TEXT
+    check_clean(linked_repo)
 
 
 def test_missing_work_tree_refuses_batch(tmp_path: Path) -> None:
-    main = repositories.normal(tmp_path / "main")
-    linked = repositories.linked(main, tmp_path / "linked", "topic")
-    linked.path.rename(tmp_path / "away")
-    commit(main, {"README.md": NEW}, branch="topic")
+    main_repo = repositories.normal(tmp_path / "main")
+    linked_repo = repositories.linked(main_repo, tmp_path / "linked", "topic")
+    linked_repo.path.rename(tmp_path / "away")
+    commit(main_repo, {"README.md": NEW_TEXT}, branch="topic")
     Repo(tmp_path / "away").git("status", check=False)
-    main.git("worktree", "lock", str(linked.path))
+    main_repo.git("worktree", "lock", str(linked_repo.path))
     with pytest.raises(WorktreeBusy, match="missing"):
-        commit(main, {"README.md": b"again\n"}, branch="topic")
+        commit(main_repo, {"README.md": b"again\n"}, branch="topic")
 
 
 def test_branch_in_two_work_trees_refuses_batch(tmp_path: Path) -> None:
-    main = repositories.normal(tmp_path / "main")
-    main.git("worktree", "add", "-q", "-f", str(tmp_path / "second"), "main")
+    main_repo = repositories.normal(tmp_path / "main")
+    main_repo.git("worktree", "add", "-q", "-f", str(tmp_path / "second"), "main")
     with pytest.raises(WorktreeBusy, match="several"):
-        commit(main, {"README.md": NEW})
+        commit(main_repo, {"README.md": NEW_TEXT})
 
 
-@pytest.mark.parametrize("how", [["pack-refs", "--all"], ["gc", "-q", "--prune=now"]])
-def test_packed_refs_and_objects_are_supported(repo: Repo, how: list[str]) -> None:
+@pytest.mark.parametrize("command", [["pack-refs", "--all"], ["gc", "-q", "--prune=now"]])
+def test_packed_refs_and_objects_are_supported(repo: Repo, command: list[str]) -> None:
     for number in range(3):
-        repo.git(*how)
+        repo.git(*command)
         commit(repo, {"README.md": b"%d\n" % number})
         check_clean(repo)
     assert repo.git("rev-list", "--count", "HEAD").strip() == "4"
@@ -195,8 +195,10 @@ def test_each_index_version_is_supported(tmp_path: Path, settings: dict[str, str
     for name, value in settings.items():
         repo.git("config", name, value)
     repo.commit({**FILES, "Ünïcode/文.md": "x\n"})
-    commit(repo, {"README.md": NEW, "guides/deep/only.md": None, "Ünïcode/文.md": NEW, "a/b": NEW})
-    assert files_of(repo) == texts(repo)
+    commit(
+        repo, {"README.md": NEW_TEXT, "guides/deep/only.md": None, "Ünïcode/文.md": NEW_TEXT, "a/b": NEW_TEXT}
+    )
+    assert read_work_files(repo) == read_committed_files(repo)
     check_clean(repo)
     commit(repo, {"README.md": b"again\n"})
     check_clean(repo)
@@ -208,33 +210,34 @@ def test_separate_git_directory_and_shallow_clone_are_supported(tmp_path: Path) 
     clone = ["clone", "-q", "--depth=1", f"--separate-git-dir={tmp_path / 'elsewhere'}"]
     source.git(*clone, f"file://{source.path}", str(tmp_path / "repo"))
     repo = Repo(tmp_path / "repo")
-    commit(repo, {"README.md": NEW})
-    assert files_of(repo) == texts(repo)
+    commit(repo, {"README.md": NEW_TEXT})
+    assert read_work_files(repo) == read_committed_files(repo)
     check_clean(repo)
-    linked = repositories.linked(repo, tmp_path / "linked", "topic")
-    commit(linked, {"README.md": b"topic\n"}, branch="topic")
-    check_clean(linked)
+    linked_repo = repositories.linked(repo, tmp_path / "linked", "topic")
+    commit(linked_repo, {"README.md": b"topic\n"}, branch="topic")
+    check_clean(linked_repo)
     with pytest.raises(WorktreeBusy, match="missing"):
-        commit(linked, {"README.md": b"main\n"}, branch="main")
+        commit(linked_repo, {"README.md": b"main\n"}, branch="main")
 
 
 def test_batch_without_changes_makes_no_commit(repo: Repo) -> None:
-    before = repo.head()
+    head_before = repo.head()
     assert (
-        commit(repo, {"README.md": FILES["README.md"].encode(), "nothing.md": None, "guides": None}) == before
+        commit(repo, {"README.md": FILES["README.md"].encode(), "nothing.md": None, "guides": None})
+        == head_before
     )
-    assert commit(repo, {}) == before
-    assert repo.head() == before
+    assert commit(repo, {}) == head_before
+    assert repo.head() == head_before
 
 
 def test_late_writer_error_has_new_tip(repo: Repo) -> None:
     base = repo.head()
-    first = commit(repo, {"README.md": NEW})
-    before = sum(1 for _ in (repo.path / ".git/objects").rglob("*"))
+    first_commit = commit(repo, {"README.md": NEW_TEXT})
+    object_count = sum(1 for _ in (repo.path / ".git/objects").rglob("*"))
     with pytest.raises(BranchMoved) as error:
         commit(repo, {"README.md": b"second\n"}, base=base)
-    assert error.value.tip == first
-    assert sum(1 for _ in (repo.path / ".git/objects").rglob("*")) == before
+    assert error.value.tip == first_commit
+    assert sum(1 for _ in (repo.path / ".git/objects").rglob("*")) == object_count
     check_clean(repo)
     with pytest.raises(BranchMoved):
         commit(repo, {"README.md": b"second\n"}, base=None)
@@ -245,32 +248,33 @@ def test_commit_by_git_refuses_stale_batch(repo: Repo) -> None:
     repo.write({"guides/setup.md": "theirs\n"})
     repo.git("commit", "-qam", "Theirs")
     with pytest.raises(BranchMoved) as error:
-        commit(repo, {"README.md": NEW}, base=base)
+        commit(repo, {"README.md": NEW_TEXT}, base=base)
     assert error.value.tip == repo.head()
     check_clean(repo)
 
 
-def attempt(path: Path, base: str, number: int, answers: multiprocessing.SimpleQueue[str]) -> None:
+def try_commit(path: Path, base: str, number: int, outcomes: multiprocessing.SimpleQueue[str]) -> None:
     try:
         commit(Repo(path), {"README.md": b"%d\n" % number}, base=base)
-        answers.put("won")
+        outcomes.put("published")
     except BranchMoved:
-        answers.put("moved")
+        outcomes.put("moved")
 
 
 @pytest.mark.promise
 @pytest.mark.process
-def test_one_of_several_processes_wins(repo: Repo) -> None:
+def test_one_of_several_processes_publishes(repo: Repo) -> None:
     context = multiprocessing.get_context("spawn")
-    answers: multiprocessing.SimpleQueue[str] = context.SimpleQueue()
+    outcomes: multiprocessing.SimpleQueue[str] = context.SimpleQueue()
     processes = [
-        context.Process(target=attempt, args=(repo.path, repo.head(), number, answers)) for number in range(3)
+        context.Process(target=try_commit, args=(repo.path, repo.head(), number, outcomes))
+        for number in range(3)
     ]
     for process in processes:
         process.start()
     for process in processes:
         process.join()
-    assert sorted(answers.get() for _ in processes) == ["moved", "moved", "won"]
+    assert sorted(outcomes.get() for _ in processes) == ["moved", "moved", "published"]
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
     check_clean(repo)
 
@@ -278,25 +282,25 @@ def test_one_of_several_processes_wins(repo: Repo) -> None:
 def test_concurrent_threads_lose_and_duplicate_no_edit(repo: Repo) -> None:
     """Several writers add lines, repeat after BranchMoved, and compete with commits by git."""
     store = GitStore(repo.path)
-    faults: list[BaseException] = []
+    errors: list[BaseException] = []
 
-    def add(name: str) -> None:
+    def add_lines(name: str) -> None:
         try:
             for number in range(5):
                 while True:
                     base = store.tip("main")
                     path = f"log/{name}.md"
-                    known = texts(repo).get(path, b"") if base else b""
-                    batch = Batch("main", base, {path: known + b"%d\n" % number}, "Add", WHO)
+                    old_text = read_committed_files(repo).get(path, b"") if base else b""
+                    batch = Batch("main", base, {path: old_text + b"%d\n" % number}, "Add", SIGNATURE)
                     try:
                         publish(store, batch, durable=False)
                         break
                     except (BranchMoved, Locked, WorktreeConflict):
                         continue
         except BaseException as error:
-            faults.append(error)
+            errors.append(error)
 
-    threads = [threading.Thread(target=add, args=(name,)) for name in ("a", "b", "c")]
+    threads = [threading.Thread(target=add_lines, args=(name,)) for name in ("a", "b", "c")]
     for thread in threads:
         thread.start()
     commits = 0
@@ -305,14 +309,16 @@ def test_concurrent_threads_lose_and_duplicate_no_edit(repo: Repo) -> None:
         repo.git("commit", "-qam", "A person's", check=False)
         commits += 1
     repo.git("commit", "-qam", "A person's last", check=False)
-    assert faults == []
-    assert {name: texts(repo)[f"log/{name}.md"] for name in "abc"} == dict.fromkeys("abc", b"0\n1\n2\n3\n4\n")
+    assert errors == []
+    assert {name: read_committed_files(repo)[f"log/{name}.md"] for name in "abc"} == dict.fromkeys(
+        "abc", b"0\n1\n2\n3\n4\n"
+    )
     assert repo.git("log", "--format=%s").split("\n").count("Add") == 15
     check_clean(repo)
 
 
 @pytest.mark.parametrize(
-    ("change", "path"),
+    ("change_repo", "path"),
     [
         (lambda repo: repo.write({"README.md": "mine\n"}), "README.md"),
         (lambda repo: (repo.write({"README.md": "mine\n"}), repo.git("add", "-A")), "README.md"),
@@ -335,14 +341,16 @@ def test_concurrent_threads_lose_and_duplicate_no_edit(repo: Repo) -> None:
         "file-above", "staged-above", "folder", "link-above", "link", "link-instead",
     ],
 )  # fmt: skip
-def test_uncommitted_changes_refuse_batch(repo: Repo, change: Callable[[Repo], object], path: str) -> None:
-    change(repo)
-    status, held, tip = repo.status(), files_of(repo), repo.head()
+def test_uncommitted_changes_refuse_batch(
+    repo: Repo, change_repo: Callable[[Repo], object], path: str
+) -> None:
+    change_repo(repo)
+    status, old_files, tip = repo.status(), read_work_files(repo), repo.head()
     with pytest.raises(WorktreeConflict) as error:
-        commit(repo, {path: NEW, "guides/setup.md": NEW})
+        commit(repo, {path: NEW_TEXT, "guides/setup.md": NEW_TEXT})
     assert error.value.code == "WORKTREE_CONFLICT"
     assert error.value.paths == (path,)
-    assert (repo.status(), files_of(repo), repo.head()) == (status, held, tip)
+    assert (repo.status(), read_work_files(repo), repo.head()) == (status, old_files, tip)
     check_no_leftovers(repo)
 
 
@@ -352,7 +360,7 @@ def test_unrelated_uncommitted_changes_are_preserved(repo: Repo) -> None:
     repo.git("add", "-N", "intended.md")
     repo.git("update-index", "--assume-unchanged", "guides/deep/only.md")
     status, flags = repo.status(), repo.git("ls-files", "-v")
-    commit(repo, {"README.md": NEW})
+    commit(repo, {"README.md": NEW_TEXT})
     assert repo.status() == status
     assert repo.git("ls-files", "-v") == flags
     assert repo.git("show", "--stat", "--format=", "HEAD").startswith(" README.md")
@@ -361,19 +369,19 @@ def test_unrelated_uncommitted_changes_are_preserved(repo: Repo) -> None:
 def test_change_just_before_publication_is_not_hidden(repo: Repo) -> None:
     """Git compares the content of a file as new as the index; a newer index must not disable this."""
     file, index = repo.path / "guides/setup.md", repo.path / ".git/index"
-    moment = (1_700_000_000, 1_700_000_000)
+    times = (1_700_000_000, 1_700_000_000)
     repo.git("config", "core.trustctime", "false")
     file.write_bytes(b"one\n")
-    os.utime(file, moment)
+    os.utime(file, times)
     repo.git("commit", "-qam", "One")
     file.write_bytes(b"two\n")
-    os.utime(file, moment)
-    os.utime(index, moment)
-    commit(repo, {"README.md": NEW})
+    os.utime(file, times)
+    os.utime(index, times)
+    commit(repo, {"README.md": NEW_TEXT})
     assert repo.status() == " M guides/setup.md\n"
 
 
-def busy_with(repo: Repo, operation: str) -> None:
+def start_git_operation(repo: Repo, operation: str) -> None:
     repo.git("checkout", "-q", "-b", "topic")
     repo.commit({"README.md": "theirs\n"})
     repo.git("checkout", "-q", "main")
@@ -406,13 +414,13 @@ def busy_with(repo: Repo, operation: str) -> None:
      "filter"],
 )  # fmt: skip
 def test_unfinished_git_operation_refuses_batch(repo: Repo, operation: str) -> None:
-    busy_with(repo, operation)
-    held, tip = files_of(repo), repo.git("rev-parse", "main")
+    start_git_operation(repo, operation)
+    old_files, tip = read_work_files(repo), repo.git("rev-parse", "main")
     with pytest.raises(WorktreeBusy, match=operation) as error:
-        commit(repo, {"guides/setup.md": NEW})
+        commit(repo, {"guides/setup.md": NEW_TEXT})
     assert error.value.code == "WORKTREE_BUSY"
     assert error.value.fix
-    assert (files_of(repo), repo.git("rev-parse", "main")) == (held, tip)
+    assert (read_work_files(repo), repo.git("rev-parse", "main")) == (old_files, tip)
     check_no_leftovers(repo)
 
 
@@ -423,65 +431,65 @@ def test_lock_of_other_program_is_waited_for_and_preserved(
     monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 0.05)
     path = repo.path / ".git" / lock
     path.write_bytes(b"theirs")
-    held, tip = files_of(repo), repo.head()
+    old_files, tip = read_work_files(repo), repo.head()
     with pytest.raises(Locked) as error:
-        commit(repo, {"README.md": NEW})
+        commit(repo, {"README.md": NEW_TEXT})
     assert error.value.file == f".git/{lock}"
     assert path.read_bytes() == b"theirs"
-    assert (files_of(repo), repo.head()) == (held, tip)
+    assert (read_work_files(repo), repo.head()) == (old_files, tip)
     monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 2.0)
     timer = threading.Timer(0.1, path.unlink)
     timer.start()
-    commit(repo, {"README.md": NEW})
+    commit(repo, {"README.md": NEW_TEXT})
     timer.join()
     check_clean(repo)
 
 
 def test_index_changed_before_lock_is_read_again(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    prepare, moments = checkout.Checkout.prepare, iter([1])
+    prepare, first_call = checkout.Checkout.prepare, iter([1])
 
-    def then_a_person_stages(self: checkout.Checkout, *arguments: object) -> None:
+    def prepare_and_stage(self: checkout.Checkout, *arguments: object) -> None:
         prepare(self, *arguments)  # type: ignore[arg-type]
-        if next(moments, None):
+        if next(first_call, None):
             repo.write({"staged.md": "staged\n"})
             repo.git("add", "staged.md")
 
-    monkeypatch.setattr(checkout.Checkout, "prepare", then_a_person_stages)
-    commit(repo, {"README.md": NEW})
+    monkeypatch.setattr(checkout.Checkout, "prepare", prepare_and_stage)
+    commit(repo, {"README.md": NEW_TEXT})
     assert repo.status() == "A  staged.md\n"
 
 
-CRLF = {
+CRLF_SETTINGS = {
     "autocrlf": ({"core.autocrlf": "true"}, ""),
     "attribute": ({}, "*.md text eol=crlf\n"),
     "eol": ({"core.eol": "crlf"}, "* text=auto\n"),
 }
 
 
-@loop_over("kind", CRLF)
+@loop_over("kind", CRLF_SETTINGS)
 def test_line_endings_are_converted_as_by_git(tmp_path: Path, kind: str) -> None:
-    settings, attributes = CRLF[kind]
+    settings, attributes = CRLF_SETTINGS[kind]
     source = repositories.normal(tmp_path / "source", {**FILES, ".gitattributes": attributes})
     source.git("clone", "-q", *[f"-c{n}={v}" for n, v in settings.items()], ".", str(tmp_path / "repo"))
     repo = Repo(tmp_path / "repo")
-    assert files_of(repo)["README.md"] == b"# Example\r\n\r\nText.\r\n"
+    assert read_work_files(repo)["README.md"] == b"# Example\r\n\r\nText.\r\n"
     commit(repo, {"README.md": b"# One\n\nTwo\n", "new.md": b"a\nb\n", "guides/setup.md": None})
-    assert texts(repo)["README.md"] == b"# One\n\nTwo\n"
-    assert files_of(repo)["README.md"] == b"# One\r\n\r\nTwo\r\n"
-    assert files_of(repo)["new.md"] == b"a\r\nb\r\n"
+    assert read_committed_files(repo)["README.md"] == b"# One\n\nTwo\n"
+    assert read_work_files(repo)["README.md"] == b"# One\r\n\r\nTwo\r\n"
+    assert read_work_files(repo)["new.md"] == b"a\r\nb\r\n"
     check_clean(repo)
     repo.write({"README.md": b"# One\n\nTwo\n"})
     commit(repo, {"README.md": b"LF in the file is no change\n"})
     check_clean(repo)
     repo.write({"README.md": b"# Mine\r\n"})
     with pytest.raises(WorktreeConflict):
-        commit(repo, {"README.md": NEW})
+        commit(repo, {"README.md": NEW_TEXT})
 
 
 def test_crlf_without_conversion_rule_is_preserved(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path, {"a.md": b"# A\r\n"})
     commit(repo, {"a.md": b"# B\r\n"})
-    assert files_of(repo) == texts(repo) == {"a.md": b"# B\r\n"}
+    assert read_work_files(repo) == read_committed_files(repo) == {"a.md": b"# B\r\n"}
     check_clean(repo)
 
 
@@ -501,7 +509,7 @@ def test_file_modes_are_preserved(tmp_path: Path) -> None:
     (tmp_path / "private.md").chmod(0o600)
     repo.git("add", "-A")
     repo.git("commit", "-qm", "First")
-    commit(repo, {"run.md": NEW, "private.md": NEW})
+    commit(repo, {"run.md": NEW_TEXT, "private.md": NEW_TEXT})
     assert (tmp_path / "run.md").stat().st_mode & 0o777 == 0o750
     assert (tmp_path / "private.md").stat().st_mode & 0o777 == 0o600
     assert repo.git("ls-files", "-s", "run.md").startswith("100755")
@@ -509,7 +517,7 @@ def test_file_modes_are_preserved(tmp_path: Path) -> None:
 
 
 @loop_over(
-    ("setting", "bare", "logged"),
+    ("setting", "is_bare", "has_reflog"),
     [
         (None, False, True),
         ("false", False, False),
@@ -518,36 +526,38 @@ def test_file_modes_are_preserved(tmp_path: Path) -> None:
         ("always", True, True),
     ],
 )
-def test_reflogs_are_written_as_by_git(tmp_path: Path, setting: str | None, bare: bool, logged: bool) -> None:
-    repo = (repositories.bare if bare else repositories.unborn)(tmp_path / "repo")
+def test_reflogs_are_written_as_by_git(
+    tmp_path: Path, setting: str | None, is_bare: bool, has_reflog: bool
+) -> None:
+    repo = (repositories.bare if is_bare else repositories.unborn)(tmp_path / "repo")
     if setting:
         repo.git("config", "core.logAllRefUpdates", setting)
-    first = commit(repo, {"a.md": b"1\n"})
-    second = commit(repo, {"a.md": b"2\n"}, message="Second\n\nBody")
+    first_commit = commit(repo, {"a.md": b"1\n"})
+    second_commit = commit(repo, {"a.md": b"2\n"}, message="Second\n\nBody")
     for name in ("main", "HEAD"):
         lines = repo.git("reflog", "--format=%H %gs %gn", name, check=False).splitlines()
-        assert lines[:1] == ([f"{second} commit: Second {WHO.name}"] if logged else [])
-        assert any(line.startswith(first) for line in lines) == logged
-    if logged:
-        assert repo.git("rev-parse", "main@{1}").strip() == first
+        assert lines[:1] == ([f"{second_commit} commit: Second {SIGNATURE.name}"] if has_reflog else [])
+        assert any(line.startswith(first_commit) for line in lines) == has_reflog
+    if has_reflog:
+        assert repo.git("rev-parse", "main@{1}").strip() == first_commit
     assert repo.fsck() == ""
 
 
 def test_invalid_branch_name_is_refused(repo: Repo) -> None:
     repo.git("branch", "topic/one")
     repo.git("symbolic-ref", "refs/heads/alias", "refs/heads/main")
-    for packed in (False, True):
-        if packed:
+    for is_packed in (False, True):
+        if is_packed:
             repo.git("pack-refs", "--all")
         for branch in ("topic", "main/sub", "topic/one/two", "alias"):
             with pytest.raises(RefConflict):
-                commit(repo, {"a.md": NEW}, branch=branch, base=None)
+                commit(repo, {"a.md": NEW_TEXT}, branch=branch, base=None)
     for branch in ("a..b", "-x", "x.lock", "", "a b"):
         with pytest.raises(InvalidBranch):
-            commit(repo, {"a.md": NEW}, branch=branch, base=None)
+            commit(repo, {"a.md": NEW_TEXT}, branch=branch, base=None)
     repo.git("branch", "-D", "topic/one")
     (repo.path / ".git/refs/heads/topic/empty").mkdir(parents=True)
-    commit(repo, {"a.md": NEW}, branch="topic", base=None)
+    commit(repo, {"a.md": NEW_TEXT}, branch="topic", base=None)
     check_clean(repo)
 
 
@@ -555,21 +565,21 @@ def test_invalid_paths_change_nothing(repo: Repo) -> None:
     repo.git("config", "core.symlinks", "true")
     os.symlink("README.md", repo.path / "link.md")
     repo.commit({})
-    before = sum(1 for _ in (repo.path / ".git/objects").rglob("*"))
+    object_count = sum(1 for _ in (repo.path / ".git/objects").rglob("*"))
     for path in ("../a.md", "/a.md", ".git/config", "./a.md", "a\\b"):
         with pytest.raises(InvalidPath):
-            commit(repo, {path: NEW})
+            commit(repo, {path: NEW_TEXT})
     for path in ("link.md",):
         with pytest.raises(PathBlocked):
-            commit(repo, {path: NEW})
-    assert sum(1 for _ in (repo.path / ".git/objects").rglob("*")) == before
+            commit(repo, {path: NEW_TEXT})
+    assert sum(1 for _ in (repo.path / ".git/objects").rglob("*")) == object_count
     for path in ("guides", "README.md/below.md"):
         with pytest.raises((PathBlocked, WorktreeConflict)):
-            commit(repo, {path: NEW})
+            commit(repo, {path: NEW_TEXT})
     check_clean(repo)
 
 
-STEPS = [
+PUBLICATION_STEPS = [
     (checkout.WorkFiles, "write", False),
     *(
         (owner, name, after)
@@ -585,35 +595,44 @@ STEPS = [
 ]
 
 
-@pytest.mark.parametrize(("owner", "name", "after"), STEPS)
+@pytest.mark.parametrize(("owner", "name", "is_after_call"), PUBLICATION_STEPS)
 @pytest.mark.parametrize("has_commit", [False, True])
 def test_failure_before_commit_point_changes_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: type, name: str, after: bool, has_commit: bool
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    owner: type,
+    name: str,
+    is_after_call: bool,
+    has_commit: bool,
 ) -> None:
     repo = (repositories.normal if has_commit else repositories.unborn)(tmp_path)
-    status, held = repo.status(), files_of(repo)
+    status, old_files = repo.status(), read_work_files(repo)
     tip = GitReader(repo.path).tip("main")
-    real, calls = getattr(owner, name), iter(range(100))
+    method, call_numbers = getattr(owner, name), iter(range(100))
 
-    def fail(self: object, *arguments: object, **named: object) -> object:
-        # The second file fails, so that the first one must be rolled back.
-        if name == "write" and next(calls) < 1:
-            return real(self, *arguments, **named)
-        if after:
-            real(self, *arguments, **named)
+    def fail(self: object, *arguments: object, **options: object) -> object:
+        # The second file fails, so that the first file must be rolled back.
+        if name == "write" and next(call_numbers) < 1:
+            return method(self, *arguments, **options)
+        if is_after_call:
+            method(self, *arguments, **options)
         monkeypatch.undo()
         raise OSError(28, "full")
 
     monkeypatch.setattr(owner, name, fail)
-    changes = {"README.md": NEW, "new/a.md": NEW, "guides/deep/only.md": None}
-    if (name, after) == ("move", True):
+    changes = {"README.md": NEW_TEXT, "new/a.md": NEW_TEXT, "guides/deep/only.md": None}
+    if (name, is_after_call) == ("move", True):
         id = commit(repo, changes)
         assert repo.head() == id
         check_clean(repo)
         return
     with pytest.raises(CannotWrite):
         commit(repo, changes)
-    assert (repo.status(), files_of(repo), GitReader(repo.path).tip("main")) == (status, held, tip)
+    assert (repo.status(), read_work_files(repo), GitReader(repo.path).tip("main")) == (
+        status,
+        old_files,
+        tip,
+    )
     assert not (repo.path / "new").exists()
     check_no_leftovers(repo)
     commit(repo, changes)
@@ -621,16 +640,16 @@ def test_failure_before_commit_point_changes_nothing(
 
 
 def test_user_write_during_publication_is_preserved(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(self: object, name: str) -> None:
+    def write_and_fail(self: object, name: str) -> None:
         time.sleep(0.01)
         (repo.path / "README.md").write_bytes(b"a person's, just now\n")
         raise OSError(5, "broken")
 
-    monkeypatch.setattr(refs.BranchRef, "move", interrupted)
+    monkeypatch.setattr(refs.BranchRef, "move", write_and_fail)
     with pytest.raises(CannotWrite):
-        commit(repo, {"README.md": NEW, "guides/setup.md": NEW})
-    assert files_of(repo)["README.md"] == b"a person's, just now\n"
-    assert files_of(repo)["guides/setup.md"] == FILES["guides/setup.md"].encode()
+        commit(repo, {"README.md": NEW_TEXT, "guides/setup.md": NEW_TEXT})
+    assert read_work_files(repo)["README.md"] == b"a person's, just now\n"
+    assert read_work_files(repo)["guides/setup.md"] == FILES["guides/setup.md"].encode()
     assert repo.status() == " M README.md\n"
     check_no_leftovers(repo)
 
@@ -639,19 +658,19 @@ def test_user_write_during_publication_is_preserved(repo: Repo, monkeypatch: pyt
 def test_user_save_during_file_swap_is_preserved(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    real, saves = prepared.exchange_files, iter(range(1, times + 1))
+    exchange_files, saves = prepared.exchange_files, iter(range(1, times + 1))
 
-    def exchange(one: Path, two: Path) -> bool:
+    def exchange(source: Path, target: Path) -> bool:
         number = next(saves, None)
         if number:
             (repo.path / ".saved").write_bytes(b"saved %d\n" % number)
-            os.rename(repo.path / ".saved", two)
-        return real(one, two)
+            os.rename(repo.path / ".saved", target)
+        return exchange_files(source, target)
 
     monkeypatch.setattr(prepared, "exchange_files", exchange)
     with pytest.raises(WorktreeConflict):
-        commit(repo, {"README.md": NEW, "guides/setup.md": None})
-    assert files_of(repo)["README.md"] == b"saved %d\n" % times
+        commit(repo, {"README.md": NEW_TEXT, "guides/setup.md": None})
+    assert read_work_files(repo)["README.md"] == b"saved %d\n" % times
     assert repo.status() == " M README.md\n"
     check_no_leftovers(repo)
 
@@ -664,21 +683,21 @@ def test_write_to_open_file_during_publication_is_preserved(
             monkeypatch, prepared.StagingFolder, "install", lambda: stream.write(b"logged\n")
         )
         with pytest.raises(WorktreeConflict):
-            commit(repo, {"README.md": NEW, "guides/setup.md": None})
-    assert files_of(repo)["README.md"].endswith(b"logged\n")
+            commit(repo, {"README.md": NEW_TEXT, "guides/setup.md": None})
+    assert read_work_files(repo)["README.md"].endswith(b"logged\n")
     assert repo.status() == " M README.md\n"
     check_no_leftovers(repo)
 
 
 def test_files_are_replaced_without_rename_exchange(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prepared, "exchange_files", lambda one, two: False)
-    commit(repo, {"README.md": NEW, "new.md": NEW, "guides/setup.md": None})
-    assert files_of(repo)["README.md"] == NEW
+    commit(repo, {"README.md": NEW_TEXT, "new.md": NEW_TEXT, "guides/setup.md": None})
+    assert read_work_files(repo)["README.md"] == NEW_TEXT
     check_clean(repo)
 
 
 def test_error_messages_contain_no_absolute_path(repo: Repo) -> None:
     repo.write({"README.md": "mine\n"})
     with pytest.raises(WorktreeConflict) as error:
-        commit(repo, {"README.md": NEW})
+        commit(repo, {"README.md": NEW_TEXT})
     assert str(repo.path) not in f"{error.value.message} {error.value.fix} {error.value.details}"

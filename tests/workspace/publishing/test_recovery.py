@@ -1,4 +1,4 @@
-"""Recovery after changes in between: locks removed by users, occupied paths, unwritable reflogs."""
+"""Recovery after later changes: locks removed by users, occupied paths, unwritable reflogs."""
 
 from __future__ import annotations
 
@@ -29,29 +29,29 @@ from workspace.publishing.recovery import RecoveryResult, recover, recover_if_ne
 from workspace.publishing.refs import BranchRef, RefConflict
 
 README = "README.md"
-OURS = b"# Example\n\nText.\n\nOurs.\n"
+NEW_TEXT = b"# Example\n\nText.\n\nOurs.\n"
 
 
-def commit(repo: Repo, text: bytes = OURS, *, branch: str = "main", path: str = README) -> str:
+def publish_readme(repo: Repo, text: bytes = NEW_TEXT, *, branch: str = "main", path: str = README) -> str:
     store = GitStore(repo.path)
     batch = Batch(branch, store.tip(branch), {path: text}, "Agent", repositories.signature())
     return publish(store, batch, durable=False)
 
 
-def die_in(owner: type, name: str, act: Callable[[], object]) -> None:
+def die_in_method(owner: type, name: str, callback: Callable[[], object]) -> None:
     """Run a callback in another process, which dies at the call of a method."""
     child = os.fork()
     if not child:
-        setattr(owner, name, lambda *arguments, **named: os.kill(os.getpid(), signal.SIGKILL))
+        setattr(owner, name, lambda *arguments, **options: os.kill(os.getpid(), signal.SIGKILL))
         try:
-            act()
+            callback()
         finally:
             os._exit(1)
     _, status = os.waitpid(child, 0)
     assert os.WTERMSIG(status) == signal.SIGKILL
 
 
-def locks_of(repo: Repo) -> list[str]:
+def list_locks(repo: Repo) -> list[str]:
     git_dir = GitStore(repo.path).common_dir
     return sorted(
         path.relative_to(git_dir).as_posix() for path in git_dir.rglob("*.lock") if path.name != "write.lock"
@@ -59,7 +59,7 @@ def locks_of(repo: Repo) -> list[str]:
 
 
 def check_clean(repo: Repo) -> None:
-    assert locks_of(repo) == []
+    assert list_locks(repo) == []
     assert list((repo.path / ".git" / "docyard" / "pending").iterdir()) == []
     assert repo.status() == ""
     assert repo.fsck() == ""
@@ -71,83 +71,85 @@ def test_unwritable_reflog_does_not_block_writes(repo: Repo, log: str) -> None:
     path.unlink()
     path.mkdir()
     (path / "held").write_text("")
-    first = commit(repo)
-    assert repo.head() == first
-    assert locks_of(repo) == []
-    second = commit(repo, OURS + b"More.\n")
-    assert repo.head() == second
-    assert locks_of(repo) == []
+    first_commit = publish_readme(repo)
+    assert repo.head() == first_commit
+    assert list_locks(repo) == []
+    second_commit = publish_readme(repo, NEW_TEXT + b"More.\n")
+    assert repo.head() == second_commit
+    assert list_locks(repo) == []
     shutil.rmtree(path)
     recover(GitStore(repo.path))
     check_clean(repo)
-    assert repo.git("reflog", "-1", "--format=%H", "main" if "main" in log else "HEAD").strip() == second
+    assert (
+        repo.git("reflog", "-1", "--format=%H", "main" if "main" in log else "HEAD").strip() == second_commit
+    )
 
 
 def test_empty_folder_in_place_of_reflog_is_replaced(repo: Repo) -> None:
     repo.git("branch", "topic")
     (repo.path / ".git/logs/refs/heads/topic").unlink()
     (repo.path / ".git/logs/refs/heads/topic/old").mkdir(parents=True)
-    commit(repo, branch="topic")
+    publish_readme(repo, branch="topic")
     assert (repo.path / ".git/logs/refs/heads/topic").is_file()
 
 
 @pytest.mark.promise
 @pytest.mark.process
 @pytest.mark.parametrize(
-    "removed", [("index.lock", "HEAD.lock"), ("index.lock", "HEAD.lock", "refs/heads/main.lock")]
+    "removed_locks", [("index.lock", "HEAD.lock"), ("index.lock", "HEAD.lock", "refs/heads/main.lock")]
 )
-def test_user_removing_locks_does_not_break_rollback(repo: Repo, removed: tuple[str, ...]) -> None:
-    die_in(BranchRef, "move", lambda: commit(repo))
-    for lock in removed:
+def test_user_removing_locks_does_not_break_rollback(repo: Repo, removed_locks: tuple[str, ...]) -> None:
+    die_in_method(BranchRef, "move", lambda: publish_readme(repo))
+    for lock in removed_locks:
         (repo.path / ".git" / lock).unlink()
     assert f"M  {README}\n" in repo.status()  # Git has rewritten its index by now
     assert recover(GitStore(repo.path)) == RecoveryResult(rolled_back=1)
     check_clean(repo)
     assert (repo.path / README).read_text() == FILES[README]
-    commit(repo)
+    publish_readme(repo)
     check_clean(repo)
 
 
 @pytest.mark.promise
 @pytest.mark.process
 def test_rollback_preserves_later_user_changes(repo: Repo) -> None:
-    die_in(BranchRef, "move", lambda: commit(repo))
-    for lock in locks_of(repo):
+    die_in_method(BranchRef, "move", lambda: publish_readme(repo))
+    for lock in list_locks(repo):
         (repo.path / ".git" / lock).unlink()
     repo.git("commit", "-qam", "I like it")
     assert recover(GitStore(repo.path)) == RecoveryResult(rolled_back=1)
     check_clean(repo)
-    assert (repo.path / README).read_bytes() == OURS
+    assert (repo.path / README).read_bytes() == NEW_TEXT
 
 
 def test_branch_replaced_by_folder_does_not_block_recovery(repo: Repo) -> None:
-    prepared = StagingFolder.make(repo.path / ".git", durable=False)
-    prepared.record(Journal("feature/x", repo.head(), "1" * 40))
+    staging = StagingFolder.make(repo.path / ".git", durable=False)
+    staging.record(Journal("feature/x", repo.head(), "1" * 40))
     repo.git("branch", "feature")
-    commit(repo)
+    publish_readme(repo)
     check_clean(repo)
 
 
 @pytest.mark.promise
 @pytest.mark.process
-def test_journal_of_other_version_is_left_alone(repo: Repo) -> None:
-    die_in(BranchRef, "move", lambda: commit(repo))
+def test_journal_of_other_version_is_preserved(repo: Repo) -> None:
+    die_in_method(BranchRef, "move", lambda: publish_readme(repo))
     [folder] = (repo.path / ".git/docyard/pending").iterdir()
-    held = locks_of(repo)
+    old_locks = list_locks(repo)
     journal = json.loads((folder / "journal").read_bytes().split(b"\n")[0])
     journal["version"] += 1
-    _sealed(folder / "journal", json.dumps(journal).encode())
+    _write_journal(folder / "journal", json.dumps(journal).encode())
     for _ in range(2):
         with pytest.raises(UnknownJournal):
-            commit(repo)
-    assert locks_of(repo) == held
+            publish_readme(repo)
+    assert list_locks(repo) == old_locks
     journal["version"] -= 1
-    _sealed(folder / "journal", json.dumps(journal).encode())
-    commit(repo)
+    _write_journal(folder / "journal", json.dumps(journal).encode())
+    publish_readme(repo)
     check_clean(repo)
 
 
-def _sealed(path: Path, text: bytes) -> None:
+def _write_journal(path: Path, text: bytes) -> None:
     from hashlib import sha256
 
     path.write_bytes(text + b"\n" + sha256(text).hexdigest().encode() + b"\n")
@@ -160,10 +162,10 @@ def test_failed_step_after_commit_is_completed_by_recovery(
         raise OSError(5, "broken")
 
     monkeypatch.setattr(Checkout, "settle", fail)
-    id = commit(repo)
+    id = publish_readme(repo)
     monkeypatch.undo()
     assert repo.head() == id
-    assert locks_of(repo) == []
+    assert list_locks(repo) == []
     assert recover(GitStore(repo.path)) == RecoveryResult(rolled_forward=1)
     check_clean(repo)
 
@@ -171,18 +173,18 @@ def test_failed_step_after_commit_is_completed_by_recovery(
 @pytest.mark.promise
 @pytest.mark.process
 def test_unmounted_work_tree_is_rolled_back_when_available(tmp_path: Path) -> None:
-    main = repositories.normal(tmp_path / "main")
-    linked = repositories.linked(main, tmp_path / "linked", "topic")
-    main.git("worktree", "lock", str(linked.path))
-    die_in(BranchRef, "move", lambda: commit(main, branch="topic"))
-    linked.path.rename(tmp_path / "away")
-    commit(main)
-    assert repositories.Repo(main.path).head()
-    (tmp_path / "away").rename(linked.path)
-    commit(main, OURS + b"More.\n")
-    assert linked.status() == ""
-    assert (linked.path / README).read_text() == FILES[README]
-    check_clean(main)
+    main_repo = repositories.normal(tmp_path / "main")
+    linked_repo = repositories.linked(main_repo, tmp_path / "linked", "topic")
+    main_repo.git("worktree", "lock", str(linked_repo.path))
+    die_in_method(BranchRef, "move", lambda: publish_readme(main_repo, branch="topic"))
+    linked_repo.path.rename(tmp_path / "away")
+    publish_readme(main_repo)
+    assert repositories.Repo(main_repo.path).head()
+    (tmp_path / "away").rename(linked_repo.path)
+    publish_readme(main_repo, NEW_TEXT + b"More.\n")
+    assert linked_repo.status() == ""
+    assert (linked_repo.path / README).read_text() == FILES[README]
+    check_clean(main_repo)
 
 
 def test_call_without_changes_waits_for_no_writer(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,8 +201,8 @@ def test_removed_lock_file_does_not_block_writers(repo: Repo, monkeypatch: pytes
     with locks.docyard_lock(store.common_dir):
         (store.common_dir / locks.LOCK).unlink()
         with locks.docyard_lock(store.common_dir), pytest.raises(locks.AnotherWriter):
-            commit(repo)
-    commit(repo)
+            publish_readme(repo)
+    publish_readme(repo)
     check_clean(repo)
 
 
@@ -212,19 +214,19 @@ def test_git_switch_in_progress_is_waited_for(
     repo.commit({"slow.txt": "main\n"})
     repo.git("switch", "-qc", "topic")
     repo.commit({"slow.txt": "topic\n"})
-    started = tmp_path / "started"
-    repo.git("config", "filter.slow.smudge", f"sh -c 'touch {started}; sleep 0.6; cat'")
+    start_marker = tmp_path / "started"
+    repo.git("config", "filter.slow.smudge", f"sh -c 'touch {start_marker}; sleep 0.6; cat'")
     (repo.path / ".git/info/attributes").write_text("slow.txt filter=slow\n")
     switch = threading.Thread(target=lambda: repo.git("switch", "-q", "main"))
     switch.start()
-    while not started.exists():
+    while not start_marker.exists():
         time.sleep(0.01)
     try:
-        commit(repo)
+        publish_readme(repo)
     finally:
         switch.join()
     assert repo.status() == ""
-    assert (repo.path / README).read_bytes() == OURS
+    assert (repo.path / README).read_bytes() == NEW_TEXT
 
 
 def test_stale_index_lock_refuses_other_branches(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,7 +235,7 @@ def test_stale_index_lock_refuses_other_branches(repo: Repo, monkeypatch: pytest
     lock = repo.path / ".git" / "index.lock"
     lock.write_bytes(b"theirs")
     with pytest.raises(Locked, match=r"index\.lock"):
-        commit(repo, branch="topic")
+        publish_readme(repo, branch="topic")
     assert lock.read_bytes() == b"theirs"
 
 
@@ -244,13 +246,13 @@ def test_recovery_converts_line_endings_as_by_git(repo: Repo) -> None:
         batch = Batch("main", store.tip("main"), {README: text}, "Agent", repositories.signature())
         publish(store, batch, durable=False)
 
-    write(OURS)
+    write(NEW_TEXT)
     repo.git("config", "core.autocrlf", "true")
     for path in FILES:
         (repo.path / path).unlink()
     repo.git("checkout", "--", ".")
-    write(OURS + b"More.\n")
-    assert (repo.path / README).read_bytes() == (OURS + b"More.\n").replace(b"\n", b"\r\n")
+    write(NEW_TEXT + b"More.\n")
+    assert (repo.path / README).read_bytes() == (NEW_TEXT + b"More.\n").replace(b"\n", b"\r\n")
     assert repo.status() == ""
 
 
@@ -258,36 +260,36 @@ def test_head_as_symbolic_link_is_supported(repo: Repo) -> None:
     head = repo.path / ".git" / "HEAD"
     head.unlink()
     head.symlink_to("refs/heads/main")
-    commit(repo)
+    publish_readme(repo)
     assert repo.status() == ""
-    assert (repo.path / README).read_bytes() == OURS
+    assert (repo.path / README).read_bytes() == NEW_TEXT
 
 
 def test_branch_file_that_is_a_link_is_refused(repo: Repo) -> None:
     repo.git("branch", "topic")
     (repo.path / ".git/refs/heads/alias").symlink_to("topic")
     with pytest.raises(RefConflict):
-        commit(repo, branch="alias")
+        publish_readme(repo, branch="alias")
 
 
 def test_skip_worktree_file_refuses_batch(repo: Repo) -> None:
     repo.git("update-index", "--skip-worktree", README)
     with pytest.raises(WorktreeBusy, match="skip-worktree"):
-        commit(repo)
+        publish_readme(repo)
 
 
 def test_late_write_to_old_file_is_saved_as_orig(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = (repo.path / README).open("ab")
     settle = Checkout.settle
 
-    def and_then(self: Checkout, journal: Journal) -> None:
+    def write_and_settle(self: Checkout, journal: Journal) -> None:
         stream.write(b"a person's last words\n")
         stream.close()
         settle(self, journal)
 
-    monkeypatch.setattr(Checkout, "settle", and_then)
-    commit(repo)
-    assert (repo.path / README).read_bytes() == OURS
+    monkeypatch.setattr(Checkout, "settle", write_and_settle)
+    publish_readme(repo)
+    assert (repo.path / README).read_bytes() == NEW_TEXT
     assert (repo.path / f"{README}.orig").read_text() == FILES[README] + "a person's last words\n"
 
 
@@ -295,14 +297,14 @@ def test_shared_repository_files_are_group_writable(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "repo")
     repo.git("config", "core.sharedRepository", "group")
     os.chmod(repo.path / ".git", 0o2775)
-    commit(repo)
+    publish_readme(repo)
     for path in ("docyard", "docyard/pending"):
         assert stat.S_IMODE((repo.path / ".git" / path).stat().st_mode) & 0o2070 == 0o2070
     assert (repo.path / ".git" / locks.LOCK).stat().st_mode & 0o060 == 0o060
 
 
-def planted(repo: Repo, **fields: object) -> None:
-    prepared = StagingFolder.make(repo.path / ".git", durable=False)
+def plant_journal(repo: Repo, **fields: object) -> None:
+    staging = StagingFolder.make(repo.path / ".git", durable=False)
     journal = {
         "version": 1,
         "branch": "main",
@@ -315,10 +317,10 @@ def planted(repo: Repo, **fields: object) -> None:
         "folders": [],
         **fields,
     }
-    _sealed(prepared.folder / "journal", json.dumps(journal).encode())
+    _write_journal(staging.folder / "journal", json.dumps(journal).encode())
 
 
-def work_file(**fields: object) -> dict[str, object]:
+def build_work_file(**fields: object) -> dict[str, object]:
     return {"path": "a.md", "name": ".docyard-0123456789abcdef-0", "old": None, "new": None, **fields}
 
 
@@ -326,27 +328,27 @@ def work_file(**fields: object) -> dict[str, object]:
     "fields",
     [
         {"branch": "../../../victim/made"},
-        {"files": [work_file(path="../victim/todo.md")]},
-        {"files": [work_file(name="../../victim/todo")]},
+        {"files": [build_work_file(path="../victim/todo.md")]},
+        {"files": [build_work_file(name="../../victim/todo")]},
         {"folders": ["../victim/empty"]},
         {"git_dir": "../../victim"},
         {"git_dir": "worktrees/.."},
         {"index": "../../../victim/todo.md"},
         {"commit": "../victim"},
-        {"files": [work_file(new=["../victim", 0o100644])]},
+        {"files": [build_work_file(new=["../victim", 0o100644])]},
     ],
 )
 def test_planted_journal_touches_no_outside_file(repo: Repo, fields: dict[str, object]) -> None:
     """A cloned or copied repository may contain a forged journal with a valid checksum."""
-    victim = repo.path.parent / "victim"
-    (victim / "empty").mkdir(parents=True)
-    (victim / "todo.md").write_text("buy milk\n")
-    (victim / "todo.old").write_text("buy bread\n")
-    planted(repo, **fields)
+    victim_folder = repo.path.parent / "victim"
+    (victim_folder / "empty").mkdir(parents=True)
+    (victim_folder / "todo.md").write_text("buy milk\n")
+    (victim_folder / "todo.old").write_text("buy bread\n")
+    plant_journal(repo, **fields)
     with pytest.raises(UnknownJournal):
         recover(GitStore(repo.path))
-    assert sorted(path.name for path in victim.iterdir()) == ["empty", "todo.md", "todo.old"]
-    assert (victim / "todo.md").read_text() == "buy milk\n"
+    assert sorted(path.name for path in victim_folder.iterdir()) == ["empty", "todo.md", "todo.old"]
+    assert (victim_folder / "todo.md").read_text() == "buy milk\n"
 
 
 @pytest.mark.parametrize("link", ["logs/HEAD", "logs/refs/heads/main", "logs"])
@@ -361,7 +363,7 @@ def test_reflog_that_is_a_link_is_not_followed(repo: Repo, link: str) -> None:
         path.unlink()
         (victim / ".bashrc").write_text("alias ls=ls\n")
         path.symlink_to(victim / ".bashrc")
-    commit(repo)
+    publish_readme(repo)
     assert [file.read_text() for file in victim.iterdir()] == (["alias ls=ls\n"] if link != "logs" else [])
 
 
@@ -373,7 +375,7 @@ def test_folder_that_is_a_link_is_not_followed(repo: Repo, link: str) -> None:
     path.parent.mkdir(exist_ok=True)
     path.symlink_to(victim / "lock" if link.endswith(".lock") else victim)
     with pytest.raises((CannotWrite, RefConflict)):
-        commit(repo, branch="topic/new")
+        publish_readme(repo, branch="topic/new")
     assert list(victim.iterdir()) == []
 
 
@@ -384,7 +386,7 @@ def test_open_commit_editor_on_other_branch_blocks_no_write(
     repo.git("branch", "topic")
     (repo.path / ".git" / "index.lock").write_bytes(b"theirs")
     (repo.path / ".git" / "COMMIT_EDITMSG").write_text("")
-    commit(repo, branch="topic")
+    publish_readme(repo, branch="topic")
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -392,36 +394,36 @@ def test_work_tree_switched_during_publication_is_updated(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> None:
     repo.git("switch", "-qc", "topic")
-    real = BranchRef.move
+    move_branch = BranchRef.move
 
     def move(self: BranchRef, name: str) -> None:
         if moment == "before":
             repo.git("switch", "-q", "main")
-        real(self, name)
+        move_branch(self, name)
         if moment == "after":
             # As in Git: HEAD is written last.
             (repo.path / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
 
     monkeypatch.setattr(BranchRef, "move", move)
-    commit(repo)
+    publish_readme(repo)
     check_clean(repo)
-    assert (repo.path / README).read_bytes() == OURS
+    assert (repo.path / README).read_bytes() == NEW_TEXT
 
 
 @pytest.mark.promise
 @pytest.mark.process
 def test_rollback_preserves_folder_staged_in_place_of_file(repo: Repo) -> None:
-    def remove() -> None:
+    def remove_readme() -> None:
         store = GitStore(repo.path)
         batch = Batch("main", store.tip("main"), {README: None}, "Agent", repositories.signature())
         publish(store, batch, durable=False)
 
-    die_in(BranchRef, "move", remove)
-    for lock in locks_of(repo):
+    die_in_method(BranchRef, "move", remove_readme)
+    for lock in list_locks(repo):
         (repo.path / ".git" / lock).unlink()
     repo.write({f"{README}/inside.md": "a person's\n"})
     repo.git("add", "-A", README)
-    commit(repo, path="guides/setup.md")
+    publish_readme(repo, path="guides/setup.md")
     assert (repo.path / README / "inside.md").read_text() == "a person's\n"
 
 
@@ -432,6 +434,6 @@ def test_writer_without_staging_folder_releases_locks(repo: Repo, monkeypatch: p
 
     monkeypatch.setattr(BranchRef, "move", move)
     with pytest.raises(CannotWrite):
-        commit(repo)
+        publish_readme(repo)
     monkeypatch.undo()
-    assert locks_of(repo) == []
+    assert list_locks(repo) == []

@@ -29,7 +29,7 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def start(template: Path, tmp_path: Path) -> Repo:
+def template_copy(template: Path, tmp_path: Path) -> Repo:
     """Return a copy of the normal repository, so that most shapes start without running git."""
     shutil.copytree(template, tmp_path / "repo", symlinks=True)
     repo = Repo(tmp_path / "repo")
@@ -37,23 +37,27 @@ def start(template: Path, tmp_path: Path) -> Repo:
     return repo
 
 
-@pytest.mark.parametrize("make", SERVED, ids=lambda make: make.__name__.replace("_", " "))
-def test_supported_repository_shape_is_served(start: Repo, make: Callable[[Repo], Shape]) -> None:
-    shape = make(start)
+@pytest.mark.parametrize("build_shape", SERVED, ids=lambda build: build.__name__.replace("_", " "))
+def test_supported_repository_shape_is_served(
+    template_copy: Repo, build_shape: Callable[[Repo], Shape]
+) -> None:
+    shape = build_shape(template_copy)
     try:
         workspace = shape.workspace()
         assert set(FILES) - {"data.txt"} <= set(workspace.snapshot().documents)
         assert "link.md" not in workspace.snapshot().documents
         write(workspace, "README.md", "Ours.", create="New", remove="guides/deep/only.md")
         write(workspace, "README.md", "Again.", create="Newer", remove="new/folder/new.md")
-        check(shape, added="Again.", holds="new/folder/newer.md", lacks="new/folder/new.md")
-        a_person_commits(shape)
+        check_shape(
+            shape, added_text="Again.", existing_path="new/folder/newer.md", missing_path="new/folder/new.md"
+        )
+        commit_as_person(shape)
         write(workspace, "README.md", "After.", create="Last", remove="guides/setup.md")
-        check(shape, added="After.", holds="notes.md", lacks="guides/setup.md")
+        check_shape(shape, added_text="After.", existing_path="notes.md", missing_path="guides/setup.md")
         text = shape.repo.git("show", f"{shape.tip()}:README.md")
         assert [text.count(word) for word in ("Ours.", "Again.", "After.", "By hand.")] == [1, 1, 1, 1]
     finally:
-        if make is another_file_system and "shape" in locals():
+        if build_shape is another_file_system and "shape" in locals():
             shutil.rmtree(shape.opened)
 
 
@@ -65,76 +69,76 @@ def write(workspace: Workspace, path: str, text: str, *, create: str, remove: st
         RemoveDocument(path=remove),
     )
     base = workspace.tip()
-    done = workspace.write(operations, mode=Mode.ALL, tool="test", client="test", base_commit=base)
-    assert done.is_committed, done.steps
-    assert done.commit == workspace.tip()
+    result = workspace.write(operations, mode=Mode.ALL, tool="test", client="test", base_commit=base)
+    assert result.is_committed, result.steps
+    assert result.commit == workspace.tip()
 
 
-def a_person_commits(shape: Shape) -> None:
+def commit_as_person(shape: Shape) -> None:
     """Append a line to a document and commit it by git; push it to a bare repository."""
     if shape.files is not None:
-        home = shape.repo
+        repo = shape.repo
     else:
         clone = shape.opened.with_name("pushing")
         branch = ["-b", shape.branch] if shape.branch else []
         shape.repo.git("clone", "-q", *branch, ".", str(clone))
-        home = configured(clone).repo
-    readme = home.path / "README.md"
+        repo = configured(clone).repo
+    readme = repo.path / "README.md"
     ending = b"\r\n" if b"\r\n" in readme.read_bytes() else b"\n"
     readme.chmod(readme.stat().st_mode | stat.S_IWUSR)
     with readme.open("ab") as stream:
         stream.write(ending + b"By hand." + ending)
-    home.git("commit", "-q", "-a", "-m", "By hand")
+    repo.git("commit", "-q", "-a", "-m", "By hand")
     if shape.files is None:
-        home.git("push", "-q")
+        repo.git("push", "-q")
 
 
-def check(shape: Shape, *, added: str, holds: str, lacks: str) -> None:
+def check_shape(shape: Shape, *, added_text: str, existing_path: str, missing_path: str) -> None:
     """Check by git that branch, index and files agree, and that no leftovers exist."""
     repo, tip = shape.repo, shape.tip()
-    assert added in repo.git("show", f"{tip}:README.md")
-    listed = repo.git("ls-tree", "-r", "--name-only", "-z", tip).split("\0")
-    assert holds in listed
-    assert lacks not in listed
+    assert added_text in repo.git("show", f"{tip}:README.md")
+    paths = repo.git("ls-tree", "-r", "--name-only", "-z", tip).split("\0")
+    assert existing_path in paths
+    assert missing_path not in paths
     assert repo.fsck() == ""
-    common = Path(repo.git("rev-parse", "--path-format=absolute", "--git-common-dir").strip())
-    assert [lock for lock in common.rglob("*.lock") if lock.name != "write.lock"] == []
-    assert list(common.glob("docyard/pending/*")) == []
+    common_dir = Path(repo.git("rev-parse", "--path-format=absolute", "--git-common-dir").strip())
+    assert [lock for lock in common_dir.rglob("*.lock") if lock.name != "write.lock"] == []
+    assert list(common_dir.glob("docyard/pending/*")) == []
     if shape.files is None:
         return
     assert repo.status() == ""
     assert repo.git("diff", "--cached", "--name-only", tip) == ""
-    as_git_would = shape.files.parent / "as-git-would"
-    repo.git("checkout-index", "-a", "-f", f"--prefix={as_git_would}/")
+    expected_folder = shape.files.parent / "as-git-would"
+    repo.git("checkout-index", "-a", "-f", f"--prefix={expected_folder}/")
     try:
-        assert files_below(shape.files) == files_below(as_git_would)
+        assert read_files_below(shape.files) == read_files_below(expected_folder)
     finally:
-        shutil.rmtree(as_git_would)
+        shutil.rmtree(expected_folder)
 
 
-def files_below(folder: Path) -> dict[str, bytes]:
+def read_files_below(folder: Path) -> dict[str, bytes]:
     """Return the bytes of every trackable file, and the target of each link, without submodules."""
-    found = {}
-    for below, folders, names in os.walk(folder):
+    contents = {}
+    for parent, folders, names in os.walk(folder):
         folders[:] = [
-            name for name in folders if name != ".git" and not (Path(below, name) / ".git").exists()
+            name for name in folders if name != ".git" and not (Path(parent, name) / ".git").exists()
         ]
-        for name in [*names, *(name for name in folders if Path(below, name).is_symlink())]:
-            path = Path(below, name)
+        for name in [*names, *(name for name in folders if Path(parent, name).is_symlink())]:
+            path = Path(parent, name)
             if name != ".git":
                 key = path.relative_to(folder).as_posix()
-                found[key] = os.fsencode(os.readlink(path)) if path.is_symlink() else path.read_bytes()
-    return found
+                contents[key] = os.fsencode(os.readlink(path)) if path.is_symlink() else path.read_bytes()
+    return contents
 
 
-def test_git_gc_between_writes_loses_nothing(start: Repo) -> None:
-    workspace = plain(start).workspace()
-    before = workspace.snapshot()
-    for number, removed in enumerate(("notes.md", "guides/setup.md", "guides/deep/only.md")):
-        write(workspace, "README.md", f"Text {number}.", create=f"New {number}", remove=removed)
-        start.git("gc", "-q", "--prune=now")
-    assert before.read("README.md").decode() == FILES["README.md"]
+def test_git_gc_between_writes_loses_nothing(template_copy: Repo) -> None:
+    workspace = plain(template_copy).workspace()
+    old_snapshot = workspace.snapshot()
+    for number, removed_path in enumerate(("notes.md", "guides/setup.md", "guides/deep/only.md")):
+        write(workspace, "README.md", f"Text {number}.", create=f"New {number}", remove=removed_path)
+        template_copy.git("gc", "-q", "--prune=now")
+    assert old_snapshot.read("README.md").decode() == FILES["README.md"]
     assert [b"Text %d." % number in workspace.snapshot().read("README.md") for number in range(3)] == [
         True
     ] * 3
-    assert start.status() == start.fsck() == ""
+    assert template_copy.status() == template_copy.fsck() == ""

@@ -10,7 +10,7 @@ from tests import repositories
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.rendering.addresses import PlainUrls
-from tests.workspace.rendering.judge import problems
+from tests.workspace.rendering.html_checker import find_html_problems
 from workspace.git.reader import GitReader
 from workspace.rendering.links import RenderOptions
 from workspace.rendering.renderer import render
@@ -25,7 +25,7 @@ FILES = {
 }
 
 
-def documents() -> dict[str, bytes]:
+def read_case_documents() -> dict[str, bytes]:
     return {
         f"cases/{number}.md": parameter.values[0].data("markdown") for number, parameter in enumerate(CASES)
     }
@@ -34,7 +34,7 @@ def documents() -> dict[str, bytes]:
 @pytest.fixture(scope="module")
 def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
     folder: Path = tmp_path_factory.mktemp("cases") / "repo"
-    files = {**FILES, **documents(), "docyard.toml": "[links]\nwiki = true\n"}
+    files = {**FILES, **read_case_documents(), "docyard.toml": "[links]\nwiki = true\n"}
     git = GitReader(repositories.normal(folder, files).path)
     return Snapshot(git, git.head().commit)
 
@@ -45,4 +45,4 @@ def test_document_is_rendered_as_in_the_example(snapshot: Snapshot, number: int,
     html = render(snapshot, f"cases/{number}.md", urls=PlainUrls(), options=options).html
     assert html.strip("\n") == case.fences["html"].strip("\n")
     if not options.math:
-        assert problems(html) == []
+        assert find_html_problems(html) == []

@@ -13,7 +13,7 @@ from tests.browser.hostile_documents import make_hostile_documents, make_vectors
 from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.workspace.rendering.addresses import PlainUrls
-from tests.workspace.rendering.judge import problems
+from tests.workspace.rendering.html_checker import find_html_problems
 from workspace.git.reader import GitReader
 from workspace.rendering.links import RenderOptions
 from workspace.rendering.renderer import render, render_section, render_text
@@ -33,25 +33,25 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 
 @loop_over("path", list(DOCUMENTS))
 def test_adversarial_documents_are_rendered_safely(snapshot: Snapshot, path: str) -> None:
-    rendered = render(snapshot, path, urls=URLS)
-    assert problems(rendered.html) == []
+    page = render(snapshot, path, urls=URLS)
+    assert find_html_problems(page.html) == []
     for section in snapshot.document(path).sections:
-        assert problems(render_section(snapshot, path, section, urls=URLS)) == []
+        assert find_html_problems(render_section(snapshot, path, section, urls=URLS)) == []
 
 
 def test_adversarial_texts_are_rendered_safely() -> None:
     for text in make_vectors():
-        assert problems(render_text(text, urls=URLS)) == [], text
+        assert find_html_problems(render_text(text, urls=URLS)) == [], text
 
 
 def test_end_of_an_adversarial_document_is_rendered(snapshot: Snapshot) -> None:
     """Except after an attribute or a comment that is never closed."""
-    lost = {
+    truncated_texts = {
         text
         for path, text in DOCUMENTS.items()
         if "The end." in text and "The end." not in render(snapshot, path, urls=URLS).html
     }
-    ends = [text.removesuffix("\n\nThe end.\n").rpartition("\n\n")[2] for text in sorted(lost)]
+    ends = [text.removesuffix("\n\nThe end.\n").rpartition("\n\n")[2] for text in sorted(truncated_texts)]
     openings = ("<!--", "<![CDATA[", "<?", '<p title="', "<p title='", "<p title=", '<a href="', '<img alt="')
     assert [end for end in ends if not any(opening in end for opening in openings)] == []
 
@@ -69,7 +69,7 @@ PIECES = [
 @settings(max_examples=scale_examples(150))
 @given(st.lists(st.sampled_from(PIECES), max_size=14).map("".join))
 def test_mixed_texts_are_rendered_safely(text: str) -> None:
-    assert problems(render_text(text, urls=URLS)) == []
+    assert find_html_problems(render_text(text, urls=URLS)) == []
 
 
 @settings(max_examples=scale_examples(25))
@@ -82,6 +82,6 @@ def test_mixed_documents_are_rendered_safely(
     git = GitReader(repositories.normal(folder / "repo", files).path)
     snapshot = Snapshot(git, git.head().commit)
     for path in snapshot.documents:
-        assert problems(render(snapshot, path, urls=URLS).html) == []
-        shown = render(snapshot, path, urls=URLS, options=MATH).html
-        assert "javascript:" not in shown.partition("<math")[2].partition("</math>")[0]
+        assert find_html_problems(render(snapshot, path, urls=URLS).html) == []
+        html = render(snapshot, path, urls=URLS, options=MATH).html
+        assert "javascript:" not in html.partition("<math")[2].partition("</math>")[0]

@@ -1,4 +1,4 @@
-"""Destinations before the sanitizer: only those of the web become links."""
+"""Destinations before the sanitizer: only web and mail URLs become links."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def make_renderer() -> LinkRenderer:
 
 
 @loop_over(
-    "written",
+    "destination",
     [
         "javascript:1",
         "JaVaScRiPt:1",
@@ -22,12 +22,12 @@ def make_renderer() -> LinkRenderer:
         "https:",
     ],
 )
-def test_unsafe_destination_has_no_link(written: str) -> None:
-    assert make_renderer().link(written) == make_renderer().image(written) == RenderedLink(None)
+def test_unsafe_destination_has_no_link(destination: str) -> None:
+    assert make_renderer().link(destination) == make_renderer().image(destination) == RenderedLink(None)
 
 
 @loop_over(
-    ("written", "href"),
+    ("destination", "href"),
     [
         ("https://a.example/x y", "https://a.example/x%20y"),
         ("//a.example", "https://a.example"),
@@ -35,6 +35,6 @@ def test_unsafe_destination_has_no_link(written: str) -> None:
         ("mailto:ana@example.org", "mailto:ana@example.org"),
     ],
 )
-def test_external_link_has_the_external_class(written: str, href: str) -> None:
-    found = make_renderer().link(written)
-    assert (found.href, found.kind) == (href, "external")
+def test_external_link_has_the_external_class(destination: str, href: str) -> None:
+    link = make_renderer().link(destination)
+    assert (link.href, link.kind) == (href, "external")

@@ -51,13 +51,13 @@ def test_formula_contains_no_markup_of_its_source(source: str) -> None:
 
 def test_formulas_above_the_limit_stay_text() -> None:
     formulas = Formulas()
-    written = [formulas.write("x", is_block=False) for _ in range(MAX_FORMULAS + 1)]
-    assert written[MAX_FORMULAS - 1].startswith("<math")
-    assert written[MAX_FORMULAS] == "$x$"
+    texts = [formulas.write("x", is_block=False) for _ in range(MAX_FORMULAS + 1)]
+    assert texts[MAX_FORMULAS - 1].startswith("<math")
+    assert texts[MAX_FORMULAS] == "$x$"
 
 
 def test_formulas_above_the_total_length_stay_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sanitizer, "MAX_TOTAL_LENGTH", 7)
     formulas = Formulas()
-    written = [formulas.write("a+b", is_block=False) for _ in range(3)]
-    assert [one.startswith("<math") for one in written] == [True, True, False]
+    texts = [formulas.write("a+b", is_block=False) for _ in range(3)]
+    assert [text.startswith("<math") for text in texts] == [True, True, False]

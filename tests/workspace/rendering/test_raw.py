@@ -61,11 +61,15 @@ def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Snapshot:
 def test_raw_file_has_content_type_and_disposition(
     snapshot: Snapshot, path: str, content_type: str, disposition: str
 ) -> None:
-    found = read_raw_file(snapshot, path)
-    assert isinstance(found, RawFile)
-    assert (found.data, found.content_type, found.disposition) == (FILES[path], content_type, disposition)
-    assert found.headers["X-Content-Type-Options"] == "nosniff"
-    assert found.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
+    raw_file = read_raw_file(snapshot, path)
+    assert isinstance(raw_file, RawFile)
+    assert (raw_file.data, raw_file.content_type, raw_file.disposition) == (
+        FILES[path],
+        content_type,
+        disposition,
+    )
+    assert raw_file.headers["X-Content-Type-Options"] == "nosniff"
+    assert raw_file.headers["Content-Security-Policy"].startswith("sandbox; default-src 'none'")
 
 
 @loop_over("path", ["gone.txt", "docs", "docs/.hidden/x.txt", "../x", "/etc/passwd", ".git/config", ""])

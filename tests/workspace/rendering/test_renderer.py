@@ -9,7 +9,7 @@ import pytest
 from tests import repositories
 from tests.repositories import Repo
 from tests.workspace.rendering.addresses import PlainUrls
-from tests.workspace.rendering.judge import problems
+from tests.workspace.rendering.html_checker import find_html_problems
 from workspace.git.reader import GitReader
 from workspace.rendering import renderer
 from workspace.rendering.links import RenderedHeading, RenderOptions
@@ -39,7 +39,7 @@ See [other][o] and [errors](#errors-1).
 """
 
 
-def read(repo: Repo) -> Snapshot:
+def take_snapshot(repo: Repo) -> Snapshot:
     git = GitReader(repo.path)
     return Snapshot(git, git.head().commit)
 
@@ -53,14 +53,14 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 
 def test_a_document_has_title_and_outline(repo: Repo) -> None:
-    rendered = render(read(repo), "guide.md", urls=URLS)
-    assert (rendered.title, rendered.shows_title, rendered.is_cut, rendered.notes) == (
+    page = render(take_snapshot(repo), "guide.md", urls=URLS)
+    assert (page.title, page.shows_title, page.is_cut, page.notes) == (
         "Guide",
         True,
         False,
         (),
     )
-    assert rendered.outline == (
+    assert page.outline == (
         RenderedHeading(1, "Guide", "_preamble", "_preamble"),
         RenderedHeading(2, "Setup", "setup", "setup"),
         RenderedHeading(3, "Errors", "setup/errors", "setup/errors"),
@@ -70,58 +70,58 @@ def test_a_document_has_title_and_outline(repo: Repo) -> None:
 
 
 def test_document_without_heading_has_no_title(repo: Repo) -> None:
-    rendered = render(read(repo), "no-title.md", urls=URLS)
-    assert (rendered.title, rendered.shows_title, rendered.html) == ("no-title", False, "<p>x</p>\n")
+    page = render(take_snapshot(repo), "no-title.md", urls=URLS)
+    assert (page.title, page.shows_title, page.html) == ("no-title", False, "<p>x</p>\n")
 
 
 def test_missing_document_is_an_error(repo: Repo) -> None:
     with pytest.raises(DocumentNotFound):
-        render(read(repo), "gone.md", urls=URLS)
+        render(take_snapshot(repo), "gone.md", urls=URLS)
 
 
 def test_section_uses_the_definitions_of_its_document(repo: Repo) -> None:
-    html = render_section(read(repo), "guide.md", "setup", urls=URLS)
+    html = render_section(take_snapshot(repo), "guide.md", "setup", urls=URLS)
     assert html == (
         f'<h2>Setup</h2>\n<p>See <a href="/doc/other.md#a"{REL}>other</a> and '
         f'<a href="/doc/guide.md#use/errors"{REL}>errors</a>.</p>\n'
     )
-    assert render_section(read(repo), "guide.md", "gone", urls=URLS) == ""
+    assert render_section(take_snapshot(repo), "guide.md", "gone", urls=URLS) == ""
 
 
 def test_short_texts_have_line_breaks_and_links(repo: Repo) -> None:
-    words = "One [a](other.md#a)\ntwo <a id=x></a>[^1]\n\n[^1]: x"
-    html = render_text(words, urls=URLS, snapshot=read(repo), base_path="guide.md")
+    source = "One [a](other.md#a)\ntwo <a id=x></a>[^1]\n\n[^1]: x"
+    html = render_text(source, urls=URLS, snapshot=take_snapshot(repo), base_path="guide.md")
     assert f'<a href="/doc/other.md#a"{REL}>a</a><br>\ntwo' in html
     assert " id=" not in html
-    assert problems(html) == []
+    assert find_html_problems(html) == []
     assert render_text("[a](other.md)", urls=URLS) == f"<p><a{REL}>a</a></p>\n"
 
 
 def test_rendered_document_is_cached_until_a_target_is_removed(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "repo", {"a.md": "[b](b.md)\n", "b.md": "# B\n"})
-    before = render(read(repo), "a.md", urls=URLS)
-    assert render(read(repo), "a.md", urls=URLS) is before
-    at_ref = render(read(repo), "a.md", urls=PlainUrls("v1")).html
+    old_page = render(take_snapshot(repo), "a.md", urls=URLS)
+    assert render(take_snapshot(repo), "a.md", urls=URLS) is old_page
+    at_ref = render(take_snapshot(repo), "a.md", urls=PlainUrls("v1")).html
     assert at_ref == f'<p><a href="/doc/b.md?ref=v1"{REL}>b</a></p>\n'
     repo.git("rm", "-q", "b.md")
     repo.commit({}, "Removed")
-    after = render(read(repo), "a.md", urls=URLS)
-    assert after.html == f'<p><a class="broken" title="There is no such file"{REL}>b</a></p>\n'
+    new_page = render(take_snapshot(repo), "a.md", urls=URLS)
+    assert new_page.html == f'<p><a class="broken" title="There is no such file"{REL}>b</a></p>\n'
 
 
 def test_a_large_document_is_cut_between_sections(tmp_path: Path) -> None:
     section = "\n## S\n\n" + "word " * 20_000 + "\n"
     repo = repositories.normal(tmp_path / "repo", {"a.md": "# A\n" + section * 8, "b.md": "word " * 150_000})
-    rendered = render(read(repo), "a.md", urls=URLS)
-    assert rendered.is_cut
-    assert len(rendered.outline) == 5
-    assert rendered.notes == (
+    page = render(take_snapshot(repo), "a.md", urls=URLS)
+    assert page.is_cut
+    assert len(page.outline) == 5
+    assert page.notes == (
         "The end of this document is not shown, because the document is too long for a page.",
     )
-    rendered = render(read(repo), "b.md", urls=URLS)
-    assert rendered.is_cut
-    assert rendered.html.endswith("word</p>\n")
-    assert len(rendered.html) < MAX_BYTES + 100
+    page = render(take_snapshot(repo), "b.md", urls=URLS)
+    assert page.is_cut
+    assert page.html.endswith("word</p>\n")
+    assert len(page.html) < MAX_BYTES + 100
 
 
 def test_document_of_too_many_lines_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -130,9 +130,9 @@ def test_document_of_too_many_lines_is_cut(tmp_path: Path, monkeypatch: pytest.M
         tmp_path / "repo",
         {"all.md": "---\na: b\n---\n" + "***\n" * 50, "cut.md": "---\na: b\n---\n" + "***\n" * 51},
     )
-    whole, cut = (render(read(repo), path, urls=URLS) for path in ("all.md", "cut.md"))
-    assert (whole.is_cut, cut.is_cut) == (False, True)
-    assert whole.html == cut.html == "<hr>\n" * 50
+    full_page, cut_page = (render(take_snapshot(repo), path, urls=URLS) for path in ("all.md", "cut.md"))
+    assert (full_page.is_cut, cut_page.is_cut) == (False, True)
+    assert full_page.html == cut_page.html == "<hr>\n" * 50
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_document_of_too_many_lines_is_cut(tmp_path: Path, monkeypatch: pytest.M
         pytest.param("*a **b " * 9_000, id="emphasis that never ends"),
         pytest.param("$a" * 30_000, id="formulas that never end"),
         pytest.param("http://a.b" + ")" * 90_000, id="an address of parentheses"),
-        pytest.param("http://a.b" + "&a;)" * 20_000, id="an address of what ends one"),
+        pytest.param("http://a.b" + "&a;)" * 20_000, id="an address of characters that end it"),
         pytest.param("http://a/(" * 45_000, id="addresses in each other"),
         pytest.param("www." * 100_000, id="an address of beginnings"),
         pytest.param('<a id="x"></a>\n\n## H\n' * 1_000, id="one anchor of many headings"),
@@ -156,5 +156,5 @@ def test_document_of_too_many_lines_is_cut(tmp_path: Path, monkeypatch: pytest.M
 )
 def test_texts_with_growing_html_are_shown_as_source(tmp_path: Path, text: str) -> None:
     repo = repositories.normal(tmp_path / "repo", {"a.md": text})
-    rendered = render(read(repo), "a.md", urls=URLS, options=RenderOptions(math=True))
-    assert len(rendered.html) < 40 * len(text) + 10_000
+    page = render(take_snapshot(repo), "a.md", urls=URLS, options=RenderOptions(math=True))
+    assert len(page.html) < 40 * len(text) + 10_000

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from tests.loops import loop_over
-from tests.workspace.rendering.judge import problems
+from tests.workspace.rendering.html_checker import find_html_problems
 from workspace.rendering.sanitizer import sanitize
 
-WRONG = {
+UNSAFE_HTML = {
     "a script": "<script>1</script>",
     "a handler": '<p onclick="x">y</p>',
     "a style": '<p style="color:red">y</p>',
@@ -27,10 +27,10 @@ WRONG = {
 }
 
 
-@loop_over("html", WRONG.values(), ids=WRONG)
+@loop_over("html", UNSAFE_HTML.values(), ids=UNSAFE_HTML)
 def test_unsafe_html_is_removed(html: str) -> None:
-    assert problems(html)
-    assert problems(sanitize(html)) == []
+    assert find_html_problems(html)
+    assert find_html_problems(sanitize(html)) == []
 
 
 @loop_over("html", ['<p class="toast">x</p>', '<p id="[find]">x</p>', '<p dir="x">x</p>'])

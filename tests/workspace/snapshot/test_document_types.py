@@ -1,4 +1,4 @@
-"""Document types: the built-in ones, and those of the workspace."""
+"""Document types: built-in types and types of the workspace."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from workspace.snapshot.snapshot import Snapshot
 
 pytestmark = pytest.mark.smoke
 
-OWN = {
+NOTE_TYPE_FILES = {
     ".docyard/templates/note/type.toml": 'title = "Note"\nsummary = "A note"\ninstructions = ["Write"]\n',
     ".docyard/templates/note/document.md": "# {title}\n\n## Body\n",
 }
 
 
-def types(repo: Repo) -> Snapshot:
+def take_snapshot(repo: Repo) -> Snapshot:
     return Snapshot(GitReader(repo.path), repo.head())
 
 
 def test_type_of_the_workspace_is_read_at_the_commit(repo: Repo) -> None:
-    before = types(repo)
-    repo.commit(OWN)
-    assert read_type_named(types(repo), "note").sections[0].title == "Body"
-    assert set(read_types(types(repo))) == {*builtin_types(), "note"}
+    old_snapshot = take_snapshot(repo)
+    repo.commit(NOTE_TYPE_FILES)
+    assert read_type_named(take_snapshot(repo), "note").sections[0].title == "Body"
+    assert set(read_types(take_snapshot(repo))) == {*builtin_types(), "note"}
     with pytest.raises(UnknownType):
-        read_type_named(before, "note")
+        read_type_named(old_snapshot, "note")
 
 
-def test_type_of_the_workspace_replaces_a_built_in_one(repo: Repo) -> None:
-    repo.commit({path.replace("note", "runbook"): text for path, text in OWN.items()})
-    assert read_type_named(types(repo), "runbook").title == "Note"
+def test_type_of_the_workspace_replaces_a_built_in_type(repo: Repo) -> None:
+    repo.commit({path.replace("note", "runbook"): text for path, text in NOTE_TYPE_FILES.items()})
+    assert read_type_named(take_snapshot(repo), "runbook").title == "Note"
 
 
-def test_broken_type_is_an_error_and_leaves_other_types(repo: Repo) -> None:
+def test_broken_type_is_an_error_and_other_types_are_read(repo: Repo) -> None:
     repo.commit(
         {
             ".docyard/templates/half/type.toml": "title = 1\n",
@@ -51,19 +51,19 @@ def test_broken_type_is_an_error_and_leaves_other_types(repo: Repo) -> None:
             ".docyard/templates/stray.md": "x",
         }
     )
-    found = read_types(types(repo))
-    assert isinstance(found["half"], BrokenType)
-    assert isinstance(found["bad"], BrokenType)
-    assert isinstance(found["large"], BrokenType)
-    assert isinstance(found["deep"], BrokenType)
-    assert isinstance(found["long"], BrokenType)
-    assert isinstance(found["runbook"], DocumentType)
+    types = read_types(take_snapshot(repo))
+    assert isinstance(types["half"], BrokenType)
+    assert isinstance(types["bad"], BrokenType)
+    assert isinstance(types["large"], BrokenType)
+    assert isinstance(types["deep"], BrokenType)
+    assert isinstance(types["long"], BrokenType)
+    assert isinstance(types["runbook"], DocumentType)
     with pytest.raises(BrokenType, match=r"document\.md"):
-        read_type_named(types(repo), "half")
+        read_type_named(take_snapshot(repo), "half")
 
 
-def test_unknown_type_error_suggests_the_nearest(repo: Repo) -> None:
+def test_unknown_type_error_suggests_the_nearest_type(repo: Repo) -> None:
     with pytest.raises(UnknownType) as caught:
-        read_type_named(types(repo), "api_spek")
+        read_type_named(take_snapshot(repo), "api_spek")
     assert "api_spec" in caught.value.fix
     assert caught.value.details["valid_types"] == list(builtin_types())

@@ -1,4 +1,4 @@
-"""The listing of a tree is bounded, because a few objects can hold more paths than memory."""
+"""The listing of a tree is bounded, because a few objects can represent more paths than fit in memory."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from workspace.snapshot.snapshot import Listing, TooManyFiles
 
 
 def make_nested_tree(repo: Repo, name: str, depth: int) -> str:
-    """Return a tree of ten entries a level, all of the same subtree: 10 ** depth paths."""
-    made = subprocess.run(
+    """Return the id of a tree of 10 ** depth paths: each level has ten entries with the same subtree."""
+    process = subprocess.run(
         ["git", "hash-object", "-w", "--stdin"],
         cwd=repo.path,
         input=b"# A\n",
         capture_output=True,
         check=True,
     )
-    line, suffix = f"100644 blob {made.stdout.decode().strip()}", Path(name).suffix
+    line, suffix = f"100644 blob {process.stdout.decode().strip()}", Path(name).suffix
     for _ in range(depth):
         rows = "".join(f"{line}\t{number}{suffix}\n" for number in range(10))
         tree = subprocess.run(

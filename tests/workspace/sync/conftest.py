@@ -29,18 +29,18 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(folder))
     monkeypatch.delenv("SSH_AUTH_SOCK", raising=False)
-    before = pygit2.settings.homedir or ""
+    old_home = pygit2.settings.homedir or ""
     pygit2.settings.homedir = str(folder)
     yield folder
-    pygit2.settings.homedir = before
+    pygit2.settings.homedir = old_home
 
 
 @dataclass
 class Site:
-    """A bare repository `there`, its URL, and a clone `here` with it as `origin`."""
+    """A bare repository `remote_repo`, its URL, and a clone `local_repo` with it as `origin`."""
 
-    there: Repo
-    here: Repo
+    remote_repo: Repo
+    local_repo: Repo
     url: str
     access: Access
     port: int | None = None
@@ -50,19 +50,19 @@ class Site:
         self, *, fetch: bool = True, push: bool = True, choose: ChooseResolutions | None = None
     ) -> SyncResult:
         """Synchronize the clone."""
-        workspace = Workspace.open(self.here.path, durable=False)
+        workspace = Workspace.open(self.local_repo.path, durable=False)
         return sync(workspace, self.access, fetch=fetch, push=push, choose=choose)
 
     def point_to(self, port: int) -> None:
         """Make the clone use another port."""
-        self.here.git("remote", "set-url", "origin", self.url.replace(str(self.port), str(port)))
+        self.local_repo.git("remote", "set-url", "origin", self.url.replace(str(self.port), str(port)))
 
-    def elsewhere(self, files: dict[str, str], message: str = "From elsewhere") -> str:
+    def push_as_other(self, files: dict[str, str], message: str = "From elsewhere") -> str:
         """Commit and push as another user, and return the commit."""
-        other = self.folder / "other"
-        if not other.exists():
-            self.there.git("clone", "-q", str(self.there.path), str(other))
-        clone = Repo(other)
+        other_folder = self.folder / "other"
+        if not other_folder.exists():
+            self.remote_repo.git("clone", "-q", str(self.remote_repo.path), str(other_folder))
+        clone = Repo(other_folder)
         clone.git("config", "user.name", "Bo")
         clone.git("config", "user.email", "bo@example.org")
         clone.git("pull", "-q", "--ff-only")
@@ -72,70 +72,74 @@ class Site:
 
     def tip(self) -> str:
         """Return the commit of the remote's branch."""
-        return self.there.git("rev-parse", "main").strip()
+        return self.remote_repo.git("rev-parse", "main").strip()
 
     def locks(self) -> list[str]:
-        """Return the lock files left in the clone, without Docyard's own, which are never removed."""
-        own = ("write.lock", "sync.lock")
-        return [str(path) for path in (self.here.path / ".git").rglob("*.lock") if path.name not in own]
+        """Return the lock files in the clone, without Docyard's own, which are never removed."""
+        own_locks = ("write.lock", "sync.lock")
+        return [
+            str(path)
+            for path in (self.local_repo.path / ".git").rglob("*.lock")
+            if path.name not in own_locks
+        ]
 
 
 @contextmanager
-def site(transport: str, folder: Path, home: Path) -> Iterator[Site]:
+def open_site(transport: str, folder: Path, home: Path) -> Iterator[Site]:
     """Yield a site for a transport."""
-    served = folder / "served"
-    served.mkdir()
-    there = repositories.bare(served / "docs.git")
-    there.git("config", "http.receivepack", "true")
+    served_folder = folder / "served"
+    served_folder.mkdir()
+    remote_repo = repositories.bare(served_folder / "docs.git")
+    remote_repo.git("config", "http.receivepack", "true")
     access = Access()
     match transport:
         case "file":
-            yield _cloned(there, folder, str(there.path), access, None)
+            yield _make_site(remote_repo, folder, str(remote_repo.path), access, None)
         case "git":
-            with servers.daemon(served) as base:
-                yield _cloned(there, folder, f"{base}/docs.git", access, _port(base))
+            with servers.run_git_daemon(served_folder) as base_url:
+                yield _make_site(remote_repo, folder, f"{base_url}/docs.git", access, _read_port(base_url))
         case "http":
-            with servers.http(served) as base:
+            with servers.run_http_server(served_folder) as base_url:
                 access = Access(token=servers.TOKEN)
-                yield _cloned(there, folder, f"{base}/docs.git", access, _port(base))
+                yield _make_site(remote_repo, folder, f"{base_url}/docs.git", access, _read_port(base_url))
         case "ssh":
             if not Path(servers.SSHD).exists() or shutil.which("ssh-keygen") is None:
                 pytest.skip("sshd is not installed")
-            with servers.ssh(folder, home) as (user, port):
+            with servers.run_ssh_server(folder, home) as (user, port):
                 access = Access(ssh_keys=(home / ".ssh" / "id_ed25519",))
-                url = f"ssh://{user}@{servers.HOST}:{port}{there.path}"
-                yield _cloned(there, folder, url, access, port)
+                url = f"ssh://{user}@{servers.HOST}:{port}{remote_repo.path}"
+                yield _make_site(remote_repo, folder, url, access, port)
 
 
-def _port(base: str) -> int:
-    return int(base.rpartition(":")[2])
+def _read_port(base_url: str) -> int:
+    return int(base_url.rpartition(":")[2])
 
 
-def _cloned(there: Repo, folder: Path, url: str, access: Access, port: int | None) -> Site:
-    there.git("clone", "-q", str(there.path), str(folder / "here"))
-    here = Repo(folder / "here")
-    here.git("config", "user.name", repositories.NAME)
-    here.git("config", "user.email", repositories.EMAIL)
-    here.git("remote", "set-url", "origin", url)
-    return Site(there, here, url, access, port, folder)
+def _make_site(remote_repo: Repo, folder: Path, url: str, access: Access, port: int | None) -> Site:
+    remote_repo.git("clone", "-q", str(remote_repo.path), str(folder / "here"))
+    local_repo = Repo(folder / "here")
+    local_repo.git("config", "user.name", repositories.NAME)
+    local_repo.git("config", "user.email", repositories.EMAIL)
+    local_repo.git("remote", "set-url", "origin", url)
+    return Site(remote_repo, local_repo, url, access, port, folder)
 
 
 @pytest.fixture(params=TRANSPORTS)
-def everywhere(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[Site]:
+def site_per_transport(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[Site]:
     """Yield a site for each transport."""
-    with site(request.param, tmp_path, home) as made:
-        yield made
+    with open_site(request.param, tmp_path, home) as new_site:
+        yield new_site
 
 
 @pytest.fixture(params=["file", *(pytest.param(name, marks=pytest.mark.slow) for name in TRANSPORTS[1:])])
-def reached(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[Site]:
+def site(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[Site]:
     """Yield a site in a folder; in slow tests, also one for each other transport."""
-    with site(request.param, tmp_path, home) as made:
-        yield made
+    with open_site(request.param, tmp_path, home) as new_site:
+        yield new_site
 
 
 @pytest.fixture
 def folder_site(tmp_path: Path, home: Path) -> Iterator[Site]:
     """Yield a site in a folder."""
-    with site("file", tmp_path, home) as made:
-        yield made
+    with open_site("file", tmp_path, home) as new_site:
+        yield new_site

@@ -31,7 +31,7 @@ class Proxy:
             text=True,
             cwd=_ROOT,
         )
-        self.port = self._answer()
+        self.port = self._read_response()
 
     def __enter__(self) -> Proxy:
         return self
@@ -42,23 +42,23 @@ class Proxy:
         self._process.kill()
         self._process.communicate()
 
-    def cut(self, after: int | None, *, upward: bool = False, silent: bool = False) -> None:
-        """Close new connections after so many bytes in total, to the client or `upward`.
+    def cut(self, after_bytes: int | None, *, upward: bool = False, silent: bool = False) -> None:
+        """Close new connections after `after_bytes` bytes in total, to the client or `upward`.
 
-        None forwards everything. With `silent`, connections stay open, and no further byte is forwarded.
+        None forwards everything. With `silent`, connections stay open, but no more bytes are forwarded.
         """
-        self._request({"after": after, "upward": upward, "silent": silent})
+        self._request({"after_bytes": after_bytes, "upward": upward, "silent": silent})
 
-    def passed(self, *, upward: bool) -> int:
+    def count_forwarded(self, *, upward: bool) -> int:
         """Return the number of bytes forwarded since the last `cut`."""
-        return self._request({"passed": upward})
+        return self._request({"forwarded": upward})
 
     def _request(self, request: dict[str, int | bool | None]) -> int:
         assert self._process.stdin is not None
         print(json.dumps(request), file=self._process.stdin, flush=True)
-        return self._answer()
+        return self._read_response()
 
-    def _answer(self) -> int:
+    def _read_response(self) -> int:
         assert self._process.stdout is not None
         return int(self._process.stdout.readline())
 
@@ -67,32 +67,32 @@ class Proxy:
 class Rule:
     """The treatment of connections that begin while the rule is active."""
 
-    after: int | None = None
+    after_bytes: int | None = None
     upward: bool = False
     silent: bool = False
-    passed: list[int] = field(default_factory=lambda: [0, 0])
+    forwarded: list[int] = field(default_factory=lambda: [0, 0])
 
     def forward(self, source: socket.socket, sink: socket.socket, upward: bool) -> None:
         """Forward bytes from one end to the other."""
         with suppress(OSError):
             while data := source.recv(4096):
-                if self.after is not None and upward == self.upward:
-                    left = max(0, self.after - self.passed[upward])
-                    if len(data) > left:
-                        sink.sendall(data[:left])
-                        self.passed[upward] += left
+                if self.after_bytes is not None and upward == self.upward:
+                    remaining = max(0, self.after_bytes - self.forwarded[upward])
+                    if len(data) > remaining:
+                        sink.sendall(data[:remaining])
+                        self.forwarded[upward] += remaining
                         self._end(source, sink)
                         return
-                self.passed[upward] += len(data)
+                self.forwarded[upward] += len(data)
                 sink.sendall(data)
             sink.shutdown(socket.SHUT_WR)
 
-    def _end(self, *ends: socket.socket) -> None:
+    def _end(self, *sockets: socket.socket) -> None:
         if self.silent:
             threading.Event().wait()
-        for end in ends:
+        for connection in sockets:
             with suppress(OSError):
-                end.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 class Relay:
@@ -109,16 +109,16 @@ class Relay:
             client, _ = self.listener.accept()
             rule = self.rule
             server = socket.create_connection((HOST, self.target))
-            for ends in ((client, server, True), (server, client, False)):
-                threading.Thread(target=rule.forward, args=ends, daemon=True).start()
+            for arguments in ((client, server, True), (server, client, False)):
+                threading.Thread(target=rule.forward, args=arguments, daemon=True).start()
 
-    def obey(self) -> None:
-        """Execute each request from standard input, and print a number as its result."""
+    def execute_requests(self) -> None:
+        """Execute each request from standard input, and print a number as the result."""
         print(self.listener.getsockname()[1], flush=True)
         for line in sys.stdin:
             request = json.loads(line)
-            if "passed" in request:
-                print(self.rule.passed[request["passed"]], flush=True)
+            if "forwarded" in request:
+                print(self.rule.forwarded[request["forwarded"]], flush=True)
             else:
                 self.rule = Rule(**request)
                 print(0, flush=True)
@@ -127,4 +127,4 @@ class Relay:
 if __name__ == "__main__":
     relay = Relay(int(sys.argv[1]))
     threading.Thread(target=relay.accept, daemon=True).start()
-    relay.obey()
+    relay.execute_requests()

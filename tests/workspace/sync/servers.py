@@ -26,15 +26,15 @@ def git_environment() -> dict[str, str]:
     return {**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull, "LC_ALL": "C"}
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     """Return an unused port."""
     with closing(socket.socket()) as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
 
 
-def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    """Block until a server listens."""
+def wait_for_server(port: int, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a server accepts connections."""
     for _ in range(400):
         with suppress(OSError), closing(socket.create_connection((HOST, port), 1)):
             return
@@ -44,10 +44,10 @@ def wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
 
 
 @contextmanager
-def running(process: subprocess.Popen[bytes], port: int) -> Iterator[int]:
+def run_until_exit(process: subprocess.Popen[bytes], port: int) -> Iterator[int]:
     """Yield a server's port, and stop the server at the end of the test."""
     try:
-        wait_for(port, process)
+        wait_for_server(port, process)
         yield port
     finally:
         process.terminate()
@@ -55,9 +55,9 @@ def running(process: subprocess.Popen[bytes], port: int) -> Iterator[int]:
 
 
 @contextmanager
-def daemon(folder: Path) -> Iterator[str]:
+def run_git_daemon(folder: Path) -> Iterator[str]:
     """Run `git daemon` with anonymous push, and yield the base URL of a folder's repositories."""
-    port = free_port()
+    port = find_free_port()
     program = Path(subprocess.check_output(["git", "--exec-path"], text=True).strip(), "git-daemon")
     if not program.exists():  # some systems have it in a separate package
         pytest.skip("git-daemon is not installed")
@@ -68,35 +68,35 @@ def daemon(folder: Path) -> Iterator[str]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    with running(process, port):
+    with run_until_exit(process, port):
         yield f"git://{HOST}:{port}"
 
 
 @contextmanager
-def http(folder: Path, token: str | None = TOKEN) -> Iterator[str]:
+def run_http_server(folder: Path, token: str | None = TOKEN) -> Iterator[str]:
     """Run `git http-backend` behind a small server that requires a token, and yield the base URL."""
 
     class Backend(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            self.answer(b"")
+            self.respond(b"")
 
         def do_POST(self) -> None:
-            self.answer(self.body())
+            self.respond(self.read_body())
 
-        def body(self) -> bytes:
+        def read_body(self) -> bytes:
             if self.headers.get("Transfer-Encoding", "") == "chunked":
-                pieces = []
+                chunks = []
                 while size := int(self.rfile.readline().strip() or b"0", 16):
-                    pieces.append(self.rfile.read(size))
+                    chunks.append(self.rfile.read(size))
                     self.rfile.readline()
-                return b"".join(pieces)
+                return b"".join(chunks)
             return self.rfile.read(int(self.headers.get("Content-Length", 0)))
 
-        def answer(self, body: bytes) -> None:
-            sent = base64.b64decode(self.headers.get("Authorization", "").removeprefix("Basic "))
-            if token is not None and sent.partition(b":")[2] != token.encode():
+        def respond(self, read_body: bytes) -> None:
+            credentials = base64.b64decode(self.headers.get("Authorization", "").removeprefix("Basic "))
+            if token is not None and credentials.partition(b":")[2] != token.encode():
                 self.send_response(401)
                 self.send_header("WWW-Authenticate", 'Basic realm="git"')
                 self.send_header("Content-Length", "0")
@@ -111,14 +111,14 @@ def http(folder: Path, token: str | None = TOKEN) -> Iterator[str]:
                 "PATH_INFO": path,
                 "QUERY_STRING": query,
                 "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-                "CONTENT_LENGTH": str(len(body)),
+                "CONTENT_LENGTH": str(len(read_body)),
                 "HTTP_CONTENT_ENCODING": self.headers.get("Content-Encoding", ""),
             }
-            done = subprocess.run(
-                ["git", "http-backend"], input=body, env=env, capture_output=True, check=False
+            process = subprocess.run(
+                ["git", "http-backend"], input=read_body, env=env, capture_output=True, check=False
             )
-            head, _, content = done.stdout.partition(b"\r\n\r\n")
-            fields = dict(line.split(b": ", 1) for line in head.split(b"\r\n") if b": " in line)
+            header, _, content = process.stdout.partition(b"\r\n\r\n")
+            fields = dict(line.split(b": ", 1) for line in header.split(b"\r\n") if b": " in line)
             self.send_response(int(fields.pop(b"Status", b"200").split()[0]))
             for name, value in fields.items():
                 self.send_header(name.decode(), value.decode())
@@ -142,30 +142,31 @@ def http(folder: Path, token: str | None = TOKEN) -> Iterator[str]:
 
 
 @contextmanager
-def ssh(folder: Path, home: Path) -> Iterator[tuple[str, int]]:
+def run_ssh_server(folder: Path, home: Path) -> Iterator[tuple[str, int]]:
     """Run a local sshd that accepts the key `home/.ssh/id_ed25519`; yield user and port."""
     keys = home / ".ssh"
     keys.mkdir(mode=0o700, exist_ok=True)
-    own = folder / "sshd"
-    own.mkdir()
-    for key in (keys / "id_ed25519", own / "host"):
+    sshd_folder = folder / "sshd"
+    sshd_folder.mkdir()
+    for key in (keys / "id_ed25519", sshd_folder / "host"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(key)], check=True)
-    shutil.copy(keys / "id_ed25519.pub", own / "authorized")
-    port = free_port()
-    (own / "config").write_text(
-        f"ListenAddress {HOST}\nPort {port}\nHostKey {own}/host\nAuthorizedKeysFile {own}/authorized\n"
+    shutil.copy(keys / "id_ed25519.pub", sshd_folder / "authorized")
+    port = find_free_port()
+    (sshd_folder / "config").write_text(
+        f"ListenAddress {HOST}\nPort {port}\nHostKey {sshd_folder}/host\n"
+        f"AuthorizedKeysFile {sshd_folder}/authorized\n"
         "StrictModes no\nUsePAM no\nPidFile none\nPasswordAuthentication no\nLogLevel ERROR\n"
         "KbdInteractiveAuthentication no\nPermitRootLogin prohibit-password\nMaxStartups 100\n"
     )
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
     process = subprocess.Popen(
-        [SSHD, "-D", "-e", "-f", str(own / "config")],
+        [SSHD, "-D", "-e", "-f", str(sshd_folder / "config")],
         stdout=subprocess.DEVNULL,
-        stderr=(own / "log").open("wb"),
+        stderr=(sshd_folder / "log").open("wb"),
     )
-    host_key = " ".join((own / "host.pub").read_text().split()[:2])
+    host_key = " ".join((sshd_folder / "host.pub").read_text().split()[:2])
     (keys / "known_hosts").write_text(f"[{HOST}]:{port} {host_key}\n")
-    with running(process, port):
+    with run_until_exit(process, port):
         user = subprocess.check_output(["id", "-un"], text=True).strip()
         yield user, port

@@ -8,7 +8,7 @@ import pytest
 
 from tests import repositories
 from tests.repositories import Repo
-from tests.workspace.sync.conftest import Site, site
+from tests.workspace.sync.conftest import Site, open_site
 from workspace.git.objects import Signature
 from workspace.git.remotes.credentials import Access
 from workspace.git.store import GitStore
@@ -25,26 +25,26 @@ IDS = ("k3v7m2qa", "t9w4x8zb")
 
 
 @pytest.fixture
-def other(folder_site: Site, tmp_path: Path) -> Repo:
+def other_repo(folder_site: Site, tmp_path: Path) -> Repo:
     """Return another clone of the remote that also synchronizes."""
-    folder_site.there.git("clone", "-q", str(folder_site.there.path), str(tmp_path / "second"))
+    folder_site.remote_repo.git("clone", "-q", str(folder_site.remote_repo.path), str(tmp_path / "second"))
     repo = Repo(tmp_path / "second")
     repo.git("config", "user.name", repositories.NAME)
     repo.git("config", "user.email", repositories.EMAIL)
     return repo
 
 
-def propose(repo: Repo, id: str, files: dict[str, str]) -> str:
+def open_proposal(repo: Repo, id: str, files: dict[str, str]) -> str:
     """Open a proposal with one commit, and return its branch."""
     branch = build_branch_name(id, "Change it")
     base = repo.git("rev-parse", "main").strip()
-    edit(repo, branch, files, start=base)
+    commit_on_branch(repo, branch, files, start=base)
     log = EventLog(GitStore(repo.path), durable=False)
     log.append(id, [Opened("Change it", "Why.", "main", branch, base)], ANA, tool="test", client="test")
     return branch
 
 
-def edit(repo: Repo, branch: str, files: dict[str, str], start: str | None = None) -> str:
+def commit_on_branch(repo: Repo, branch: str, files: dict[str, str], start: str | None = None) -> str:
     """Commit on a branch, and switch back to main."""
     repo.git("checkout", "-q", *(["-b", branch, start] if start else [branch]))
     commit = repo.commit(files)
@@ -52,207 +52,243 @@ def edit(repo: Repo, branch: str, files: dict[str, str], start: str | None = Non
     return commit
 
 
-def comment(repo: Repo, id: str, text: str) -> None:
+def add_comment(repo: Repo, id: str, text: str) -> None:
     log = EventLog(GitStore(repo.path), durable=False)
     log.append(id, [Commented(text)], ANA, tool="test", client="test")
 
 
-def comments(repo: Repo) -> dict[str, list[str]]:
+def read_comments(repo: Repo) -> dict[str, list[str]]:
     """Return the comments of each proposal in a repository, all of which are open."""
     git = GitStore(repo.path)
     discussion = EventLog(git).read()
     return {
-        found.id: sorted(
+        proposal.id: sorted(
             event.body.text
-            for event in discussion.events_of(found.id).events
+            for event in discussion.events_of(proposal.id).events
             if isinstance(event.body, Commented)
         )
-        for found in Proposals(git).list_all(discussion)
-        if found.tip is not None
+        for proposal in Proposals(git).list_all(discussion)
+        if proposal.tip is not None
     }
 
 
-def synced(repo: Repo, *, fetch: bool = True) -> SyncResult:
+def sync_repo(repo: Repo, *, fetch: bool = True) -> SyncResult:
     return sync(Workspace.open(repo.path, durable=False), Access(), fetch=fetch)
 
 
-def of(found: SyncResult, branch: str) -> SyncedBranch:
-    (one,) = (one for one in found.other_branches if one.branch == branch)
-    return one
+def find_branch(result: SyncResult, branch: str) -> SyncedBranch:
+    (synced_branch,) = (
+        synced_branch for synced_branch in result.other_branches if synced_branch.branch == branch
+    )
+    return synced_branch
 
 
 @pytest.mark.process
-def test_discussion_and_branches_are_synced_to_all_clones(everywhere: Site) -> None:
-    made = everywhere
-    branch = propose(made.here, IDS[0], {"a.md": "# A\n"})
-    comment(made.here, IDS[0], "Here.")
-    found = made.sync()
-    assert {one.branch: (one.state, one.done) for one in found.other_branches} == {
+def test_discussion_and_branches_are_synced_to_all_clones(site_per_transport: Site) -> None:
+    site = site_per_transport
+    branch = open_proposal(site.local_repo, IDS[0], {"a.md": "# A\n"})
+    add_comment(site.local_repo, IDS[0], "Here.")
+    result = site.sync()
+    assert {
+        synced_branch.branch: (synced_branch.state, synced_branch.done)
+        for synced_branch in result.other_branches
+    } == {
         DISCUSSION: (SyncState.UP_TO_DATE, ("pushed",)),
         branch: (SyncState.UP_TO_DATE, ("pushed",)),
     }
-    # A fresh clone by git shows the proposal with its comments, before and after it synchronizes.
-    fresh = Repo(made.folder / "fresh")
-    made.there.git("clone", "-q", str(made.there.path), str(fresh.path))
-    assert comments(fresh) == {IDS[0]: ["Here."]}
-    assert synced(fresh).state is SyncState.UP_TO_DATE
-    assert comments(fresh) == {IDS[0]: ["Here."]}
-    assert made.there.fsck() == ""
+    # A new clone by git has the proposal with its comments, before and after its synchronization.
+    new_clone = Repo(site.folder / "fresh")
+    site.remote_repo.git("clone", "-q", str(site.remote_repo.path), str(new_clone.path))
+    assert read_comments(new_clone) == {IDS[0]: ["Here."]}
+    assert sync_repo(new_clone).state is SyncState.UP_TO_DATE
+    assert read_comments(new_clone) == {IDS[0]: ["Here."]}
+    assert site.remote_repo.fsck() == ""
 
 
-def test_discussions_of_two_clones_are_merged(folder_site: Site, other: Repo) -> None:
-    propose(folder_site.here, IDS[0], {"a.md": "# A\n"})
+def test_discussions_of_two_clones_are_merged(folder_site: Site, other_repo: Repo) -> None:
+    open_proposal(folder_site.local_repo, IDS[0], {"a.md": "# A\n"})
     folder_site.sync()
-    synced(other)
-    comment(folder_site.here, IDS[0], "Here.")
-    comment(other, IDS[0], "There.")
-    propose(other, IDS[1], {"b.md": "# B\n"})
-    synced(other)
-    assert of(folder_site.sync(), DISCUSSION).done == ("merged", "pushed")
-    synced(other)
-    assert comments(folder_site.here) == comments(other) == {IDS[0]: ["Here.", "There."], IDS[1]: []}
-    assert folder_site.here.git("rev-parse", DISCUSSION) == other.git("rev-parse", DISCUSSION)
+    sync_repo(other_repo)
+    add_comment(folder_site.local_repo, IDS[0], "Here.")
+    add_comment(other_repo, IDS[0], "There.")
+    open_proposal(other_repo, IDS[1], {"b.md": "# B\n"})
+    sync_repo(other_repo)
+    assert find_branch(folder_site.sync(), DISCUSSION).done == ("merged", "pushed")
+    sync_repo(other_repo)
+    assert (
+        read_comments(folder_site.local_repo)
+        == read_comments(other_repo)
+        == {IDS[0]: ["Here.", "There."], IDS[1]: []}
+    )
+    assert folder_site.local_repo.git("rev-parse", DISCUSSION) == other_repo.git("rev-parse", DISCUSSION)
 
 
-def test_file_in_place_of_events_is_replaced(folder_site: Site, other: Repo) -> None:
-    other.git("checkout", "-q", "--orphan", "planted")
-    other.git("rm", "-rqf", ".")
-    other.commit({IDS[0]: "no folder\n"})
-    other.git("push", "-q", "origin", f"planted:{DISCUSSION}")
-    other.git("checkout", "-q", "-f", "main")
+def test_file_in_place_of_events_is_replaced(folder_site: Site, other_repo: Repo) -> None:
+    other_repo.git("checkout", "-q", "--orphan", "planted")
+    other_repo.git("rm", "-rqf", ".")
+    other_repo.commit({IDS[0]: "no folder\n"})
+    other_repo.git("push", "-q", "origin", f"planted:{DISCUSSION}")
+    other_repo.git("checkout", "-q", "-f", "main")
     folder_site.sync()  # is fast-forwarded
-    other.git("update-ref", "-d", f"refs/remotes/origin/{DISCUSSION}")
-    folder_site.there.git("update-ref", "-d", f"refs/heads/{DISCUSSION}")
-    propose(other, IDS[0], {"a.md": "# A\n"})
-    comment(other, IDS[0], "Whole.")
-    synced(other)
-    comment(folder_site.here, IDS[1], "Mine.")
+    other_repo.git("update-ref", "-d", f"refs/remotes/origin/{DISCUSSION}")
+    folder_site.remote_repo.git("update-ref", "-d", f"refs/heads/{DISCUSSION}")
+    open_proposal(other_repo, IDS[0], {"a.md": "# A\n"})
+    add_comment(other_repo, IDS[0], "Whole.")
+    sync_repo(other_repo)
+    add_comment(folder_site.local_repo, IDS[1], "Mine.")
     folder_site.sync()
     folder_site.sync(fetch=False)
-    synced(other)
-    for repo in (folder_site.here, other):
-        assert comments(repo) == {IDS[0]: ["Whole."]}
+    sync_repo(other_repo)
+    for repo in (folder_site.local_repo, other_repo):
+        assert read_comments(repo) == {IDS[0]: ["Whole."]}
         folders = repo.git("ls-tree", DISCUSSION).splitlines()
         assert [line.split()[1] for line in folders] == ["tree", "tree"]
 
 
-def test_proposal_edited_in_both_clones_is_synced(folder_site: Site, other: Repo) -> None:
-    branch = propose(folder_site.here, IDS[0], {"a.md": "# A\n\n## One\n\n1\n\n## Two\n\n2\n"})
+def test_proposal_edited_in_both_clones_is_synced(folder_site: Site, other_repo: Repo) -> None:
+    branch = open_proposal(folder_site.local_repo, IDS[0], {"a.md": "# A\n\n## One\n\n1\n\n## Two\n\n2\n"})
     folder_site.sync()
-    synced(other)
-    other.git("branch", branch, f"origin/{branch}")
-    edit(other, branch, {"b.md": "# B\n"})
-    synced(other)
-    assert of(folder_site.sync(), branch).done == ("followed",)
-    edit(other, branch, {"c.md": "# C\n"})
-    synced(other)
-    edit(folder_site.here, branch, {"d.md": "# D\n"})
-    assert of(folder_site.sync(), branch).done == ("merged", "pushed")
-    listed = folder_site.there.git("ls-tree", "--name-only", branch).split()
-    assert {"a.md", "b.md", "c.md", "d.md"} <= set(listed)
+    sync_repo(other_repo)
+    other_repo.git("branch", branch, f"origin/{branch}")
+    commit_on_branch(other_repo, branch, {"b.md": "# B\n"})
+    sync_repo(other_repo)
+    assert find_branch(folder_site.sync(), branch).done == ("followed",)
+    commit_on_branch(other_repo, branch, {"c.md": "# C\n"})
+    sync_repo(other_repo)
+    commit_on_branch(folder_site.local_repo, branch, {"d.md": "# D\n"})
+    assert find_branch(folder_site.sync(), branch).done == ("merged", "pushed")
+    paths = folder_site.remote_repo.git("ls-tree", "--name-only", branch).split()
+    assert {"a.md", "b.md", "c.md", "d.md"} <= set(paths)
 
 
-def test_proposal_in_conflict_does_not_block_other_branches(folder_site: Site, other: Repo) -> None:
-    branch = propose(folder_site.here, IDS[0], {"a.md": "# A\n\nText.\n"})
+def test_proposal_in_conflict_does_not_block_other_branches(folder_site: Site, other_repo: Repo) -> None:
+    branch = open_proposal(folder_site.local_repo, IDS[0], {"a.md": "# A\n\nText.\n"})
     folder_site.sync()
-    synced(other)
-    other.git("branch", branch, f"origin/{branch}")
-    edit(other, branch, {"a.md": "# A\n\nTheirs.\n"})
-    synced(other)
-    ours = edit(folder_site.here, branch, {"a.md": "# A\n\nOurs.\n"})
-    folder_site.here.commit({"free.md": "# Free\n"})
-    found = folder_site.sync()
-    left = of(found, branch)
-    assert (left.state, left.commit, left.conflicts) == (SyncState.DIVERGED, ours, ("a.md",))
-    assert left.needs_decision
-    assert (found.state, found.pushed) == (SyncState.UP_TO_DATE, 1)
+    sync_repo(other_repo)
+    other_repo.git("branch", branch, f"origin/{branch}")
+    commit_on_branch(other_repo, branch, {"a.md": "# A\n\nTheirs.\n"})
+    sync_repo(other_repo)
+    ours = commit_on_branch(folder_site.local_repo, branch, {"a.md": "# A\n\nOurs.\n"})
+    folder_site.local_repo.commit({"free.md": "# Free\n"})
+    result = folder_site.sync()
+    proposal_result = find_branch(result, branch)
+    assert (proposal_result.state, proposal_result.commit, proposal_result.conflicts) == (
+        SyncState.DIVERGED,
+        ours,
+        ("a.md",),
+    )
+    assert proposal_result.needs_decision
+    assert (result.state, result.pushed) == (SyncState.UP_TO_DATE, 1)
 
 
-def test_deleted_and_rewritten_branches_need_decision_until_merged(folder_site: Site, other: Repo) -> None:
-    branch = propose(folder_site.here, IDS[0], {"a.md": "# A\n"})
+def test_deleted_and_rewritten_branches_need_decision_until_merged(
+    folder_site: Site, other_repo: Repo
+) -> None:
+    branch = open_proposal(folder_site.local_repo, IDS[0], {"a.md": "# A\n"})
     folder_site.sync()
-    first = folder_site.here.git("rev-parse", branch).strip()
+    first_commit = folder_site.local_repo.git("rev-parse", branch).strip()
     # Rewritten in the remote: nothing is fast-forwarded and nothing restored.
-    main = folder_site.there.git("rev-parse", "main").strip()
-    folder_site.there.git("update-ref", f"refs/heads/{branch}", main)
+    main_commit = folder_site.remote_repo.git("rev-parse", "main").strip()
+    folder_site.remote_repo.git("update-ref", f"refs/heads/{branch}", main_commit)
     for _ in range(2):
-        found = of(folder_site.sync(), branch)
-        assert (found.state, found.commit, found.is_on_remote) == (SyncState.FORCE_PUSHED, first, True)
+        synced_branch = find_branch(folder_site.sync(), branch)
+        assert (synced_branch.state, synced_branch.commit, synced_branch.is_on_remote) == (
+            SyncState.FORCE_PUSHED,
+            first_commit,
+            True,
+        )
     # Deleted in the remote: our branch stays, and is not pushed again.
-    folder_site.there.git("update-ref", "-d", f"refs/heads/{branch}")
-    found = of(folder_site.sync(), branch)
-    assert (found.state, found.is_on_remote, found.needs_decision) == (SyncState.FORCE_PUSHED, False, True)
-    assert branch not in folder_site.there.git("branch", "--list", "proposals/*")
+    folder_site.remote_repo.git("update-ref", "-d", f"refs/heads/{branch}")
+    synced_branch = find_branch(folder_site.sync(), branch)
+    assert (synced_branch.state, synced_branch.is_on_remote, synced_branch.needs_decision) == (
+        SyncState.FORCE_PUSHED,
+        False,
+        True,
+    )
+    assert branch not in folder_site.remote_repo.git("branch", "--list", "proposals/*")
     # Merged, so that no commit is lost.
-    folder_site.here.git("merge", "-q", "--no-edit", branch)
-    assert not of(folder_site.sync(), branch).needs_decision
+    folder_site.local_repo.git("merge", "-q", "--no-edit", branch)
+    assert not find_branch(folder_site.sync(), branch).needs_decision
 
 
 def test_locally_deleted_branch_stays_in_remote(folder_site: Site) -> None:
-    branch = propose(folder_site.here, IDS[0], {"a.md": "# A\n"})
+    branch = open_proposal(folder_site.local_repo, IDS[0], {"a.md": "# A\n"})
     folder_site.sync()
-    folder_site.here.git("branch", "-q", "-D", branch)
-    found = of(folder_site.sync(), branch)
-    assert (found.commit, found.is_on_remote, found.needs_decision) == (None, True, False)
-    assert branch in folder_site.there.git("branch", "--list", "proposals/*")
+    folder_site.local_repo.git("branch", "-q", "-D", branch)
+    synced_branch = find_branch(folder_site.sync(), branch)
+    assert (synced_branch.commit, synced_branch.is_on_remote, synced_branch.needs_decision) == (
+        None,
+        True,
+        False,
+    )
+    assert branch in folder_site.remote_repo.git("branch", "--list", "proposals/*")
 
 
 def test_events_removed_in_remote_are_preserved_locally(folder_site: Site) -> None:
-    propose(folder_site.here, IDS[0], {"a.md": "# A\n"})
+    open_proposal(folder_site.local_repo, IDS[0], {"a.md": "# A\n"})
     folder_site.sync()
-    comment(folder_site.here, IDS[0], "Secret.")
+    add_comment(folder_site.local_repo, IDS[0], "Secret.")
     folder_site.sync()
-    folder_site.there.git("update-ref", f"refs/heads/{DISCUSSION}", f"{DISCUSSION}^")
-    found = of(folder_site.sync(), DISCUSSION)
-    assert (found.state, found.needs_decision) == (SyncState.FORCE_PUSHED, True)
-    assert comments(folder_site.here) == {IDS[0]: ["Secret."]}
+    folder_site.remote_repo.git("update-ref", f"refs/heads/{DISCUSSION}", f"{DISCUSSION}^")
+    synced_branch = find_branch(folder_site.sync(), DISCUSSION)
+    assert (synced_branch.state, synced_branch.needs_decision) == (SyncState.FORCE_PUSHED, True)
+    assert read_comments(folder_site.local_repo) == {IDS[0]: ["Secret."]}
 
 
 @pytest.mark.process
 def test_rejected_branch_does_not_block_other_branches(tmp_path: Path, home: Path) -> None:
-    with site("git", tmp_path, home) as made:
-        hook = made.there.path / "hooks" / "update"
+    with open_site("git", tmp_path, home) as site:
+        hook = site.remote_repo.path / "hooks" / "update"
         hook.write_text('#!/bin/sh\ncase "$1" in refs/heads/proposals/*) echo no; exit 1;; esac\n')
         hook.chmod(0o755)
-        branch = propose(made.here, IDS[0], {"a.md": "# A\n"})
-        made.here.commit({"b.md": "# B\n"})
-        found = made.sync()
-        assert (found.state, found.pushed) == (SyncState.UP_TO_DATE, 1)
-        error = of(found, branch).error
+        branch = open_proposal(site.local_repo, IDS[0], {"a.md": "# A\n"})
+        site.local_repo.commit({"b.md": "# B\n"})
+        result = site.sync()
+        assert (result.state, result.pushed) == (SyncState.UP_TO_DATE, 1)
+        error = find_branch(result, branch).error
         assert error is not None
         assert error.code == "PUSH_REJECTED"
-        assert of(found, DISCUSSION).done == ("pushed",)
+        assert find_branch(result, DISCUSSION).done == ("pushed",)
 
 
 def test_branches_without_valid_proposal_id_are_not_synced(folder_site: Site) -> None:
     names = (f"proposals/{IDS[0]}/deep", "proposals/notanid", "proposals/00000000-hex", "docyard/other")
     for name in names:
-        folder_site.there.git("update-ref", f"refs/heads/{name}", "main")
-        folder_site.here.git("update-ref", f"refs/heads/mine-{name}", "main")
-    found = folder_site.sync()
-    assert [one.branch for one in found.other_branches] == []
-    assert "proposals" not in folder_site.here.git("for-each-ref", "--format=%(refname)", "refs/remotes")
+        folder_site.remote_repo.git("update-ref", f"refs/heads/{name}", "main")
+        folder_site.local_repo.git("update-ref", f"refs/heads/mine-{name}", "main")
+    result = folder_site.sync()
+    assert [synced_branch.branch for synced_branch in result.other_branches] == []
+    assert "proposals" not in folder_site.local_repo.git(
+        "for-each-ref", "--format=%(refname)", "refs/remotes"
+    )
 
 
 @pytest.fixture
-def many(folder_site: Site) -> Site:
+def site_with_many_branches(folder_site: Site) -> Site:
     """Return a site whose remote has two hundred proposals."""
-    store = GitStore(folder_site.there.path)
-    main = folder_site.there.git("rev-parse", "main").strip()
-    tree = store.commit(main).tree
+    store = GitStore(folder_site.remote_repo.path)
+    main_commit = folder_site.remote_repo.git("rev-parse", "main").strip()
+    tree = store.commit(main_commit).tree
     lines = []
     for number in range(200):
-        who = Signature("A", "a@example.org", 1_700_000_000 + number)
-        commit = store.put_commit(tree, [main], who, who, f"{number}")
+        signature = Signature("A", "a@example.org", 1_700_000_000 + number)
+        commit = store.put_commit(tree, [main_commit], signature, signature, f"{number}")
         lines.append(f"{commit} refs/heads/proposals/k{number:07}\n")
-    packed = folder_site.there.path / "packed-refs"
-    before = packed.read_text() if packed.exists() else ""
-    packed.write_text(before + "".join(lines))
+    packed_refs = folder_site.remote_repo.path / "packed-refs"
+    old_refs = packed_refs.read_text() if packed_refs.exists() else ""
+    packed_refs.write_text(old_refs + "".join(lines))
     return folder_site
 
 
-def test_many_branches_are_synced_in_one_exchange(many: Site) -> None:
-    found = many.sync()
-    assert len(found.other_branches) == 200
-    assert {one.state for one in found.other_branches} == {SyncState.BEHIND}
-    assert len(many.here.git("for-each-ref", "refs/remotes/origin/proposals").splitlines()) == 200
+def test_many_branches_are_synced_in_one_exchange(site_with_many_branches: Site) -> None:
+    result = site_with_many_branches.sync()
+    assert len(result.other_branches) == 200
+    assert {synced_branch.state for synced_branch in result.other_branches} == {SyncState.BEHIND}
+    assert (
+        len(
+            site_with_many_branches.local_repo.git(
+                "for-each-ref", "refs/remotes/origin/proposals"
+            ).splitlines()
+        )
+        == 200
+    )

@@ -19,9 +19,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.workspace.sync.conftest import Site, site
+from tests.workspace.sync.conftest import Site, open_site
 from tests.workspace.sync.proxy import Proxy
-from tests.workspace.sync.test_branches import comment, edit, propose
+from tests.workspace.sync.test_branches import add_comment, commit_on_branch, open_proposal
 from workspace.git.remotes.exchange import RemoteDenied, RemoteTooSlow, RemoteUnreachable
 from workspace.sync.branches import SyncState
 from workspace.sync.status import find_unpushed
@@ -34,57 +34,61 @@ CUTS = [2, pytest.param(10, marks=pytest.mark.slow), pytest.param(20, marks=pyte
 
 
 @pytest.fixture(params=["git", *(pytest.param(name, marks=pytest.mark.slow) for name in ("http", "ssh"))])
-def through(request: pytest.FixtureRequest, tmp_path: Path, home: Path) -> Iterator[tuple[Site, Proxy]]:
+def site_and_proxy(
+    request: pytest.FixtureRequest, tmp_path: Path, home: Path
+) -> Iterator[tuple[Site, Proxy]]:
     """Return a site whose clone connects through a proxy."""
-    with site(request.param, tmp_path, home) as made:
-        assert made.port is not None
-        with Proxy(made.port) as proxy:
-            made.point_to(proxy.port)
-            _trust(request.param, home, made.port, proxy.port)
-            yield made, proxy
+    with open_site(request.param, tmp_path, home) as site:
+        assert site.port is not None
+        with Proxy(site.port) as proxy:
+            site.point_to(proxy.port)
+            _add_known_host(request.param, home, site.port, proxy.port)
+            yield site, proxy
 
 
-def _trust(transport: str, home: Path, port: int, other: int) -> None:
+def _add_known_host(transport: str, home: Path, port: int, other_port: int) -> None:
     """Add the server's key at another port to known_hosts."""
     if transport == "ssh":
-        known = home / ".ssh" / "known_hosts"
-        line = known.read_text()
-        known.write_text(line + line.replace(str(port), str(other)))
+        known_hosts = home / ".ssh" / "known_hosts"
+        line = known_hosts.read_text()
+        known_hosts.write_text(line + line.replace(str(port), str(other_port)))
 
 
-def noise(number: int) -> str:
+def make_noise(number: int) -> str:
     """Return an incompressible text."""
     return f"# Noise {number}\n\n{random.Random(number).randbytes(3_000).hex()}\n"
 
 
-def positions(total: int, cuts: int) -> list[int]:
+def compute_cut_positions(total: int, cuts: int) -> list[int]:
     """Return byte counts at which to cut a connection, spread over an exchange of this size."""
     return [max(1, total * (step + 1) // (cuts + 1)) for step in range(cuts)]
 
 
-def check_state(made: Site, *, is_recovered: bool = True) -> None:
-    """Check that the unpushed commits equal those counted by git, and that no lock is left.
+def check_state(site: Site, *, is_recovered: bool = True) -> None:
+    """Check that the unpushed commits equal those counted by git, and that there is no lock.
 
     A killed process leaves its locks, which the next writer recovers.
     """
-    counted = int(made.here.git("rev-list", "--count", "main", "^origin/main"))
-    unpushed = find_unpushed(Workspace.open(made.here.path))
-    assert (0 if unpushed is None else unpushed.commits) == counted
+    expected_count = int(site.local_repo.git("rev-list", "--count", "main", "^origin/main"))
+    unpushed = find_unpushed(Workspace.open(site.local_repo.path))
+    assert (0 if unpushed is None else unpushed.commits) == expected_count
     # The tracking branch is never ahead of the remote.
-    made.there.git("merge-base", "--is-ancestor", made.here.git("rev-parse", "origin/main").strip(), "main")
-    assert not is_recovered or made.locks() == []
+    site.remote_repo.git(
+        "merge-base", "--is-ancestor", site.local_repo.git("rev-parse", "origin/main").strip(), "main"
+    )
+    assert not is_recovered or site.locks() == []
 
 
-def again(made: Site, proxy: Proxy) -> SyncResult:
-    """Synchronize through the same proxy, which now forwards everything."""
+def sync_uncut(site: Site, proxy: Proxy) -> SyncResult:
+    """Synchronize through the proxy without a cut."""
     proxy.cut(None)
-    return made.sync()
+    return site.sync()
 
 
-def attempt(made: Site) -> bool:
+def try_sync(site: Site) -> bool:
     """Synchronize, and return True if that succeeded."""
     try:
-        made.sync()
+        site.sync()
     except (RemoteUnreachable, RemoteDenied):
         return False
     return True
@@ -93,76 +97,80 @@ def attempt(made: Site) -> bool:
 @pytest.mark.parametrize("cuts", CUTS)
 @pytest.mark.parametrize("upward", [pytest.param(False, marks=pytest.mark.slow), True], ids=["down", "up"])
 def test_connection_cut_while_pushing_loses_nothing(
-    through: tuple[Site, Proxy], upward: bool, cuts: int
+    site_and_proxy: tuple[Site, Proxy], upward: bool, cuts: int
 ) -> None:
-    made, proxy = through
-    branch = propose(made.here, "k3v7m2qa", {"proposed.md": noise(99)})
-    made.here.commit({"0.md": noise(0)})
+    site, proxy = site_and_proxy
+    branch = open_proposal(site.local_repo, "k3v7m2qa", {"proposed.md": make_noise(99)})
+    site.local_repo.commit({"0.md": make_noise(0)})
     proxy.cut(None)
-    made.sync()
-    missed = 0
-    for number, after in enumerate(positions(proxy.passed(upward=upward), cuts), 1):
-        edit(made.here, branch, {f"p{number}.md": noise(number + 100)})
-        comment(made.here, "k3v7m2qa", f"Said {number}.")
-        ours = made.here.commit({f"{number}.md": noise(number)})
-        proxy.cut(after, upward=upward)
-        missed += not attempt(made)
-        check_state(made)
-        assert again(made, proxy).state is SyncState.UP_TO_DATE
-        assert made.tip() == ours
-        for other in (branch, "docyard/discussion"):
-            assert made.there.git("rev-parse", other) == made.here.git("rev-parse", other)
-        check_state(made)
-    assert missed >= cuts * 3 // 4  # a cut in the last bytes of an exchange may have no effect
-    assert made.there.fsck() == made.here.fsck() == ""
+    site.sync()
+    failures = 0
+    for number, cut_position in enumerate(
+        compute_cut_positions(proxy.count_forwarded(upward=upward), cuts), 1
+    ):
+        commit_on_branch(site.local_repo, branch, {f"p{number}.md": make_noise(number + 100)})
+        add_comment(site.local_repo, "k3v7m2qa", f"Said {number}.")
+        our_commit = site.local_repo.commit({f"{number}.md": make_noise(number)})
+        proxy.cut(cut_position, upward=upward)
+        failures += not try_sync(site)
+        check_state(site)
+        assert sync_uncut(site, proxy).state is SyncState.UP_TO_DATE
+        assert site.tip() == our_commit
+        for ref in (branch, "docyard/discussion"):
+            assert site.remote_repo.git("rev-parse", ref) == site.local_repo.git("rev-parse", ref)
+        check_state(site)
+    assert failures >= cuts * 3 // 4  # a cut in the last bytes of an exchange may have no effect
+    assert site.remote_repo.fsck() == site.local_repo.fsck() == ""
 
 
 @pytest.mark.parametrize("cuts", CUTS)
-def test_connection_cut_while_fetching_loses_nothing(through: tuple[Site, Proxy], cuts: int) -> None:
-    made, proxy = through
-    made.elsewhere({"0.md": noise(0)})
+def test_connection_cut_while_fetching_loses_nothing(site_and_proxy: tuple[Site, Proxy], cuts: int) -> None:
+    site, proxy = site_and_proxy
+    site.push_as_other({"0.md": make_noise(0)})
     proxy.cut(None)
-    made.sync()
-    missed = 0
-    for number, after in enumerate(positions(proxy.passed(upward=False), cuts), 1):
-        before = made.here.head()
-        theirs = made.elsewhere({f"{number}.md": noise(number)})
-        proxy.cut(after)
-        if not attempt(made):
-            missed += 1
-            assert made.here.head() == before
-        check_state(made)
-        assert again(made, proxy).commit == theirs
-        check_state(made)
-    assert missed >= cuts * 3 // 4
-    assert made.here.status() == made.here.fsck() == ""
+    site.sync()
+    failures = 0
+    for number, cut_position in enumerate(
+        compute_cut_positions(proxy.count_forwarded(upward=False), cuts), 1
+    ):
+        head_before = site.local_repo.head()
+        theirs = site.push_as_other({f"{number}.md": make_noise(number)})
+        proxy.cut(cut_position)
+        if not try_sync(site):
+            failures += 1
+            assert site.local_repo.head() == head_before
+        check_state(site)
+        assert sync_uncut(site, proxy).commit == theirs
+        check_state(site)
+    assert failures >= cuts * 3 // 4
+    assert site.local_repo.status() == site.local_repo.fsck() == ""
 
 
 @pytest.mark.parametrize("cuts", CUTS)
 def test_killed_exchange_with_folder_is_repeatable(folder_site: Site, cuts: int) -> None:
-    made = folder_site
-    branch = propose(made.here, "k3v7m2qa", {"proposed.md": noise(99)})
-    begun = time.monotonic()
-    assert killed(made, None) == 0
-    whole = time.monotonic() - begun
+    site = folder_site
+    branch = open_proposal(site.local_repo, "k3v7m2qa", {"proposed.md": make_noise(99)})
+    start = time.monotonic()
+    assert sync_and_kill(site, None) == 0
+    duration_s = time.monotonic() - start
     for number in range(1, cuts + 1):
-        edit(made.here, branch, {f"p{number}.md": noise(number + 100)})
-        comment(made.here, "k3v7m2qa", f"Said {number}.")
-        ours = made.here.commit({f"{number}.md": noise(number)})
-        theirs = made.elsewhere({f"there-{number}.md": noise(-number)})
+        commit_on_branch(site.local_repo, branch, {f"p{number}.md": make_noise(number + 100)})
+        add_comment(site.local_repo, "k3v7m2qa", f"Said {number}.")
+        our_commit = site.local_repo.commit({f"{number}.md": make_noise(number)})
+        theirs = site.push_as_other({f"there-{number}.md": make_noise(-number)})
         # The exchange is the second half; before it, modules are imported.
-        killed(made, whole * (0.5 + number / cuts / 2))
-        made.there.git("merge-base", "--is-ancestor", theirs, "main")
-        made.here.git("merge-base", "--is-ancestor", ours, "main")
-        check_state(made, is_recovered=False)
-        assert made.sync().state is SyncState.UP_TO_DATE
-        assert made.tip() == made.here.head()
-        assert made.there.git("rev-parse", branch) == made.here.git("rev-parse", branch)
-        check_state(made)
-    assert made.here.status() == made.here.fsck() == made.there.fsck() == ""
+        sync_and_kill(site, duration_s * (0.5 + number / cuts / 2))
+        site.remote_repo.git("merge-base", "--is-ancestor", theirs, "main")
+        site.local_repo.git("merge-base", "--is-ancestor", our_commit, "main")
+        check_state(site, is_recovered=False)
+        assert site.sync().state is SyncState.UP_TO_DATE
+        assert site.tip() == site.local_repo.head()
+        assert site.remote_repo.git("rev-parse", branch) == site.local_repo.git("rev-parse", branch)
+        check_state(site)
+    assert site.local_repo.status() == site.local_repo.fsck() == site.remote_repo.fsck() == ""
 
 
-def killed(made: Site, after: float | None) -> int:
+def sync_and_kill(site: Site, timeout_s: float | None) -> int:
     """Synchronize in a process that is killed after so many seconds, and return its exit code."""
     code = (
         "from pathlib import Path; from workspace.workspace import Workspace; "
@@ -170,83 +178,83 @@ def killed(made: Site, after: float | None) -> int:
         "import sys; sync(Workspace.open(Path(sys.argv[1]), durable=False), Access())"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code, str(made.here.path)], cwd=Path(__file__).parents[3]
+        [sys.executable, "-c", code, str(site.local_repo.path)], cwd=Path(__file__).parents[3]
     )
     try:
-        return process.wait(after)
+        return process.wait(timeout_s)
     except subprocess.TimeoutExpired:
         process.kill()
         return process.wait()
 
 
 def test_push_with_lost_response_is_detected_as_pushed(tmp_path: Path, home: Path) -> None:
-    with site("git", tmp_path, home) as made:
-        assert made.port is not None
-        with Proxy(made.port) as proxy:
-            made.point_to(proxy.port)
-            made.here.commit({"a.md": noise(0)})
+    with open_site("git", tmp_path, home) as site:
+        assert site.port is not None
+        with Proxy(site.port) as proxy:
+            site.point_to(proxy.port)
+            site.local_repo.commit({"a.md": make_noise(0)})
             proxy.cut(None)
-            made.sync(fetch=False)
-            down = proxy.passed(upward=False)
-            ours = made.here.commit({"b.md": noise(1)})
+            site.sync(fetch=False)
+            response_size = proxy.count_forwarded(upward=False)
+            our_commit = site.local_repo.commit({"b.md": make_noise(1)})
             # Only the response is missing: the remote has the commit.
-            proxy.cut(down - 10)
+            proxy.cut(response_size - 10)
             with pytest.raises(RemoteUnreachable):
-                made.sync(fetch=False)
-            assert made.tip() == ours
+                site.sync(fetch=False)
+            assert site.tip() == our_commit
             proxy.cut(None)
-            assert made.sync().unpushed is None
+            assert site.sync().unpushed is None
 
 
-def sockets() -> set[str]:
+def list_open_sockets() -> set[str]:
     """Return the open sockets of this process, if the system lists them."""
     folder = Path("/proc/self/fd")
-    found = set()
+    names = set()
     for file in folder.iterdir() if folder.exists() else ():
         with suppress(OSError):
-            found.add(os.readlink(file))
-    return {name for name in found if name.startswith("socket:")}
+            names.add(os.readlink(file))
+    return {name for name in names if name.startswith("socket:")}
 
 
-def test_silent_remote_times_out(through: tuple[Site, Proxy]) -> None:
-    made, proxy = through
-    made.here.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 2\n"})
+def test_silent_remote_times_out(site_and_proxy: tuple[Site, Proxy]) -> None:
+    site, proxy = site_and_proxy
+    site.local_repo.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 2\n"})
     proxy.cut(0, silent=True)
     with pytest.raises((RemoteTooSlow, RemoteUnreachable)):
-        made.sync()
-    check_state(made)
-    made.here.commit({"docyard.toml": ""})  # the final sync may take long
-    assert again(made, proxy).state is SyncState.UP_TO_DATE
+        site.sync()
+    check_state(site)
+    site.local_repo.commit({"docyard.toml": ""})  # the final sync may take long
+    assert sync_uncut(site, proxy).state is SyncState.UP_TO_DATE
 
 
 @pytest.mark.parametrize("transport", ["git", pytest.param("ssh", marks=pytest.mark.slow)])
 def test_failed_exchange_leaves_no_process_or_lock(transport: str, tmp_path: Path, home: Path) -> None:
     resource_tracker.ensure_running()  # once per process, not part of the exchange
-    with site(transport, tmp_path, home) as made:
-        assert made.port is not None
-        with Proxy(made.port) as proxy:
-            made.point_to(proxy.port)
-            _trust(transport, home, made.port, proxy.port)
-            made.here.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 1\n"})
-            before = sockets(), set(threading.enumerate())
-            for after, silent in ((0, True), (100, True), (100, False)):
-                proxy.cut(after, silent=silent)
+    with open_site(transport, tmp_path, home) as site:
+        assert site.port is not None
+        with Proxy(site.port) as proxy:
+            site.point_to(proxy.port)
+            _add_known_host(transport, home, site.port, proxy.port)
+            site.local_repo.commit({"docyard.toml": "[remote]\nanswer_seconds = 1\nseconds = 1\n"})
+            old_resources = list_open_sockets(), set(threading.enumerate())
+            for cut_position, silent in ((0, True), (100, True), (100, False)):
+                proxy.cut(cut_position, silent=silent)
                 with pytest.raises((RemoteTooSlow, RemoteUnreachable)):
-                    made.sync()
-                assert (sockets(), set(threading.enumerate())) == before
+                    site.sync()
+                assert (list_open_sockets(), set(threading.enumerate())) == old_resources
                 assert multiprocessing.active_children() == []
-            tip = made.tip()
-            made.here.commit({"docyard.toml": ""})
-            assert again(made, proxy).state is SyncState.UP_TO_DATE
-            assert made.tip() == made.here.head() != tip
+            old_tip = site.tip()
+            site.local_repo.commit({"docyard.toml": ""})
+            assert sync_uncut(site, proxy).state is SyncState.UP_TO_DATE
+            assert site.tip() == site.local_repo.head() != old_tip
 
 
 def test_unreachable_remote_raises_error(tmp_path: Path, home: Path) -> None:
-    with site("git", tmp_path, home) as made:
-        made.point_to(1)
-        ours = made.here.commit({"a.md": "# A\n"})
+    with open_site("git", tmp_path, home) as site:
+        site.point_to(1)
+        our_commit = site.local_repo.commit({"a.md": "# A\n"})
         with pytest.raises(RemoteUnreachable) as caught:
-            made.sync()
+            site.sync()
         assert "\n" not in caught.value.message
-        assert made.here.head() == ours
-        check_state(made)
+        assert site.local_repo.head() == our_commit
+        check_state(site)

@@ -1,4 +1,4 @@
-"""A merge by a synchronization brings no unreviewed text under a rule."""
+"""A merge by a synchronization adds no unreviewed text to documents that a rule governs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.repositories import Repo
 from tests.workspace.sync.conftest import Site
-from tests.workspace.sync.test_joining import all_for, append
+from tests.workspace.sync.test_joining import append_text, choose_all
 from workspace.edits import AppendContent, MoveDocument, RemoveDocument, SetMetadata
 from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.merge.trees import PATH_UNIT, FileConflict, Resolutions
@@ -32,12 +32,12 @@ BEA = Author("Bea", "bea@example.org", KnownBy.TOKEN, "bea")
 AGENT = Actor(Author("Ada", "ada@example.org", KnownBy.CLIENT, "an agent"), "update_proposal", "an agent")
 
 
-class Elsewhere:
+class OtherClone:
     """Another clone of the same remote, in which a user with a token reviews and merges."""
 
     def __init__(self, site: Site) -> None:
         self.site = site
-        site.there.git("clone", "-q", str(site.there.path), str(site.folder / "elsewhere"))
+        site.remote_repo.git("clone", "-q", str(site.remote_repo.path), str(site.folder / "elsewhere"))
         self.repo = Repo(site.folder / "elsewhere")
         self.repo.git("config", "user.name", "Bo")
         self.repo.git("config", "user.email", "bo@example.org")
@@ -51,13 +51,13 @@ class Elsewhere:
         tokens = Tokens(workspace.git.common_dir)
         if tokens.key("bea") is None:
             tokens.add("bea", "Bea", "bea@example.org")
-        known = tokens.find_known("bea")
-        assert known is not None
-        person = Actor(BEA, "proposals", "command line", known.person)
+        known_token = tokens.find_known("bea")
+        assert known_token is not None
+        person = Actor(BEA, "proposals", "command line", known_token.person)
         proposal_actions = workspace.proposal_actions()
-        proposed = proposal_actions.propose(list(operations), AGENT, mode=Mode.ALL)  # type: ignore[arg-type]
-        assert proposed.proposal is not None
-        id = proposal_actions.submit(proposed.proposal.id, AGENT).proposal.id
+        result = proposal_actions.propose(list(operations), AGENT, mode=Mode.ALL)  # type: ignore[arg-type]
+        assert result.proposal is not None
+        id = proposal_actions.submit(result.proposal.id, AGENT).proposal.id
         proposal_actions.review(id, person, ReviewDecision.APPROVE)
         commit = proposal_actions.merge(id, person).commit
         self.sync()
@@ -66,16 +66,16 @@ class Elsewhere:
 
 
 @pytest.fixture
-def protected(folder_site: Site) -> tuple[Site, Elsewhere]:
-    folder_site.elsewhere(
+def site_and_clone(folder_site: Site) -> tuple[Site, OtherClone]:
+    folder_site.push_as_other(
         {"docyard.toml": RULES, "free/a.md": PAGE, "specs/b.md": PAGE, "other.md": "# Other\n"}
     )
     folder_site.sync()
-    return folder_site, Elsewhere(folder_site)
+    return folder_site, OtherClone(folder_site)
 
 
-def here(site: Site) -> Workspace:
-    return Workspace.open(site.here.path, durable=False)
+def open_local(site: Site) -> Workspace:
+    return Workspace.open(site.local_repo.path, durable=False)
 
 
 def move_into_specs() -> MoveDocument:
@@ -83,12 +83,12 @@ def move_into_specs() -> MoveDocument:
 
 
 def test_direct_edit_of_document_moved_under_rule_blocks_merge(
-    protected: tuple[Site, Elsewhere],
+    site_and_clone: tuple[Site, OtherClone],
 ) -> None:
-    site, elsewhere = protected
-    theirs = elsewhere.merge_reviewed(move_into_specs())
-    assert append(here(site), "free/a.md", "Unreviewed.\n").is_committed
-    ours = site.here.head()
+    site, other_clone = site_and_clone
+    theirs = other_clone.merge_reviewed(move_into_specs())
+    assert append_text(open_local(site), "free/a.md", "Unreviewed.\n").is_committed
+    ours = site.local_repo.head()
     for _ in range(2):
         with pytest.raises(UnreviewedMerge) as caught:
             site.sync()
@@ -97,107 +97,114 @@ def test_direct_edit_of_document_moved_under_rule_blocks_merge(
         assert caught.value.details["unreviewed"] == [
             {"path": "specs/a.md", "source": "free/a.md", "rule": 1, "side": "ours"}
         ]
-    assert (site.here.head(), site.tip()) == (ours, theirs)
-    assert "Unreviewed." in (site.here.path / "free/a.md").read_text()
-    assert append(here(site), "other.md", "Free.\n").is_committed  # other documents can be written meanwhile
+    assert (site.local_repo.head(), site.tip()) == (ours, theirs)
+    assert "Unreviewed." in (site.local_repo.path / "free/a.md").read_text()
+    assert append_text(
+        open_local(site), "other.md", "Free.\n"
+    ).is_committed  # other documents can be written meanwhile
 
 
-def test_reviewed_side_is_chosen_and_rest_merged(protected: tuple[Site, Elsewhere]) -> None:
-    site, elsewhere = protected
-    elsewhere.merge_reviewed(move_into_specs())
-    append(here(site), "free/a.md", "Unreviewed.\n")
-    append(here(site), "other.md", "Free.\n")
+def test_reviewed_side_is_chosen_and_rest_merged(site_and_clone: tuple[Site, OtherClone]) -> None:
+    site, other_clone = site_and_clone
+    other_clone.merge_reviewed(move_into_specs())
+    append_text(open_local(site), "free/a.md", "Unreviewed.\n")
+    append_text(open_local(site), "other.md", "Free.\n")
     with pytest.raises(UnreviewedMerge):  # the unreviewed side cannot be chosen
-        site.sync(choose=all_for(ResolutionChoice.OURS))
-    found = site.sync(choose=all_for(ResolutionChoice.THEIRS))
-    assert (found.state, site.tip()) == (SyncState.UP_TO_DATE, site.here.head())
-    assert (site.here.path / "specs/a.md").read_text() == PAGE
-    assert not (site.here.path / "free/a.md").exists()
-    assert "Free." in (site.here.path / "other.md").read_text()
-    assert "Unreviewed." in site.here.git("log", "-p", "--first-parent", "-3")
-    assert site.here.status() == ""
+        site.sync(choose=choose_all(ResolutionChoice.OURS))
+    result = site.sync(choose=choose_all(ResolutionChoice.THEIRS))
+    assert (result.state, site.tip()) == (SyncState.UP_TO_DATE, site.local_repo.head())
+    assert (site.local_repo.path / "specs/a.md").read_text() == PAGE
+    assert not (site.local_repo.path / "free/a.md").exists()
+    assert "Free." in (site.local_repo.path / "other.md").read_text()
+    assert "Unreviewed." in site.local_repo.git("log", "-p", "--first-parent", "-3")
+    assert site.local_repo.status() == ""
 
 
 def test_direct_edit_of_document_given_governed_type_blocks_merge(
-    protected: tuple[Site, Elsewhere],
+    site_and_clone: tuple[Site, OtherClone],
 ) -> None:
-    site, elsewhere = protected
-    elsewhere.merge_reviewed(SetMetadata(file="free/a.md", metadata={"type": "runbook"}))
-    append(here(site), "free/a.md", "Unreviewed.\n")
+    site, other_clone = site_and_clone
+    other_clone.merge_reviewed(SetMetadata(file="free/a.md", metadata={"type": "runbook"}))
+    append_text(open_local(site), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge, match="rule 2"):
         site.sync()
 
 
 def test_direct_edit_under_rule_added_in_remote_blocks_merge(
-    protected: tuple[Site, Elsewhere],
+    site_and_clone: tuple[Site, OtherClone],
 ) -> None:
-    site, _ = protected
-    append(here(site), "free/a.md", "Unreviewed.\n")
-    site.elsewhere({"docyard.toml": RULES + '[[protect]]\npaths = ["free/**"]\n'})
+    site, _ = site_and_clone
+    append_text(open_local(site), "free/a.md", "Unreviewed.\n")
+    site.push_as_other({"docyard.toml": RULES + '[[protect]]\npaths = ["free/**"]\n'})
     with pytest.raises(UnreviewedMerge, match="rule 3"):
         site.sync()
 
 
 def test_direct_removal_of_document_moved_under_rule_blocks_merge(
-    protected: tuple[Site, Elsewhere],
+    site_and_clone: tuple[Site, OtherClone],
 ) -> None:
-    site, elsewhere = protected
-    elsewhere.merge_reviewed(move_into_specs())
-    site.here.git("rm", "-q", "free/a.md")
-    site.here.git("commit", "-qm", "Remove")
+    site, other_clone = site_and_clone
+    other_clone.merge_reviewed(move_into_specs())
+    site.local_repo.git("rm", "-q", "free/a.md")
+    site.local_repo.git("commit", "-qm", "Remove")
     assert site.sync().conflicts
     with pytest.raises(UnreviewedMerge):
-        site.sync(choose=all_for(ResolutionChoice.OURS))
-    assert site.sync(choose=all_for(ResolutionChoice.THEIRS)).state is SyncState.UP_TO_DATE
-    assert (site.here.path / "specs/a.md").read_text() == PAGE
+        site.sync(choose=choose_all(ResolutionChoice.OURS))
+    assert site.sync(choose=choose_all(ResolutionChoice.THEIRS)).state is SyncState.UP_TO_DATE
+    assert (site.local_repo.path / "specs/a.md").read_text() == PAGE
 
 
 def test_remote_direct_edit_of_locally_moved_document_blocks_merge(
-    protected: tuple[Site, Elsewhere],
+    site_and_clone: tuple[Site, OtherClone],
 ) -> None:
-    site, elsewhere = protected
-    append(here(site), "free/a.md", "Unreviewed.\n")
+    site, other_clone = site_and_clone
+    append_text(open_local(site), "free/a.md", "Unreviewed.\n")
     site.sync()  # the remote has the commit, but the other clone does not
     theirs = site.tip()
     with pytest.raises(UnreviewedMerge) as caught:
-        elsewhere.merge_reviewed(move_into_specs())
+        other_clone.merge_reviewed(move_into_specs())
     assert caught.value.details["unreviewed"][0]["side"] == "theirs"
     assert site.tip() == theirs
-    other = Workspace.open(elsewhere.repo.path, durable=False)
+    other_workspace = Workspace.open(other_clone.repo.path, durable=False)
     with pytest.raises(UnreviewedMerge):
-        sync(other, site.access, choose=all_for(ResolutionChoice.THEIRS))
-    assert sync(other, site.access, choose=all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
-    assert elsewhere.repo.git("show", "main:specs/a.md") == PAGE
+        sync(other_workspace, site.access, choose=choose_all(ResolutionChoice.THEIRS))
+    assert (
+        sync(other_workspace, site.access, choose=choose_all(ResolutionChoice.OURS)).state
+        is SyncState.UP_TO_DATE
+    )
+    assert other_clone.repo.git("show", "main:specs/a.md") == PAGE
 
 
-def test_changes_reviewed_on_both_sides_are_merged(protected: tuple[Site, Elsewhere]) -> None:
+def test_changes_reviewed_on_both_sides_are_merged(site_and_clone: tuple[Site, OtherClone]) -> None:
     """Edits, moves and removed types that passed the gate of their own side are merged."""
-    site, elsewhere = protected
-    ours = Elsewhere.__new__(Elsewhere)
-    ours.site, ours.repo = site, site.here
-    elsewhere.merge_reviewed(
+    site, other_clone = site_and_clone
+    local_clone = OtherClone.__new__(OtherClone)
+    local_clone.site, local_clone.repo = site, site.local_repo
+    other_clone.merge_reviewed(
         AppendContent(file="specs/b.md", slug="one", content="Theirs."),
         SetMetadata(file="free/a.md", metadata={"type": "runbook"}),
     )
     site.sync()
-    elsewhere.merge_reviewed(AppendContent(file="specs/b.md", slug="one", content="More of theirs."))
-    ours.merge_reviewed(
+    other_clone.merge_reviewed(AppendContent(file="specs/b.md", slug="one", content="More of theirs."))
+    local_clone.merge_reviewed(
         AppendContent(file="specs/b.md", slug="two", content="Ours."),
         SetMetadata(file="free/a.md", metadata={"type": None}),
         MoveDocument(file="specs/b.md", new_path="specs/c.md"),
     )
-    assert (elsewhere.sync().state, site.sync().state) == (SyncState.UP_TO_DATE, SyncState.UP_TO_DATE)
-    text = (site.here.path / "specs/c.md").read_text()
+    assert (other_clone.sync().state, site.sync().state) == (SyncState.UP_TO_DATE, SyncState.UP_TO_DATE)
+    text = (site.local_repo.path / "specs/c.md").read_text()
     assert all(words in text for words in ("Theirs.", "More of theirs.", "Ours."))
-    assert "runbook" not in (site.here.path / "free/a.md").read_text()
+    assert "runbook" not in (site.local_repo.path / "free/a.md").read_text()
 
 
 def test_unreviewed_document_stays_at_path_of_chosen_side(folder_site: Site) -> None:
     """One side moves a document, the other gives it a type: a rule applies only to both together."""
     rule = '[[protect]]\npaths = ["specs/**"]\ntypes = ["runbook"]\n'
-    folder_site.elsewhere({"docyard.toml": rule, "free/a.md": PAGE})
+    folder_site.push_as_other({"docyard.toml": rule, "free/a.md": PAGE})
     folder_site.sync()
-    folder_site.there.git("clone", "-q", str(folder_site.there.path), str(folder_site.folder / "mover"))
+    folder_site.remote_repo.git(
+        "clone", "-q", str(folder_site.remote_repo.path), str(folder_site.folder / "mover")
+    )
     mover = Repo(folder_site.folder / "mover")
     mover.git("config", "user.name", "Bo")
     mover.git("config", "user.email", "bo@example.org")
@@ -205,227 +212,233 @@ def test_unreviewed_document_stays_at_path_of_chosen_side(folder_site: Site) -> 
     mover.git("mv", "free/a.md", "specs/a.md")
     mover.commit({}, "Move")
     mover.git("push", "-q")
-    here(folder_site).write(
+    open_local(folder_site).write(
         [SetMetadata(file="free/a.md", metadata={"type": "runbook"})], mode=Mode.ALL, tool="t", client="c"
     )
     with pytest.raises(UnreviewedMerge):
         folder_site.sync()
-    assert folder_site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
-    assert "runbook" in (folder_site.here.path / "free/a.md").read_text()
-    assert not (folder_site.here.path / "specs/a.md").exists()
+    assert folder_site.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert "runbook" in (folder_site.local_repo.path / "free/a.md").read_text()
+    assert not (folder_site.local_repo.path / "specs/a.md").exists()
 
-    assert not (folder_site.here.path / "specs/a.md").exists()
+    assert not (folder_site.local_repo.path / "specs/a.md").exists()
 
 
-RUNBOOK = '[metadata]\ntype = "runbook"\n'
-TYPED = "---\ntype: runbook\n---\n\n" + PAGE
+RUNBOOK_MANIFEST = '[metadata]\ntype = "runbook"\n'
+TYPED_PAGE = "---\ntype: runbook\n---\n\n" + PAGE
 
 
 def test_edit_of_document_retyped_by_manifest_blocks_merge(
     folder_site: Site,
 ) -> None:
-    folder_site.elsewhere({"docyard.toml": RULES, "free/a.md": TYPED})
+    folder_site.push_as_other({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
     folder_site.sync()
-    folder_site.elsewhere({"free/.taxonomy.toml": RUNBOOK})
-    folder_site.here.commit({"free/a.md": PAGE}, "A person takes the type away")
-    append(here(folder_site), "free/a.md", "Unreviewed.\n")
+    folder_site.push_as_other({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
+    folder_site.local_repo.commit({"free/a.md": PAGE}, "Remove the type as a person")
+    append_text(open_local(folder_site), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge, match="rule 2"):
         folder_site.sync()
 
 
 def test_edit_under_their_manifest_and_our_rule_blocks_merge(
-    protected: tuple[Site, Elsewhere],
+    site_and_clone: tuple[Site, OtherClone],
 ) -> None:
-    site, elsewhere = protected
+    site, other_clone = site_and_clone
     paths_only = RULES.partition("[[protect]]\ntypes")[0]
-    site.elsewhere({"docyard.toml": paths_only})
+    site.push_as_other({"docyard.toml": paths_only})
     site.sync()
-    elsewhere.sync()
-    site.here.commit({"docyard.toml": RULES}, "A person adds the rule for runbooks")
-    site.elsewhere({"free/.taxonomy.toml": RUNBOOK})
-    elsewhere.sync()
-    append(Workspace.open(elsewhere.repo.path, durable=False), "free/a.md", "Unreviewed.\n")
-    elsewhere.sync()
+    other_clone.sync()
+    site.local_repo.commit({"docyard.toml": RULES}, "A person adds the rule for runbooks")
+    site.push_as_other({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
+    other_clone.sync()
+    append_text(Workspace.open(other_clone.repo.path, durable=False), "free/a.md", "Unreviewed.\n")
+    other_clone.sync()
     with pytest.raises(UnreviewedMerge, match=r"free/a\.md"):
         site.sync()
 
 
 def test_edit_of_document_typed_by_two_manifests_blocks_merge(folder_site: Site) -> None:
-    """Theirs adds the top manifest, ours removes the nearer one: neither side alone types the document."""
-    folder_site.elsewhere(
+    """Theirs adds the top manifest, ours removes the nearer manifest: neither side alone sets the type."""
+    folder_site.push_as_other(
         {"docyard.toml": RULES, "free/a.md": PAGE, "free/.taxonomy.toml": '[metadata]\ntype = "note"\n'}
     )
     folder_site.sync()
-    folder_site.elsewhere({".taxonomy.toml": RUNBOOK})
-    folder_site.here.git("rm", "-q", "free/.taxonomy.toml")
-    folder_site.here.commit({}, "A person removes the manifest")
-    append(here(folder_site), "free/a.md", "Unreviewed.\n")
+    folder_site.push_as_other({".taxonomy.toml": RUNBOOK_MANIFEST})
+    folder_site.local_repo.git("rm", "-q", "free/.taxonomy.toml")
+    folder_site.local_repo.commit({}, "A person removes the manifest")
+    append_text(open_local(folder_site), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge, match=r"free/a\.md"):
         folder_site.sync()
 
 
 def test_free_edit_after_remote_manifest_removal_is_merged(folder_site: Site) -> None:
-    folder_site.elsewhere(
-        {"docyard.toml": RULES, "free/a.md": PAGE, "free/.taxonomy.toml": RUNBOOK, "o.md": "# O\n"}
+    folder_site.push_as_other(
+        {"docyard.toml": RULES, "free/a.md": PAGE, "free/.taxonomy.toml": RUNBOOK_MANIFEST, "o.md": "# O\n"}
     )
     folder_site.sync()
-    elsewhere = Elsewhere(folder_site)
-    elsewhere.repo.git("rm", "-q", "free/.taxonomy.toml")
-    elsewhere.repo.commit({}, "A person removes the manifest")
-    append(Workspace.open(elsewhere.repo.path, durable=False), "free/a.md", "Free.\n")
-    elsewhere.sync()
-    append(here(folder_site), "o.md", "Free.\n")
+    other_clone = OtherClone(folder_site)
+    other_clone.repo.git("rm", "-q", "free/.taxonomy.toml")
+    other_clone.repo.commit({}, "A person removes the manifest")
+    append_text(Workspace.open(other_clone.repo.path, durable=False), "free/a.md", "Free.\n")
+    other_clone.sync()
+    append_text(open_local(folder_site), "o.md", "Free.\n")
     assert folder_site.sync().state is SyncState.UP_TO_DATE
 
 
 def test_remote_direct_edit_under_locally_added_rule_blocks_merge(
-    protected: tuple[Site, Elsewhere],
+    site_and_clone: tuple[Site, OtherClone],
 ) -> None:
-    site, elsewhere = protected
-    site.here.commit({"docyard.toml": RULES + '[[protect]]\npaths = ["free/**"]\n'}, "A person adds a rule")
-    append(Workspace.open(elsewhere.repo.path, durable=False), "free/a.md", "Unreviewed.\n")
-    elsewhere.sync()
+    site, other_clone = site_and_clone
+    site.local_repo.commit(
+        {"docyard.toml": RULES + '[[protect]]\npaths = ["free/**"]\n'}, "A person adds a rule"
+    )
+    append_text(Workspace.open(other_clone.repo.path, durable=False), "free/a.md", "Unreviewed.\n")
+    other_clone.sync()
     with pytest.raises(UnreviewedMerge, match="rule 3"):
         site.sync()
 
 
 def test_remote_edit_without_rules_blocks_merge_with_rules(
-    protected: tuple[Site, Elsewhere],
+    site_and_clone: tuple[Site, OtherClone],
 ) -> None:
-    site, elsewhere = protected
-    elsewhere.repo.commit({"docyard.toml": 'overwrite = "any"\n'}, "A person removes the rules")
-    append(Workspace.open(elsewhere.repo.path, durable=False), "specs/b.md", "Unreviewed.\n")
-    elsewhere.sync()
-    site.here.commit({"docyard.toml": RULES + "# More.\n"}, "A person goes on with the rules")
+    site, other_clone = site_and_clone
+    other_clone.repo.commit({"docyard.toml": 'overwrite = "any"\n'}, "A person removes the rules")
+    append_text(Workspace.open(other_clone.repo.path, durable=False), "specs/b.md", "Unreviewed.\n")
+    other_clone.sync()
+    site.local_repo.commit({"docyard.toml": RULES + "# More.\n"}, "Edit the rules as a person")
     assert site.sync().conflicts
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
-        return {"docyard.toml": {one.unit: Resolution(ResolutionChoice.OURS) for path, one in conflicts[:1]}}
+        return {
+            "docyard.toml": {
+                conflict.unit: Resolution(ResolutionChoice.OURS) for path, conflict in conflicts[:1]
+            }
+        }
 
     with pytest.raises(UnreviewedMerge, match=r"specs/b\.md"):
         site.sync(choose=choose)
-    assert site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
-    assert "Unreviewed." not in site.here.git("show", "main:specs/b.md")
+    assert site.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert "Unreviewed." not in site.local_repo.git("show", "main:specs/b.md")
 
 
 def test_direct_removal_of_untyped_document_cannot_be_chosen(folder_site: Site) -> None:
-    folder_site.elsewhere({"docyard.toml": RULES, "free/a.md": TYPED})
+    folder_site.push_as_other({"docyard.toml": RULES, "free/a.md": TYPED_PAGE})
     folder_site.sync()
-    folder_site.elsewhere({"free/a.md": TYPED + "\nReviewed there.\n"})
-    folder_site.here.commit({"free/a.md": PAGE}, "A person takes the type away")
-    here(folder_site).write([RemoveDocument(path="free/a.md")], mode=Mode.ALL, tool="t", client="c")
+    folder_site.push_as_other({"free/a.md": TYPED_PAGE + "\nReviewed there.\n"})
+    folder_site.local_repo.commit({"free/a.md": PAGE}, "Remove the type as a person")
+    open_local(folder_site).write([RemoveDocument(path="free/a.md")], mode=Mode.ALL, tool="t", client="c")
     assert folder_site.sync().conflicts
     with pytest.raises(UnreviewedMerge):
-        folder_site.sync(choose=all_for(ResolutionChoice.OURS))
+        folder_site.sync(choose=choose_all(ResolutionChoice.OURS))
 
 
-def reviewed_here(site: Site, *operations: object) -> None:
-    """Propose, approve and merge here, without a push."""
-    ours = Elsewhere.__new__(Elsewhere)
-    ours.site, ours.repo = site, site.here
-    ours.sync = lambda: None  # type: ignore[assignment,method-assign,return-value]
-    ours.merge_reviewed(*operations)
+def merge_reviewed_locally(site: Site, *operations: object) -> None:
+    """Propose, approve and merge in the local clone, without a push."""
+    local_clone = OtherClone.__new__(OtherClone)
+    local_clone.site, local_clone.repo = site, site.local_repo
+    local_clone.sync = lambda: None  # type: ignore[assignment,method-assign,return-value]
+    local_clone.merge_reviewed(*operations)
 
 
 @pytest.mark.parametrize("choice", [ResolutionChoice.OURS, ResolutionChoice.THEIRS])
 def test_path_of_governed_document_moved_twice_can_be_resolved(
-    protected: tuple[Site, Elsewhere], choice: ResolutionChoice
+    site_and_clone: tuple[Site, OtherClone], choice: ResolutionChoice
 ) -> None:
-    site, elsewhere = protected
-    elsewhere.merge_reviewed(MoveDocument(file="specs/b.md", new_path="specs/x.md"))
-    reviewed_here(site, MoveDocument(file="specs/b.md", new_path="specs/y.md"))
+    site, other_clone = site_and_clone
+    other_clone.merge_reviewed(MoveDocument(file="specs/b.md", new_path="specs/x.md"))
+    merge_reviewed_locally(site, MoveDocument(file="specs/b.md", new_path="specs/y.md"))
     assert site.sync().conflicts
-    assert site.sync(choose=all_for(choice)).state is SyncState.UP_TO_DATE
+    assert site.sync(choose=choose_all(choice)).state is SyncState.UP_TO_DATE
     path, other_path = (
         ("specs/y.md", "specs/x.md") if choice is ResolutionChoice.OURS else ("specs/x.md", "specs/y.md")
     )
-    assert (site.here.path / path).exists()
-    assert not (site.here.path / other_path).exists()
+    assert (site.local_repo.path / path).exists()
+    assert not (site.local_repo.path / other_path).exists()
 
 
 def test_path_conflict_is_resolved_for_ours_if_path_occupied(
-    protected: tuple[Site, Elsewhere],
+    site_and_clone: tuple[Site, OtherClone],
 ) -> None:
-    """Theirs moved a document onto the path of one of ours, which stays, so the document is not moved."""
-    site, elsewhere = protected
-    elsewhere.merge_reviewed(MoveDocument(file="specs/b.md", new_path="free/z.md"))
-    site.here.commit({"free/z.md": "# Z\n\nQuite another.\n"})
+    """Theirs moved a document onto the path of our document, which stays, so their document is not moved."""
+    site, other_clone = site_and_clone
+    other_clone.merge_reviewed(MoveDocument(file="specs/b.md", new_path="free/z.md"))
+    site.local_repo.commit({"free/z.md": "# Z\n\nQuite another.\n"})
     assert site.sync().conflicts
-    assert site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
-    assert "Quite another." in (site.here.path / "free/z.md").read_text()
+    assert site.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert "Quite another." in (site.local_repo.path / "free/z.md").read_text()
 
 
 def test_omitted_duplicate_name_is_not_an_unreviewed_change(
-    protected: tuple[Site, Elsewhere],
+    site_and_clone: tuple[Site, OtherClone],
 ) -> None:
-    site, _ = protected
-    site.elsewhere({"specs/X.md": "# X\n\nTheirs.\n"})
-    site.here.commit({"specs/x.md": "# x\n\nOurs.\n"})
+    site, _ = site_and_clone
+    site.push_as_other({"specs/X.md": "# X\n\nTheirs.\n"})
+    site.local_repo.commit({"specs/x.md": "# x\n\nOurs.\n"})
     assert site.sync().conflicts
-    assert site.sync(choose=all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert site.sync(choose=choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
 
 
 def test_reviewed_edit_is_merged_under_reworded_remote_rule(
-    protected: tuple[Site, Elsewhere],
+    site_and_clone: tuple[Site, OtherClone],
 ) -> None:
-    site, _ = protected
-    site.elsewhere({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
-    reviewed_here(site, AppendContent(file="specs/b.md", slug="one", content="Reviewed."))
+    site, _ = site_and_clone
+    site.push_as_other({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
+    merge_reviewed_locally(site, AppendContent(file="specs/b.md", slug="one", content="Reviewed."))
     assert site.sync().state is SyncState.UP_TO_DATE
 
 
-def test_free_edit_is_merged_after_local_rule_removal(protected: tuple[Site, Elsewhere]) -> None:
-    site, _ = protected
-    site.elsewhere({"other.md": "# Other\n\nMore.\n"})
-    site.here.commit({"docyard.toml": 'overwrite = "any"\n[[protect]]\ntypes = ["runbook"]\n'})
-    append(here(site), "specs/b.md", "Free by now.\n")
-    assert site.sync().state is SyncState.UP_TO_DATE  # the merge has no rule for it
+def test_free_edit_is_merged_after_local_rule_removal(site_and_clone: tuple[Site, OtherClone]) -> None:
+    site, _ = site_and_clone
+    site.push_as_other({"other.md": "# Other\n\nMore.\n"})
+    site.local_repo.commit({"docyard.toml": 'overwrite = "any"\n[[protect]]\ntypes = ["runbook"]\n'})
+    append_text(open_local(site), "specs/b.md", "Free by now.\n")
+    assert site.sync().state is SyncState.UP_TO_DATE  # after the merge, no rule governs the document
 
 
-def test_chosen_side_creates_no_duplicate_name(protected: tuple[Site, Elsewhere]) -> None:
-    site, _ = protected
-    site.elsewhere({"specs/X.md": "# X\n\nTheirs.\n"})
-    site.here.commit({"specs/x.md": "# x\n\nOurs.\n"})
+def test_chosen_side_creates_no_duplicate_name(site_and_clone: tuple[Site, OtherClone]) -> None:
+    site, _ = site_and_clone
+    site.push_as_other({"specs/X.md": "# X\n\nTheirs.\n"})
+    site.local_repo.commit({"specs/x.md": "# x\n\nOurs.\n"})
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         return {
             path: {
-                one.unit: Resolution(
-                    ResolutionChoice.OURS if one.unit == PATH_UNIT else ResolutionChoice.THEIRS
+                conflict.unit: Resolution(
+                    ResolutionChoice.OURS if conflict.unit == PATH_UNIT else ResolutionChoice.THEIRS
                 )
             }
-            for path, one in conflicts
+            for path, conflict in conflicts
         }
 
     site.sync(choose=choose)
-    names = site.here.git("ls-tree", "-r", "--name-only", "main").split()
+    names = site.local_repo.git("ls-tree", "-r", "--name-only", "main").split()
     assert len([name for name in names if name.lower() == "specs/x.md"]) == 1
 
 
-def test_write_between_refusal_and_choice_is_refused(protected: tuple[Site, Elsewhere]) -> None:
-    site, elsewhere = protected
-    elsewhere.merge_reviewed(move_into_specs())
-    append(here(site), "free/a.md", "Unreviewed.\n")
+def test_write_between_refusal_and_choice_is_refused(site_and_clone: tuple[Site, OtherClone]) -> None:
+    site, other_clone = site_and_clone
+    other_clone.merge_reviewed(move_into_specs())
+    append_text(open_local(site), "free/a.md", "Unreviewed.\n")
     with pytest.raises(UnreviewedMerge):
         site.sync()
     with pytest.raises(SyncConflict):
-        append(here(site), "free/a.md", "More.\n")
-    assert append(here(site), "other.md", "Free.\n").is_committed
+        append_text(open_local(site), "free/a.md", "More.\n")
+    assert append_text(open_local(site), "other.md", "Free.\n").is_committed
 
 
 def test_choice_is_requested_again_after_versions_change(
-    protected: tuple[Site, Elsewhere],
+    site_and_clone: tuple[Site, OtherClone],
 ) -> None:
-    site, elsewhere = protected
-    elsewhere.merge_reviewed(move_into_specs())
-    append(here(site), "free/a.md", "Unreviewed.\n")
+    site, other_clone = site_and_clone
+    other_clone.merge_reviewed(move_into_specs())
+    append_text(open_local(site), "free/a.md", "Unreviewed.\n")
     requests = []
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         if not requests:
-            site.here.commit({"free/a.md": PAGE + "\nBy hand meanwhile.\n"}, "A person's commit")
-        requests.append([one.ours for _, one in conflicts])
-        return all_for(ResolutionChoice.THEIRS)(conflicts)
+            site.local_repo.commit({"free/a.md": PAGE + "\nBy hand meanwhile.\n"}, "A person's commit")
+        requests.append([conflict.ours for _, conflict in conflicts])
+        return choose_all(ResolutionChoice.THEIRS)(conflicts)
 
     site.sync(choose=choose)
     assert len(requests) == 2

@@ -1,4 +1,4 @@
-"""Two clones with rules: one moves, types or removes documents that the other writes, and both are merged."""
+"""Two clones with rules: one moves, types or removes documents that the other edits, and both are merged."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import pytest
 
 from tests.repositories import Repo
 from tests.workspace.sync.conftest import Site
-from tests.workspace.sync.test_gate import AGENT, BEA, PAGE, RULES, Elsewhere
-from tests.workspace.sync.test_joining import all_for
+from tests.workspace.sync.test_gate import AGENT, BEA, PAGE, RULES, OtherClone
+from tests.workspace.sync.test_joining import choose_all
 from workspace.edits import AppendContent, MoveDocument, Operation, SetMetadata
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId
 from workspace.merge.trees import FileConflict, Resolutions
@@ -24,20 +24,20 @@ from workspace.writing.plan import Mode
 
 pytestmark = pytest.mark.gate
 
-BASE = {"docyard.toml": RULES, "free/a.md": PAGE, "specs/b.md": PAGE, "other.md": "# Other\n"}
+BASE_FILES = {"docyard.toml": RULES, "free/a.md": PAGE, "specs/b.md": PAGE, "other.md": "# Other\n"}
 OTHER_PAGE = "# Other words\n\n## Uno\n\nQuite other words are there.\n\n## Due\n\nAnd here too.\n"
-FREE_TOO = RULES + '[[protect]]\npaths = ["free/**"]\nchecks = []\n'
+RULES_FOR_FREE_TOO = RULES + '[[protect]]\npaths = ["free/**"]\nchecks = []\n'
 PATHS_ONLY = RULES.partition("[[protect]]\ntypes")[0]
 NO_RULES = 'overwrite = "any"\n'
-RUNBOOK = '[metadata]\ntype = "runbook"\n'
+RUNBOOK_MANIFEST = '[metadata]\ntype = "runbook"\n'
 
 
-class Clone(Elsewhere):
+class Clone(OtherClone):
     """A clone in which agents write directly, and a user reviews and merges."""
 
     def __init__(self, site: Site, name: str) -> None:
         self.site = site
-        site.there.git("clone", "-q", str(site.there.path), str(site.folder / name))
+        site.remote_repo.git("clone", "-q", str(site.remote_repo.path), str(site.folder / name))
         self.repo = Repo(site.folder / name)
         self.repo.git("config", "user.name", name)
         self.repo.git("config", "user.email", f"{name}@example.org")
@@ -48,15 +48,15 @@ class Clone(Elsewhere):
 
     def write(self, *operations: Operation) -> None:
         """Write directly, as an agent does."""
-        written = self.workspace.write(list(operations), mode=Mode.ALL, tool="t", client="c")
-        assert [step.error for step in written.steps if step.error] == []
-        assert written.is_committed
+        result = self.workspace.write(list(operations), mode=Mode.ALL, tool="t", client="c")
+        assert [step.error for step in result.steps if step.error] == []
+        assert result.is_committed
 
     def review(self, *operations: Operation) -> None:
         """Propose, approve and merge operations."""
-        done = self.workspace.proposal_actions().propose(list(operations), AGENT, mode=Mode.ALL)
-        assert done.proposal is not None
-        self._merge(done.proposal.id)
+        result = self.workspace.proposal_actions().propose(list(operations), AGENT, mode=Mode.ALL)
+        assert result.proposal is not None
+        self._merge(result.proposal.id)
 
     def review_files(self, files: dict[str, str]) -> None:
         """Approve and merge a proposal with files that a user committed."""
@@ -72,9 +72,9 @@ class Clone(Elsewhere):
         tokens = Tokens(self.workspace.git.common_dir)
         if tokens.key("bea") is None:
             tokens.add("bea", "Bea", "bea@example.org")
-        known = tokens.find_known("bea")
-        assert known is not None
-        person = Actor(BEA, "proposals", "command line", known.person)
+        known_token = tokens.find_known("bea")
+        assert known_token is not None
+        person = Actor(BEA, "proposals", "command line", known_token.person)
         proposal_actions = self.workspace.proposal_actions()
         proposal_actions.submit(id, AGENT)
         proposal_actions.review(id, person, ReviewDecision.APPROVE)
@@ -83,58 +83,62 @@ class Clone(Elsewhere):
     def sync(self, choose: ChooseResolutions | None = None) -> SyncResult:
         return sync(self.workspace, self.site.access, choose=choose)
 
-    def follow_advice(self) -> SyncState:
+    def apply_suggested_fix(self) -> SyncState:
         """Synchronize, and choose the reviewed side of each refused file, as the error's fix suggests."""
-        reviewed: dict[str, ResolutionChoice] = {}
+        choices: dict[str, ResolutionChoice] = {}
 
         def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
-            found: dict[str, dict[UnitId, Resolution]] = {}
-            for path, one in conflicts:
-                found.setdefault(path, {})[one.unit] = Resolution(reviewed.get(path, ResolutionChoice.OURS))
-            return found
+            resolutions: dict[str, dict[UnitId, Resolution]] = {}
+            for path, item in conflicts:
+                resolutions.setdefault(path, {})[item.unit] = Resolution(
+                    choices.get(path, ResolutionChoice.OURS)
+                )
+            return resolutions
 
         for _ in range(3):
             try:
-                return self.sync(choose if reviewed else None).state
+                return self.sync(choose if choices else None).state
             except UnreviewedMerge as error:
-                for one in error.details["unreviewed"]:
-                    reviewed[one["path"]] = (
-                        ResolutionChoice.THEIRS if one["side"] == "ours" else ResolutionChoice.OURS
+                for item in error.details["unreviewed"]:
+                    choices[item["path"]] = (
+                        ResolutionChoice.THEIRS if item["side"] == "ours" else ResolutionChoice.OURS
                     )
         return SyncState.DIVERGED
 
-    def show(self, path: str) -> str:
+    def read_file(self, path: str) -> str:
         return self.repo.git("show", f"main:{path}", check=False)
 
 
-def clones(site: Site, files: dict[str, str]) -> tuple[Clone, Clone]:
-    """Return the clone that synchronizes first, and the one in which the merge is made."""
-    site.elsewhere(files)
+def make_clones(site: Site, files: dict[str, str]) -> tuple[Clone, Clone]:
+    """Return the clone that synchronizes first, and the clone that merges."""
+    site.push_as_other(files)
     return Clone(site, "first"), Clone(site, "second")
 
 
-def edit(file: str, slug: str = "one", text: str = "Unreviewed.") -> AppendContent:
+def build_append(file: str, slug: str = "one", text: str = "Unreviewed.") -> AppendContent:
     return AppendContent(file=file, slug=slug, content=text)
 
 
-def test_two_documents_moved_to_one_path_bring_no_direct_edit(folder_site: Site) -> None:
+def test_two_documents_moved_to_one_path_add_no_direct_edit(folder_site: Site) -> None:
     files = {"docyard.toml": RULES, "free/f1.md": PAGE, "specs/f2.md": OTHER_PAGE}
-    first, second = clones(folder_site, files)
-    first.review(MoveDocument(file="specs/f2.md", new_path="specs/p.md"))
-    first.write(edit("free/f1.md"))
-    first.sync()
-    second.review(MoveDocument(file="free/f1.md", new_path="specs/p.md"))
+    first_clone, second_clone = make_clones(folder_site, files)
+    first_clone.review(MoveDocument(file="specs/f2.md", new_path="specs/p.md"))
+    first_clone.write(build_append("free/f1.md"))
+    first_clone.sync()
+    second_clone.review(MoveDocument(file="free/f1.md", new_path="specs/p.md"))
     with pytest.raises(UnreviewedMerge):
-        second.sync(all_for_places(ResolutionChoice.OURS))
-    assert "Unreviewed" not in second.show("specs/p.md")
+        second_clone.sync(choose_for_units_and_paths(ResolutionChoice.OURS))
+    assert "Unreviewed" not in second_clone.read_file("specs/p.md")
 
 
-def all_for_places(choice: ResolutionChoice) -> ChooseResolutions:
+def choose_for_units_and_paths(choice: ResolutionChoice) -> ChooseResolutions:
     """Return a callback that resolves only unit and path conflicts; unreviewed changes stay refused."""
 
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         return {
-            path: {one.unit: Resolution(choice)} for path, one in conflicts if one.unit.kind != "document"
+            path: {conflict.unit: Resolution(choice)}
+            for path, conflict in conflicts
+            if conflict.unit.kind != "document"
         }
 
     return choose
@@ -142,108 +146,111 @@ def all_for_places(choice: ResolutionChoice) -> ChooseResolutions:
 
 def test_theirs_for_path_of_moved_document_needs_review(folder_site: Site) -> None:
     files = {"docyard.toml": RULES, "specs/b.md": PAGE, "other.md": OTHER_PAGE}
-    first, second = clones(folder_site, files)
-    first.review(edit("specs/b.md", text="Reviewed."))
-    first.repo.commit({"core/y.md": "# Y\n\nUnreviewed.\n"})
-    first.sync()
-    second.review_files({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
-    second.review(MoveDocument(file="specs/b.md", new_path="core/y.md"))
+    first_clone, second_clone = make_clones(folder_site, files)
+    first_clone.review(build_append("specs/b.md", text="Reviewed."))
+    first_clone.repo.commit({"core/y.md": "# Y\n\nUnreviewed.\n"})
+    first_clone.sync()
+    second_clone.review_files({"docyard.toml": RULES.replace('["specs/**"]', '["specs/**", "core/**"]')})
+    second_clone.review(MoveDocument(file="specs/b.md", new_path="core/y.md"))
     with pytest.raises(UnreviewedMerge):
-        second.sync(all_for(ResolutionChoice.THEIRS))
-    assert "Unreviewed" not in second.show("core/y.md")
+        second_clone.sync(choose_all(ResolutionChoice.THEIRS))
+    assert "Unreviewed" not in second_clone.read_file("core/y.md")
 
 
 def test_new_settings_content_is_refused_if_ours_has_no_rules(folder_site: Site) -> None:
-    first, second = clones(folder_site, BASE)
-    first.review_files({"docyard.toml": RULES + "# more\n"})
-    first.sync()
-    second.review_files({"docyard.toml": NO_RULES})
-    new = RULES.replace("checks = []", 'checks = []\napprovers = ["mallory"]').encode()
+    first_clone, second_clone = make_clones(folder_site, BASE_FILES)
+    first_clone.review_files({"docyard.toml": RULES + "# more\n"})
+    first_clone.sync()
+    second_clone.review_files({"docyard.toml": NO_RULES})
+    new_settings = RULES.replace("checks = []", 'checks = []\napprovers = ["mallory"]').encode()
     with pytest.raises(Protected):
-        second.sync(
-            lambda found: {path: {one.unit: Resolution(ResolutionChoice.CONTENT, new)} for path, one in found}
+        second_clone.sync(
+            lambda conflicts: {
+                path: {conflict.unit: Resolution(ResolutionChoice.CONTENT, new_settings)}
+                for path, conflict in conflicts
+            }
         )
 
 
 def test_text_without_approval_is_refused_under_stricter_rule(folder_site: Site) -> None:
-    weak = f'{NO_RULES}[[protect]]\npaths = ["specs/**"]\napprovals = 0\nchecks = []\n'
-    first, second = clones(folder_site, {"docyard.toml": weak, "specs/b.md": PAGE})
-    strict = weak.replace("approvals = 0", 'approvals = 1\napprovers = ["ana"]')
-    first.review_files({"docyard.toml": strict})
-    first.sync()
-    second.review(edit("specs/b.md"))
+    weak_rules = f'{NO_RULES}[[protect]]\npaths = ["specs/**"]\napprovals = 0\nchecks = []\n'
+    first_clone, second_clone = make_clones(folder_site, {"docyard.toml": weak_rules, "specs/b.md": PAGE})
+    strict_rules = weak_rules.replace("approvals = 0", 'approvals = 1\napprovers = ["ana"]')
+    first_clone.review_files({"docyard.toml": strict_rules})
+    first_clone.sync()
+    second_clone.review(build_append("specs/b.md"))
     with pytest.raises(UnreviewedMerge):
-        second.sync()
-    assert second.follow_advice() is SyncState.UP_TO_DATE
+        second_clone.sync()
+    assert second_clone.apply_suggested_fix() is SyncState.UP_TO_DATE
 
 
 def test_new_document_under_rule_added_in_remote_is_omittable(folder_site: Site) -> None:
-    first, second = clones(folder_site, BASE)
-    first.review_files({"docyard.toml": FREE_TOO})
-    first.sync()
-    second.repo.commit({"free/n.md": "# N\n"})
+    first_clone, second_clone = make_clones(folder_site, BASE_FILES)
+    first_clone.review_files({"docyard.toml": RULES_FOR_FREE_TOO})
+    first_clone.sync()
+    second_clone.repo.commit({"free/n.md": "# N\n"})
     with pytest.raises(UnreviewedMerge):
-        second.sync()
-    assert second.follow_advice() is SyncState.UP_TO_DATE
+        second_clone.sync()
+    assert second_clone.apply_suggested_fix() is SyncState.UP_TO_DATE
 
 
 def test_direct_move_under_rule_added_in_remote_is_omittable(folder_site: Site) -> None:
-    first, second = clones(folder_site, BASE)
-    first.review_files({"docyard.toml": FREE_TOO})
-    first.sync()
-    second.write(MoveDocument(file="free/a.md", new_path="free/n.md"))
+    first_clone, second_clone = make_clones(folder_site, BASE_FILES)
+    first_clone.review_files({"docyard.toml": RULES_FOR_FREE_TOO})
+    first_clone.sync()
+    second_clone.write(MoveDocument(file="free/a.md", new_path="free/n.md"))
     with pytest.raises(UnreviewedMerge):
-        second.sync()
-    assert second.follow_advice() is SyncState.UP_TO_DATE
-    assert (second.show("free/a.md"), second.show("free/n.md")) == (PAGE, "")
+        second_clone.sync()
+    assert second_clone.apply_suggested_fix() is SyncState.UP_TO_DATE
+    assert (second_clone.read_file("free/a.md"), second_clone.read_file("free/n.md")) == (PAGE, "")
 
 
 def test_direct_type_under_rule_added_in_remote_is_omittable(folder_site: Site) -> None:
-    first, second = clones(folder_site, {**BASE, "docyard.toml": PATHS_ONLY})
-    first.review_files({"docyard.toml": RULES})
-    first.sync()
-    second.write(SetMetadata(file="free/a.md", metadata={"type": "runbook"}))
-    assert second.follow_advice() is SyncState.UP_TO_DATE
-    assert second.show("free/a.md") == PAGE
+    first_clone, second_clone = make_clones(folder_site, {**BASE_FILES, "docyard.toml": PATHS_ONLY})
+    first_clone.review_files({"docyard.toml": RULES})
+    first_clone.sync()
+    second_clone.write(SetMetadata(file="free/a.md", metadata={"type": "runbook"}))
+    assert second_clone.apply_suggested_fix() is SyncState.UP_TO_DATE
+    assert second_clone.read_file("free/a.md") == PAGE
 
 
 def test_edit_under_our_manifest_and_their_rule_is_omittable(folder_site: Site) -> None:
-    first, second = clones(folder_site, {**BASE, "docyard.toml": PATHS_ONLY})
-    second.review_files({"free/.taxonomy.toml": RUNBOOK})
-    second.write(edit("free/a.md"))
-    first.review_files({"docyard.toml": RULES})
-    first.sync()
-    assert second.follow_advice() is SyncState.UP_TO_DATE
-    assert second.show("free/a.md") == PAGE
+    first_clone, second_clone = make_clones(folder_site, {**BASE_FILES, "docyard.toml": PATHS_ONLY})
+    second_clone.review_files({"free/.taxonomy.toml": RUNBOOK_MANIFEST})
+    second_clone.write(build_append("free/a.md"))
+    first_clone.review_files({"docyard.toml": RULES})
+    first_clone.sync()
+    assert second_clone.apply_suggested_fix() is SyncState.UP_TO_DATE
+    assert second_clone.read_file("free/a.md") == PAGE
 
 
 @pytest.mark.parametrize("name", ["specs/x.md", "specs/X.md/inner.md"])
 def test_reviewed_move_onto_reviewed_document_can_be_resolved(folder_site: Site, name: str) -> None:
-    first, second = clones(folder_site, BASE)
-    first.review(MoveDocument(file="free/a.md", new_path="specs/X.md"))
-    first.sync()
-    second.review_files({name: "# x\n\nOurs.\n"})
-    assert second.sync().conflicts
-    assert second.sync(all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    first_clone, second_clone = make_clones(folder_site, BASE_FILES)
+    first_clone.review(MoveDocument(file="free/a.md", new_path="specs/X.md"))
+    first_clone.sync()
+    second_clone.review_files({name: "# x\n\nOurs.\n"})
+    assert second_clone.sync().conflicts
+    assert second_clone.sync(choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
 
 
 def test_free_manifest_after_reviewed_rule_removal_is_merged(folder_site: Site) -> None:
-    first, second = clones(folder_site, BASE)
-    first.write(edit("other.md", "_preamble", "Free."))
-    first.sync()
-    second.review_files({"docyard.toml": NO_RULES})
-    second.repo.commit({"free/.taxonomy.toml": '[metadata]\ntype = "note"\n'})
-    assert second.sync().state is SyncState.UP_TO_DATE
+    first_clone, second_clone = make_clones(folder_site, BASE_FILES)
+    first_clone.write(build_append("other.md", "_preamble", "Free."))
+    first_clone.sync()
+    second_clone.review_files({"docyard.toml": NO_RULES})
+    second_clone.repo.commit({"free/.taxonomy.toml": '[metadata]\ntype = "note"\n'})
+    assert second_clone.sync().state is SyncState.UP_TO_DATE
 
 
 def test_two_free_documents_moved_to_one_path_are_a_conflict(folder_site: Site) -> None:
     files = {"docyard.toml": NO_RULES, "free/f1.md": PAGE, "free/f2.md": OTHER_PAGE}
-    first, second = clones(folder_site, files)
-    first.write(MoveDocument(file="free/f2.md", new_path="free/p.md"))
-    first.write(edit("free/f1.md", text="Theirs."))
-    first.sync()
-    second.write(MoveDocument(file="free/f1.md", new_path="free/p.md"))
-    assert second.sync().conflicts
-    assert second.sync(all_for(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
-    assert "Theirs." in second.show("free/p.md")
-    assert second.show("free/f2.md") == OTHER_PAGE
+    first_clone, second_clone = make_clones(folder_site, files)
+    first_clone.write(MoveDocument(file="free/f2.md", new_path="free/p.md"))
+    first_clone.write(build_append("free/f1.md", text="Theirs."))
+    first_clone.sync()
+    second_clone.write(MoveDocument(file="free/f1.md", new_path="free/p.md"))
+    assert second_clone.sync().conflicts
+    assert second_clone.sync(choose_all(ResolutionChoice.OURS)).state is SyncState.UP_TO_DATE
+    assert "Theirs." in second_clone.read_file("free/p.md")
+    assert second_clone.read_file("free/f2.md") == OTHER_PAGE

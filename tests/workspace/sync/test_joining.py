@@ -23,110 +23,118 @@ from workspace.writing.write import WriteResult
 PAGE = "# Example\n\n{}\n\n## One\n\n{}\n\n## Two\n\n{}\n"
 
 
-def all_for(choice: ResolutionChoice) -> ChooseResolutions:
+def choose_all(choice: ResolutionChoice) -> ChooseResolutions:
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
-        found: dict[str, dict[UnitId, Resolution]] = {}
+        resolutions: dict[str, dict[UnitId, Resolution]] = {}
         for path, conflict in conflicts:
-            found.setdefault(path, {})[conflict.unit] = Resolution(choice)
-        return found
+            resolutions.setdefault(path, {})[conflict.unit] = Resolution(choice)
+        return resolutions
 
     return choose
 
 
-def parents(repo: Repo) -> list[str]:
+def read_parents(repo: Repo) -> list[str]:
     return repo.git("log", "-1", "--format=%P").split()
 
 
-def append(workspace: Workspace, file: str, text: str) -> WriteResult:
+def append_text(workspace: Workspace, file: str, text: str) -> WriteResult:
     operation = AppendContent(file=file, slug="_preamble", content=text)
     return workspace.write([operation], mode=Mode.EACH, tool="test", client="test")
 
 
-def diverged(site: Site) -> tuple[str, str]:
-    """Change the same words on both sides, and other parts on each; return ours and theirs."""
-    site.elsewhere({"page.md": PAGE.format("Text.", "1", "2"), "free.md": "# Free\n"})
+def diverge(site: Site) -> tuple[str, str]:
+    """Change the same words on both sides, and other sections on each side; return both commits."""
+    site.push_as_other({"page.md": PAGE.format("Text.", "1", "2"), "free.md": "# Free\n"})
     site.sync()
-    theirs = site.elsewhere({"page.md": PAGE.format("Theirs.", "1", "2 there")})
-    return site.here.commit({"page.md": PAGE.format("Ours.", "1 here", "2")}), theirs
+    theirs = site.push_as_other({"page.md": PAGE.format("Theirs.", "1", "2 there")})
+    return site.local_repo.commit({"page.md": PAGE.format("Ours.", "1 here", "2")}), theirs
 
 
-def test_different_sections_are_merged_and_pushed(reached: Site) -> None:
-    reached.elsewhere({"page.md": PAGE.format("Text.", "1", "2")})
-    reached.sync()
-    theirs = reached.elsewhere({"page.md": PAGE.format("Text.", "1 there", "2"), "b.md": "# B\n"})
-    ours = reached.here.commit({"page.md": PAGE.format("Text.", "1", "2 here")})
-    found = reached.sync()
-    assert (found.state, found.merged, found.unpushed) == (SyncState.UP_TO_DATE, reached.here.head(), None)
-    assert parents(reached.here) == [ours, theirs]
-    assert (reached.here.path / "page.md").read_text() == PAGE.format("Text.", "1 there", "2 here")
-    assert (reached.here.status(), reached.tip()) == ("", reached.here.head())
-    assert reached.sync().merged is None
+def test_different_sections_are_merged_and_pushed(site: Site) -> None:
+    site.push_as_other({"page.md": PAGE.format("Text.", "1", "2")})
+    site.sync()
+    theirs = site.push_as_other({"page.md": PAGE.format("Text.", "1 there", "2"), "b.md": "# B\n"})
+    our_commit = site.local_repo.commit({"page.md": PAGE.format("Text.", "1", "2 here")})
+    result = site.sync()
+    assert (result.state, result.merged, result.unpushed) == (
+        SyncState.UP_TO_DATE,
+        site.local_repo.head(),
+        None,
+    )
+    assert read_parents(site.local_repo) == [our_commit, theirs]
+    assert (site.local_repo.path / "page.md").read_text() == PAGE.format("Text.", "1 there", "2 here")
+    assert (site.local_repo.status(), site.tip()) == ("", site.local_repo.head())
+    assert site.sync().merged is None
 
 
 def test_conflict_stops_sync(folder_site: Site) -> None:
-    ours, theirs = diverged(folder_site)
+    ours, theirs = diverge(folder_site)
     for _ in range(2):
-        found = folder_site.sync()
-        assert (found.state, found.commit, found.theirs) == (SyncState.DIVERGED, ours, theirs)
-        assert [(one.path, one.conflict.unit.where) for one in found.conflicts] == [("page.md", "_preamble")]
-        assert found.unpushed is not None
-    assert (folder_site.tip(), folder_site.here.status()) == (theirs, "")
+        result = folder_site.sync()
+        assert (result.state, result.commit, result.theirs) == (SyncState.DIVERGED, ours, theirs)
+        assert [(conflict.path, conflict.conflict.unit.where) for conflict in result.conflicts] == [
+            ("page.md", "_preamble")
+        ]
+        assert result.unpushed is not None
+    assert (folder_site.tip(), folder_site.local_repo.status()) == (theirs, "")
 
 
 @pytest.mark.parametrize(
-    ("choice", "words"), [(ResolutionChoice.OURS, "Ours."), (ResolutionChoice.THEIRS, "Theirs.")]
+    ("choice", "text"), [(ResolutionChoice.OURS, "Ours."), (ResolutionChoice.THEIRS, "Theirs.")]
 )
 def test_side_chosen_for_conflict_and_rest_merged(
-    folder_site: Site, choice: ResolutionChoice, words: str
+    folder_site: Site, choice: ResolutionChoice, text: str
 ) -> None:
-    ours, theirs = diverged(folder_site)
-    found = folder_site.sync(choose=all_for(choice))
-    assert found.state is SyncState.UP_TO_DATE
-    assert parents(folder_site.here) == [ours, theirs]
-    assert (folder_site.here.path / "page.md").read_text() == PAGE.format(words, "1 here", "2 there")
+    ours, theirs = diverge(folder_site)
+    result = folder_site.sync(choose=choose_all(choice))
+    assert result.state is SyncState.UP_TO_DATE
+    assert read_parents(folder_site.local_repo) == [ours, theirs]
+    assert (folder_site.local_repo.path / "page.md").read_text() == PAGE.format(text, "1 here", "2 there")
 
 
 def test_writes_are_refused_only_for_conflicting_paths(folder_site: Site) -> None:
-    diverged(folder_site)
+    diverge(folder_site)
     folder_site.sync()
-    workspace = Workspace.open(folder_site.here.path, durable=False)
-    for _ in range(3):  # also with the incremental status
+    workspace = Workspace.open(folder_site.local_repo.path, durable=False)
+    for _ in range(3):  # the second and third status are incremental
         with pytest.raises(SyncConflict) as caught:
-            append(workspace, "page.md", "More.\n")
+            append_text(workspace, "page.md", "More.\n")
         assert caught.value.details["paths"] == ["page.md"]
-        assert append(workspace, "free.md", "More.\n").is_committed
-    with pytest.raises(SyncConflict):  # a freshly started server
-        append(Workspace.open(folder_site.here.path, durable=False), "page.md", "More.\n")
-    folder_site.sync(choose=all_for(ResolutionChoice.THEIRS))
-    assert append(workspace, "page.md", "More.\n").is_committed
+        assert append_text(workspace, "free.md", "More.\n").is_committed
+    with pytest.raises(SyncConflict):  # in a new process
+        append_text(Workspace.open(folder_site.local_repo.path, durable=False), "page.md", "More.\n")
+    folder_site.sync(choose=choose_all(ResolutionChoice.THEIRS))
+    assert append_text(workspace, "page.md", "More.\n").is_committed
 
 
 def test_write_to_path_changed_in_remote_is_checked_again(folder_site: Site) -> None:
-    diverged(folder_site)
-    folder_site.elsewhere({"free.md": "# Free\n\nTheirs.\n"})
+    diverge(folder_site)
+    folder_site.push_as_other({"free.md": "# Free\n\nTheirs.\n"})
     folder_site.sync()
-    workspace = Workspace.open(folder_site.here.path, durable=False)
-    assert append(workspace, "free.md", "Ours.\n").is_committed
+    workspace = Workspace.open(folder_site.local_repo.path, durable=False)
+    assert append_text(workspace, "free.md", "Ours.\n").is_committed
     with pytest.raises(SyncConflict) as caught:
-        append(workspace, "free.md", "More.\n")
+        append_text(workspace, "free.md", "More.\n")
     assert caught.value.details["paths"] == ["free.md"]
 
 
 def test_merge_of_gitattributes_is_refused(folder_site: Site) -> None:
-    folder_site.elsewhere({"b.md": "# B\n"})
-    ours = folder_site.here.commit({"a.md": "# A\n"})
-    folder_site.elsewhere({".gitattributes": "*.md eol=crlf\n"})
+    folder_site.push_as_other({"b.md": "# B\n"})
+    our_commit = folder_site.local_repo.commit({"a.md": "# A\n"})
+    folder_site.push_as_other({".gitattributes": "*.md eol=crlf\n"})
     with pytest.raises(WorktreeBusy, match="gitattributes"):
         folder_site.sync()
-    assert (folder_site.here.head(), folder_site.here.status()) == (ours, "")
+    assert (folder_site.local_repo.head(), folder_site.local_repo.status()) == (our_commit, "")
 
 
 def test_unrelated_histories_are_reported_as_diverged(folder_site: Site, tmp_path: Path) -> None:
-    folder_site.here.git("checkout", "-q", "--orphan", "apart")
-    folder_site.here.commit({"x.md": "# X\n"})
-    folder_site.here.git("branch", "-M", "apart", "main")
-    found = folder_site.sync()
-    assert found.state is SyncState.DIVERGED
-    assert found.merge_error is not None
-    assert found.merge_error.code == "UNRELATED_HISTORIES"
-    assert append(Workspace.open(folder_site.here.path, durable=False), "x.md", "More.\n").is_committed
+    folder_site.local_repo.git("checkout", "-q", "--orphan", "apart")
+    folder_site.local_repo.commit({"x.md": "# X\n"})
+    folder_site.local_repo.git("branch", "-M", "apart", "main")
+    result = folder_site.sync()
+    assert result.state is SyncState.DIVERGED
+    assert result.merge_error is not None
+    assert result.merge_error.code == "UNRELATED_HISTORIES"
+    assert append_text(
+        Workspace.open(folder_site.local_repo.path, durable=False), "x.md", "More.\n"
+    ).is_committed

@@ -30,24 +30,24 @@ PEER = Peer("origin", parse_remote_url("https://example.org/docs.git"))
 @pytest.fixture
 def process(tmp_path: Path) -> Iterator[RemoteProcess]:
     """Return a remote process for an empty repository."""
-    made = RemoteProcess(repositories.bare(tmp_path / "docs.git").path, durable=False)
-    yield made
-    made.end()
+    remote_process = RemoteProcess(repositories.bare(tmp_path / "docs.git").path, durable=False)
+    yield remote_process
+    remote_process.end()
 
 
-def number(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> int:
+def return_pid(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> int:
     return os.getpid()
 
 
-def die(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> None:
+def exit_process(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> None:
     os._exit(3)
 
 
-def wait(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> None:
+def sleep_long(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> None:
     time.sleep(600)
 
 
-def fail(repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, error: Exception) -> None:
+def raise_error(repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, error: Exception) -> None:
     raise error
 
 
@@ -60,33 +60,33 @@ def is_running(pid: int) -> bool:
 
 
 def test_process_is_reused_for_next_exchange(process: RemoteProcess) -> None:
-    pid = process.run(PEER, number)
+    pid = process.run(PEER, return_pid)
     assert pid != os.getpid()
-    assert process.run(PEER, number) == pid
+    assert process.run(PEER, return_pid) == pid
     process.end()
     assert not is_running(pid)
 
 
 def test_process_is_not_reused_after_failure(process: RemoteProcess) -> None:
-    pid = process.run(PEER, number)
+    pid = process.run(PEER, return_pid)
     with pytest.raises(RemoteUnreachable, match="gone away"):
-        process.run(PEER, partial(fail, error=OSError("gone away")))
+        process.run(PEER, partial(raise_error, error=OSError("gone away")))
     assert not is_running(pid)
-    assert process.run(PEER, number) != pid
+    assert process.run(PEER, return_pid) != pid
 
 
 def test_ended_process_raises_remote_unreachable(process: RemoteProcess) -> None:
     with pytest.raises(RemoteUnreachable, match="has ended"):
-        process.run(PEER, die)
-    assert process.run(PEER, number)
+        process.run(PEER, exit_process)
+    assert process.run(PEER, return_pid)
 
 
 def test_slow_process_is_killed(process: RemoteProcess) -> None:
-    pid = process.run(PEER, number)
+    pid = process.run(PEER, return_pid)
     with pytest.raises(RemoteTooSlow):
-        process.run(Peer("origin", PEER.address, seconds=0.01), wait)
+        process.run(Peer("origin", PEER.address, seconds=0.01), sleep_long)
     assert not is_running(pid)
-    assert process.run(PEER, number) != pid
+    assert process.run(PEER, return_pid) != pid
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,6 @@ def test_errors_are_passed_between_processes_unchanged(
     process: RemoteProcess, error: RemoteTooLarge | RemoteDenied | HostNotTrusted
 ) -> None:
     with pytest.raises(type(error)) as caught:
-        process.run(PEER, partial(fail, error=error))
+        process.run(PEER, partial(raise_error, error=error))
     assert caught.value.__dict__ == error.__dict__
     assert str(caught.value) == str(error)

@@ -1,4 +1,4 @@
-"""The incremental status of the remote equals a freshly read one."""
+"""The incremental status of the remote equals a newly read status."""
 
 from __future__ import annotations
 
@@ -32,24 +32,24 @@ def test_status_without_remote_is_none(repo: Repo) -> None:
 def test_concurrent_first_reads_share_one_status(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     """An exchange records its failure in the status, which every response reads."""
     workspace = Workspace.open(repo.path)
-    found: list[TrackingStatus] = []
-    make, threads = (
+    statuses: list[TrackingStatus] = []
+    initialize, threads = (
         TrackingStatus.__init__,
-        [threading.Thread(target=lambda: found.append(workspace.sync_status()))],
+        [threading.Thread(target=lambda: statuses.append(workspace.sync_status()))],
     )
 
-    def made(status: TrackingStatus, *given: Any) -> None:
-        make(status, *given)
+    def initialize_while_read(status: TrackingStatus, *arguments: Any) -> None:
+        initialize(status, *arguments)
         while threads:
-            other = threads.pop()
-            other.start()
-            other.join(0.2)  # the other thread waits for this one
+            thread = threads.pop()
+            thread.start()
+            thread.join(0.2)  # the other thread waits for this one
 
-    monkeypatch.setattr(TrackingStatus, "__init__", made)
-    own = workspace.sync_status()
-    while not found:
+    monkeypatch.setattr(TrackingStatus, "__init__", initialize_while_read)
+    status_of_workspace = workspace.sync_status()
+    while not statuses:
         time.sleep(0.01)
-    assert found == [own] == [workspace.sync_status()]
+    assert statuses == [status_of_workspace] == [workspace.sync_status()]
 
 
 def test_added_remote_is_detected(repo: Repo) -> None:
@@ -58,28 +58,28 @@ def test_added_remote_is_detected(repo: Repo) -> None:
     repo.git("remote", "add", "origin", "../docs.git")
     assert status.read() is None  # no fetch was made, and no push is configured
     repo.commit({"docyard.toml": '[remote]\npush = "commit"\n'})
-    seen = status.read()
-    assert seen is not None
-    assert seen.tracked.state is SyncState.AHEAD
-    assert seen.unpushed is not None
-    assert seen.unpushed.commits == int(repo.git("rev-list", "--count", "main"))
+    remote_status = status.read()
+    assert remote_status is not None
+    assert remote_status.tracked.state is SyncState.AHEAD
+    assert remote_status.unpushed is not None
+    assert remote_status.unpushed.commits == int(repo.git("rev-list", "--count", "main"))
 
 
 def test_manual_push_is_detected(folder_site: Site) -> None:
-    status = TrackingStatus(Workspace.open(folder_site.here.path))
-    folder_site.here.commit({"a.md": "# A\n"})
-    seen = status.read()
-    assert seen is not None
-    assert seen.unpushed is not None
-    folder_site.here.git("push", "-q", "origin", "main")
-    seen = status.read()
-    assert seen is not None
-    assert (seen.tracked.state, seen.unpushed) == (SyncState.UP_TO_DATE, None)
+    status = TrackingStatus(Workspace.open(folder_site.local_repo.path))
+    folder_site.local_repo.commit({"a.md": "# A\n"})
+    remote_status = status.read()
+    assert remote_status is not None
+    assert remote_status.unpushed is not None
+    folder_site.local_repo.git("push", "-q", "origin", "main")
+    remote_status = status.read()
+    assert remote_status is not None
+    assert (remote_status.tracked.state, remote_status.unpushed) == (SyncState.UP_TO_DATE, None)
 
 
 def test_unchanged_status_is_not_read_again(folder_site: Site) -> None:
-    workspace = Workspace.open(folder_site.here.path)
-    folder_site.here.commit({"a.md": "# A\n"})
+    workspace = Workspace.open(folder_site.local_repo.path)
+    folder_site.local_repo.commit({"a.md": "# A\n"})
     status = TrackingStatus(workspace)
     assert status.read() is status.read() is not None
 
@@ -87,8 +87,8 @@ def test_unchanged_status_is_not_read_again(folder_site: Site) -> None:
 def test_incremental_status_equals_fresh_status(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo")
     repo.git("remote", "add", "origin", "../docs.git")
-    store, start = GitStore(repo.path), repo.head()
-    tree = store.commit(start).tree
+    store, first_commit = GitStore(repo.path), repo.head()
+    tree = store.commit(first_commit).tree
     clock = iter(range(1_700_000_000, 1_800_000_000, 60))
 
     @settings(max_examples=scale_examples(60))
@@ -96,41 +96,45 @@ def test_incremental_status_equals_fresh_status(tmp_path: Path) -> None:
     def check(steps: list[str]) -> None:
         workspace = Workspace.open(repo.path)
         status = TrackingStatus(workspace)
-        refs = {"refs/heads/main": start, "refs/remotes/origin/main": start, "there": start}
+        refs = {
+            "refs/heads/main": first_commit,
+            "refs/remotes/origin/main": first_commit,
+            "there": first_commit,
+        }
 
         def commit(*parents: str) -> str:
-            who = Signature("A", "a@example.org", next(clock))
-            return store.put_commit(tree, parents, who, who, "step")
+            signature = Signature("A", "a@example.org", next(clock))
+            return store.put_commit(tree, parents, signature, signature, "step")
 
-        def ref(name: str, id: str) -> None:
+        def set_ref(name: str, id: str) -> None:
             refs[name] = id
             if name != "there":
                 file = repo.path / ".git" / name
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(f"{id}\n")
 
-        ours, theirs = "refs/heads/main", "refs/remotes/origin/main"
-        for name in (ours, theirs):
-            ref(name, start)
+        our_ref, their_ref = "refs/heads/main", "refs/remotes/origin/main"
+        for name in (our_ref, their_ref):
+            set_ref(name, first_commit)
         for step in steps:
             match step:
                 case "ours":
-                    ref(ours, commit(refs[ours]))
+                    set_ref(our_ref, commit(refs[our_ref]))
                 case "theirs":
-                    ref("there", commit(refs["there"]))
+                    set_ref("there", commit(refs["there"]))
                 case "push":
-                    ref("there", refs[ours])
-                    ref(theirs, refs[ours])
+                    set_ref("there", refs[our_ref])
+                    set_ref(their_ref, refs[our_ref])
                 case "fetch":
-                    ref(theirs, refs["there"])
+                    set_ref(their_ref, refs["there"])
                 case "merge":
-                    ref(ours, commit(refs[ours], refs[theirs]))
+                    set_ref(our_ref, commit(refs[our_ref], refs[their_ref]))
                 case "rewind":
-                    ref(ours, start)
-            assert _as_data(status) == _as_data(TrackingStatus(workspace)), steps
+                    set_ref(our_ref, first_commit)
+            assert _read_status(status) == _read_status(TrackingStatus(workspace)), steps
 
     check()
 
 
-def _as_data(status: TrackingStatus) -> Any:
+def _read_status(status: TrackingStatus) -> Any:
     return status.read()

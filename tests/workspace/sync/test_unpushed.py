@@ -26,19 +26,19 @@ def test_unpushed_without_remote_is_none(repo: Repo) -> None:
 
 
 def test_unpushed_time_is_that_of_oldest_commit(folder_site: Site) -> None:
-    workspace = Workspace.open(folder_site.here.path)
+    workspace = Workspace.open(folder_site.local_repo.path)
     assert find_unpushed(workspace) is None
-    folder_site.here.commit({"a.md": "# A\n"})
-    first = int(folder_site.here.git("log", "-1", "--format=%ct"))
-    folder_site.here.commit({"b.md": "# B\n"})
-    assert find_unpushed(workspace) == Unpushed(2, datetime.fromtimestamp(first, UTC))
-    folder_site.here.git("push", "-q", "origin", "main")  # pushed by a user
+    folder_site.local_repo.commit({"a.md": "# A\n"})
+    first_time_s = int(folder_site.local_repo.git("log", "-1", "--format=%ct"))
+    folder_site.local_repo.commit({"b.md": "# B\n"})
+    assert find_unpushed(workspace) == Unpushed(2, datetime.fromtimestamp(first_time_s, UTC))
+    folder_site.local_repo.git("push", "-q", "origin", "main")  # pushed by a user
     assert find_unpushed(workspace) is None
 
 
 def test_commits_are_unpushed_before_first_fetch(folder_site: Site) -> None:
-    folder_site.here.git("update-ref", "-d", "refs/remotes/origin/main")
-    unpushed = find_unpushed(Workspace.open(folder_site.here.path))
+    folder_site.local_repo.git("update-ref", "-d", "refs/remotes/origin/main")
+    unpushed = find_unpushed(Workspace.open(folder_site.local_repo.path))
     assert unpushed is not None
     assert unpushed.commits == 1
 
@@ -48,14 +48,14 @@ def test_walk_of_unpushed_commits_is_bounded(tmp_path: Path) -> None:
     tree = store.put_tree(())
     commits: list[str] = []
     for number in range(30):
-        who = Signature("A", "a@example.org", 1_700_000_000 + number)
-        commits.append(store.put_commit(tree, commits[-1:], who, who, f"{number}"))
+        signature = Signature("A", "a@example.org", 1_700_000_000 + number)
+        commits.append(store.put_commit(tree, commits[-1:], signature, signature, f"{number}"))
     assert list_commits_ahead(store, commits[-1], commits[0]) == Unpushed(
         29, datetime.fromtimestamp(1_700_000_001, UTC)
     )
-    bounded = list_commits_ahead(store, commits[-1], None, max_count=10)
-    assert bounded is not None
-    assert (bounded.commits, bounded.has_more) == (10, True)
+    unpushed = list_commits_ahead(store, commits[-1], None, max_count=10)
+    assert unpushed is not None
+    assert (unpushed.commits, unpushed.has_more) == (10, True)
 
 
 def test_unpushed_count_equals_that_of_git(tmp_path: Path) -> None:
@@ -65,15 +65,15 @@ def test_unpushed_count_equals_that_of_git(tmp_path: Path) -> None:
 
     @settings(max_examples=scale_examples(25))
     @given(HISTORIES, st.integers(0, 100), st.integers(0, 100))
-    def check(history: list[tuple[list[int], int]], one: int, other: int) -> None:
+    def check(history: list[tuple[list[int], int]], our_index: int, their_index: int) -> None:
         commits: list[str] = []
         for number, (picks, skew) in enumerate(history):
             parents = list(dict.fromkeys(commits[pick % len(commits)] for pick in picks if commits))
-            who = Signature("A", "a@example.org", 1_700_000_000 + 60 * number + skew)
-            commits.append(store.put_commit(tree, parents, who, who, f"{number}"))
-        ours, theirs = commits[one % len(commits)], commits[other % len(commits)]
-        counted = int(repo.git("rev-list", "--count", ours, f"^{theirs}"))
-        ahead = list_commits_ahead(store, ours, theirs)
-        assert (0 if ahead is None else ahead.commits) == counted
+            signature = Signature("A", "a@example.org", 1_700_000_000 + 60 * number + skew)
+            commits.append(store.put_commit(tree, parents, signature, signature, f"{number}"))
+        our_commit, their_commit = commits[our_index % len(commits)], commits[their_index % len(commits)]
+        expected_count = int(repo.git("rev-list", "--count", our_commit, f"^{their_commit}"))
+        ahead = list_commits_ahead(store, our_commit, their_commit)
+        assert (0 if ahead is None else ahead.commits) == expected_count
 
     check()

@@ -53,17 +53,17 @@ Naïve *setext*
 """
 
 
-def text_of(source: str, path: str = "paper.md") -> tuple[TextFile, TextOutline]:
+def read_source(source: str, path: str = "paper.md") -> tuple[TextFile, TextOutline]:
     text = TextFile(path, "", source.encode(), detect_kind(path))
     return text, read_outline(text)
 
 
-def find(wanted: str, source: str = PAPER, path: str = "paper.md") -> OutlineEntry:
-    return find_entry(*text_of(source, path), wanted)
+def find_in_text(query: str, source: str = PAPER, path: str = "paper.md") -> OutlineEntry:
+    return find_entry(*read_source(source, path), query)
 
 
 @loop_over(
-    ("wanted", "title"),
+    ("query", "title"),
     [
         ("_preamble", "A paper"),
         ("A paper", "A paper"),
@@ -103,40 +103,40 @@ def find(wanted: str, source: str = PAPER, path: str = "paper.md") -> OutlineEnt
         ("1-intro", "1. Introduction"),
     ],
 )
-def test_a_section_is_found_by_address_number_words_and_beginning(wanted: str, title: str) -> None:
-    assert find(wanted).title == title
+def test_a_section_is_found_by_address_number_words_and_beginning(query: str, title: str) -> None:
+    assert find_in_text(query).title == title
 
 
-@loop_over(("wanted", "lines"), [("Errors", [2, 9]), ("errors", [2, 9]), ("2", [5, 11]), ("Re", [3, 7])])
-def test_ambiguous_query_lists_all_matches(wanted: str, lines: list[int]) -> None:
+@loop_over(("query", "lines"), [("Errors", [2, 9]), ("errors", [2, 9]), ("2", [5, 11]), ("Re", [3, 7])])
+def test_ambiguous_query_lists_all_matches(query: str, lines: list[int]) -> None:
     source = "## A\n### Errors\n## Red\n\n## 2. Two\n\n## Rest\n## C\n### Errors\n\n## 2) Twice\n"
     with pytest.raises(AmbiguousSection) as caught:
-        find(wanted, source)
+        find_in_text(query, source)
     candidates = caught.value.details["candidates"]
     assert isinstance(candidates, list)
     assert [item["line"] for item in candidates] == lines
     assert f"on lines {', '.join(map(str, lines))}" in caught.value.message
     for item in candidates:
-        assert find(item["slug"], source).line == item["line"]
+        assert find_in_text(item["slug"], source).line == item["line"]
 
 
 def test_full_words_win_over_prefix_and_number() -> None:
-    assert find("3").line == 9
-    assert find("Scope").line == 33
+    assert find_in_text("3").line == 9
+    assert find_in_text("Scope").line == 33
     with pytest.raises(AmbiguousSection):
-        find("Me")
+        find_in_text("Me")
 
 
 def test_equal_anchors_are_ambiguous_and_have_keys() -> None:
     source = "## A {#x}\n\n## B {#x}\n"
     with pytest.raises(AmbiguousSection) as caught:
-        find("x", source)
+        find_in_text("x", source)
     assert [item["slug"] for item in caught.value.details["candidates"]] == ["x~1", "x~2"]  # type: ignore[attr-defined]
-    assert find("x~2", source).title == "B"
+    assert find_in_text("x~2", source).title == "B"
 
 
 @loop_over(
-    ("wanted", "nearest"),
+    ("query", "nearest"),
     [
         ("Introducton", "1-introduction"),
         ("Reslts", "findings"),
@@ -145,43 +145,43 @@ def test_equal_anchors_are_ambiguous_and_have_keys() -> None:
         ("Metods", "3-methods-and-code/31-methods"),
     ],
 )
-def test_misspelt_heading_suggests_the_nearest(wanted: str, nearest: str) -> None:
+def test_misspelt_heading_suggests_the_nearest(query: str, nearest: str) -> None:
     with pytest.raises(SectionNotFound) as caught:
-        find(wanted)
+        find_in_text(query)
     assert nearest in caught.value.details["candidates"]  # type: ignore[operator]
     assert caught.value.fix.startswith("Did you mean '")
 
 
-@loop_over("wanted", ["", "   ", "#", "zzzzzz", "9.9", "x" * 5_000, "`" * 3_000])
-def test_query_without_match_is_not_found(wanted: str) -> None:
+@loop_over("query", ["", "   ", "#", "zzzzzz", "9.9", "x" * 5_000, "`" * 3_000])
+def test_query_without_match_is_not_found(query: str) -> None:
     with pytest.raises(SectionNotFound) as caught:
-        find(wanted)
+        find_in_text(query)
     assert len(caught.value.message) < 300
     assert caught.value.fix
 
 
 def test_error_states_that_a_text_has_no_sections() -> None:
     with pytest.raises(SectionNotFound) as caught:
-        find("Methods", "one line\n", "notes.txt")
+        find_in_text("Methods", "one line\n", "notes.txt")
     assert "no sections" in caught.value.fix
-    assert find("_preamble", "one line\n", "notes.txt").end == 9
+    assert find_in_text("_preamble", "one line\n", "notes.txt").end == 9
 
 
 def test_task_address_is_refused() -> None:
     with pytest.raises(InvalidAddress):
-        find("tasks[0]", "# T\n\n## Tasks\n\n- [ ] one\n")
+        find_in_text("tasks[0]", "# T\n\n## Tasks\n\n- [ ] one\n")
 
 
 def test_other_kinds_of_text_are_searched_in_the_same_way() -> None:
     source = "class Server:\n    def start(self):\n        pass\n\n    def stop(self):\n        pass\n"
-    assert find("server/start", source, "a.py").line == 2
-    assert find("start", source, "a.py").line == 2
-    assert find("1.2", source, "a.py").title == "stop"
-    assert find("Serv", "Title\n======\n\nServe\n-----\n", "a.rst").title == "Serve"
+    assert find_in_text("server/start", source, "a.py").line == 2
+    assert find_in_text("start", source, "a.py").line == 2
+    assert find_in_text("1.2", source, "a.py").title == "stop"
+    assert find_in_text("Serv", "Title\n======\n\nServe\n-----\n", "a.rst").title == "Serve"
 
 
 def test_one_of_ten_thousand_headings_is_found() -> None:
-    text, outline = text_of("".join(f"## Part {number}: {number}\n\n" for number in range(10_000)))
+    text, outline = read_source("".join(f"## Part {number}: {number}\n\n" for number in range(10_000)))
     assert find_entry(text, outline, "part 9999: 9999").line == 19_999
     assert find_entry(text, outline, "10000").line == 19_999
     with pytest.raises(AmbiguousSection) as caught:

@@ -1,4 +1,4 @@
-"""Outlines: the parts of texts of every kind."""
+"""Outlines: the entries of texts of every kind."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ from workspace.texts.text_file import TextFile, detect_kind
 
 ROOT = Path(__file__).resolve().parents[3]
 
-Parts = list[tuple[str, int, str, int, int]]
+EntryRows = list[tuple[str, int, str, int, int]]
 
 
-def outline(path: str, source: str | bytes) -> TextOutline:
+def build_outline(path: str, source: str | bytes) -> TextOutline:
     data = source.encode() if isinstance(source, str) else source
     return read_outline(TextFile(path, "", data, detect_kind(path)))
 
 
-def parts(path: str, source: str) -> Parts:
+def list_entries(path: str, source: str) -> EntryRows:
     return [
         (entry.address, entry.level, entry.number, entry.line, entry.end_line)
-        for entry in outline(path, source).entries
+        for entry in build_outline(path, source).entries
     ]
 
 
-def check(outline: TextOutline, data: bytes) -> None:
-    """Check an outline: own texts without a gap, parts within their parents, unique addresses."""
+def check_outline(outline: TextOutline, data: bytes) -> None:
+    """Check an outline: no gap between own texts, entries within their parents, unique addresses."""
     entries = outline.entries
     assert entries
     assert len({entry.address for entry in entries}) == len(entries)
@@ -49,8 +49,8 @@ def check(outline: TextOutline, data: bytes) -> None:
         assert 0 <= entry.level <= 6
         assert (entry.number == "") == (entry.level == 0) == (entry.address == "_preamble")
         assert outline.by_address(entry.address) is entry
-        below = outline.descendants(entry)
-        assert entry.tree_end == (below[-1].end if below else entry.end)
+        descendants = outline.descendants(entry)
+        assert entry.tree_end == (descendants[-1].end if descendants else entry.end)
         if entry.parent is not None:
             parent = entries[entry.parent]
             assert entry in outline.children(parent)
@@ -93,18 +93,18 @@ LINES = st.sampled_from(
 )
 def test_own_texts_are_adjacent_in_texts_of_every_kind(lines: list[str], end: str, path: str) -> None:
     data = end.join(lines).encode()
-    found = outline(path, data)
-    check(found, data)
+    outline = build_outline(path, data)
+    check_outline(outline, data)
     if not path.endswith(".md"):
-        assert found.entries[0].start == 0
+        assert outline.entries[0].start == 0
 
 
 @given(st.binary(max_size=200), st.sampled_from(["a.rst", "a.adoc", "a.py", "a.ts", "a.cpp", "a.md"]))
 def test_any_bytes_have_an_outline(data: bytes, path: str) -> None:
-    check(outline(path, data), data)
+    check_outline(build_outline(path, data), data)
 
 
-PLAIN = st.sampled_from(
+MARKDOWN_BLOCKS = st.sampled_from(
     [
         "# One *two* `three`",
         "## [Link](x) and ![image](y) ##",
@@ -126,35 +126,39 @@ PLAIN = st.sampled_from(
 
 @settings(max_examples=scale_examples(60))
 @given(
-    st.lists(PLAIN, max_size=10), st.sampled_from(["\n", "\r\n"]), st.sampled_from(["", "---\na: 1\n---\n"])
+    st.lists(MARKDOWN_BLOCKS, max_size=10),
+    st.sampled_from(["\n", "\r\n"]),
+    st.sampled_from(["", "---\na: 1\n---\n"]),
 )
 def test_sections_are_the_bytes_between_headings_of_markdown_it(
-    blocks: list[str], end: str, front: str
+    blocks: list[str], end: str, front_matter: str
 ) -> None:
-    data = (front + "\n\n".join(blocks)).replace("\n", end).encode()
+    data = (front_matter + "\n\n".join(blocks)).replace("\n", end).encode()
     assert list(find_disagreements("doc.md", data)) == []
 
 
 def test_check_detects_a_section_with_other_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    def shifted(text: TextFile) -> TextOutline:
-        found = read_outline(text)
-        return TextOutline(tuple(entry._replace(tree_end=entry.tree_end - 1) for entry in found.entries))
+    def read_shifted_outline(text: TextFile) -> TextOutline:
+        read_result = read_outline(text)
+        return TextOutline(
+            tuple(entry._replace(tree_end=entry.tree_end - 1) for entry in read_result.entries)
+        )
 
-    monkeypatch.setattr(reading_tools, "read_outline", shifted)
+    monkeypatch.setattr(reading_tools, "read_outline", read_shifted_outline)
     assert list(find_disagreements("doc.md", b"# T\n\n## A\n\ntext\n"))
 
 
 @settings(max_examples=scale_examples(50))
 @given(texts())
 def test_documents_of_every_kind_have_an_outline(data: bytes) -> None:
-    check(outline("doc.md", data), data)
+    check_outline(build_outline("doc.md", data), data)
 
 
 def test_a_document_has_its_sections_with_numbers() -> None:
     source = (
         "---\ntype: x\n---\n# T\n\nIntro.\n\n## A\n\n### B\n\n#### C\n\n## A\n\n<a id='y'></a>\n## D\ntext\n"
     )
-    assert parts("a.md", source) == [
+    assert list_entries("a.md", source) == [
         ("_preamble", 0, "", 4, 7),
         ("a", 2, "1", 8, 13),
         ("a/b", 3, "1.1", 10, 13),
@@ -162,20 +166,20 @@ def test_a_document_has_its_sections_with_numbers() -> None:
         ("a-1", 2, "2", 14, 15),
         ("y", 2, "3", 17, 18),
     ]
-    last = outline("a.md", source).entries[-1]
-    assert source.encode()[last.tree] == b"<a id='y'></a>\n## D\ntext\n"
-    assert last.first_line == 16
+    last_entry = build_outline("a.md", source).entries[-1]
+    assert source.encode()[last_entry.tree] == b"<a id='y'></a>\n## D\ntext\n"
+    assert last_entry.first_line == 16
 
 
 @loop_over("source", ["", "\n\n", "---\na: 1\n---\n", "words alone\n\nand more\n"])
-def test_a_text_without_headings_is_one_part(source: str) -> None:
+def test_text_without_headings_has_one_entry(source: str) -> None:
     for path in ("a.md", "a.rst", "a.adoc", "a.py", "a.txt", "a.log"):
-        assert [entry.address for entry in outline(path, source).entries] == ["_preamble"], path
+        assert [entry.address for entry in build_outline(path, source).entries] == ["_preamble"], path
 
 
 def test_equal_anchors_have_keys_of_their_own() -> None:
-    found = outline("a.md", "## A {#x}\n\n## B {#x}\n")
-    assert [entry.address for entry in found.entries] == ["x~1", "x~2"]
+    outline = build_outline("a.md", "## A {#x}\n\n## B {#x}\n")
+    assert [entry.address for entry in outline.entries] == ["x~1", "x~2"]
 
 
 RST = """\
@@ -219,7 +223,7 @@ end
 
 
 def test_restructuredtext_has_an_outline() -> None:
-    assert parts("a.rst", RST) == [
+    assert list_entries("a.rst", RST) == [
         ("_preamble", 0, "", 4, 8),
         ("install", 2, "1", 9, 28),
         ("install/from-source-and-more", 3, "1.1", 22, 28),
@@ -229,8 +233,8 @@ def test_restructuredtext_has_an_outline() -> None:
 
 
 def test_restructuredtext_of_several_top_sections_has_no_title() -> None:
-    found = parts("a.rst", "One\n---\n\nSub\n~~~\n\nTwo\n---\n\nshort\n--\n")
-    assert found == [("one", 1, "1", 1, 6), ("one/sub", 2, "1.1", 4, 6), ("two", 1, "2", 7, 11)]
+    entries = list_entries("a.rst", "One\n---\n\nSub\n~~~\n\nTwo\n---\n\nshort\n--\n")
+    assert entries == [("one", 1, "1", 1, 6), ("one/sub", 2, "1.1", 4, 6), ("two", 1, "2", 7, 11)]
 
 
 ADOC = """\
@@ -266,15 +270,15 @@ text
 
 
 def test_single_section_below_text_is_not_a_title() -> None:
-    assert parts("a.rst", "Words.\n\nInstall\n=======\n") == [
+    assert list_entries("a.rst", "Words.\n\nInstall\n=======\n") == [
         ("_preamble", 0, "", 1, 2),
         ("install", 1, "1", 3, 4),
     ]
 
 
 def test_asciidoc_has_an_outline() -> None:
-    found = outline("a.adoc", ADOC).entries
-    assert [(entry.title, entry.level, entry.line) for entry in found] == [
+    entries = build_outline("a.adoc", ADOC).entries
+    assert [(entry.title, entry.level, entry.line) for entry in entries] == [
         ("Guide", 0, 1),
         ("Install", 2, 7),
         ("Steps of make", 3, 14),
@@ -331,15 +335,15 @@ SOURCES = {
 @loop_over("path", SOURCES)
 def test_outline_of_source_code_lists_classes_and_functions(path: str) -> None:
     source, expected = SOURCES[path]
-    found = outline(path, source).entries
-    shown = [(entry.title, entry.level, entry.line) for entry in found]
-    assert [part for part in shown if part != ("", 0, 1)] == [part for part in expected if part != ("", 0, 1)]
+    entries = build_outline(path, source).entries
+    rows = [(entry.title, entry.level, entry.line) for entry in entries]
+    assert [row for row in rows if row != ("", 0, 1)] == [row for row in expected if row != ("", 0, 1)]
 
 
 def test_comments_and_decorators_belong_to_the_next_definition() -> None:
     source = "import x\n\n\n# Why.\n@cache\ndef f():\n    pass\n"
-    found = outline("a.py", source)
-    assert source.encode()[found.entries[1].own] == b"# Why.\n@cache\ndef f():\n    pass\n"
+    outline = build_outline("a.py", source)
+    assert source.encode()[outline.entries[1].own] == b"# Why.\n@cache\ndef f():\n    pass\n"
 
 
 @loop_over("package", ["workspace", "tools", "index"])
@@ -351,16 +355,18 @@ def test_python_outline_equals_that_of_ast(package: str) -> None:
             for node in ast.walk(ast.parse(data))
             if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         )
-        found = [(entry.line, entry.title) for entry in outline("x.py", data).entries if entry.level]
-        assert found == expected, path.name
+        definitions = [
+            (entry.line, entry.title) for entry in build_outline("x.py", data).entries if entry.level
+        ]
+        assert definitions == expected, path.name
 
 
-def test_large_source_file_states_why_it_has_no_outline() -> None:
+def test_outline_of_large_source_file_states_its_reason() -> None:
     source = "def f(): pass\n" * (code.MAX_BYTES // 14 + 1)
-    found = outline("a.py", source)
-    assert [entry.address for entry in found.entries] == ["_preamble"]
-    assert found.reason == "source code of more than 1,000,000 bytes has no outline"
-    assert outline("b.py", "x = 1\n").reason is None
+    outline = build_outline("a.py", source)
+    assert [entry.address for entry in outline.entries] == ["_preamble"]
+    assert outline.reason == "source code of more than 1,000,000 bytes has no outline"
+    assert build_outline("b.py", "x = 1\n").reason is None
 
 
 @loop_over(
@@ -370,11 +376,14 @@ def test_large_source_file_states_why_it_has_no_outline() -> None:
 @loop_over("path", ["a.js", "a.cpp", "a.py", "a.rst", "a.adoc", "a.lua"])
 def test_hostile_texts_have_an_outline(text: str, path: str) -> None:
     data = (text * (20_000 // len(text))).encode()
-    check(outline(path, data), data)
+    check_outline(build_outline(path, data), data)
 
 
 def test_outline_of_ten_thousand_headings_is_read_fast() -> None:
     source = "".join(f"## Part {number}\n\n### Same\n\n" for number in range(5_000))
-    found = outline("a.md", source)
-    assert len(found.entries) == 10_000
-    assert (found.entries[-1].address, found.entries[-1].number) == ("part-4999/same", "5000.1")
+    outline = build_outline("a.md", source)
+    assert len(outline.entries) == 10_000
+    assert (outline.entries[-1].address, outline.entries[-1].number) == (
+        "part-4999/same",
+        "5000.1",
+    )

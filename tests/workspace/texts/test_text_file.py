@@ -1,4 +1,4 @@
-"""Text files: the readable ones, and the errors of all others."""
+"""Text files: the readable files, and the errors of all other files."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from workspace.texts.text_file import (
     read_text,
 )
 
-POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
+LFS_POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:" + "0" * 64 + "\nsize 12345\n"
 
 
-def snapshot(repo: Repo, commit: str | None = None) -> Snapshot:
+def take_snapshot(repo: Repo, commit: str | None = None) -> Snapshot:
     return Snapshot(GitReader(repo.path), commit or repo.head())
 
 
-def error(repo: Repo, path: str) -> WorkspaceError:
+def find_read_error(repo: Repo, path: str) -> WorkspaceError:
     with pytest.raises(WorkspaceError) as caught:
-        read_text(snapshot(repo), path)
+        read_text(take_snapshot(repo), path)
     assert str(repo.path) not in caught.value.message + caught.value.fix + str(caught.value.details)
     return caught.value
 
@@ -59,23 +59,23 @@ def test_kind_follows_from_the_name(path: str, kind: TextKind) -> None:
 
 def test_any_text_is_read_with_its_blob_and_bytes(repo: Repo) -> None:
     repo.commit({"src/a.py": b"def f():\r\n    pass", "notes": "plain", ".hidden/x.txt": "no"})
-    seen = snapshot(repo)
-    text = read_text(seen, "./src/a.py")
+    snapshot = take_snapshot(repo)
+    text = read_text(snapshot, "./src/a.py")
     assert text == TextFile(
         "src/a.py", repo.git("rev-parse", "HEAD:src/a.py").strip(), b"def f():\r\n    pass", TextKind.SOURCE
     )
     assert text.document is None
-    assert read_text(seen, "notes").text() == "plain"
-    assert ".hidden/x.txt" not in list(list_readable_paths(seen))
+    assert read_text(snapshot, "notes").text() == "plain"
+    assert ".hidden/x.txt" not in list(list_readable_paths(snapshot))
 
 
 def test_markdown_outside_of_documents_is_parsed(repo: Repo) -> None:
     repo.commit({"page.mdx": "# One\n"})
-    seen = snapshot(repo)
-    assert read_text(seen, "README.md").document is seen.document("README.md")
-    other = read_text(seen, "page.mdx").document
-    assert other is not None
-    assert other.title == "One"
+    snapshot = take_snapshot(repo)
+    assert read_text(snapshot, "README.md").document is snapshot.document("README.md")
+    mdx_document = read_text(snapshot, "page.mdx").document
+    assert mdx_document is not None
+    assert mdx_document.title == "One"
 
 
 def test_bytes_that_are_not_utf_8_are_shown_as_replacements() -> None:
@@ -118,27 +118,27 @@ def test_texts_are_not_binary(data: bytes) -> None:
 
 def test_binary_file_of_any_name_is_refused(repo: Repo) -> None:
     repo.commit({"image.md": b"\x89PNG\r\n\x1a\n\0", "notes.txt": "text".encode("utf-16")})
-    found = error(repo, "image.md")
-    assert isinstance(found, NotText)
-    assert (found.message, found.details["is"]) == ("'image.md' is not text but binary", "binary")
-    assert "UTF-8" in error(repo, "notes.txt").fix
+    error = find_read_error(repo, "image.md")
+    assert isinstance(error, NotText)
+    assert (error.message, error.details["is"]) == ("'image.md' is not text but binary", "binary")
+    assert "UTF-8" in find_read_error(repo, "notes.txt").fix
 
 
 def test_nul_is_permitted_in_documents_only(repo: Repo) -> None:
     data = b"# Title\n\n" + b"Words of a text. " * 9 + b"a\0b\n"
     repo.commit({"zero.md": data, "zero.txt": data})
-    assert read_text(snapshot(repo), "zero.md").data == data
-    found = error(repo, "zero.txt")
-    assert isinstance(found, NotText)
-    assert found.details["is"] == "binary"
+    assert read_text(take_snapshot(repo), "zero.md").data == data
+    error = find_read_error(repo, "zero.txt")
+    assert isinstance(error, NotText)
+    assert error.details["is"] == "binary"
 
 
 def test_file_over_the_limit_is_refused(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     repo.commit({"large.log": b"line\n" * 10_000_000})
-    seen = snapshot(repo)
-    monkeypatch.setattr(seen.git, "blob", lambda id: pytest.fail("it was read"))
+    snapshot = take_snapshot(repo)
+    monkeypatch.setattr(snapshot.git, "blob", lambda id: pytest.fail("the blob was read"))
     with pytest.raises(LimitExceeded) as caught:
-        read_text(seen, "large.log")
+        read_text(snapshot, "large.log")
     assert caught.value.details["actual"] == 50_000_000
 
 
@@ -148,33 +148,33 @@ def test_error_names_symbolic_links_submodules_and_folders(repo: Repo) -> None:
     repo.commit({"guides/a.txt": "x"})
     repo.git("update-index", "--add", "--cacheinfo", f"160000,{repo.head()},vendor/lib")
     repo.git("commit", "-q", "-m", "A submodule")
-    for path, is_ in (
+    for path, kind in (
         ("link.md", "a symbolic link"),
         ("out.md", "a symbolic link"),
         ("vendor/lib", "a submodule"),
         ("guides", "a folder"),
         ("guides/", "a folder"),
     ):
-        found = error(repo, path)
-        assert isinstance(found, NotAFile), path
-        assert found.details["is"] == is_
-    assert error(repo, "guides").details["candidates"][0] == "guides/a.txt"  # type: ignore[index]
-    assert isinstance(error(repo, "vendor/lib/a.md"), DocumentNotFound)
+        error = find_read_error(repo, path)
+        assert isinstance(error, NotAFile), path
+        assert error.details["is"] == kind
+    assert find_read_error(repo, "guides").details["candidates"][0] == "guides/a.txt"  # type: ignore[index]
+    assert isinstance(find_read_error(repo, "vendor/lib/a.md"), DocumentNotFound)
 
 
 def test_git_lfs_pointer_is_refused(repo: Repo) -> None:
-    repo.commit({"data.csv": POINTER, "page.md": POINTER})
-    assert isinstance(error(repo, "data.csv"), NotADocument)
-    assert isinstance(error(repo, "page.md"), NotADocument)
+    repo.commit({"data.csv": LFS_POINTER, "page.md": LFS_POINTER})
+    assert isinstance(find_read_error(repo, "data.csv"), NotADocument)
+    assert isinstance(find_read_error(repo, "page.md"), NotADocument)
 
 
 def test_absolute_paths_are_accepted_in_the_work_tree_only(repo: Repo, tmp_path: Path) -> None:
-    inside = repo.path / "guides" / "setup.md"
-    assert read_text(snapshot(repo), str(inside)).path == "guides/setup.md"
-    linked = tmp_path / "elsewhere"
-    linked.symlink_to(repo.path)
-    there = Snapshot(GitReader(linked), repo.head())
-    assert read_text(there, str(inside)).path == "guides/setup.md"
+    absolute_path = repo.path / "guides" / "setup.md"
+    assert read_text(take_snapshot(repo), str(absolute_path)).path == "guides/setup.md"
+    link = tmp_path / "elsewhere"
+    link.symlink_to(repo.path)
+    link_snapshot = Snapshot(GitReader(link), repo.head())
+    assert read_text(link_snapshot, str(absolute_path)).path == "guides/setup.md"
     for path in (
         "/etc/passwd",
         f"{repo.path}/../secret.md",
@@ -185,33 +185,33 @@ def test_absolute_paths_are_accepted_in_the_work_tree_only(repo: Repo, tmp_path:
         "a\n.md",
         "a\udcff.md",
     ):
-        found = error(repo, path)
-        assert isinstance(found, InvalidPath), path
-        assert "passwd" not in str(found.details)
+        error = find_read_error(repo, path)
+        assert isinstance(error, InvalidPath), path
+        assert "passwd" not in str(error.details)
 
 
 def test_uncommitted_file_is_reported(repo: Repo) -> None:
     repo.write({"draft.txt": "x", "guides/draft.md": "x", "guides/.secret/x.txt": "x"})
-    assert isinstance(error(repo, "draft.txt"), NotCommitted)
-    assert isinstance(error(repo, "guides/draft.md"), NotCommitted)
-    assert not isinstance(error(repo, "guides/.secret/x.txt"), NotCommitted)
-    first = repo.head()
+    assert isinstance(find_read_error(repo, "draft.txt"), NotCommitted)
+    assert isinstance(find_read_error(repo, "guides/draft.md"), NotCommitted)
+    assert not isinstance(find_read_error(repo, "guides/.secret/x.txt"), NotCommitted)
+    first_commit = repo.head()
     repo.commit({})
     with pytest.raises(DocumentNotFound) as caught:
-        read_text(snapshot(repo, first), "draft.txt")
+        read_text(take_snapshot(repo, first_commit), "draft.txt")
     assert not isinstance(caught.value, NotCommitted)
 
 
 def test_error_suggests_the_nearest_readable_files(repo: Repo) -> None:
     repo.commit({"src/server.py": "x", "notes.rst": "x"})
-    found = error(repo, "src/servr.py")
-    assert found.details["candidates"] == ["src/server.py"]
-    assert found.fix == "Did you mean 'src/server.py'?"
-    assert error(repo, "zzzzzz").details["candidates"]
+    error = find_read_error(repo, "src/servr.py")
+    assert error.details["candidates"] == ["src/server.py"]
+    assert error.fix == "Did you mean 'src/server.py'?"
+    assert find_read_error(repo, "zzzzzz").details["candidates"]
 
 
 def test_excluded_files_are_not_read(repo: Repo) -> None:
     repo.commit({"docyard.toml": 'root = "guides"\nexclude = ["deep/**"]\n', "guides/a.txt": "x"})
-    assert read_text(snapshot(repo), "guides/a.txt").text() == "x"
+    assert read_text(take_snapshot(repo), "guides/a.txt").text() == "x"
     for path in ("README.md", "guides/deep/only.md"):
-        assert "docyard.toml" in error(repo, path).fix
+        assert "docyard.toml" in find_read_error(repo, path).fix

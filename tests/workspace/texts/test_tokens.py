@@ -43,16 +43,16 @@ LANGUAGES = {
 @pytest.mark.parametrize("count", TOKENIZERS.values(), ids=TOKENIZERS)
 def test_documents_are_estimated_within_a_quarter(count: Callable[[str], int]) -> None:
     pages = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))]
-    errors = measure_errors(pages, count)
+    estimation_errors = measure_errors(pages, count)
     assert len(pages) > 10
-    assert max(map(abs, errors.shares)) < 0.25
-    assert abs(errors.total) < 0.1
+    assert max(map(abs, estimation_errors.shares)) < 0.25
+    assert abs(estimation_errors.total) < 0.1
 
 
 def test_source_code_is_estimated_within_a_quarter() -> None:
     sources = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "workspace").glob("*.py"))]
-    errors = measure_errors(sources, TOKENIZERS["o200k_base"])
-    assert max(map(abs, errors.shares)) < 0.25
+    estimation_errors = measure_errors(sources, TOKENIZERS["o200k_base"])
+    assert max(map(abs, estimation_errors.shares)) < 0.25
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -63,14 +63,18 @@ def test_other_languages_are_estimated_within_a_factor_of_two(language: str) -> 
 
 
 def test_unreadable_text_is_estimated() -> None:
-    chance = random.Random(7)
-    some = chance.randbytes(6_000)
+    rng = random.Random(7)
+    random_bytes = rng.randbytes(6_000)
     log = "".join(
         f"2026-01-{day:02d}T12:00:{day:02d}.123Z INFO [worker-{day}] GET /v1/items/{day * 977} {day * 13}ms\n"
         for day in range(1, 29)
     )
-    for text, within in ((base64.b64encode(some).decode(), 0.35), (some.hex(), 0.35), (log, 0.2)):
-        assert estimate_tokens(text) == pytest.approx(TOKENIZERS["o200k_base"](text), rel=within)
+    for text, tolerance in (
+        (base64.b64encode(random_bytes).decode(), 0.35),
+        (random_bytes.hex(), 0.35),
+        (log, 0.2),
+    ):
+        assert estimate_tokens(text) == pytest.approx(TOKENIZERS["o200k_base"](text), rel=tolerance)
 
 
 def test_counts_are_exact_if_the_extra_is_installed() -> None:
@@ -92,9 +96,9 @@ def test_without_the_extra_counts_are_estimates(monkeypatch: pytest.MonkeyPatch)
 
 @given(st.text(max_size=100))
 def test_no_text_has_more_tokens_than_the_upper_bound(text: str) -> None:
-    most = bound_tokens(len(text))
-    assert estimate_tokens(text) <= most
-    assert all(count(text) <= most for count in TOKENIZERS.values())
+    upper_bound = bound_tokens(len(text))
+    assert estimate_tokens(text) <= upper_bound
+    assert all(count(text) <= upper_bound for count in TOKENIZERS.values())
 
 
 def test_empty_text_has_no_tokens() -> None:
@@ -102,9 +106,12 @@ def test_empty_text_has_no_tokens() -> None:
 
 
 @given(st.text(max_size=100), st.text(max_size=100))
-def test_estimate_is_about_the_sum_of_its_parts(one: str, other: str) -> None:
-    together, apart = estimate_tokens(f"{one}\n\n{other}"), estimate_tokens(one) + estimate_tokens(other)
-    assert abs(together - apart) <= 8 + 0.35 * apart
+def test_estimate_is_about_the_sum_of_its_parts(first: str, second: str) -> None:
+    joined_tokens, separate_tokens = (
+        estimate_tokens(f"{first}\n\n{second}"),
+        estimate_tokens(first) + estimate_tokens(second),
+    )
+    assert abs(joined_tokens - separate_tokens) <= 8 + 0.35 * separate_tokens
 
 
 @loop_over("piece", ["a", " ", "\n", "\t \t", "A", "!", "é", "数", "🚀", "\u0301", "'s", "a_", "\x00"])

@@ -1,4 +1,4 @@
-"""Validation of files in memory, for tests."""
+"""Validation of files in memory."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ class MemoryReader:
         return self.data[path]
 
 
-def files(held: Mapping[str, str | bytes]) -> FileSet:
+def build_file_set(texts: Mapping[str, str | bytes]) -> FileSet:
     """Return a file set with these texts."""
-    data = {path: text.encode() if isinstance(text, str) else text for path, text in held.items()}
-    return FileSet(frozenset(data), frozenset(), MemoryReader(data))
+    data_by_path = {path: text.encode() if isinstance(text, str) else text for path, text in texts.items()}
+    return FileSet(frozenset(data_by_path), frozenset(), MemoryReader(data_by_path))
 
 
-def validator(held: Mapping[str, str | bytes], *only: str) -> Validator:
-    """Return a validator of such files, with the rules enabled by their settings, or only some."""
-    found = files(held)
-    return Validator(found, Selection(found.config.validation, frozenset(only) if only else None))
+def build_validator(texts: Mapping[str, str | bytes], *rules: str) -> Validator:
+    """Return a validator of files with these texts, with `rules` or with all enabled rules."""
+    files = build_file_set(texts)
+    return Validator(files, Selection(files.config.validation, frozenset(rules) if rules else None))
 
 
-def findings(held: Mapping[str, str | bytes], *only: str) -> list[Finding]:
-    """Return the findings in all documents of such files."""
-    made = validator(held, *only)
-    return made.add_suggestions(made.check(made.files.documents))
+def find_findings(texts: Mapping[str, str | bytes], *rules: str) -> list[Finding]:
+    """Return the findings in all documents of files with these texts."""
+    validator = build_validator(texts, *rules)
+    return validator.add_suggestions(validator.check(validator.files.documents))

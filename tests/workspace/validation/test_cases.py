@@ -6,27 +6,27 @@ from itertools import pairwise
 
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
-from tests.workspace.validation.memory import validator
+from tests.workspace.validation.memory import build_validator
 from workspace.validation.rule import Finding
 from workspace.validation.rules import RULES
 
 
 @loop_over("case", read_cases("validate.md"))
 def test_examples_have_expected_findings(case: Case) -> None:
-    held: dict[str, str | bytes] = {"a.md": case.data("document")}
-    held.update(case.json("files") if "files" in case.fences else {})
+    texts: dict[str, str | bytes] = {"a.md": case.data("document")}
+    texts.update(case.json("files") if "files" in case.fences else {})
     if "settings" in case.fences:
-        held["docyard.toml"] = case.fences["settings"]
-    made = validator(held)
-    found = made.add_suggestions(made.check(["a.md"]))
-    assert "".join(map(_line, found)) == case.fences["findings"]
+        texts["docyard.toml"] = case.fences["settings"]
+    validator = build_validator(texts)
+    findings = validator.add_suggestions(validator.check(["a.md"]))
+    assert "".join(map(_format_finding, findings)) == case.fences["findings"]
     if "mended" in case.fences:
-        assert apply_fixes(case.data("document"), found) == case.data("mended")
+        assert apply_fixes(case.data("document"), findings) == case.data("mended")
 
 
 def test_every_rule_has_an_example() -> None:
     text = "".join(case.values[0].fences["findings"] for case in read_cases("validate.md"))
-    elsewhere = {  # in test_characters.py and test_run.py: fences cannot show them
+    rules_without_example = {  # tested in test_characters.py and test_run.py: fences cannot contain them
         "invisible-character",
         "bidirectional-control",
         "encoding",
@@ -34,19 +34,21 @@ def test_every_rule_has_an_example() -> None:
         "unreadable-document",
         "malformed-manifest",
     }
-    assert {rule.name for rule in RULES if f" {rule.name} " not in text} == elsewhere
+    assert {rule.name for rule in RULES if f" {rule.name} " not in text} == rules_without_example
 
 
-def apply_fixes(data: bytes, found: list[Finding]) -> bytes:
+def apply_fixes(data: bytes, findings: list[Finding]) -> bytes:
     """Return a document after the safe fixes of its findings."""
-    splices = sorted((splice for one in found for splice in one.fix_splices), key=lambda splice: splice.start)
-    assert all(one.end <= other.start for one, other in pairwise(splices))
+    splices = sorted(
+        (splice for finding in findings for splice in finding.fix_splices), key=lambda splice: splice.start
+    )
+    assert all(previous_splice.end <= next_splice.start for previous_splice, next_splice in pairwise(splices))
     for splice in reversed(splices):
         data = data[: splice.start] + splice.replacement + data[splice.end :]
     return data
 
 
-def _line(one: Finding) -> str:
-    place = f"{one.line}:{one.column}-{one.end_line}:{one.end_column}"
-    suggestion = f"  {one.suggestion}\n" if one.suggestion else ""
-    return f"{place} {one.rule} {one.severity}: {one.message}\n{suggestion}"
+def _format_finding(finding: Finding) -> str:
+    span = f"{finding.line}:{finding.column}-{finding.end_line}:{finding.end_column}"
+    suggestion = f"  {finding.suggestion}\n" if finding.suggestion else ""
+    return f"{span} {finding.rule} {finding.severity}: {finding.message}\n{suggestion}"

@@ -15,16 +15,18 @@ from workspace.validation.run import Selection, Validator
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    made = unborn(tmp_path / "repo")
-    made.commit({".gitignore": "build/\n*.tmp.md\n", "a.md": "# A\n", "docs/b.md": "# B\n", "x.png": b"\x89"})
-    return made
+    new_repo = unborn(tmp_path / "repo")
+    new_repo.commit(
+        {".gitignore": "build/\n*.tmp.md\n", "a.md": "# A\n", "docs/b.md": "# B\n", "x.png": b"\x89"}
+    )
+    return new_repo
 
 
 def test_work_tree_lists_files_not_ignored_by_git(repo: Repo) -> None:
     repo.write({"new.md": "# N\n", "build/out.md": "# O\n", "docs/c.tmp.md": "# C\n", "build/deep/x.md": ""})
-    found = list_folder(repo.path, GitReader(repo.path))
-    assert found.documents == ("a.md", "docs/b.md", "new.md")
-    assert found.paths >= {"x.png", ".gitignore"}
+    listing = list_folder(repo.path, GitReader(repo.path))
+    assert listing.documents == ("a.md", "docs/b.md", "new.md")
+    assert listing.paths >= {"x.png", ".gitignore"}
 
 
 def test_tracked_file_is_listed_although_ignored(repo: Repo) -> None:
@@ -38,20 +40,22 @@ def test_symbolic_links_are_not_followed(repo: Repo, tmp_path: Path) -> None:
     (repo.path / "link.md").symlink_to(tmp_path / "secret.md")
     (repo.path / "folder").symlink_to(tmp_path, target_is_directory=True)
     repo.write({"a.md": "[1](link.md) [2](folder/secret.md) [3](folder/any.md#x) [4](nolink.md)\n"})
-    found = list_folder(repo.path, GitReader(repo.path))
-    assert found.documents == ("a.md", "docs/b.md")
-    assert found.opaque == {"link.md", "folder"}
-    findings = Validator(found, Selection(found.config.validation)).check(found.documents)
-    assert [one.message for one in findings] == ["the link 'nolink.md' leads nowhere: there is no such file"]
+    listing = list_folder(repo.path, GitReader(repo.path))
+    assert listing.documents == ("a.md", "docs/b.md")
+    assert listing.opaque == {"link.md", "folder"}
+    find_findings = Validator(listing, Selection(listing.config.validation)).check(listing.documents)
+    assert [finding.message for finding in find_findings] == [
+        "the link 'nolink.md' leads nowhere: there is no such file"
+    ]
 
 
 def test_file_replaced_by_link_is_not_followed(repo: Repo, tmp_path: Path) -> None:
-    found = list_folder(repo.path, GitReader(repo.path))
+    listing = list_folder(repo.path, GitReader(repo.path))
     (tmp_path / "secret.md").write_text("# S\n")
     (repo.path / "a.md").unlink()
     (repo.path / "a.md").symlink_to(tmp_path / "secret.md")
     with pytest.raises(UnreadableFile) as caught:
-        found.reader.read("a.md")
+        listing.reader.read("a.md")
     assert "a.md cannot be read" in caught.value.message
     assert str(tmp_path) not in caught.value.message
 
@@ -59,9 +63,9 @@ def test_file_replaced_by_link_is_not_followed(repo: Repo, tmp_path: Path) -> No
 def test_nested_repositories_and_pipes_are_skipped(repo: Repo) -> None:
     unborn(repo.path / "inner").commit({"i.md": "# I\n"})
     os.mkfifo(repo.path / "pipe.md")
-    found = list_folder(repo.path, GitReader(repo.path))
-    assert found.documents == ("a.md", "docs/b.md")
-    assert found.opaque == {"inner"}
+    listing = list_folder(repo.path, GitReader(repo.path))
+    assert listing.documents == ("a.md", "docs/b.md")
+    assert listing.opaque == {"inner"}
 
 
 def test_index_lists_files_of_next_commit(repo: Repo) -> None:
@@ -69,18 +73,18 @@ def test_index_lists_files_of_next_commit(repo: Repo) -> None:
     repo.git("add", "a.md")
     repo.git("rm", "-q", "docs/b.md")
     repo.write({"a.md": "# Later\n"})
-    found = list_index(GitReader(repo.path))
-    assert found.documents == ("a.md",)
-    assert found.reader.read("a.md") == b"# Staged\n"
-    assert found.reader.size("a.md") == 9
+    file_set = list_index(GitReader(repo.path))
+    assert file_set.documents == ("a.md",)
+    assert file_set.reader.read("a.md") == b"# Staged\n"
+    assert file_set.reader.size("a.md") == 9
 
 
 def test_commit_lists_its_own_files(repo: Repo) -> None:
-    first = repo.head()
+    first_commit = repo.head()
     repo.commit({"a.md": "# Later\n", "docyard.toml": 'exclude = ["docs"]\n'})
     git = GitReader(repo.path)
-    assert list_commit(git, first).documents == ("a.md", "docs/b.md")
-    assert list_commit(git, first).reader.read("a.md") == b"# A\n"
+    assert list_commit(git, first_commit).documents == ("a.md", "docs/b.md")
+    assert list_commit(git, first_commit).reader.read("a.md") == b"# A\n"
     assert list_commit(git, repo.head()).documents == ("a.md",)
 
 

@@ -50,8 +50,8 @@ JSON = st.recursive(
 RESULTS = st.dictionaries(TEXT, JSON, max_size=4)
 
 
-class History:
-    """A chain of commits on no branch, because a log gets only a tip."""
+class CommitChain:
+    """Commits without a branch: a request log needs only a tip."""
 
     def __init__(self, path: Path) -> None:
         self.repo = repositories.normal(path)
@@ -61,10 +61,10 @@ class History:
         self.plan = Plan(snapshot, Overlay(snapshot), (), {})
 
     def commit(self, parents: Sequence[str], message: str) -> str:
-        who = repositories.signature()
-        return self.store.put_commit(self.tree, parents, who, who, message)
+        signature = repositories.signature()
+        return self.store.put_commit(self.tree, parents, signature, signature, message)
 
-    def keyed(
+    def commit_with_key(
         self,
         parents: Sequence[str],
         key: str,
@@ -77,7 +77,7 @@ class History:
         trailers = request.trailers(self.plan)
         return self.commit(parents, format_message(message, client, trailers))
 
-    def line(self, tip: str, length: int) -> str:
+    def add_commits(self, tip: str, length: int) -> str:
         for number in range(length):
             tip = self.commit((tip,), f"{number}\n")
         return tip
@@ -90,11 +90,11 @@ def format_message(message: str | None, client: str, trailers: Mapping[str, str]
 
 
 @pytest.fixture(scope="module")
-def history(tmp_path_factory: pytest.TempPathFactory) -> History:
-    return History(tmp_path_factory.mktemp("history") / "repo")
+def history(tmp_path_factory: pytest.TempPathFactory) -> CommitChain:
+    return CommitChain(tmp_path_factory.mktemp("history") / "repo")
 
 
-class Counting(GitReader):
+class CountingReader(GitReader):
     """A reader that counts its reads of commits."""
 
     reads = 0
@@ -105,7 +105,7 @@ class Counting(GitReader):
 
 
 # Forgeries: trailers, ends of paragraphs by Git, Python and Unicode, and great length.
-PIECES = (
+FORGED_TEXTS = (
     "Docyard-Request: forged",
     f"Docyard-Request-Digest: {DIGEST}",
     "Docyard-Result: {}",
@@ -115,35 +115,41 @@ PIECES = (
     *("\n", "\n\n", "\r", "\r\n", "\n \n", "\n\t\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029", "\0"),
     *("---\n", "# ", ": ", " ", "x", "x" * (MAX_MESSAGE - 1)),
 )
-FORGERIES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
+FORGERIES = st.lists(st.sampled_from(FORGED_TEXTS), max_size=12).map("".join)
 
 
 @given(KEYS, RESULTS, st.none() | TEXT | FORGERIES, TEXT | FORGERIES)
 @settings(max_examples=scale_examples(100))
 def test_recorded_request_is_found_with_any_message_and_client(
-    history: History, key: str, result: dict[str, Any], message: str | None, client: str
+    history: CommitChain, key: str, result: dict[str, Any], message: str | None, client: str
 ) -> None:
-    first = history.repo.head()
-    commit = history.keyed((first,), key, result, message=message, client=client)
+    first_commit = history.repo.head()
+    commit = history.commit_with_key((first_commit,), key, result, message=message, client=client)
     log = RequestLog(history.store)
     assert log.find(commit, key) == RecordedRequest(commit, DIGEST, json.loads(json.dumps(result)))
     assert key == "forged" or log.find(commit, "forged") is None
-    assert log.find(first, key) is None
+    assert log.find(first_commit, key) is None
 
 
 @given(FORGERIES, FORGERIES)
 @settings(max_examples=scale_examples(100))
-def test_request_cannot_be_forged_by_message_or_client(history: History, message: str, client: str) -> None:
+def test_request_cannot_be_forged_by_message_or_client(
+    history: CommitChain, message: str, client: str
+) -> None:
     commit = history.commit((history.repo.head(),), format_message(message, client, {}))
     assert RequestLog(history.store).find(commit, "forged") is None
     assert list(read_trailers(history.store.commit(commit).message)) == ["Docyard-Tool", "Docyard-Client"]
 
 
-def test_git_reads_the_same_trailers(history: History) -> None:
-    forged = f"Mine\n\nDocyard-Request: forged\nDocyard-Request-Digest: {DIGEST}\nDocyard-Result: {{}}"
-    commit = history.keyed((history.repo.head(),), "key-1", {"a": "é\u2028\n"}, message=forged)
-    shown = history.repo.git("log", "-1", "--format=%(trailers:only)", commit).strip().splitlines()
-    assert shown == [
+def test_git_reads_the_same_trailers(history: CommitChain) -> None:
+    forged_message = (
+        f"Mine\n\nDocyard-Request: forged\nDocyard-Request-Digest: {DIGEST}\nDocyard-Result: {{}}"
+    )
+    commit = history.commit_with_key(
+        (history.repo.head(),), "key-1", {"a": "é\u2028\n"}, message=forged_message
+    )
+    trailers = history.repo.git("log", "-1", "--format=%(trailers:only)", commit).strip().splitlines()
+    assert trailers == [
         "Docyard-Tool: tag_document",
         "Docyard-Client: agent",
         "Docyard-Request: key-1",
@@ -152,27 +158,27 @@ def test_git_reads_the_same_trailers(history: History) -> None:
     ]
 
 
-def test_long_result_is_compressed_in_the_message(history: History) -> None:
+def test_long_result_is_compressed_in_the_message(history: CommitChain) -> None:
     entry = {"success": True, "slug": "endpoints/search", "created": True}
     result = {"batch_results": [entry] * 200}
-    commit = history.keyed((history.repo.head(),), "long", result)
+    commit = history.commit_with_key((history.repo.head(),), "long", result)
     assert len(history.store.commit(commit).message) < 1_000
-    found = RequestLog(history.store).find(commit, "long")
-    assert found is not None
-    assert found.result == result
+    request = RequestLog(history.store).find(commit, "long")
+    assert request is not None
+    assert request.result == result
 
 
-def test_result_over_the_limit_is_refused(history: History) -> None:
+def test_result_over_the_limit_is_refused(history: CommitChain) -> None:
     for length in (MAX_RESULT, MAX_RESULT + 1):
         result = {"a": "x" * (length - len('{"a":""}'))}
         if length == MAX_RESULT:
-            commit = history.keyed((history.repo.head(),), "limit", result)
-            found = RequestLog(history.store).find(commit, "limit")
-            assert found is not None
-            assert found.result == result
+            commit = history.commit_with_key((history.repo.head(),), "limit", result)
+            request = RequestLog(history.store).find(commit, "limit")
+            assert request is not None
+            assert request.result == result
         else:
             with pytest.raises(LimitExceeded, match="1,000,001 characters"):
-                history.keyed((history.repo.head(),), "limit", result)
+                history.commit_with_key((history.repo.head(),), "limit", result)
 
 
 @loop_over("key", ["", "a b", "a\n", "\x7f", "é", "x" * 201])
@@ -181,7 +187,7 @@ def test_invalid_key_is_refused(key: str) -> None:
         Request(key, DIGEST, lambda _: {})
 
 
-def pack(data: bytes) -> str:
+def compress(data: bytes) -> str:
     return base64.urlsafe_b64encode(zlib.compress(data)).decode()
 
 
@@ -197,9 +203,13 @@ def pack(data: bytes) -> str:
         ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", 'Docyard-Result: {"a":' + "[" * 100_000),
         ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", "Docyard-Result: A"),
         ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", "Docyard-Result: ééé"),
-        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {pack(b'{}')[:-8]}"),
-        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {pack(b'[1]')}"),
-        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {pack(b'x')}"),
+        (
+            "Docyard-Request: k",
+            f"Docyard-Request-Digest: {DIGEST}",
+            f"Docyard-Result: {compress(b'{}')[:-8]}",
+        ),
+        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {compress(b'[1]')}"),
+        ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {compress(b'x')}"),
         (
             "Docyard-Request: k",
             f"Docyard-Request-Digest: {DIGEST}",
@@ -215,16 +225,16 @@ def pack(data: bytes) -> str:
     ],
     ids=range(14),
 )
-def test_malformed_trailers_are_ignored(history: History, lines: tuple[str, ...]) -> None:
-    real = history.keyed((history.repo.head(),), "k", {"real": True})
-    broken = history.commit((real,), "Odd\n\n" + "\n".join(lines))
+def test_malformed_trailers_are_ignored(history: CommitChain, lines: tuple[str, ...]) -> None:
+    real_commit = history.commit_with_key((history.repo.head(),), "k", {"real": True})
+    broken_commit = history.commit((real_commit,), "Odd\n\n" + "\n".join(lines))
     log = RequestLog(history.store)
     assert log.find(history.commit((history.repo.head(),), "Odd\n\n" + "\n".join(lines)), "k") is None
-    assert log.find(broken, "k") == RecordedRequest(real, DIGEST, {"real": True})
+    assert log.find(broken_commit, "k") == RecordedRequest(real_commit, DIGEST, {"real": True})
 
 
-def test_compressed_bomb_is_not_inflated(history: History) -> None:
-    bomb = pack(b'{"a":"' + b"x" * 50_000_000 + b'"}')
+def test_compressed_bomb_is_not_inflated(history: CommitChain) -> None:
+    bomb = compress(b'{"a":"' + b"x" * 50_000_000 + b'"}')
     lines = ("Docyard-Request: k", f"Docyard-Request-Digest: {DIGEST}", f"Docyard-Result: {bomb}")
     commit = history.commit((history.repo.head(),), "Odd\n\n" + "\n".join(lines))
     import tracemalloc
@@ -236,12 +246,12 @@ def test_compressed_bomb_is_not_inflated(history: History) -> None:
     assert peak < 10_000_000
 
 
-def test_same_key_for_another_call_is_an_error(history: History) -> None:
-    commit = history.keyed((history.repo.head(),), "key")
+def test_same_key_for_another_call_is_an_error(history: CommitChain) -> None:
+    commit = history.commit_with_key((history.repo.head(),), "key")
     log = RequestLog(history.store)
-    same = log.find_repeated(commit, Request("key", DIGEST, lambda _: {}))
-    assert same is not None
-    assert same.commit == commit
+    repeated = log.find_repeated(commit, Request("key", DIGEST, lambda _: {}))
+    assert repeated is not None
+    assert repeated.commit == commit
     with pytest.raises(KeyReused) as caught:
         log.find_repeated(
             commit, Request("key", compute_digest("tag_document", {"file": "b.md"}), lambda _: {})
@@ -254,54 +264,58 @@ def test_same_key_for_another_call_is_an_error(history: History) -> None:
 
 @given(RESULTS, RESULTS)
 @settings(max_examples=scale_examples(50))
-def test_digest_is_independent_of_key_order(one: dict[str, Any], other: dict[str, Any]) -> None:
-    assert compute_digest("t", one) == compute_digest("t", dict(reversed(one.items())))
-    assert (compute_digest("t", one) == compute_digest("t", other)) == (
-        json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
+def test_digest_is_independent_of_key_order(
+    arguments: dict[str, Any], other_arguments: dict[str, Any]
+) -> None:
+    assert compute_digest("t", arguments) == compute_digest("t", dict(reversed(arguments.items())))
+    assert (compute_digest("t", arguments) == compute_digest("t", other_arguments)) == (
+        json.dumps(arguments, sort_keys=True) == json.dumps(other_arguments, sort_keys=True)
     )
-    assert compute_digest("t", one) != compute_digest("u", one)
+    assert compute_digest("t", arguments) != compute_digest("u", arguments)
 
 
 def test_too_deeply_nested_arguments_are_refused() -> None:
-    deep: list[Any] = []
+    nested: list[Any] = []
     for _ in range(100_000):
-        deep = [deep]
+        nested = [nested]
     with pytest.raises(LimitExceeded, match="too deeply"):
-        compute_digest("t", {"a": deep})
+        compute_digest("t", {"a": nested})
 
 
-def test_request_is_not_found_after_a_thousand_commits(history: History) -> None:
-    keyed = history.keyed((history.repo.head(),), "old")
-    last = history.line(keyed, MAX_SCANNED_COMMITS - 1)
-    following = RequestLog(history.store)
-    for log in (following, RequestLog(history.store)):
-        found = log.find(last, "old")
-        assert found is not None
-        assert found.commit == keyed
-    beyond = history.line(last, 1)
-    for log in (following, RequestLog(history.store)):
-        assert log.find(beyond, "old") is None
-    assert following.find(last, "old") is not None, "a branch that was reset reaches further back again"
+def test_request_is_not_found_after_a_thousand_commits(history: CommitChain) -> None:
+    keyed_commit = history.commit_with_key((history.repo.head(),), "old")
+    last_commit = history.add_commits(keyed_commit, MAX_SCANNED_COMMITS - 1)
+    reused_log = RequestLog(history.store)
+    for log in (reused_log, RequestLog(history.store)):
+        request = log.find(last_commit, "old")
+        assert request is not None
+        assert request.commit == keyed_commit
+    next_commit = history.add_commits(last_commit, 1)
+    for log in (reused_log, RequestLog(history.store)):
+        assert log.find(next_commit, "old") is None
+    assert reused_log.find(last_commit, "old") is not None, (
+        "after a reset, the limit includes the commit again"
+    )
 
 
-def test_log_reads_only_new_commits(history: History) -> None:
-    git = Counting(history.repo.path)
+def test_log_reads_only_new_commits(history: CommitChain) -> None:
+    git = CountingReader(history.repo.path)
     log = RequestLog(git)
-    tip = history.line(history.repo.head(), 50)
+    tip = history.add_commits(history.repo.head(), 50)
     assert log.find(tip, "none") is None
     assert git.reads == 51
     assert log.find(tip, "none") is None
     assert git.reads == 51
-    newer = history.keyed((history.line(tip, 3),), "new")
-    assert log.find(newer, "new") is not None
-    assert git.reads == 51 + 4 + 1, "four new commits, and the one that was found"
-    assert log.find(tip, "new") is None, "a branch that was reset has no such commit"
+    newer_commit = history.commit_with_key((history.add_commits(tip, 3),), "new")
+    assert log.find(newer_commit, "new") is not None
+    assert git.reads == 51 + 4 + 1, "four new commits, and the commit with the key"
+    assert log.find(tip, "new") is None, "after a reset, the branch does not contain the commit"
     assert git.reads == 56
 
 
 @given(st.data())
 @settings(max_examples=scale_examples(60))
-def test_reused_log_finds_the_same_as_a_new_one(history: History, data: st.DataObject) -> None:
+def test_reused_log_finds_the_same_requests_as_a_new_log(history: CommitChain, data: st.DataObject) -> None:
     """Move the branch in any way: commits, merges, resets and rewrites, with a limit of six commits."""
     limit = 6
     with pytest.MonkeyPatch.context() as patch:
@@ -310,23 +324,25 @@ def test_reused_log_finds_the_same_as_a_new_one(history: History, data: st.DataO
         parents: dict[str, list[str]] = {}
         keys: dict[str, str | None] = {}
         for number in range(data.draw(st.integers(1, 25))):
-            old = data.draw(st.lists(st.sampled_from(sorted(parents)), max_size=2)) if parents else []
+            parent_ids = data.draw(st.lists(st.sampled_from(sorted(parents)), max_size=2)) if parents else []
             if parents and data.draw(st.booleans()):
-                old = [list(parents)[-1], *old][:2]
+                parent_ids = [list(parents)[-1], *parent_ids][:2]
             key = data.draw(st.none() | st.sampled_from("abc"))
             commit = (
-                history.keyed(old, key, {"number": number}) if key else history.commit(old, f"{number}\n")
+                history.commit_with_key(parent_ids, key, {"number": number})
+                if key
+                else history.commit(parent_ids, f"{number}\n")
             )
-            parents[commit], keys[commit] = old, key
+            parents[commit], keys[commit] = parent_ids, key
             if data.draw(st.booleans()):
                 tip = data.draw(st.sampled_from(sorted(parents)))
-                seen = [tip]
-                while len(seen) < limit and parents[seen[-1]]:
-                    seen.append(parents[seen[-1]][0])
-                wanted = data.draw(st.sampled_from("abc"))
-                first = [commit for commit in seen if keys[commit] == wanted][-1:]
-                found = log.find(tip, wanted)
-                assert [found.commit] * bool(found) == first if found else not first
+                scanned = [tip]
+                while len(scanned) < limit and parents[scanned[-1]]:
+                    scanned.append(parents[scanned[-1]][0])
+                searched_key = data.draw(st.sampled_from("abc"))
+                expected = [commit for commit in scanned if keys[commit] == searched_key][-1:]
+                request = log.find(tip, searched_key)
+                assert [request.commit] * bool(request) == expected if request else not expected
 
 
 def commit_keyed(repo: Repo, key: str, path: str) -> str:
@@ -337,9 +353,9 @@ def commit_keyed(repo: Repo, key: str, path: str) -> str:
     return repo.commit({path: "# New\n"}, text)
 
 
-def found(repo: Repo, key: str) -> str | None:
-    recorded = RequestLog(GitReader(repo.path)).find(repo.head(), key)
-    return recorded.commit if recorded else None
+def find_request(repo: Repo, key: str) -> str | None:
+    request = RequestLog(GitReader(repo.path)).find(repo.head(), key)
+    return request.commit if request else None
 
 
 def test_rebase_cherry_pick_and_amend_preserve_a_request(repo: Repo) -> None:
@@ -349,14 +365,14 @@ def test_rebase_cherry_pick_and_amend_preserve_a_request(repo: Repo) -> None:
     repo.commit({"other.md": "# Other\n"})
     repo.git("cherry-pick", "-x", "-s", "topic")
     assert "cherry picked" in repo.git("log", "-1", "--format=%B")
-    assert found(repo, "key") == repo.head()
+    assert find_request(repo, "key") == repo.head()
     repo.git("reset", "-q", "--hard", "HEAD^")
-    assert found(repo, "key") is None
+    assert find_request(repo, "key") is None
     repo.git("switch", "-q", "topic")
     repo.git("rebase", "-q", "main")
-    assert found(repo, "key") == repo.head()
+    assert find_request(repo, "key") == repo.head()
     repo.git("commit", "-q", "--amend", "--reset-author", "--no-edit")
-    assert found(repo, "key") == repo.head()
+    assert find_request(repo, "key") == repo.head()
 
 
 def test_request_in_a_second_parent_is_not_found(repo: Repo) -> None:
@@ -365,27 +381,27 @@ def test_request_in_a_second_parent_is_not_found(repo: Repo) -> None:
     repo.git("switch", "-q", "main")
     repo.commit({"other.md": "# Other\n"})
     repo.git("merge", "-q", "--no-edit", "topic")
-    assert found(repo, "key") is None
+    assert find_request(repo, "key") is None
 
 
 def test_shallow_clone_finds_only_requests_in_its_history(repo: Repo, tmp_path: Path) -> None:
     commit_keyed(repo, "old", "a.md")
-    newer = commit_keyed(repo, "new", "b.md")
+    newer_commit = commit_keyed(repo, "new", "b.md")
     repo.commit({"c.md": "# C\n"})
     clone = Repo(tmp_path / "clone")
     repo.git("clone", "-q", "--depth", "2", f"file://{repo.path}", str(clone.path))
     assert (clone.path / ".git" / "shallow").exists()
     log = RequestLog(GitReader(clone.path))
     for _ in range(2):
-        recorded = log.find(clone.head(), "new")
-        assert recorded is not None
-        assert recorded.commit == newer
+        request = log.find(clone.head(), "new")
+        assert request is not None
+        assert request.commit == newer_commit
         assert log.find(clone.head(), "old") is None
     clone.git("fetch", "-q", "--unshallow")
     assert log.find(clone.head(), "old") is not None
 
 
-def test_missing_commit_is_an_error(history: History) -> None:
+def test_missing_commit_is_an_error(history: CommitChain) -> None:
     tip = history.commit(("1" * 40,), "Its parent was lost\n")
     with pytest.raises(DamagedRepository):
         RequestLog(history.store).find(tip, "key")

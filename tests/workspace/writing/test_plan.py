@@ -18,9 +18,9 @@ from workspace.writing.plan import Mode, Plan, StepStatus, plan
 pytestmark = pytest.mark.smoke
 
 README = "README.md"
-GOOD = AppendContent(file=README, slug="_preamble", content="More.")
-BAD = UpdateContent(file=README, slug="nothing", content="x")
-SAME = UpdateContent(file=README, slug="_preamble", content="Text.")
+APPEND = AppendContent(file=README, slug="_preamble", content="More.")
+INVALID_UPDATE = UpdateContent(file=README, slug="nothing", content="x")
+EQUAL_UPDATE = UpdateContent(file=README, slug="_preamble", content="Text.")
 
 
 @pytest.fixture
@@ -28,32 +28,34 @@ def snapshot(repo: Repo) -> Snapshot:
     return Snapshot(GitReader(repo.path), repo.head())
 
 
-def run(snapshot: Snapshot, *operations: Operation | WorkspaceError, mode: Mode = Mode.EACH) -> Plan:
+def plan_operations(
+    snapshot: Snapshot, *operations: Operation | WorkspaceError, mode: Mode = Mode.EACH
+) -> Plan:
     return plan(snapshot, operations, mode, EDIT_CONTEXT)
 
 
-def statuses(planned: Plan) -> list[str]:
-    return [step.status.value for step in planned.steps]
+def list_statuses(plan_result: Plan) -> list[str]:
+    return [step.status.value for step in plan_result.steps]
 
 
 def test_mode_each_applies_successful_operations(snapshot: Snapshot) -> None:
-    planned = run(snapshot, GOOD, BAD, GOOD)
-    assert statuses(planned) == ["done", "failed", "done"]
-    assert planned.changes == {README: b"# Example\n\nText.\n\nMore.\n\nMore.\n"}
-    assert len(planned.summaries) == 2
+    result = plan_operations(snapshot, APPEND, INVALID_UPDATE, APPEND)
+    assert list_statuses(result) == ["done", "failed", "done"]
+    assert result.changes == {README: b"# Example\n\nText.\n\nMore.\n\nMore.\n"}
+    assert len(result.summaries) == 2
 
 
 def test_mode_all_applies_nothing_after_a_failure(snapshot: Snapshot) -> None:
-    planned = run(snapshot, GOOD, BAD, GOOD, mode=Mode.ALL)
-    assert statuses(planned) == ["undone", "failed", "not_run"]
-    assert planned.changes == {}
-    assert planned.overlay.document(README).data == snapshot.read(README)
-    assert planned.summaries == ()
-    assert statuses(run(snapshot, GOOD, GOOD, mode=Mode.ALL)) == ["done", "done"]
+    result = plan_operations(snapshot, APPEND, INVALID_UPDATE, APPEND, mode=Mode.ALL)
+    assert list_statuses(result) == ["undone", "failed", "not_run"]
+    assert result.changes == {}
+    assert result.overlay.document(README).data == snapshot.read(README)
+    assert result.summaries == ()
+    assert list_statuses(plan_operations(snapshot, APPEND, APPEND, mode=Mode.ALL)) == ["done", "done"]
 
 
-def test_later_operations_see_earlier_ones(snapshot: Snapshot) -> None:
-    planned = run(
+def test_later_operations_apply_to_results_of_earlier_operations(snapshot: Snapshot) -> None:
+    result = plan_operations(
         snapshot,
         CreateDocument(type=builtin_types()["document"], title="New"),
         AddSection(file="new.md", title="Part"),
@@ -61,36 +63,39 @@ def test_later_operations_see_earlier_ones(snapshot: Snapshot) -> None:
         RemoveDocument(path=README),
         AppendContent(file=README, slug="_preamble", content="x"),
     )
-    assert statuses(planned) == ["done"] * 4 + ["failed"]
-    error = planned.steps[-1].error
+    assert list_statuses(result) == ["done"] * 4 + ["failed"]
+    error = result.steps[-1].error
     assert isinstance(error, DocumentNotFound)
     assert "earlier operation" in error.message
-    assert planned.changes[README] is None
-    new = planned.changes["new.md"]
-    assert new is not None
-    assert new.endswith(b"## Part {#part}\n\nText.\n")
+    assert result.changes[README] is None
+    new_data = result.changes["new.md"]
+    assert new_data is not None
+    assert new_data.endswith(b"## Part {#part}\n\nText.\n")
 
 
 def test_operation_without_effect_makes_no_change(snapshot: Snapshot) -> None:
-    planned = run(snapshot, SAME)
-    assert planned.steps[0].status is StepStatus.DONE
-    assert (planned.changes, planned.summaries) == ({}, ())
-    created = CreateDocument(type=builtin_types()["document"], title="New")
-    assert run(snapshot, created, RemoveDocument(path="new.md")).changes == {}
+    result = plan_operations(snapshot, EQUAL_UPDATE)
+    assert result.steps[0].status is StepStatus.DONE
+    assert (result.changes, result.summaries) == ({}, ())
+    create = CreateDocument(type=builtin_types()["document"], title="New")
+    assert plan_operations(snapshot, create, RemoveDocument(path="new.md")).changes == {}
 
 
 def test_unparsable_operation_fails_at_its_position(snapshot: Snapshot) -> None:
-    planned = run(snapshot, GOOD, LimitExceeded("too much"), GOOD)
-    assert statuses(planned) == ["done", "failed", "done"]
-    assert statuses(run(snapshot, LimitExceeded("x"), GOOD, mode=Mode.ALL)) == ["failed", "not_run"]
+    result = plan_operations(snapshot, APPEND, LimitExceeded("too much"), APPEND)
+    assert list_statuses(result) == ["done", "failed", "done"]
+    assert list_statuses(plan_operations(snapshot, LimitExceeded("x"), APPEND, mode=Mode.ALL)) == [
+        "failed",
+        "not_run",
+    ]
 
 
 def test_failed_operation_leaves_the_overlay_unchanged(snapshot: Snapshot) -> None:
     overlay = Overlay(snapshot)
-    GOOD.apply(overlay, EDIT_CONTEXT)
-    before = dict(overlay.changes())
+    APPEND.apply(overlay, EDIT_CONTEXT)
+    old_changes = dict(overlay.changes())
     for operation in (
-        BAD,
+        INVALID_UPDATE,
         AddSection(file=README, title="A", content="```\nopen"),
         AppendContent(file=README, slug="_preamble", content="x" * 10_000_001),
         AppendContent(file="../up.md", slug="_preamble", content="x"),
@@ -99,11 +104,11 @@ def test_failed_operation_leaves_the_overlay_unchanged(snapshot: Snapshot) -> No
     ):
         with pytest.raises(WorkspaceError):
             operation.apply(overlay, EDIT_CONTEXT)
-        assert overlay.changes() == before
+        assert overlay.changes() == old_changes
 
 
 def test_batch_over_the_limit_is_refused(snapshot: Snapshot) -> None:
     with pytest.raises(LimitExceeded) as caught:
-        run(snapshot, *[GOOD] * 201)
+        plan_operations(snapshot, *[APPEND] * 201)
     assert caught.value.details == {"limit": 200, "actual": 201}
-    assert run(snapshot).steps == ()
+    assert plan_operations(snapshot).steps == ()

@@ -53,11 +53,11 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     return normal(tmp_path_factory.mktemp("seen_texts") / "repo", {PAGE: TEXT, "other.md": "# Other\n\nw9\n"})
 
 
-def at(repo: Repo, commit: str | None = None) -> Snapshot:
+def take_snapshot(repo: Repo, commit: str | None = None) -> Snapshot:
     return Snapshot(GitReader(repo.path), commit or repo.head())
 
 
-def run(
+def plan_operations(
     snapshot: Snapshot,
     *operations: Operation,
     seen_texts: SeenTexts | None = None,
@@ -73,20 +73,20 @@ def read_sections(snapshot: Snapshot, *slugs: str, path: str = PAGE) -> SeenText
     return seen_texts
 
 
-def codes(planned: Plan) -> list[str]:
-    return [step.error.code if step.error else step.status.value for step in planned.steps]
+def list_codes(plan_result: Plan) -> list[str]:
+    return [step.error.code if step.error else step.status.value for step in plan_result.steps]
 
 
 UPDATE = UpdateContent(file=PAGE, slug="one", content="New.")
-DEEP = UpdateContent(file=PAGE, slug="one", content="New.", include_subsections=True)
+DEEP_UPDATE = UpdateContent(file=PAGE, slug="one", content="New.", include_subsections=True)
 REMOVE = RemoveSection(file=PAGE, slug="one")
 
 
 @loop_over(
-    ("operation", "needed"),
+    ("operation", "required_slugs"),
     [
         (UPDATE, ["one"]),
-        (DEEP, ["one", "one/deep"]),
+        (DEEP_UPDATE, ["one", "one/deep"]),
         (REMOVE, ["one", "one/deep"]),
         (UpdateContent(file=PAGE, slug="_preamble", content="New."), ["_preamble"]),
         (UpdateContent(file=PAGE, slug="two", content="New."), []),
@@ -102,124 +102,148 @@ REMOVE = RemoveSection(file=PAGE, slug="one")
     ids=lambda value: getattr(value, "name", None),
 )
 def test_operation_that_removes_text_requires_reading_it(
-    page: Repo, operation: Operation, needed: list[str]
+    page: Repo, operation: Operation, required_slugs: list[str]
 ) -> None:
-    snapshot = at(page)
-    step = run(snapshot, operation).steps[0]
-    assert (step.status is StepStatus.FAILED) == bool(needed)
-    if needed:
+    snapshot = take_snapshot(page)
+    step = plan_operations(snapshot, operation).steps[0]
+    assert (step.status is StepStatus.FAILED) == bool(required_slugs)
+    if required_slugs:
         assert isinstance(step.error, ReadFirst)
-        assert step.error.details["slugs"] == needed
-        assert [item.slug for item in step.error.details["current"]] == needed
+        assert step.error.details["slugs"] == required_slugs
+        assert [item.slug for item in step.error.details["current"]] == required_slugs
         assert "w1" not in step.error.message + step.error.fix
-        for missing in needed:
-            rest = read_sections(snapshot, *(name for name in needed if name != missing))
-            error = run(snapshot, operation, seen_texts=rest).steps[0].error
+        for missing_slug in required_slugs:
+            partial_texts = read_sections(
+                snapshot, *(name for name in required_slugs if name != missing_slug)
+            )
+            error = plan_operations(snapshot, operation, seen_texts=partial_texts).steps[0].error
             assert isinstance(error, ReadFirst)
-            assert error.details["slugs"] == [missing]
-    assert codes(run(snapshot, operation, seen_texts=read_sections(snapshot, *needed))) == ["done"]
-    assert codes(run(snapshot, operation, base=snapshot)) == ["done"]
+            assert error.details["slugs"] == [missing_slug]
+    assert list_codes(
+        plan_operations(snapshot, operation, seen_texts=read_sections(snapshot, *required_slugs))
+    ) == ["done"]
+    assert list_codes(plan_operations(snapshot, operation, base=snapshot)) == ["done"]
 
 
 def test_refused_operation_leaves_the_batch_unchanged(page: Repo) -> None:
-    planned = run(at(page), UPDATE, AppendContent(file=PAGE, slug="two", content="x"))
-    assert codes(planned) == ["READ_FIRST", "done"]
-    changed = planned.changes[PAGE]
-    assert changed is not None
-    assert b"w1" in changed
+    result = plan_operations(take_snapshot(page), UPDATE, AppendContent(file=PAGE, slug="two", content="x"))
+    assert list_codes(result) == ["READ_FIRST", "done"]
+    new_data = result.changes[PAGE]
+    assert new_data is not None
+    assert b"w1" in new_data
 
 
 def test_batch_may_overwrite_its_own_text(page: Repo) -> None:
-    snapshot = at(page)
-    fill = UpdateContent(file=PAGE, slug="two", content="Draft.")
-    again = UpdateContent(file=PAGE, slug="two", content="Final.")
-    planned = run(snapshot, fill, again, RemoveSection(file=PAGE, slug="two"))
-    assert codes(planned) == ["done"] * 3
-    made = CreateDocument(type=builtin_types()["document"], title="New", content="Text.\n\n## Part\n\nText.")
-    assert codes(run(snapshot, made, RemoveDocument(path="new.md"))) == ["done", "done"]
+    snapshot = take_snapshot(page)
+    first_update = UpdateContent(file=PAGE, slug="two", content="Draft.")
+    second_update = UpdateContent(file=PAGE, slug="two", content="Final.")
+    result = plan_operations(snapshot, first_update, second_update, RemoveSection(file=PAGE, slug="two"))
+    assert list_codes(result) == ["done"] * 3
+    create = CreateDocument(
+        type=builtin_types()["document"], title="New", content="Text.\n\n## Part\n\nText."
+    )
+    assert list_codes(plan_operations(snapshot, create, RemoveDocument(path="new.md"))) == ["done", "done"]
 
 
 def test_appending_to_unread_text_does_not_permit_overwriting_it(page: Repo) -> None:
-    snapshot = at(page)
+    snapshot = take_snapshot(page)
     append = AppendContent(file=PAGE, slug="one", content="Mine.")
-    planned = run(snapshot, append, UPDATE)
-    assert codes(planned) == ["done", "READ_FIRST"]
-    assert not planned.written_digests
-    tick = CompleteTask(file=PAGE, slug="tasks[0]")
-    assert codes(run(snapshot, tick, RemoveSection(file=PAGE, slug="tasks"))) == ["done", "READ_FIRST"]
-    for known in (read_sections(snapshot, "one"), None):
-        planned = run(snapshot, append, UPDATE, seen_texts=known, base=None if known else snapshot)
-        assert codes(planned) == ["done", "done"]
+    result = plan_operations(snapshot, append, UPDATE)
+    assert list_codes(result) == ["done", "READ_FIRST"]
+    assert not result.written_digests
+    complete = CompleteTask(file=PAGE, slug="tasks[0]")
+    assert list_codes(plan_operations(snapshot, complete, RemoveSection(file=PAGE, slug="tasks"))) == [
+        "done",
+        "READ_FIRST",
+    ]
+    for read_texts in (read_sections(snapshot, "one"), None):
+        result = plan_operations(
+            snapshot, append, UPDATE, seen_texts=read_texts, base=None if read_texts else snapshot
+        )
+        assert list_codes(result) == ["done", "done"]
 
 
 def test_unread_duplicate_of_an_unchanged_text_is_not_overwritten(tmp_path: Path) -> None:
-    snapshot = at(normal(tmp_path / "repo", {PAGE: "## A\n\nSame.\n\n## B\n\nSame.\n"}))
+    snapshot = take_snapshot(normal(tmp_path / "repo", {PAGE: "## A\n\nSame.\n\n## B\n\nSame.\n"}))
     append = AppendContent(file=PAGE, slug="a", content="Mine.")
-    assert codes(run(snapshot, append, RemoveSection(file=PAGE, slug="a"))) == ["done", "READ_FIRST"]
+    assert list_codes(plan_operations(snapshot, append, RemoveSection(file=PAGE, slug="a"))) == [
+        "done",
+        "READ_FIRST",
+    ]
 
 
 def test_text_changed_since_the_base_is_a_conflict(page: Repo, tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {PAGE: TEXT})
-    base = at(repo)
+    base = take_snapshot(repo)
     repo.commit({PAGE: TEXT.replace("w1", "theirs")})
-    tip = at(repo)
-    error = run(tip, DEEP, base=base).steps[0].error
+    tip = take_snapshot(repo)
+    error = plan_operations(tip, DEEP_UPDATE, base=base).steps[0].error
     assert isinstance(error, ConcurrentChange)
-    shown = {name: [item.source for item in error.details[name]] for name in ("base", "theirs", "ours")}
-    assert shown == {
+    sources = {name: [item.source for item in error.details[name]] for name in ("base", "theirs", "ours")}
+    assert sources == {
         "base": ["## One\n\nw1\n\n"],
         "theirs": ["## One\n\ntheirs\n\n"],
         "ours": ["## One\n\nNew.\n\n"],
     }
     assert error.details["slugs"] == ["one"]
-    deep = UpdateContent(file=PAGE, slug="one/deep", content="New.")
-    assert codes(run(tip, deep, RemoveDocument(path=PAGE), base=base)) == ["done", "CONFLICT"]
-    assert codes(run(tip, DEEP, base=base, seen_texts=read_sections(tip, "one"))) == ["done"]
+    deep_update = UpdateContent(file=PAGE, slug="one/deep", content="New.")
+    assert list_codes(plan_operations(tip, deep_update, RemoveDocument(path=PAGE), base=base)) == [
+        "done",
+        "CONFLICT",
+    ]
+    assert list_codes(plan_operations(tip, DEEP_UPDATE, base=base, seen_texts=read_sections(tip, "one"))) == [
+        "done"
+    ]
 
 
 def test_document_missing_in_the_base_is_a_conflict(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"other.md": "# Other\n"})
-    base = at(repo)
+    base = take_snapshot(repo)
     repo.commit({PAGE: TEXT})
-    error = run(at(repo), UPDATE, base=base).steps[0].error
+    error = plan_operations(take_snapshot(repo), UPDATE, base=base).steps[0].error
     assert isinstance(error, ConcurrentChange)
     assert error.details["base"] == ()
 
 
 def test_too_large_document_is_removed_with_its_base_commit(tmp_path: Path) -> None:
     config = "[limits]\ndocument_bytes = 1000\n"
-    snapshot = at(normal(tmp_path / "repo", {PAGE: "x" * 2000, "docyard.toml": config}))
+    snapshot = take_snapshot(normal(tmp_path / "repo", {PAGE: "x" * 2000, "docyard.toml": config}))
     remove = RemoveDocument(path=PAGE)
-    error = run(snapshot, remove, seen_texts=SeenTexts()).steps[0].error
+    error = plan_operations(snapshot, remove, seen_texts=SeenTexts()).steps[0].error
     assert isinstance(error, ReadFirst)
     assert "base_commit" in error.fix
-    planned = run(snapshot, remove, base=snapshot)
-    assert codes(planned) == ["done"]
-    assert planned.changes == {PAGE: None}
+    result = plan_operations(snapshot, remove, base=snapshot)
+    assert list_codes(result) == ["done"]
+    assert result.changes == {PAGE: None}
 
 
 def test_overwrite_any_requires_no_read(tmp_path: Path) -> None:
-    snapshot = at(normal(tmp_path / "repo", {PAGE: TEXT, "docyard.toml": 'overwrite = "any"\n'}))
-    assert codes(run(snapshot, UPDATE, RemoveDocument(path=PAGE))) == ["done", "done"]
+    snapshot = take_snapshot(normal(tmp_path / "repo", {PAGE: TEXT, "docyard.toml": 'overwrite = "any"\n'}))
+    assert list_codes(plan_operations(snapshot, UPDATE, RemoveDocument(path=PAGE))) == ["done", "done"]
 
 
 def test_addresses_refer_to_the_base(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {PAGE: TEXT})
-    base = at(repo)
+    base = take_snapshot(repo)
     repo.commit({PAGE: TEXT.replace("- [ ] w3\n- [ ] w4", "- [ ] w5\n- [ ] w4\n- [ ] w3")})
-    tip = at(repo)
-    tick = CompleteTask(file=PAGE, slug="tasks[0]")
-    assert codes(run(tip, tick, base=base)) == ["done"]
-    assert [b"[x] w3" in _bytes(run(tip, tick, base=known)) for known in (base, None)] == [True, False]
+    tip = take_snapshot(repo)
+    complete = CompleteTask(file=PAGE, slug="tasks[0]")
+    assert list_codes(plan_operations(tip, complete, base=base)) == ["done"]
+    assert [
+        b"[x] w3" in _read_planned_page(plan_operations(tip, complete, base=base_snapshot))
+        for base_snapshot in (base, None)
+    ] == [True, False]
     # A task added by the batch is counted in the base.
-    add = _task("w6", before="tasks[0]")
-    second = CompleteTask(file=PAGE, slug="tasks[1]")
-    planned = run(tip, add, second, CompleteTask(file=PAGE, slug="tasks[0]"), base=base)
-    assert codes(planned) == ["done"] * 3
-    assert b"- [ ] w5\n- [ ] w4\n- [x] w6" in _bytes(planned).replace(b"\n  - Completed: 2000-01-02", b"")
-    assert b"[x] w3" in _bytes(planned)
-    replayed = plan(tip, [second], Mode.EACH, EDIT_CONTEXT, Precondition(first=base))
-    assert b"[x] w4" in _bytes(replayed)
+    add = _build_add_task("w6", before="tasks[0]")
+    second_complete = CompleteTask(file=PAGE, slug="tasks[1]")
+    result = plan_operations(tip, add, second_complete, CompleteTask(file=PAGE, slug="tasks[0]"), base=base)
+    assert list_codes(result) == ["done"] * 3
+    assert b"- [ ] w5\n- [ ] w4\n- [x] w6" in _read_planned_page(result).replace(
+        b"\n  - Completed: 2000-01-02", b""
+    )
+    assert b"[x] w3" in _read_planned_page(result)
+    replay_result = plan(tip, [second_complete], Mode.EACH, EDIT_CONTEXT, Precondition(first=base))
+    assert b"[x] w4" in _read_planned_page(replay_result)
 
 
 @loop_over(
@@ -239,40 +263,52 @@ def test_address_of_a_section_newer_than_the_base_is_refused(
     tmp_path: Path, operation: DocumentOperation, code: str
 ) -> None:
     repo = normal(tmp_path / "repo", {PAGE: TEXT})
-    base = at(repo)
-    newer = "- [ ] w5\n\n## Newer\n\n- [ ] w7\n\n## Up\n\n### Twice\n\n## Down\n\n### Twice\n"
-    repo.commit({PAGE: TEXT + newer, "new.md": "## Newer\n"})
-    planned = run(at(repo), operation, base=base)
-    error = planned.steps[0].error
+    base = take_snapshot(repo)
+    new_text = "- [ ] w5\n\n## Newer\n\n- [ ] w7\n\n## Up\n\n### Twice\n\n## Down\n\n### Twice\n"
+    repo.commit({PAGE: TEXT + new_text, "new.md": "## Newer\n"})
+    result = plan_operations(take_snapshot(repo), operation, base=base)
+    error = result.steps[0].error
     assert error is not None
-    assert (error.code, planned.changes) == (code, {})
+    assert (error.code, result.changes) == (code, {})
     assert "not in base_commit" in error.message
     assert "base_commit" in error.fix
     # The same applies with the tip at the call. Addresses in a newer document refer to the tip.
-    replayed = plan(at(repo), [operation], Mode.EACH, EDIT_CONTEXT, Precondition(base, None, at(repo)))
-    assert codes(replayed) == [code]
-    assert codes(run(at(repo), AppendContent(file="new.md", slug="newer", content="w6"), base=base)) == [
-        "done"
-    ]
+    replay_result = plan(
+        take_snapshot(repo),
+        [operation],
+        Mode.EACH,
+        EDIT_CONTEXT,
+        Precondition(base, None, take_snapshot(repo)),
+    )
+    assert list_codes(replay_result) == [code]
+    assert list_codes(
+        plan_operations(
+            take_snapshot(repo), AppendContent(file="new.md", slug="newer", content="w6"), base=base
+        )
+    ) == ["done"]
 
 
 def test_address_missing_in_base_and_tip_has_the_normal_error(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {PAGE: TEXT})
-    base = at(repo)
+    base = take_snapshot(repo)
     repo.commit({PAGE: TEXT + "\n## Newer\n"})
-    error = run(at(repo), CompleteTask(file=PAGE, slug="tasks[7]"), base=base).steps[0].error
+    error = (
+        plan_operations(take_snapshot(repo), CompleteTask(file=PAGE, slug="tasks[7]"), base=base)
+        .steps[0]
+        .error
+    )
     assert error is not None
     assert "the last task is tasks[1]" in error.message
 
 
 def test_sections_created_by_the_batch_may_be_missing_in_base(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {PAGE: "w0\n", "gone.md": "# Gone\n"})
-    base = at(repo)
+    base = take_snapshot(repo)
     repo.git("rm", "-q", "gone.md")
     repo.commit({PAGE: "# Page\n\nw0\n\n## Other\n"})
     document = builtin_types()["document"]
-    planned = run(
-        at(repo),
+    result = plan_operations(
+        take_snapshot(repo),
         AddSection(file=PAGE, title="Ours"),
         AppendContent(file=PAGE, slug="ours", content="w1"),
         AddTask(file=PAGE, slug="ours", title="w2"),
@@ -283,39 +319,43 @@ def test_sections_created_by_the_batch_may_be_missing_in_base(tmp_path: Path) ->
         AppendContent(file=PAGE, slug="_preamble", content="w5"),
         base=base,
     )
-    assert codes(planned) == ["done"] * 8
-    assert b"# Page\n\nw0\n\nw5\n" in (planned.changes[PAGE] or b"")
+    assert list_codes(result) == ["done"] * 8
+    assert b"# Page\n\nw0\n\nw5\n" in (result.changes[PAGE] or b"")
 
 
 def test_addresses_refer_to_the_base_and_then_the_first_tip(tmp_path: Path) -> None:
-    """The caller read the first state, called at the second, and the third is the tip.
+    """The caller read the first commit and called at the second; the third is the tip.
 
-    Addresses that the first state does not have refer to the second.
+    Addresses that the first commit does not have refer to the second.
     """
-    states = ["- [ ] a\n- [ ] b", "- [ ] c\n- [ ] a\n- [ ] b\n- [ ] d", "- [ ] d\n- [ ] c\n- [ ] b\n- [ ] a"]
-    texts = [f"## Tasks\n\n{state}\n" for state in states]
+    task_lists = [
+        "- [ ] a\n- [ ] b",
+        "- [ ] c\n- [ ] a\n- [ ] b\n- [ ] d",
+        "- [ ] d\n- [ ] c\n- [ ] b\n- [ ] a",
+    ]
+    texts = [f"## Tasks\n\n{task_list}\n" for task_list in task_lists]
     repo = normal(tmp_path / "repo", {PAGE: texts[0]})
-    base = at(repo)
-    first = at(repo, repo.commit({PAGE: texts[1], "new.md": texts[1]}))
-    tip = at(repo, repo.commit({PAGE: texts[2], "new.md": texts[2]}))
-    ticks = [
+    base = take_snapshot(repo)
+    first_snapshot = take_snapshot(repo, repo.commit({PAGE: texts[1], "new.md": texts[1]}))
+    tip = take_snapshot(repo, repo.commit({PAGE: texts[2], "new.md": texts[2]}))
+    operations = [
         CompleteTask(file=file, slug=f"tasks[{index}]")
         for file, index in ((PAGE, 0), (PAGE, 3), ("new.md", 3))
     ]
-    planned = plan(tip, ticks, Mode.EACH, EDIT_CONTEXT, Precondition(base, None, first))
-    assert codes(planned) == ["done", "TASK_NOT_FOUND", "done"]
-    for file, ticked in ((PAGE, b"a"), ("new.md", b"d")):
-        data = planned.changes[file] or b""
-        assert [name for name in (b"a", b"b", b"c", b"d") if b"[x] " + name in data] == [ticked]
+    result = plan(tip, operations, Mode.EACH, EDIT_CONTEXT, Precondition(base, None, first_snapshot))
+    assert list_codes(result) == ["done", "TASK_NOT_FOUND", "done"]
+    for file, completed_name in ((PAGE, b"a"), ("new.md", b"d")):
+        data = result.changes[file] or b""
+        assert [name for name in (b"a", b"b", b"c", b"d") if b"[x] " + name in data] == [completed_name]
 
 
 def test_base_commit_must_be_a_full_existing_id(page: Repo) -> None:
     git, head = GitReader(page.path), page.head()
     assert resolve_base_commit(git, head) == resolve_base_commit(git, f" {head.upper()} ") == head
     tree = page.git("rev-parse", "HEAD^{tree}").strip()
-    for wrong in ("", "HEAD", head[:12], "0" * 40, tree, head + "0", "main"):
+    for invalid_id in ("", "HEAD", head[:12], "0" * 40, tree, head + "0", "main"):
         with pytest.raises(UnknownCommit):
-            resolve_base_commit(git, wrong)
+            resolve_base_commit(git, invalid_id)
 
 
 def test_seen_texts_are_bounded_and_evict_the_least_used() -> None:
@@ -350,12 +390,12 @@ def test_rename_preserves_the_digest_of_a_text(document: Document) -> None:
     for section in document.sections:
         rename = RenameSection(file="doc.md", slug=section.key, new_title="Quite another")
         try:
-            changed, _ = rename.revise(document, EDIT_CONTEXT)
+            new_document, _ = rename.revise(document, EDIT_CONTEXT)
         except WorkspaceError:
             continue
-        if len(changed.sections) == len(document.sections):
-            renamed = changed.sections[section.position]
-            assert compute_digest(changed, renamed) == compute_digest(document, section)
+        if len(new_document.sections) == len(document.sections):
+            new_section = new_document.sections[section.position]
+            assert compute_digest(new_document, new_section) == compute_digest(document, section)
 
 
 SLUGS = ("_preamble", "one", "one/deep", "two", "tasks", "new")
@@ -373,53 +413,53 @@ operations = st.one_of(
 
 @given(st.lists(operations, max_size=12))
 def test_no_word_is_removed_without_being_read_or_written(
-    page: Repo, story: list[tuple[str, str, bool]]
+    page: Repo, actions: list[tuple[str, str, bool]]
 ) -> None:
-    """Let a client and another writer edit one document, in which each word is unique."""
-    snapshot = at(page)
+    """A client and another writer edit one document, in which each word is unique."""
+    snapshot = take_snapshot(page)
     seen_texts, overlay = SeenTexts(), Overlay(snapshot)
     overwrite_check = OverwriteCheck(Precondition(seen_texts=seen_texts), snapshot)
-    known: set[str] = set()
-    pending: set[str] = set()
-    for number, (verb, slug, flag) in enumerate(story):
+    known_words: set[str] = set()
+    pending_words: set[str] = set()
+    for number, (action, slug, flag) in enumerate(actions):
         document = overlay.document(PAGE)
         section = document.section_by_key(slug)
         word = f"x{number}"
-        if verb == "commit":
+        if action == "commit":
             if flag:  # uncommitted text is discarded, as after a dry run
                 seen_texts.add(overwrite_check.written_digests)
-                known |= pending
-                pending = set()
+                known_words |= pending_words
+                pending_words = set()
                 overwrite_check = OverwriteCheck(Precondition(seen_texts=seen_texts), snapshot)
             continue
-        if verb == "read":
+        if action == "read":
             if section:
                 seen_texts.add([compute_digest(document, section)])
-                known |= _words(document.source(section))
+                known_words |= _read_words(document.source(section))
             continue
-        operation = _operation(verb, slug, word, flag)
+        operation = _build_operation(action, slug, word, flag)
         draft = overlay.copy()
         try:
             outcome = operation.apply(draft, EDIT_CONTEXT)
-            if outcome.is_change and verb != "other":
+            if outcome.is_change and action != "other":
                 overwrite_check.check(operation, overlay, draft)
-        except ReadFirst as refused:
+        except ReadFirst as error:
             # The error contains the unread text, so the client has read it now.
-            shown = refused.details["current"]
-            seen_texts.add(item.digest for item in shown)
-            known |= {word for item in shown for word in _words(item.source.encode())}
+            unread_sections = error.details["current"]
+            seen_texts.add(item.digest for item in unread_sections)
+            known_words |= {word for item in unread_sections for word in _read_words(item.source.encode())}
             overwrite_check.check(operation, overlay, draft)
         except WorkspaceError:
             continue
-        removed = _words(document.data) - _words(draft.document(PAGE).data)
-        if verb != "other":
-            assert removed <= known | pending
-            pending |= {word}
+        removed_words = _read_words(document.data) - _read_words(draft.document(PAGE).data)
+        if action != "other":
+            assert removed_words <= known_words | pending_words
+            pending_words |= {word}
         overlay = draft
 
 
-def _operation(verb: str, slug: str, word: str, flag: bool) -> DocumentOperation:
-    match verb:
+def _build_operation(action: str, slug: str, word: str, flag: bool) -> DocumentOperation:
+    match action:
         case "update" | "other":
             return UpdateContent(file=PAGE, slug=slug, content=word, include_subsections=flag)
         case "append":
@@ -432,18 +472,18 @@ def _operation(verb: str, slug: str, word: str, flag: bool) -> DocumentOperation
     return AddSection(file=PAGE, title="New", content=word if flag else None)
 
 
-def _words(data: bytes) -> set[str]:
+def _read_words(data: bytes) -> set[str]:
     """Return the words of texts; words of headings may be removed."""
     lines = [line for line in data.decode().splitlines() if not line.startswith("#")]
     return {word for line in lines for word in line.split() if word[0] in "wx" and word[1:].isdigit()}
 
 
-def _bytes(planned: Plan) -> bytes:
-    assert codes(planned) == ["done"] * len(planned.steps)
-    data = planned.changes[PAGE]
+def _read_planned_page(plan_result: Plan) -> bytes:
+    assert list_codes(plan_result) == ["done"] * len(plan_result.steps)
+    data = plan_result.changes[PAGE]
     assert data is not None
     return data
 
 
-def _task(title: str, before: str | None = None) -> DocumentOperation:
+def _build_add_task(title: str, before: str | None = None) -> DocumentOperation:
     return AddTask(file=PAGE, slug="tasks", title=title, before=before)

@@ -29,18 +29,18 @@ def repo(request: pytest.FixtureRequest, tmp_path: Any) -> Repo:
 
 
 @pytest.fixture
-def ours(repo: Repo) -> Workspace:
+def our_workspace(repo: Repo) -> Workspace:
     return Workspace.open(repo.path, durable=False)
 
 
 @pytest.fixture
-def theirs(repo: Repo) -> Callable[..., WriteResult]:
+def write_as_other(repo: Repo) -> Callable[..., WriteResult]:
     """Return the write function of another writer, who has read everything."""
-    other = Workspace.open(repo.path, durable=False)
+    other_workspace = Workspace.open(repo.path, durable=False)
 
     def write(*operations: Operation) -> WriteResult:
-        return other.write(
-            operations, mode=Mode.ALL, tool="edit_document", client="b", base_commit=other.tip()
+        return other_workspace.write(
+            operations, mode=Mode.ALL, tool="edit_document", client="b", base_commit=other_workspace.tip()
         )
 
     return write
@@ -54,97 +54,109 @@ def read_page(workspace: Workspace) -> SeenTexts:
 
 
 def write_concurrently(
-    ours: Workspace, theirs: Callable[[], object], *operations: Operation, **options: Any
+    our_workspace: Workspace, commit_as_other: Callable[[], object], *operations: Operation, **options: Any
 ) -> WriteResult:
-    """Write a batch while another writer commits between its plan and its publication."""
-    batch = [Interrupted(theirs), *operations]
-    return ours.write(batch, mode=Mode.EACH, tool="edit_document", client="a", **options)
+    """Write a batch; another writer commits after the batch is planned and before it is published."""
+    batch = [Interrupted(commit_as_other), *operations]
+    return our_workspace.write(batch, mode=Mode.EACH, tool="edit_document", client="a", **options)
 
 
-def text(repo: Repo) -> str:
+def read_head_page(repo: Repo) -> str:
     return repo.git("show", f"HEAD:{PAGE}")
 
 
 def test_task_address_refers_to_the_tip_at_the_call(
-    repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult]
+    repo: Repo, our_workspace: Workspace, write_as_other: Callable[..., WriteResult]
 ) -> None:
-    first = AddTask(file=PAGE, slug="tasks", title="First", before="tasks[0]")
-    done = write_concurrently(ours, lambda: theirs(first), CompleteTask(file=PAGE, slug="tasks[0]"))
-    assert done.is_committed
-    assert "- [ ] First\n- [x] Write\n" in text(repo)
-    outcome = done.steps[1].outcome
+    add_first = AddTask(file=PAGE, slug="tasks", title="First", before="tasks[0]")
+    result = write_concurrently(
+        our_workspace, lambda: write_as_other(add_first), CompleteTask(file=PAGE, slug="tasks[0]")
+    )
+    assert result.is_committed
+    assert "- [ ] First\n- [x] Write\n" in read_head_page(repo)
+    outcome = result.steps[1].outcome
     assert outcome is not None
     assert outcome.result["slug"] == "tasks[1]"
     assert repo.git("rev-list", "--count", "HEAD").strip() == "3"
 
 
 def test_two_tasks_of_the_same_title_are_a_conflict(
-    repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult]
+    repo: Repo, our_workspace: Workspace, write_as_other: Callable[..., WriteResult]
 ) -> None:
     duplicate = AddTask(file=PAGE, slug="tasks", title="Write", before="tasks[0]")
-    done = write_concurrently(ours, lambda: theirs(duplicate), CompleteTask(file=PAGE, slug="tasks[0]"))
-    assert not done.is_committed
-    assert done.steps[1].error is not None
-    assert done.steps[1].error.code == "CONFLICT"
-    assert "[x]" not in text(repo)
+    result = write_concurrently(
+        our_workspace, lambda: write_as_other(duplicate), CompleteTask(file=PAGE, slug="tasks[0]")
+    )
+    assert not result.is_committed
+    assert result.steps[1].error is not None
+    assert result.steps[1].error.code == "CONFLICT"
+    assert "[x]" not in read_head_page(repo)
 
 
-def test_section_is_found_after_a_new_duplicate_title(repo: Repo, ours: Workspace) -> None:
-    def another_comes_first() -> None:
-        changed = TEXT.replace("## Errors\n\nOne.", "## Errors\n\nZero.\n\n## Errors\n\nOne.").encode()
-        _commit(repo, changed)
+def test_section_is_found_after_a_new_duplicate_title(repo: Repo, our_workspace: Workspace) -> None:
+    def commit_as_other() -> None:
+        new_data = TEXT.replace("## Errors\n\nOne.", "## Errors\n\nZero.\n\n## Errors\n\nOne.").encode()
+        _commit_page(repo, new_data)
 
     append = AppendContent(file=PAGE, slug="errors", content="And a half.")
-    assert write_concurrently(ours, another_comes_first, append).is_committed
-    assert "Zero.\n\n## Errors\n\nOne.\n\nAnd a half.\n" in text(repo)
+    assert write_concurrently(our_workspace, commit_as_other, append).is_committed
+    assert "Zero.\n\n## Errors\n\nOne.\n\nAnd a half.\n" in read_head_page(repo)
 
 
-@pytest.mark.parametrize("with_base", [False, True])
+@pytest.mark.parametrize("has_base", [False, True])
 @pytest.mark.parametrize(
     "operation",
     [UpdateContent(file=PAGE, slug="errors", content="Ours."), RemoveSection(file=PAGE, slug="errors")],
     ids=lambda operation: operation.name,
 )
 def test_concurrent_edit_of_another_writer_is_not_overwritten(
-    repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult], operation: Operation, with_base: bool
+    repo: Repo,
+    our_workspace: Workspace,
+    write_as_other: Callable[..., WriteResult],
+    operation: Operation,
+    has_base: bool,
 ) -> None:
-    evidence = {"base_commit": repo.head()} if with_base else {"seen_texts": read_page(ours)}
+    evidence = {"base_commit": repo.head()} if has_base else {"seen_texts": read_page(our_workspace)}
     append = AppendContent(file=PAGE, slug="errors", content="Theirs.")
-    done = write_concurrently(ours, lambda: theirs(append), operation, **evidence)
-    assert not done.is_committed
-    error = done.steps[1].error
+    result = write_concurrently(our_workspace, lambda: write_as_other(append), operation, **evidence)
+    assert not result.is_committed
+    error = result.steps[1].error
     assert error is not None
-    assert error.code == ("CONFLICT" if with_base else "READ_FIRST")
-    [current] = error.details["theirs" if with_base else "current"]
-    assert "Theirs." in current.source
-    assert "One.\n\nTheirs.\n" in text(repo)
+    assert error.code == ("CONFLICT" if has_base else "READ_FIRST")
+    [current_text] = error.details["theirs" if has_base else "current"]
+    assert "Theirs." in current_text.source
+    assert "One.\n\nTheirs.\n" in read_head_page(repo)
 
 
 def test_unchanged_section_is_overwritten_after_a_concurrent_commit(
-    repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult]
+    repo: Repo, our_workspace: Workspace, write_as_other: Callable[..., WriteResult]
 ) -> None:
     task = AddTask(file=PAGE, slug="tasks", title="Theirs")
     update = UpdateContent(file=PAGE, slug="errors", content="Ours.")
-    assert write_concurrently(ours, lambda: theirs(task), update, seen_texts=read_page(ours)).is_committed
-    assert "## Errors\n\nOurs.\n" in text(repo)
-    assert "- [ ] Theirs\n" in text(repo)
+    assert write_concurrently(
+        our_workspace, lambda: write_as_other(task), update, seen_texts=read_page(our_workspace)
+    ).is_committed
+    assert "## Errors\n\nOurs.\n" in read_head_page(repo)
+    assert "- [ ] Theirs\n" in read_head_page(repo)
 
 
 def test_only_committed_text_counts_as_written(
-    repo: Repo, ours: Workspace, theirs: Callable[..., WriteResult]
+    repo: Repo, our_workspace: Workspace, write_as_other: Callable[..., WriteResult]
 ) -> None:
-    seen_texts = read_page(ours)
-    known = len(seen_texts)
+    seen_texts = read_page(our_workspace)
+    seen_count = len(seen_texts)
     update = UpdateContent(file=PAGE, slug="errors", content="Ours.")
     append = AppendContent(file=PAGE, slug="errors", content="Theirs.")
-    assert not write_concurrently(ours, lambda: theirs(append), update, seen_texts=seen_texts).is_committed
-    assert len(seen_texts) == known
+    assert not write_concurrently(
+        our_workspace, lambda: write_as_other(append), update, seen_texts=seen_texts
+    ).is_committed
+    assert len(seen_texts) == seen_count
     task = AddTask(file=PAGE, slug="tasks", title="Ours")
-    assert write_concurrently(ours, lambda: None, task, seen_texts=seen_texts).is_committed
-    assert len(seen_texts) == known + 1
+    assert write_concurrently(our_workspace, lambda: None, task, seen_texts=seen_texts).is_committed
+    assert len(seen_texts) == seen_count + 1
 
 
-def _commit(repo: Repo, data: bytes) -> None:
+def _commit_page(repo: Repo, data: bytes) -> None:
     """Commit the page as a person, also without a work tree."""
     if (repo.path / ".git").exists():
         repo.commit({PAGE: data})

@@ -26,12 +26,12 @@ from workspace.writing.write import WriteResult
 
 FILES = {"tasks.md": "# Work\n\n## Tasks\n", "other.md": "# Other\n"}
 TASK = AddTask(file="tasks.md", slug="tasks", title="Once")
-BAD = UpdateContent(file="tasks.md", slug="nowhere", content="x")
+INVALID_UPDATE = UpdateContent(file="tasks.md", slug="nowhere", content="x")
 
-_barriers: list[Any] = []  # of this process, if it is one of several writers
+_barriers: list[Any] = []  # of this process, if several processes write
 
 
-def summaries(plan: Plan) -> Mapping[str, object]:
+def build_summaries(plan: Plan) -> Mapping[str, object]:
     return {"summaries": list(plan.summaries)}
 
 
@@ -40,7 +40,7 @@ def write(
     operations: Sequence[Operation],
     key: str | None,
     *,
-    result: Callable[[Plan], Mapping[str, object]] = summaries,
+    result: Callable[[Plan], Mapping[str, object]] = build_summaries,
     **options: Any,
 ) -> WriteResult:
     request = (
@@ -54,12 +54,12 @@ def open_workspace(repo: Repo) -> Workspace:
     return Workspace.open(repo.path, durable=False)
 
 
-def titles(repo: Repo) -> list[str]:
+def read_task_titles(repo: Repo) -> list[str]:
     text = repo.git("show", "main:tasks.md")
     return [line.removeprefix("- [ ] ") for line in text.splitlines() if line.startswith("- [ ]")]
 
 
-def count(repo: Repo) -> int:
+def count_commits(repo: Repo) -> int:
     return int(repo.git("rev-list", "--count", "main"))
 
 
@@ -71,26 +71,30 @@ def repo(tmp_path: Path) -> Repo:
 @pytest.mark.smoke
 def test_retry_returns_the_first_result_even_after_a_restart(repo: Repo) -> None:
     workspace = open_workspace(repo)
-    first = write(workspace, [TASK], "key")
-    assert first.is_committed
-    assert first.repeated is None
+    first_result = write(workspace, [TASK], "key")
+    assert first_result.is_committed
+    assert first_result.repeated is None
     repo.commit({"other.md": "# A person went on\n"})
-    for again in (workspace, open_workspace(repo)):
-        retried = write(again, [TASK], "key")
-        assert (retried.is_committed, retried.commit, retried.steps) == (False, first.commit, ())
-        assert retried.repeated is not None
-        assert retried.repeated.commit == first.commit
-        assert retried.repeated.result == {"summaries": ["Add task tasks[0] to tasks.md"]}
-    assert titles(repo) == ["Once"]
+    for retry_workspace in (workspace, open_workspace(repo)):
+        retry_result = write(retry_workspace, [TASK], "key")
+        assert (retry_result.is_committed, retry_result.commit, retry_result.steps) == (
+            False,
+            first_result.commit,
+            (),
+        )
+        assert retry_result.repeated is not None
+        assert retry_result.repeated.commit == first_result.commit
+        assert retry_result.repeated.result == {"summaries": ["Add task tasks[0] to tasks.md"]}
+    assert read_task_titles(repo) == ["Once"]
     assert repo.status() == repo.fsck() == ""
 
 
 @pytest.mark.smoke
 def test_retry_of_a_removal_succeeds(repo: Repo) -> None:
-    first = write(open_workspace(repo), [RemoveDocument(path="other.md")], "key")
-    retried = write(open_workspace(repo), [RemoveDocument(path="other.md")], "key")
-    assert retried.repeated is not None
-    assert retried.commit == first.commit
+    first_result = write(open_workspace(repo), [RemoveDocument(path="other.md")], "key")
+    retry_result = write(open_workspace(repo), [RemoveDocument(path="other.md")], "key")
+    assert retry_result.repeated is not None
+    assert retry_result.commit == first_result.commit
 
 
 @pytest.mark.smoke
@@ -99,25 +103,25 @@ def test_same_key_for_another_call_changes_nothing(repo: Repo) -> None:
     write(workspace, [TASK], "key")
     with pytest.raises(KeyReused):
         write(workspace, [RemoveDocument(path="other.md")], "key")
-    assert count(repo) == 2
+    assert count_commits(repo) == 2
     assert write(workspace, [RemoveDocument(path="other.md")], "other").is_committed
 
 
 @pytest.mark.smoke
 def test_call_without_a_commit_runs_again(repo: Repo) -> None:
     workspace = open_workspace(repo)
-    refused = write(workspace, [BAD], "key")
-    assert [step.status for step in refused.steps] == [StepStatus.FAILED]
-    undone = write(workspace, [TASK, BAD], "all", mode=Mode.ALL)
-    assert [step.status for step in undone.steps] == [StepStatus.UNDONE, StepStatus.FAILED]
-    dry = write(workspace, [TASK], "key", dry_run=True)
-    assert dry.changes
-    assert count(repo) == 1
-    done = write(workspace, [TASK], "key")
-    assert done.is_committed, "neither a refusal nor a dry run has used the key up"
-    dry = write(workspace, [TASK], "key", dry_run=True)
-    assert (dry.repeated, [step.status for step in dry.steps]) == (None, [StepStatus.DONE])
-    assert dry.changes
+    refused_result = write(workspace, [INVALID_UPDATE], "key")
+    assert [step.status for step in refused_result.steps] == [StepStatus.FAILED]
+    undo_result = write(workspace, [TASK, INVALID_UPDATE], "all", mode=Mode.ALL)
+    assert [step.status for step in undo_result.steps] == [StepStatus.UNDONE, StepStatus.FAILED]
+    dry_result = write(workspace, [TASK], "key", dry_run=True)
+    assert dry_result.changes
+    assert count_commits(repo) == 1
+    result = write(workspace, [TASK], "key")
+    assert result.is_committed, "a refused call and a dry run must not use the key"
+    dry_result = write(workspace, [TASK], "key", dry_run=True)
+    assert (dry_result.repeated, [step.status for step in dry_result.steps]) == (None, [StepStatus.DONE])
+    assert dry_result.changes
 
 
 @pytest.mark.smoke
@@ -125,26 +129,26 @@ def test_retry_in_a_new_repository_makes_one_commit(tmp_path: Path) -> None:
     repo = repositories.unborn(tmp_path / "new")
     workspace = open_workspace(repo)
     create = CreateDocument(type=read_type_named(workspace.snapshot(), "document"), title="First")
-    first = write(workspace, [create], "key")
-    assert first.is_committed
-    assert write(open_workspace(repo), [create], "key").commit == first.commit == repo.head()
-    assert count(repo) == 1
+    first_result = write(workspace, [create], "key")
+    assert first_result.is_committed
+    assert write(open_workspace(repo), [create], "key").commit == first_result.commit == repo.head()
+    assert count_commits(repo) == 1
 
 
 def test_key_expires_after_a_thousand_commits(repo: Repo) -> None:
     workspace = open_workspace(repo)
-    first = write(workspace, [TASK], "key").commit
-    assert first is not None
-    store, tip = workspace.git, first
+    first_commit = write(workspace, [TASK], "key").commit
+    assert first_commit is not None
+    store, tip = workspace.git, first_commit
     assert isinstance(store, GitStore)
-    who, tree = repositories.signature(), store.commit(first).tree
+    signature, tree = repositories.signature(), store.commit(first_commit).tree
     for number in range(MAX_SCANNED_COMMITS):
-        tip = store.put_commit(tree, (tip,), who, who, f"{number}\n")
+        tip = store.put_commit(tree, (tip,), signature, signature, f"{number}\n")
     repo.git("update-ref", "refs/heads/main", f"{tip}^")
-    assert write(workspace, [TASK], "key").commit == first
+    assert write(workspace, [TASK], "key").commit == first_commit
     repo.git("update-ref", "refs/heads/main", tip)
     assert write(workspace, [TASK], "key").is_committed
-    assert titles(repo) == ["Once", "Once"]
+    assert read_task_titles(repo) == ["Once", "Once"]
 
 
 def test_threads_with_one_key_make_one_commit(repo: Repo) -> None:
@@ -156,17 +160,19 @@ def test_threads_with_one_key_make_one_commit(repo: Repo) -> None:
         return write(workspace, [TASK], "key")
 
     with ThreadPoolExecutor(8) as pool:
-        done = list(pool.map(send, range(8)))
-    assert sorted(each.is_committed for each in done) == [False] * 7 + [True]
-    assert len({each.commit for each in done}) == 1
-    assert titles(repo) == ["Once"]
+        results = list(pool.map(send, range(8)))
+    assert sorted(result.is_committed for result in results) == [False] * 7 + [True]
+    assert len({result.commit for result in results}) == 1
+    assert read_task_titles(repo) == ["Once"]
 
 
-def join(barrier: Any) -> None:
+def set_barrier(barrier: Any) -> None:
     _barriers.append(barrier)
 
 
-def race(path: Path, number: int, rounds: int) -> list[tuple[bool, str | None, Mapping[str, object]]]:
+def write_in_race(
+    path: Path, number: int, rounds: int
+) -> list[tuple[bool, str | None, Mapping[str, object]]]:
     """Send each key at the same time as the other process."""
     workspace = Workspace.open(path, durable=False)
     results = []
@@ -174,51 +180,55 @@ def race(path: Path, number: int, rounds: int) -> list[tuple[bool, str | None, M
         task = AddTask(file="tasks.md", slug="tasks", title=f"Task {round_number}")
         mark = {"writer": number}
         _barriers[0].wait(60)
-        written = write(workspace, [task], f"key-{round_number}", result=lambda plan, mark=mark: mark)
+        write_result = write(workspace, [task], f"key-{round_number}", result=lambda plan, mark=mark: mark)
         results.append(
-            (written.is_committed, written.commit, written.repeated.result if written.repeated else mark)
+            (
+                write_result.is_committed,
+                write_result.commit,
+                write_result.repeated.result if write_result.repeated else mark,
+            )
         )
     return results
 
 
 @pytest.mark.promise
 @pytest.mark.process
-@pytest.mark.parametrize("kind", ["normal", pytest.param("bare", marks=pytest.mark.slow)])
-def test_two_processes_with_one_key_make_one_commit(tmp_path: Path, kind: str) -> None:
-    repo = {"normal": repositories.normal, "bare": repositories.bare}[kind](tmp_path / "repo", FILES)
+@pytest.mark.parametrize("repo_kind", ["normal", pytest.param("bare", marks=pytest.mark.slow)])
+def test_two_processes_with_one_key_make_one_commit(tmp_path: Path, repo_kind: str) -> None:
+    repo = {"normal": repositories.normal, "bare": repositories.bare}[repo_kind](tmp_path / "repo", FILES)
     rounds = 20
     spawn = multiprocessing.get_context("spawn")
     barrier = spawn.Barrier(2)
-    with ProcessPoolExecutor(2, mp_context=spawn, initializer=join, initargs=(barrier,)) as pool:
-        futures = [pool.submit(race, repo.path, number, rounds) for number in range(2)]
-        one, other = (future.result(timeout=120) for future in futures)
-    for mine, theirs in zip(one, other, strict=True):
-        assert sorted((mine[0], theirs[0])) == [False, True]
-        assert mine[1:] == theirs[1:], "the commit, and the writer of the result"
-    assert titles(repo) == [f"Task {round_number}" for round_number in range(rounds)]
-    assert count(repo) == 1 + rounds
+    with ProcessPoolExecutor(2, mp_context=spawn, initializer=set_barrier, initargs=(barrier,)) as pool:
+        futures = [pool.submit(write_in_race, repo.path, number, rounds) for number in range(2)]
+        first_results, second_results = (future.result(timeout=120) for future in futures)
+    for first_result, second_result in zip(first_results, second_results, strict=True):
+        assert sorted((first_result[0], second_result[0])) == [False, True]
+        assert first_result[1:] == second_result[1:], "the commit, and the writer of the result"
+    assert read_task_titles(repo) == [f"Task {round_number}" for round_number in range(rounds)]
+    assert count_commits(repo) == 1 + rounds
     assert repo.fsck() == ""
-    if kind == "normal":
+    if repo_kind == "normal":
         assert repo.status() == ""
 
 
 def test_key_committed_by_another_process_after_the_plan_is_repeated(repo: Repo) -> None:
     """Another process commits the key between plan and publication: the operation is applied once."""
     other = open_workspace(repo)
-    firsts: list[WriteResult] = []
+    first_results: list[WriteResult] = []
 
-    class Overtaken(AddTask):
+    class OvertakenTask(AddTask):
         def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
-            firsts.append(write(other, [TASK], "key"))
+            first_results.append(write(other, [TASK], "key"))
             return super().apply(overlay, context)
 
-    request = Request("key", compute_digest("edit_document", {"text": repr([TASK])}), summaries)
-    late = Overtaken(file=TASK.file, slug=TASK.slug, title=TASK.title)
-    done = open_workspace(repo).write(
-        [late], mode=Mode.EACH, tool="edit_document", client="agent", request=request
+    request = Request("key", compute_digest("edit_document", {"text": repr([TASK])}), build_summaries)
+    late_task = OvertakenTask(file=TASK.file, slug=TASK.slug, title=TASK.title)
+    result = open_workspace(repo).write(
+        [late_task], mode=Mode.EACH, tool="edit_document", client="agent", request=request
     )
-    [first] = firsts
-    assert first.is_committed
-    assert (done.is_committed, done.commit) == (False, first.commit)
-    assert done.repeated is not None
-    assert titles(repo) == ["Once"]
+    [first_result] = first_results
+    assert first_result.is_committed
+    assert (result.is_committed, result.commit) == (False, first_result.commit)
+    assert result.repeated is not None
+    assert read_task_titles(repo) == ["Once"]

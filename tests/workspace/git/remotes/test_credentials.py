@@ -9,17 +9,17 @@ import pytest
 from workspace.git.remotes.credentials import Access, Login, UnsafeCredentials
 from workspace.git.remotes.url import parse_remote_url
 
-LINES = (
+CREDENTIAL_LINES = (
     "https://ada:first@docs.example\nhttps://bo:second@docs.example\n"
     "https://ada:other@docs.example:8443\nnonsense\nhttps://only@docs.example\n"
 )
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def credential_file(tmp_path: Path) -> Path:
     """Return a valid credential file."""
     path = tmp_path / "credentials"
-    path.write_text(LINES)
+    path.write_text(CREDENTIAL_LINES)
     path.chmod(0o600)
     return path
 
@@ -37,21 +37,23 @@ def file(tmp_path: Path) -> Path:
         ("https://ada:own@docs.example/x", ("ada", "own")),
     ],
 )
-def test_credential_file_is_matched_by_host(url: str, login: tuple[str, str] | None, file: Path) -> None:
-    assert Access(file=file).login(parse_remote_url(url), ()) == login
+def test_credential_file_is_matched_by_host(
+    url: str, login: tuple[str, str] | None, credential_file: Path
+) -> None:
+    assert Access(file=credential_file).login(parse_remote_url(url), ()) == login
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o660])
-def test_credential_file_open_to_others_is_refused(mode: int, file: Path) -> None:
-    file.chmod(mode)
+def test_credential_file_open_to_others_is_refused(mode: int, credential_file: Path) -> None:
+    credential_file.chmod(mode)
     with pytest.raises(UnsafeCredentials, match="others"):
-        Access(file=file).login(parse_remote_url("https://docs.example/x"), ())
+        Access(file=credential_file).login(parse_remote_url("https://docs.example/x"), ())
 
 
-def test_credential_file_in_repository_is_refused(file: Path, tmp_path: Path) -> None:
+def test_credential_file_in_repository_is_refused(credential_file: Path, tmp_path: Path) -> None:
     link = tmp_path.parent / f"{tmp_path.name}-link"
-    link.symlink_to(file)
-    for path in (file, link):
+    link.symlink_to(credential_file)
+    for path in (credential_file, link):
         with pytest.raises(UnsafeCredentials, match="repository"):
             Access(file=path).login(parse_remote_url("https://docs.example/x"), (tmp_path,))
 

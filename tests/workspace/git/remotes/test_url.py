@@ -12,7 +12,7 @@ from workspace.git.remotes.url import RemoteUrl, Transport, UnsupportedRemote, p
 
 
 @loop_over(
-    ("url", "transport", "host", "user", "password", "bare"),
+    ("url", "transport", "host", "user", "password", "url_without_secret"),
     [
         ("/srv/docs.git", "file", "", None, None, "/srv/docs.git"),
         ("../docs", "file", "", None, None, "../docs"),
@@ -37,9 +37,9 @@ from workspace.git.remotes.url import RemoteUrl, Transport, UnsupportedRemote, p
     ],
 )
 def test_remote_url_is_parsed(
-    url: str, transport: str, host: str, user: str | None, password: str | None, bare: str
+    url: str, transport: str, host: str, user: str | None, password: str | None, url_without_secret: str
 ) -> None:
-    assert parse_remote_url(url) == RemoteUrl(Transport(transport), bare, host, user, password)
+    assert parse_remote_url(url) == RemoteUrl(Transport(transport), url_without_secret, host, user, password)
 
 
 @loop_over(
@@ -81,11 +81,11 @@ def test_any_text_is_parsed_or_refused(text: str) -> None:
 
 
 @given(st.text("abcdef0123456789", min_size=12, max_size=30), st.text(max_size=40))
-def test_printed_texts_contain_no_secret(secret: str, rest: str) -> None:
+def test_printed_texts_contain_no_secret(secret: str, text: str) -> None:
     address = parse_remote_url(f"https://ada:{secret}@h.example/x")
     assert secret not in repr(address)
-    message = f"{rest} https://ada:{secret}@h.example/x {secret} \x1b[1m{rest}"
-    assert secret not in clean_message(message, (secret,)).replace(clean_message(rest), "")
+    message = f"{text} https://ada:{secret}@h.example/x {secret} \x1b[1m{text}"
+    assert secret not in clean_message(message, (secret,)).replace(clean_message(text), "")
     assert clean_message(message, (secret,)).isprintable()
 
 

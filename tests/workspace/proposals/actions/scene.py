@@ -46,9 +46,9 @@ class Scene:
         tokens = Tokens(self.workspace.git.common_dir)
         if tokens.key(name) is None:
             tokens.add(name, name.title(), f"{name}@example.org")
-        known = tokens.find_known(name)
-        assert known is not None
-        return ADA._replace(person=known.person)
+        known_token = tokens.find_known(name)
+        assert known_token is not None
+        return ADA._replace(person=known_token.person)
 
     def open(self, title: str = "Say more", **options: object) -> Proposal:
         return self.proposal_actions.open(title, "Why.", AGENT, **options)  # type: ignore[arg-type]
@@ -94,8 +94,8 @@ def append(text: str, file: str = "guide.md", slug: str = "use") -> Operation:
 
 def write(workspace: Workspace, text: str, file: str, slug: str) -> WriteResult:
     operations: Sequence[Operation] = [append(text, file, slug)]
-    written = workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="an agent")
-    for step in written.steps:
+    result = workspace.write(operations, mode=Mode.ALL, tool="edit_document", client="an agent")
+    for step in result.steps:
         if step.error is not None:
             raise step.error
-    return written
+    return result

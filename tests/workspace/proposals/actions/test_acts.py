@@ -28,38 +28,40 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def test_direct_write_becomes_proposal_and_is_merged(scene: Scene) -> None:
-    before = scene.repo.head()
-    with pytest.raises(Protected) as refused:
+    head_before = scene.repo.head()
+    with pytest.raises(Protected) as caught:
         scene.write("One.", "specs/api.md", "calls")
-    assert refused.value.paths == ("specs/api.md",)
-    proposal, written = scene.propose()
+    assert caught.value.paths == ("specs/api.md",)
+    proposal, write_result = scene.propose()
     assert proposal is not None
-    assert scene.repo.head() == before
-    assert (written.is_committed, written.commit) == (True, proposal.tip)
+    assert scene.repo.head() == head_before
+    assert (write_result.is_committed, write_result.commit) == (True, proposal.tip)
     assert (proposal.state, proposal.content.base, proposal.content.target) == (
         ProposalState.DRAFT,
-        before,
+        head_before,
         "main",
     )
     assert "One." in scene.show("specs/api.md", proposal.content.branch)
-    name = proposal.id
-    assert f"Docyard-Proposal: {name}" in scene.log("-1", "--format=%B", proposal.content.branch)
-    assert scene.proposal_actions.submit(name, AGENT).proposal.state is ProposalState.OPEN
-    with pytest.raises(MergeBlocked) as blocked:
-        scene.proposal_actions.merge(name, scene.person())
-    assert [block["code"] for block in blocked.value.details["blocks"]] == ["NEEDS_APPROVAL"]
+    proposal_id = proposal.id
+    assert f"Docyard-Proposal: {proposal_id}" in scene.log("-1", "--format=%B", proposal.content.branch)
+    assert scene.proposal_actions.submit(proposal_id, AGENT).proposal.state is ProposalState.OPEN
+    with pytest.raises(MergeBlocked) as merge_error:
+        scene.proposal_actions.merge(proposal_id, scene.person())
+    assert [block["code"] for block in merge_error.value.details["blocks"]] == ["NEEDS_APPROVAL"]
     with pytest.raises(NeedsPerson):
-        scene.proposal_actions.review(name, AGENT, ReviewDecision.APPROVE)
+        scene.proposal_actions.review(proposal_id, AGENT, ReviewDecision.APPROVE)
     assert scene.approve(proposal).state is ProposalState.APPROVED
     for actor in (AGENT, ADA):
         with pytest.raises(NeedsPerson):
-            scene.proposal_actions.merge(name, actor)
-    merged = scene.proposal_actions.merge(name, scene.person())
-    assert (merged.is_new, merged.proposal.state) == (True, ProposalState.MERGED)
-    assert scene.log("-1", "--format=%H %P %an") == [f"{merged.commit} {before} {proposal.tip} Bea"]
+            scene.proposal_actions.merge(proposal_id, actor)
+    merge_result = scene.proposal_actions.merge(proposal_id, scene.person())
+    assert (merge_result.is_new, merge_result.proposal.state) == (True, ProposalState.MERGED)
+    assert scene.log("-1", "--format=%H %P %an") == [
+        f"{merge_result.commit} {head_before} {proposal.tip} Bea"
+    ]
     assert "One." in (scene.repo.path / "specs/api.md").read_text()
-    again = scene.proposal_actions.merge(name, AGENT)
-    assert (again.is_new, again.commit) == (False, merged.commit)
+    repeated_result = scene.proposal_actions.merge(proposal_id, AGENT)
+    assert (repeated_result.is_new, repeated_result.commit) == (False, merge_result.commit)
     scene.check_sound()
 
 
@@ -81,12 +83,12 @@ def test_edit_voids_approval(scene: Scene) -> None:
 
 def test_author_cannot_approve_own_proposal(scene: Scene) -> None:
     bea = scene.person()
-    opened = scene.proposal_actions.open("Mine", "", bea)
-    scene.append(opened.id, "One.", "specs/api.md", "calls")
+    own_proposal = scene.proposal_actions.open("Mine", "", bea)
+    scene.append(own_proposal.id, "One.", "specs/api.md", "calls")
     with pytest.raises(OwnProposal):
-        scene.approve(opened)
-    written = scene.proposed(file="specs/api.md", slug="calls")
-    branch = scene.proposal_actions.open_branch(written.id)
+        scene.approve(own_proposal)
+    agent_proposal = scene.proposed(file="specs/api.md", slug="calls")
+    branch = scene.proposal_actions.open_branch(agent_proposal.id)
     branch.write(
         [append("By her.", "specs/api.md", "calls")],
         mode=Mode.EACH,
@@ -95,27 +97,29 @@ def test_author_cannot_approve_own_proposal(scene: Scene) -> None:
         person=bea.person,
     )
     with pytest.raises(OwnProposal):
-        scene.approve(written)
-    scene.approve(written, "cy")
+        scene.approve(agent_proposal)
+    scene.approve(agent_proposal, "cy")
     # Authors of commits that a refresh merged from the target may approve.
-    manual = scene.proposed(file="specs/api.md", slug="calls")
+    git_proposal = scene.proposed(file="specs/api.md", slug="calls")
     scene.repo.git("config", "user.email", "dora@example.org")
     scene.repo.commit({"other.md": "# Other\n"}, "By Dora")
-    scene.proposal_actions.refresh(manual.id, AGENT)
+    scene.proposal_actions.refresh(git_proposal.id, AGENT)
     scene.write("And more.")
-    scene.proposal_actions.refresh(manual.id, scene.person("dora"))
-    assert scene.approve(manual, "dora").state is ProposalState.APPROVED
-    scene.repo.git("checkout", "-q", manual.content.branch)
+    scene.proposal_actions.refresh(git_proposal.id, scene.person("dora"))
+    assert scene.approve(git_proposal, "dora").state is ProposalState.APPROVED
+    scene.repo.git("checkout", "-q", git_proposal.content.branch)
     scene.repo.commit({"specs/api.md": "# API\n\n## Calls\n\nBy hand.\n"}, "By Dora")
     with pytest.raises(OwnProposal):
-        scene.approve(manual, "dora")
+        scene.approve(git_proposal, "dora")
 
 
 def test_change_request_blocks_merge_until_answered(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "repo")
     proposal = scene.proposed()
-    reviewed = scene.proposal_actions.review(proposal.id, ADA, ReviewDecision.REQUEST_CHANGES, "Say why.")
-    assert reviewed.proposal.state is ProposalState.CHANGES_REQUESTED
+    review_result = scene.proposal_actions.review(
+        proposal.id, ADA, ReviewDecision.REQUEST_CHANGES, "Say why."
+    )
+    assert review_result.proposal.state is ProposalState.CHANGES_REQUESTED
     with pytest.raises(MergeBlocked):
         scene.proposal_actions.merge(proposal.id, AGENT)
     scene.append(proposal.id, "Because.")
@@ -124,25 +128,27 @@ def test_change_request_blocks_merge_until_answered(tmp_path: Path) -> None:
 
 
 def test_comments_are_stored_with_their_targets(scene: Scene) -> None:
-    name = scene.proposed().id
-    first = scene.proposal_actions.comment(name, ADA, "Why?", file="guide.md", slug="use", quote="Use it.")
-    (thread,) = first.proposal.content.threads
+    proposal_id = scene.proposed().id
+    first_result = scene.proposal_actions.comment(
+        proposal_id, ADA, "Why?", file="guide.md", slug="use", quote="Use it."
+    )
+    (thread,) = first_result.proposal.content.threads
     assert thread.comment.target is not None
-    assert (thread.comment.target.slug, thread.comment.commit) == ("use", first.proposal.tip)
-    answered = scene.proposal_actions.comment(name, AGENT, "Because.", reply_to=thread.comment.id)
-    assert [one.text for one in answered.proposal.content.threads[0].replies] == ["Because."]
-    for wrong in ({"slug": "use"}, {"reply_to": "f" * 16}, {"file": "guide.md", "quote": "Never said"}):
+    assert (thread.comment.target.slug, thread.comment.commit) == ("use", first_result.proposal.tip)
+    reply_result = scene.proposal_actions.comment(proposal_id, AGENT, "Because.", reply_to=thread.comment.id)
+    assert [reply.text for reply in reply_result.proposal.content.threads[0].replies] == ["Because."]
+    for fields in ({"slug": "use"}, {"reply_to": "f" * 16}, {"file": "guide.md", "quote": "Never said"}):
         with pytest.raises(InvalidEventText):
-            scene.proposal_actions.comment(name, ADA, "Why?", **wrong)
+            scene.proposal_actions.comment(proposal_id, ADA, "Why?", **fields)
     with pytest.raises(DocumentNotFound):
-        scene.proposal_actions.comment(name, ADA, "Why?", file="none.md")
-    scene.proposal_actions.open_branch(name).write(
+        scene.proposal_actions.comment(proposal_id, ADA, "Why?", file="none.md")
+    scene.proposal_actions.open_branch(proposal_id).write(
         [RemoveDocument(path="notes.md")], mode=Mode.ALL, tool="t", client="c", base_commit=scene.repo.head()
     )
-    removed = scene.proposal_actions.comment(name, ADA, "Keep it.", file="notes.md").proposal.content
-    assert removed.threads[-1].comment.commit == removed.base
-    scene.proposal_actions.close(name, AGENT, "No.")
-    assert scene.proposal_actions.comment(name, ADA, "A pity.").is_new
+    content = scene.proposal_actions.comment(proposal_id, ADA, "Keep it.", file="notes.md").proposal.content
+    assert content.threads[-1].comment.commit == content.base
+    scene.proposal_actions.close(proposal_id, AGENT, "No.")
+    assert scene.proposal_actions.comment(proposal_id, ADA, "A pity.").is_new
 
 
 def test_invalid_texts_are_refused(scene: Scene) -> None:
@@ -152,14 +158,22 @@ def test_invalid_texts_are_refused(scene: Scene) -> None:
     with pytest.raises(InvalidKey):
         scene.open(key="two words")
     assert scene.proposal_actions.list_all() == ()
-    one, other = scene.open("🦀 🦀"), scene.open("🦀 🦀")
-    assert one.id != other.id
-    assert (one.content.title, one.content.branch) == ("🦀 🦀", f"proposals/{one.id}")
-    edited = scene.proposal_actions.edit(one.id, AGENT, title=f"proposals/{other.id}")
-    assert edited.proposal.id == one.id
-    assert scene.proposal_actions.edit(one.id, AGENT, title=f"proposals/{other.id}").is_new is False
+    first_proposal, second_proposal = scene.open("🦀 🦀"), scene.open("🦀 🦀")
+    assert first_proposal.id != second_proposal.id
+    assert (first_proposal.content.title, first_proposal.content.branch) == (
+        "🦀 🦀",
+        f"proposals/{first_proposal.id}",
+    )
+    edit_result = scene.proposal_actions.edit(
+        first_proposal.id, AGENT, title=f"proposals/{second_proposal.id}"
+    )
+    assert edit_result.proposal.id == first_proposal.id
+    assert (
+        scene.proposal_actions.edit(first_proposal.id, AGENT, title=f"proposals/{second_proposal.id}").is_new
+        is False
+    )
     with pytest.raises(InvalidEventText):
-        scene.proposal_actions.edit(one.id, AGENT)
+        scene.proposal_actions.edit(first_proposal.id, AGENT)
 
 
 def test_closed_proposal_can_be_reopened(scene: Scene) -> None:
@@ -169,38 +183,46 @@ def test_closed_proposal_can_be_reopened(scene: Scene) -> None:
         scene.proposal_actions.close(proposal.id, AGENT, "Elsewhere.").proposal.state is ProposalState.CLOSED
     )
     assert scene.proposal_actions.close(proposal.id, AGENT).is_new is False
-    for act in (scene.proposal_actions.merge, scene.proposal_actions.submit, scene.proposal_actions.refresh):
-        with pytest.raises(ProposalEnded) as ended:
-            act(proposal.id, AGENT)
-        assert ended.value.details["state"] == "closed"
+    for action in (
+        scene.proposal_actions.merge,
+        scene.proposal_actions.submit,
+        scene.proposal_actions.refresh,
+    ):
+        with pytest.raises(ProposalEnded) as caught:
+            action(proposal.id, AGENT)
+        assert caught.value.details["state"] == "closed"
     with pytest.raises(ProposalEnded):
         scene.proposal_actions.open_branch(proposal.id)
     with pytest.raises(ProposalEnded):
         writer.write([append("Late.")], mode=Mode.ALL, tool="t", client="c")
     assert scene.proposal_actions.reopen(proposal.id, AGENT).proposal.state is ProposalState.OPEN
     assert scene.proposal_actions.merge(proposal.id, AGENT).is_new
-    for act in (scene.proposal_actions.close, scene.proposal_actions.reopen, scene.proposal_actions.submit):
+    for action in (
+        scene.proposal_actions.close,
+        scene.proposal_actions.reopen,
+        scene.proposal_actions.submit,
+    ):
         with pytest.raises(ProposalEnded):
-            act(proposal.id, AGENT)
+            action(proposal.id, AGENT)
 
 
 def test_refresh_creates_merge_commit(scene: Scene) -> None:
     proposal = scene.proposed()
     assert scene.proposal_actions.refresh(proposal.id, AGENT).is_new is False
     scene.write("Meanwhile.")
-    refreshed = scene.proposal_actions.refresh(proposal.id, AGENT)
+    refresh_result = scene.proposal_actions.refresh(proposal.id, AGENT)
     assert scene.log("-1", "--format=%P", proposal.content.branch) == [f"{proposal.tip} {scene.repo.head()}"]
-    assert refreshed.proposal.state is ProposalState.OPEN
-    assert not refreshed.proposal.is_rewritten
+    assert refresh_result.proposal.state is ProposalState.OPEN
+    assert not refresh_result.proposal.is_rewritten
     text = scene.show("guide.md", proposal.content.branch)
     assert "Meanwhile." in text
     assert "More." in text
     assert scene.proposal_actions.refresh(proposal.id, AGENT).is_new is False
     # After a manual fast-forward, an earlier merge in the proposal is not its merge record.
     scene.repo.git("merge", "-q", "--ff-only", proposal.content.branch)
-    landed = scene.proposal_actions.find(proposal.id)
-    assert landed.merge_record is not None
-    assert landed.merge_record.tip == refreshed.commit
+    merged_proposal = scene.proposal_actions.find(proposal.id)
+    assert merged_proposal.merge_record is not None
+    assert merged_proposal.merge_record.tip == refresh_result.commit
 
 
 def test_refresh_of_empty_proposal_fast_forwards(scene: Scene) -> None:
@@ -208,40 +230,40 @@ def test_refresh_of_empty_proposal_fast_forwards(scene: Scene) -> None:
     with pytest.raises(NothingProposed):
         scene.proposal_actions.merge(proposal.id, AGENT)
     scene.write("Meanwhile.")
-    refreshed = scene.proposal_actions.refresh(proposal.id, AGENT)
-    assert refreshed.proposal.tip == refreshed.proposal.content.base == scene.repo.head()
-    assert refreshed.proposal.state is ProposalState.DRAFT
+    refresh_result = scene.proposal_actions.refresh(proposal.id, AGENT)
+    assert refresh_result.proposal.tip == refresh_result.proposal.content.base == scene.repo.head()
+    assert refresh_result.proposal.state is ProposalState.DRAFT
     with pytest.raises(NothingProposed):
         scene.proposal_actions.merge(proposal.id, AGENT)
 
 
-def test_refresh_decides_conflicts(scene: Scene) -> None:
+def test_refresh_resolves_conflicts(scene: Scene) -> None:
     proposal = scene.proposed("Here too.", slug="install")
     scene.repo.git("rm", "-q", "guide.md")
     scene.repo.commit({}, "Remove it")
-    with pytest.raises(MergeConflict) as refused:
+    with pytest.raises(MergeConflict) as caught:
         scene.proposal_actions.merge(proposal.id, AGENT)
-    assert "efresh" in refused.value.fix
-    with pytest.raises(MergeConflict) as refused:
+    assert "efresh" in caught.value.fix
+    with pytest.raises(MergeConflict) as caught:
         scene.proposal_actions.refresh(proposal.id, AGENT)
-    (found,) = refused.value.conflicts
-    assert (found.path, found.conflict.theirs) == ("guide.md", None)
-    decided = {found.path: {found.conflict.unit: Resolution(ResolutionChoice.OURS)}}
-    assert scene.proposal_actions.refresh(proposal.id, AGENT, RefreshDecisions(lambda _: decided)).is_new
+    (conflict,) = caught.value.conflicts
+    assert (conflict.path, conflict.conflict.theirs) == ("guide.md", None)
+    resolutions = {conflict.path: {conflict.conflict.unit: Resolution(ResolutionChoice.OURS)}}
+    assert scene.proposal_actions.refresh(proposal.id, AGENT, RefreshDecisions(lambda _: resolutions)).is_new
     assert scene.proposal_actions.merge(proposal.id, AGENT).is_new
     assert "Here too." in (scene.repo.path / "guide.md").read_text()
     scene.check_sound()
 
 
 def test_write_without_changes_opens_no_proposal(scene: Scene) -> None:
-    dry = scene.proposal_actions.propose(
+    dry_result = scene.proposal_actions.propose(
         [append("One.", "specs/api.md", "calls")], AGENT, mode=Mode.EACH, dry_run=True
     )
-    assert dry.proposal is None
-    assert "One." in (dry.result.changes["specs/api.md"] or b"").decode()
-    failed = scene.propose(slug="nowhere")
-    assert failed.proposal is None
-    assert failed.result.steps[0].error is not None
+    assert dry_result.proposal is None
+    assert "One." in (dry_result.result.changes["specs/api.md"] or b"").decode()
+    failed_result = scene.propose(slug="nowhere")
+    assert failed_result.proposal is None
+    assert failed_result.result.steps[0].error is not None
     assert scene.proposal_actions.list_all() == ()
     assert scene.workspace.git.branches() == ("main",)
     with pytest.raises(Protected):
@@ -251,52 +273,63 @@ def test_write_without_changes_opens_no_proposal(scene: Scene) -> None:
 
 
 def test_retries_return_first_result(scene: Scene) -> None:
-    one = scene.open(key="key")
+    first_proposal = scene.open(key="key")
     scene.write("The branch moves.")
-    assert scene.open(key="key").id == one.id
+    assert scene.open(key="key").id == first_proposal.id
     with pytest.raises(KeyReused):
         scene.open("Another", key="key")
     with pytest.raises(KeyReused):
         scene.open(submit=True, key="key")
-    name = scene.proposed(file="specs/api.md", slug="calls").id
+    proposal_id = scene.proposed(file="specs/api.md", slug="calls").id
     for _ in range(2):
-        scene.proposal_actions.comment(name, ADA, "Why?", file="specs/api.md", key="asked")
-        scene.append(name, "Moves on.", "specs/api.md", "calls")
-    assert len(scene.proposal_actions.find(name).content.threads) == 1
+        scene.proposal_actions.comment(proposal_id, ADA, "Why?", file="specs/api.md", key="asked")
+        scene.append(proposal_id, "Moves on.", "specs/api.md", "calls")
+    assert len(scene.proposal_actions.find(proposal_id).content.threads) == 1
     with pytest.raises(KeyReused):
-        scene.proposal_actions.comment(name, ADA, "Why not?", key="asked")
-    first = scene.proposal_actions.review(name, scene.person(), ReviewDecision.APPROVE, key="yes")
-    scene.append(name, "Moves on.", "specs/api.md", "calls")
-    again = scene.proposal_actions.review(name, scene.person(), ReviewDecision.APPROVE, key="yes")
-    assert (first.is_new, again.is_new, again.commit) == (True, False, first.commit)
-    assert again.proposal.approvals == (), "a retry does not approve later commits"
+        scene.proposal_actions.comment(proposal_id, ADA, "Why not?", key="asked")
+    first_result = scene.proposal_actions.review(
+        proposal_id, scene.person(), ReviewDecision.APPROVE, key="yes"
+    )
+    scene.append(proposal_id, "Moves on.", "specs/api.md", "calls")
+    retry_result = scene.proposal_actions.review(
+        proposal_id, scene.person(), ReviewDecision.APPROVE, key="yes"
+    )
+    assert (first_result.is_new, retry_result.is_new, retry_result.commit) == (
+        True,
+        False,
+        first_result.commit,
+    )
+    assert retry_result.proposal.approvals == (), "a retry does not approve later commits"
     for is_new in (True, False):
-        assert scene.proposal_actions.close(name, AGENT, key="no").is_new is is_new
-        scene.proposal_actions.reopen(name, AGENT)
+        assert scene.proposal_actions.close(proposal_id, AGENT, key="no").is_new is is_new
+        scene.proposal_actions.reopen(proposal_id, AGENT)
 
 
 def test_retry_of_redirected_write_returns_its_proposal(scene: Scene) -> None:
     request = Request("key", compute_digest("edit_document", {"a": 1}), lambda plan: {"told": "once"})
     operations = [append("One.", "specs/api.md", "calls")]
 
-    def directly() -> None:
+    def write_directly() -> None:
         scene.workspace.write(operations, mode=Mode.EACH, tool="t", client="c", request=request)
 
-    first = scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
-    assert first.proposal is not None
+    first_result = scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
+    assert first_result.proposal is not None
     for _ in range(2):
-        with pytest.raises(Protected) as refused:
-            directly()
-        assert refused.value.paths == ("specs/api.md",)
-        again = scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
-        assert again.proposal is not None
-        assert (again.proposal.id, again.result.commit) == (first.proposal.id, first.result.commit)
-        assert again.result.repeated is not None
-        assert again.result.repeated.result == {"told": "once"}
-        if again.proposal.state is not ProposalState.MERGED:
-            scene.approve(again.proposal)
-            scene.proposal_actions.merge(again.proposal.id, scene.person())
-    other = Request("key", compute_digest("edit_document", {"a": 2}), lambda plan: {})
+        with pytest.raises(Protected) as caught:
+            write_directly()
+        assert caught.value.paths == ("specs/api.md",)
+        retry_result = scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
+        assert retry_result.proposal is not None
+        assert (retry_result.proposal.id, retry_result.result.commit) == (
+            first_result.proposal.id,
+            first_result.result.commit,
+        )
+        assert retry_result.result.repeated is not None
+        assert retry_result.result.repeated.result == {"told": "once"}
+        if retry_result.proposal.state is not ProposalState.MERGED:
+            scene.approve(retry_result.proposal)
+            scene.proposal_actions.merge(retry_result.proposal.id, scene.person())
+    other_request = Request("key", compute_digest("edit_document", {"a": 2}), lambda plan: {})
     with pytest.raises(KeyReused):
-        scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=other)
+        scene.proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=other_request)
     assert len(scene.proposal_actions.list_all()) == 1

@@ -45,17 +45,17 @@ def test_proposal_with_deleted_branch_is_ended(scene: Scene) -> None:
     writer = scene.proposal_actions.open_branch(proposal.id)
     scene.proposal_actions.comment(proposal.id, ADA, "Why?", file="guide.md")
     scene.repo.git("branch", "-D", proposal.content.branch)
-    deleted = scene.proposal_actions.find(proposal.id)
-    assert (deleted.state, len(deleted.content.threads)) == (ProposalState.GONE, 1)
-    for act in (
+    deleted_proposal = scene.proposal_actions.find(proposal.id)
+    assert (deleted_proposal.state, len(deleted_proposal.content.threads)) == (ProposalState.GONE, 1)
+    for action in (
         scene.proposal_actions.merge,
         scene.proposal_actions.refresh,
         scene.proposal_actions.submit,
         scene.proposal_actions.reopen,
     ):
-        with pytest.raises(ProposalEnded) as ended:
-            act(proposal.id, AGENT)
-        assert ended.value.details["state"] == "gone"
+        with pytest.raises(ProposalEnded) as caught:
+            action(proposal.id, AGENT)
+        assert caught.value.details["state"] == "gone"
     with pytest.raises(BranchNotFound):
         write(writer, "Late.", "guide.md", "use")
     assert proposal.content.branch not in scene.workspace.git.branches()
@@ -82,13 +82,13 @@ def test_rebased_branch_voids_approval(scene: Scene) -> None:
     scene.repo.git("checkout", "-q", proposal.content.branch)
     scene.repo.git("rebase", "-q", "main")
     scene.repo.git("checkout", "-q", "main")
-    rewritten = scene.proposal_actions.find(proposal.id)
-    assert rewritten.is_rewritten
-    assert rewritten.state is ProposalState.OPEN
-    assert len(rewritten.reviews) == 1
+    rewritten_proposal = scene.proposal_actions.find(proposal.id)
+    assert rewritten_proposal.is_rewritten
+    assert rewritten_proposal.state is ProposalState.OPEN
+    assert len(rewritten_proposal.reviews) == 1
     with pytest.raises(MergeBlocked):
         scene.proposal_actions.merge(proposal.id, scene.person())
-    scene.approve(rewritten)
+    scene.approve(rewritten_proposal)
     assert scene.proposal_actions.merge(proposal.id, scene.person()).is_new
 
 
@@ -96,7 +96,7 @@ def test_checked_out_proposal_branch_is_writable(scene: Scene) -> None:
     proposal = scene.proposed()
     scene.repo.git("checkout", "-q", proposal.content.branch)
     scene.repo.write({"notes.md": "# Mine\n"})
-    # The proposal's branch is served now, so the rules of its target do not apply to direct writes.
+    # The proposal's branch is now served, so the rules of its target do not apply to direct writes.
     assert scene.write("By hand.", "specs/api.md", "calls").is_committed
     scene.append(proposal.id, "By an agent.")
     assert "By an agent." in (scene.repo.path / "guide.md").read_text()
@@ -110,44 +110,44 @@ def test_checked_out_proposal_branch_is_writable(scene: Scene) -> None:
 def test_proposing_to_invalid_targets_is_refused(scene: Scene, tmp_path: Path) -> None:
     proposal = scene.open()
     for branch in (proposal.content.branch, "docyard/discussion"):
-        served = Workspace.open(scene.repo.path, branch=branch, durable=False)
+        other_workspace = Workspace.open(scene.repo.path, branch=branch, durable=False)
         with pytest.raises(InvalidTarget):
-            served.proposal_actions().open("Title", "", AGENT)
+            other_workspace.proposal_actions().open("Title", "", AGENT)
     reader = Workspace.open(scene.repo.path, read_only=True)
     assert reader.proposal_actions().find(proposal.id).id == proposal.id
-    for act in (
+    for action in (
         reader.proposal_actions().submit,
         reader.proposal_actions().merge,
         reader.proposal_actions().refresh,
     ):
         with pytest.raises(ReadOnly):
-            act(proposal.id, AGENT)
+            action(proposal.id, AGENT)
     with pytest.raises(ReadOnly):
         reader.proposal_actions().open("Title", "", AGENT)
     scene.repo.git("checkout", "-q", "--detach")
     with pytest.raises(DetachedHead):
         scene.open()
-    unborn = repositories.unborn(tmp_path / "unborn")
+    unborn_repo = repositories.unborn(tmp_path / "unborn")
     with pytest.raises(InvalidTarget):
-        Workspace.open(unborn.path).proposal_actions().open("Title", "", AGENT)
+        Workspace.open(unborn_repo.path).proposal_actions().open("Title", "", AGENT)
     assert len(scene.proposal_actions.list_all()) == 1
 
 
 def test_required_signatures_refuse_all_actions(scene: Scene) -> None:
     proposal = scene.proposed()
     scene.repo.git("config", "commit.gpgsign", "true")
-    before = scene.log("--all", "--format=%H")
+    old_commits = scene.log("--all", "--format=%H")
     branches = scene.repo.git("branch")
-    acts: list[Callable[[], object]] = [
+    actions: list[Callable[[], object]] = [
         scene.open,
         scene.propose,
         lambda: scene.proposal_actions.comment(proposal.id, AGENT, "Why?"),
         lambda: scene.proposal_actions.close(proposal.id, AGENT),
     ]
-    for act in acts:
+    for action in actions:
         with pytest.raises(SigningRequired):
-            act()
-    assert (scene.log("--all", "--format=%H"), scene.repo.git("branch")) == (before, branches)
+            action()
+    assert (scene.log("--all", "--format=%H"), scene.repo.git("branch")) == (old_commits, branches)
 
 
 def test_proposal_to_unserved_branch_merges_into_it(scene: Scene) -> None:
@@ -155,17 +155,17 @@ def test_proposal_to_unserved_branch_merges_into_it(scene: Scene) -> None:
     stable = Workspace.open(scene.repo.path, branch="stable", durable=False)
     proposal = stable.proposal_actions().open("Fix it", "", AGENT)
     scene.append(proposal.id, "Fixed.")
-    before = scene.repo.head()
-    merged = scene.proposal_actions.merge(proposal.id, AGENT)
-    assert (scene.repo.head(), stable.tip()) == (before, merged.commit)
+    head_before = scene.repo.head()
+    merge_result = scene.proposal_actions.merge(proposal.id, AGENT)
+    assert (scene.repo.head(), stable.tip()) == (head_before, merge_result.commit)
     with pytest.raises(Protected):
         write(scene.workspace.on("stable"), "Direct.", "specs/api.md", "calls")
-    later = stable.proposal_actions().open("Fix more", "", AGENT)
-    scene.append(later.id, "More.")
+    later_proposal = stable.proposal_actions().open("Fix more", "", AGENT)
+    scene.append(later_proposal.id, "More.")
     scene.repo.git("branch", "-D", "stable")
-    for act in (scene.proposal_actions.merge, scene.proposal_actions.refresh):
+    for action in (scene.proposal_actions.merge, scene.proposal_actions.refresh):
         with pytest.raises(BranchNotFound):
-            act(later.id, AGENT)
+            action(later_proposal.id, AGENT)
 
 
 @pytest.mark.parametrize(
@@ -182,9 +182,9 @@ def test_manually_committed_invalid_target_is_refused(
     log.append(ID, [Opened("Title", "", target, branch, base)], ADA.event_author, tool="t", client="c")
     scene.append(ID, "Planted.")
     assert scene.proposal_actions.find(ID).content.target == target
-    for act in (scene.proposal_actions.merge, scene.proposal_actions.refresh):
+    for action in (scene.proposal_actions.merge, scene.proposal_actions.refresh):
         with pytest.raises(error):
-            act(ID, AGENT)
+            action(ID, AGENT)
     assert scene.repo.head() == base
 
 
@@ -204,8 +204,8 @@ def test_fresh_clone_continues_proposal(scene: Scene, tmp_path: Path) -> None:
     proposal_actions = Workspace.open(clone.path, durable=False).proposal_actions()
     assert proposal_actions.find(proposal.id).state is ProposalState.OPEN
     write(proposal_actions.open_branch(proposal.id), "From the clone.", "guide.md", "use")
-    merged = proposal_actions.merge(proposal.id, AGENT)
-    assert merged.proposal.state is ProposalState.MERGED
+    merge_result = proposal_actions.merge(proposal.id, AGENT)
+    assert merge_result.proposal.state is ProposalState.MERGED
     assert "From the clone." in (clone.path / "guide.md").read_text()
     assert clone.fsck() == clone.status() == ""
 
@@ -214,7 +214,7 @@ def test_parallel_proposals_lose_no_merged_text(scene: Scene) -> None:
     numbers = range(8)
     errors: list[Exception] = []
 
-    def one(number: int) -> None:
+    def propose_and_merge(number: int) -> None:
         try:
             proposal = scene.open(f"Proposal {number}")
             scene.append(proposal.id, f"Text {number}.", slug="install" if number % 2 else "use")
@@ -223,20 +223,28 @@ def test_parallel_proposals_lose_no_merged_text(scene: Scene) -> None:
         except Exception as error:
             errors.append(error)
 
-    _together([lambda number=number: one(number) for number in numbers])  # type: ignore[misc]
-    # Additions at one place have no order, so the merges may succeed or conflict.
+    _run_in_threads([lambda number=number: propose_and_merge(number) for number in numbers])  # type: ignore[misc]
+    # Additions at the same position have no order, so the merges may succeed or conflict.
     assert {type(error).__name__ for error in errors} <= {"MergeConflict"}
-    found = scene.proposal_actions.list_all()
-    assert sorted(one.content.title for one in found) == [f"Proposal {number}" for number in numbers]
-    assert all(len(one.content.threads) == 1 for one in found)
-    merged = [one for one in found if one.state is ProposalState.MERGED]
-    assert len(merged) == len(numbers) - len(errors)
+    proposals = scene.proposal_actions.list_all()
+    assert sorted(propose_and_merge.content.title for propose_and_merge in proposals) == [
+        f"Proposal {number}" for number in numbers
+    ]
+    assert all(len(propose_and_merge.content.threads) == 1 for propose_and_merge in proposals)
+    merged_proposals = [
+        propose_and_merge
+        for propose_and_merge in proposals
+        if propose_and_merge.state is ProposalState.MERGED
+    ]
+    assert len(merged_proposals) == len(numbers) - len(errors)
     text = (scene.repo.path / "guide.md").read_text()
-    assert all(f"Text {one.content.title[-1]}." in text for one in merged)
+    assert all(
+        f"Text {propose_and_merge.content.title[-1]}." in text for propose_and_merge in merged_proposals
+    )
     scene.check_sound()
 
 
-_MERGE = """
+_MERGE_SCRIPT = """
 import sys
 from pathlib import Path
 from tests.workspace.proposals.actions.scene import AGENT
@@ -244,28 +252,28 @@ from workspace.workspace import Workspace
 proposal_actions = Workspace.open(Path(sys.argv[1]), durable=False).proposal_actions()
 print(flush=True)
 sys.stdin.readline()
-acted = proposal_actions.merge(sys.argv[2], AGENT)
-print(acted.is_new, acted.commit, acted.proposal.state.value)
+result = proposal_actions.merge(sys.argv[2], AGENT)
+print(result.is_new, result.commit, result.proposal.state.value)
 """
 
 
 @pytest.mark.process
 def test_two_processes_merging_at_once_merge_once(scene: Scene) -> None:
     proposal = scene.proposed()
-    command = [sys.executable, "-c", _MERGE, str(scene.repo.path), proposal.id]
-    both = [
+    command = [sys.executable, "-c", _MERGE_SCRIPT, str(scene.repo.path), proposal.id]
+    processes = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
     ]
-    for process in both:
+    for process in processes:
         assert process.stdout is not None
         process.stdout.readline()
-    for process in both:
+    for process in processes:
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-    answers = sorted(process.communicate(timeout=60)[0].split() for process in both)
+    outputs = sorted(process.communicate(timeout=60)[0].split() for process in processes)
     head = scene.repo.head()
-    assert answers == [["False", head, "merged"], ["True", head, "merged"]]
+    assert outputs == [["False", head, "merged"], ["True", head, "merged"]]
     assert len(scene.log("--merges", "--format=%H")) == 1
     scene.check_sound()
 
@@ -273,15 +281,20 @@ def test_two_processes_merging_at_once_merge_once(scene: Scene) -> None:
 def test_write_between_evaluation_and_merge_blocks_merge(scene: Scene) -> None:
     proposal = scene.proposed(file="specs/api.md", slug="calls")
     scene.approve(proposal)
-    other = Workspace.open(scene.repo.path, durable=False)
-    waits = iter([True])
+    other_workspace = Workspace.open(scene.repo.path, durable=False)
+    pending_writes = iter([True])
 
     class WriterLock:
         """A writer lock before which another process writes."""
 
         def __enter__(self) -> None:
-            for _ in waits:
-                write(other.proposal_actions().open_branch(proposal.id), "Unseen.", "specs/api.md", "calls")
+            for _ in pending_writes:
+                write(
+                    other_workspace.proposal_actions().open_branch(proposal.id),
+                    "Unseen.",
+                    "specs/api.md",
+                    "calls",
+                )
 
         def __exit__(self, *_: object) -> None:
             pass
@@ -293,17 +306,17 @@ def test_write_between_evaluation_and_merge_blocks_merge(scene: Scene) -> None:
 
 
 def test_parallel_calls_with_one_key_open_one_proposal(scene: Scene) -> None:
-    found: list[object] = []
+    values: list[object] = []
 
-    def one() -> None:
+    def open_and_comment() -> None:
         workspace = Workspace.open(scene.repo.path, durable=False)
-        found.append(workspace.proposal_actions().open("Title", "", AGENT, key="key").id)
-        acted: ActionResult = workspace.proposal_actions().comment(str(found[0]), AGENT, "Why?", key="why")
-        found.append(len(acted.proposal.content.threads))
+        values.append(workspace.proposal_actions().open("Title", "", AGENT, key="key").id)
+        result: ActionResult = workspace.proposal_actions().comment(str(values[0]), AGENT, "Why?", key="why")
+        values.append(len(result.proposal.content.threads))
 
-    _together([one] * 4)
-    assert len(set(found)) == 2
-    assert found.count(1) == 4
+    _run_in_threads([open_and_comment] * 4)
+    assert len(set(values)) == 2
+    assert values.count(1) == 4
     assert len(scene.proposal_actions.list_all()) == 1
 
 
@@ -318,20 +331,20 @@ def test_batch_with_protected_path_becomes_one_proposal(scene: Scene) -> None:
     assert "Free." in scene.show("guide.md", proposal.content.branch)
 
 
-def full_disk(monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
+def simulate_full_disk(monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
     """Make commits to branches of a prefix fail; a proposal's branch can still be created."""
     move = BranchRef.move
 
-    def refuse(ref: BranchRef, name: str) -> None:
-        is_begun = prefix == BRANCH or ref._git.tip(ref._branch) is not None
-        if ref._branch.startswith(prefix) and is_begun:
+    def move_or_fail(ref: BranchRef, name: str) -> None:
+        has_branch = prefix == BRANCH or ref._git.tip(ref._branch) is not None
+        if ref._branch.startswith(prefix) and has_branch:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         move(ref, name)
 
-    monkeypatch.setattr(BranchRef, "move", refuse)
+    monkeypatch.setattr(BranchRef, "move", move_or_fail)
 
 
-def proposal_refs(scene: Scene) -> str:
+def list_proposal_refs(scene: Scene) -> str:
     names = scene.repo.git("for-each-ref", "--format=%(refname)", "refs/heads/proposals")
     logs = scene.repo.path / ".git/logs/refs/heads/proposals"
     return names + " ".join(path.name for path in logs.rglob("*"))
@@ -342,14 +355,14 @@ def test_failed_event_removes_the_branch(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, request_key: str | None
 ) -> None:
     with monkeypatch.context() as patch:
-        full_disk(patch, BRANCH)
+        simulate_full_disk(patch, BRANCH)
         with pytest.raises(CannotWrite, match="No space left"):
             scene.open(key=request_key)
-    assert proposal_refs(scene) == ""
+    assert list_proposal_refs(scene) == ""
     assert not list((scene.repo.path / ".git/docyard/pending").iterdir())
     proposal = scene.open(key=request_key)
     assert proposal.state is ProposalState.DRAFT
-    assert proposal.content.branch in proposal_refs(scene)
+    assert proposal.content.branch in list_proposal_refs(scene)
     scene.check_sound()
 
 
@@ -369,18 +382,18 @@ def test_failed_event_preserves_branch_with_new_commits(
         with pytest.raises(CannotWrite):
             scene.open(key="key")
     assert append_event is EventLog.append
-    assert proposal_refs(scene)
+    assert list_proposal_refs(scene)
 
 
 def test_failed_event_preserves_branch_opened_by_parallel_call(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    elsewhere = Workspace.open(scene.repo.path, durable=False).proposal_actions()
+    other_actions = Workspace.open(scene.repo.path, durable=False).proposal_actions()
     append_event = EventLog.append
 
     def open_then_fail(*_: object, **__: object) -> None:
         monkeypatch.setattr(EventLog, "append", append_event)
-        elsewhere.open("Say more", "Why.", AGENT, key="key")
+        other_actions.open("Say more", "Why.", AGENT, key="key")
         raise CannotWrite(OSError(errno.ENOSPC, "full"))
 
     monkeypatch.setattr(EventLog, "append", open_then_fail)
@@ -409,24 +422,24 @@ def test_branch_removed_before_its_event_opens_no_proposal(
 
 def test_failed_direct_write_removes_its_branch(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        full_disk(patch, BRANCHES)
+        simulate_full_disk(patch, BRANCHES)
         with pytest.raises(CannotWrite, match="No space left"):
             scene.propose()
-    assert proposal_refs(scene) == ""
+    assert list_proposal_refs(scene) == ""
     assert scene.propose().proposal is not None
     scene.check_sound()
 
 
 def test_failed_event_preserves_branch_of_direct_write(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        full_disk(patch, BRANCH)
+        simulate_full_disk(patch, BRANCH)
         with pytest.raises(CannotWrite, match="No space left"):
             scene.propose()
-    assert proposal_refs(scene)
+    assert list_proposal_refs(scene)
 
 
-def _together(acts: list[Callable[[], None]]) -> None:
-    threads = [threading.Thread(target=act) for act in acts]
+def _run_in_threads(actions: list[Callable[[], None]]) -> None:
+    threads = [threading.Thread(target=action) for action in actions]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -20,26 +20,29 @@ def scene(tmp_path: Path) -> Scene:
     return scene
 
 
-def fetched(scene: Scene, branch: str, tip: str) -> None:
+def simulate_fetch(scene: Scene, branch: str, tip: str) -> None:
     """Commit a change of another user on top of a commit, as if fetched."""
     scene.repo.git("checkout", "-q", "--detach", tip)
-    theirs = scene.repo.commit({"guide.md": GUIDE.replace("Use it.", "Theirs.")}, "Theirs")
+    their_commit = scene.repo.commit({"guide.md": GUIDE.replace("Use it.", "Theirs.")}, "Theirs")
     scene.repo.git("checkout", "-q", "main")
-    scene.repo.git("update-ref", f"refs/remotes/origin/{branch}", theirs)
+    scene.repo.git("update-ref", f"refs/remotes/origin/{branch}", their_commit)
 
 
 def test_merge_into_branch_with_sync_conflict_is_refused(scene: Scene) -> None:
     tip = scene.repo.head()
     scene.repo.commit({"guide.md": GUIDE.replace("Use it.", "Ours.")}, "Ours")
-    torn, free = scene.proposed("Mine."), scene.proposed("Mine.", "notes.md", "_preamble")
-    fetched(scene, "main", tip)
+    conflicting_proposal, other_proposal = (
+        scene.proposed("Mine."),
+        scene.proposed("Mine.", "notes.md", "_preamble"),
+    )
+    simulate_fetch(scene, "main", tip)
     with pytest.raises(SyncConflict):
         scene.write("More.", slug="use")
-    before = scene.repo.head()
+    head_before = scene.repo.head()
     with pytest.raises(SyncConflict):
-        scene.proposal_actions.merge(torn.id, AGENT)
-    assert scene.repo.head() == before
-    assert scene.proposal_actions.merge(free.id, AGENT).proposal.state is ProposalState.MERGED
+        scene.proposal_actions.merge(conflicting_proposal.id, AGENT)
+    assert scene.repo.head() == head_before
+    assert scene.proposal_actions.merge(other_proposal.id, AGENT).proposal.state is ProposalState.MERGED
     scene.check_sound()
 
 
@@ -49,7 +52,7 @@ def test_write_to_proposal_section_with_sync_conflict_is_refused(scene: Scene) -
     branch = scene.proposal_actions.open_branch(proposal.id)
     operation = UpdateContent(file="guide.md", slug="use", content="Ours.")
     branch.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent", base_commit=tip)
-    fetched(scene, proposal.content.branch, tip)
+    simulate_fetch(scene, proposal.content.branch, tip)
     with pytest.raises(SyncConflict):
         scene.append(proposal.id, "More.")
     scene.append(proposal.id, "More.", "notes.md", "_preamble")

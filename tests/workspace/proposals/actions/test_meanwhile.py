@@ -24,54 +24,62 @@ def scene(tmp_path: Path) -> Scene:
     return Scene(tmp_path / "repo")
 
 
-def after(patch: pytest.MonkeyPatch, owner: Any, name: str, act: Callable[[], object]) -> None:
+def run_after_first_call(
+    patch: pytest.MonkeyPatch, owner: Any, name: str, action: Callable[[], object]
+) -> None:
     """Run an action once, right after the first call of a function."""
-    real, waiting = getattr(owner, name), [act]
+    function, pending_actions = getattr(owner, name), [action]
 
-    def called(*given: Any, **named: Any) -> object:
-        found = real(*given, **named)
-        while waiting:
-            waiting.pop()()
-        return found
+    def call_and_act(*arguments: Any, **options: Any) -> object:
+        result = function(*arguments, **options)
+        while pending_actions:
+            pending_actions.pop()()
+        return result
 
-    patch.setattr(owner, name, called)
+    patch.setattr(owner, name, call_and_act)
 
 
-def elsewhere(scene: Scene) -> ProposalActions:
+def open_elsewhere(scene: Scene) -> ProposalActions:
     """Return the proposals as another process reads them."""
     return Workspace.open(scene.repo.path, durable=False).proposal_actions()
 
 
-def one(scene: Scene, proposal: Proposal) -> ProposalState:
+def find_state(scene: Scene, proposal: Proposal) -> ProposalState:
     return scene.proposal_actions.find(proposal.id).state
 
 
-def listed(scene: Scene, proposal: Proposal) -> ProposalState:
+def list_state(scene: Scene, proposal: Proposal) -> ProposalState:
     return scene.proposal_actions.list_all()[0].state
 
 
-def submitted(scene: Scene, proposal: Proposal) -> ProposalState:
+def submit_and_read_state(scene: Scene, proposal: Proposal) -> ProposalState:
     return scene.proposal_actions.submit(proposal.id, AGENT).proposal.state
 
 
-@pytest.mark.parametrize("look", [one, listed, submitted])
+@pytest.mark.parametrize("read_state", [find_state, list_state, submit_and_read_state])
 def test_proposal_fast_forwarded_during_read_is_not_merged(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, look: Callable[[Scene, Proposal], ProposalState]
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, read_state: Callable[[Scene, Proposal], ProposalState]
 ) -> None:
     """The events are read before the fast-forward is recorded, and the branch after it was moved."""
-    proposal, others = scene.open(), elsewhere(scene)
+    proposal, other_actions = scene.open(), open_elsewhere(scene)
     scene.write("One.")
-    after(monkeypatch, EventLog, "_discussion_at", lambda: others.refresh(proposal.id, AGENT))
-    assert look(scene, proposal) is (ProposalState.OPEN if look is submitted else ProposalState.DRAFT)
-    assert others.find(proposal.id).tip == scene.repo.head()
+    run_after_first_call(
+        monkeypatch, EventLog, "_discussion_at", lambda: other_actions.refresh(proposal.id, AGENT)
+    )
+    assert read_state(scene, proposal) is (
+        ProposalState.OPEN if read_state is submit_and_read_state else ProposalState.DRAFT
+    )
+    assert other_actions.find(proposal.id).tip == scene.repo.head()
 
 
 def test_proposal_fast_forwarded_during_read_is_listed_as_open(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    proposal, others = scene.open(), elsewhere(scene)
+    proposal, other_actions = scene.open(), open_elsewhere(scene)
     scene.write("One.")
-    after(monkeypatch, EventLog, "_discussion_at", lambda: others.refresh(proposal.id, AGENT))
+    run_after_first_call(
+        monkeypatch, EventLog, "_discussion_at", lambda: other_actions.refresh(proposal.id, AGENT)
+    )
     assert list_open_proposals(scene.workspace.git) == (proposal.id,)
 
 
@@ -83,28 +91,38 @@ def test_proposal_fast_forwarded_during_read_is_listed_as_open(
 def test_merge_by_another_process_is_returned_as_earlier_merge(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
 ) -> None:
-    proposal, others = scene.proposed(), elsewhere(scene)
+    proposal, other_actions = scene.proposed(), open_elsewhere(scene)
     merges: list[str | None] = []
 
-    def act() -> None:
-        merges.append(others.merge(proposal.id, AGENT).commit)
+    def merge_elsewhere() -> None:
+        merges.append(other_actions.merge(proposal.id, AGENT).commit)
         scene.repo.commit({"notes.md": "# Notes\n\nLater.\n"})
 
-    after(monkeypatch, owner, name, act)
-    acted = scene.proposal_actions.merge(proposal.id, AGENT)
-    assert (acted.proposal.state, acted.commit, acted.is_new) == (ProposalState.MERGED, merges[0], False)
+    run_after_first_call(monkeypatch, owner, name, merge_elsewhere)
+    action_result = scene.proposal_actions.merge(proposal.id, AGENT)
+    assert (action_result.proposal.state, action_result.commit, action_result.is_new) == (
+        ProposalState.MERGED,
+        merges[0],
+        False,
+    )
 
 
-@pytest.mark.parametrize("written", [True, False], ids=["merged", "forward"])
+@pytest.mark.parametrize("has_commit", [True, False], ids=["merged", "forward"])
 def test_parallel_refreshes_append_one_event(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch, written: bool
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, has_commit: bool
 ) -> None:
-    proposal, others = scene.proposed() if written else scene.open(), elsewhere(scene)
+    proposal, other_actions = scene.proposed() if has_commit else scene.open(), open_elsewhere(scene)
     scene.write("One.")
-    after(monkeypatch, ProposalRepository, "find", lambda: others.refresh(proposal.id, AGENT))
-    acted = scene.proposal_actions.refresh(proposal.id, AGENT)
-    assert (acted.proposal, acted.commit, acted.is_new) == (others.find(proposal.id), None, False)
-    assert sum(isinstance(event.body, Refreshed) for event in others.list_events(proposal)) == 1
+    run_after_first_call(
+        monkeypatch, ProposalRepository, "find", lambda: other_actions.refresh(proposal.id, AGENT)
+    )
+    action_result = scene.proposal_actions.refresh(proposal.id, AGENT)
+    assert (action_result.proposal, action_result.commit, action_result.is_new) == (
+        other_actions.find(proposal.id),
+        None,
+        False,
+    )
+    assert sum(isinstance(event.body, Refreshed) for event in other_actions.list_events(proposal)) == 1
 
 
 def test_parallel_refreshes_with_one_key_use_first_commit(
@@ -114,15 +132,19 @@ def test_parallel_refreshes_with_one_key_use_first_commit(
     proposal = scene.open()
     commit = scene.write("One.").commit
     assert commit is not None
-    others = ProposalRepository(Workspace.open(scene.repo.path, durable=False))
+    other_actions = ProposalRepository(Workspace.open(scene.repo.path, durable=False))
 
-    def act() -> None:
-        others.append(proposal.id, [Refreshed(commit, commit)], AGENT, "K")
+    def refresh_elsewhere() -> None:
+        other_actions.append(proposal.id, [Refreshed(commit, commit)], AGENT, "K")
         scene.write("Two.")
 
-    after(monkeypatch, ProposalRepository, "find_earlier_events", act)
-    acted = scene.proposal_actions.refresh(proposal.id, AGENT, key="K")
-    assert (acted.proposal.state, acted.proposal.tip, acted.commit) == (ProposalState.DRAFT, commit, commit)
+    run_after_first_call(monkeypatch, ProposalRepository, "find_earlier_events", refresh_elsewhere)
+    action_result = scene.proposal_actions.refresh(proposal.id, AGENT, key="K")
+    assert (action_result.proposal.state, action_result.proposal.tip, action_result.commit) == (
+        ProposalState.DRAFT,
+        commit,
+        commit,
+    )
 
 
 def test_proposal_fast_forwarded_twice_at_once_is_not_merged(
@@ -130,18 +152,21 @@ def test_proposal_fast_forwarded_twice_at_once_is_not_merged(
 ) -> None:
     """One call appends the last event, and the other moves the branch first."""
     proposal = scene.open()
-    before = scene.write("One.").commit
-    assert before is not None
+    first_commit = scene.write("One.").commit
+    assert first_commit is not None
     scene.write("Two.")
-    others = ProposalRepository(Workspace.open(scene.repo.path, durable=False))
-    after(
+    other_actions = ProposalRepository(Workspace.open(scene.repo.path, durable=False))
+    run_after_first_call(
         monkeypatch,
         ProposalRepository,
         "append",
-        lambda: others.append(proposal.id, [Refreshed(before, before)], AGENT),
+        lambda: other_actions.append(proposal.id, [Refreshed(first_commit, first_commit)], AGENT),
     )
-    acted = scene.proposal_actions.refresh(proposal.id, AGENT)
-    assert (acted.proposal.state, acted.proposal.tip) == (ProposalState.DRAFT, scene.repo.head())
+    action_result = scene.proposal_actions.refresh(proposal.id, AGENT)
+    assert (action_result.proposal.state, action_result.proposal.tip) == (
+        ProposalState.DRAFT,
+        scene.repo.head(),
+    )
     scene.append(proposal.id, "More.")
     assert scene.proposal_actions.merge(proposal.id, AGENT).proposal.state is ProposalState.MERGED
 
@@ -149,8 +174,10 @@ def test_proposal_fast_forwarded_twice_at_once_is_not_merged(
 def test_parallel_fast_forwards_to_one_commit_both_succeed(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    proposal, others = scene.open(), elsewhere(scene)
+    proposal, other_actions = scene.open(), open_elsewhere(scene)
     scene.write("One.")
-    after(monkeypatch, ProposalRepository, "append", lambda: others.refresh(proposal.id, AGENT))
-    acted = scene.proposal_actions.refresh(proposal.id, AGENT)
-    assert (acted.proposal.tip, acted.commit) == (scene.repo.head(), scene.repo.head())
+    run_after_first_call(
+        monkeypatch, ProposalRepository, "append", lambda: other_actions.refresh(proposal.id, AGENT)
+    )
+    action_result = scene.proposal_actions.refresh(proposal.id, AGENT)
+    assert (action_result.proposal.tip, action_result.commit) == (scene.repo.head(), scene.repo.head())

@@ -17,7 +17,7 @@ from tests.workspace.policy.review_events import (
     make_events,
     make_keyring,
     make_proposal,
-    sealed_review,
+    seal_review,
 )
 from tests.workspace.proposals.event_writer import COMMIT, OTHER_COMMIT
 from workspace.config.tables import ALL_CHECKS, Protection
@@ -30,7 +30,7 @@ TOKENS = make_keyring(
     ana="ana@example.org", laptop="Ana@example.org", ben="ben@example.org", cid="cid@example.org"
 )
 ANA, LAPTOP, BEN, CID = (TOKENS.people[name] for name in ("ana", "laptop", "ben", "cid"))
-PASSED = [Check(name, True) for name in ALL_CHECKS]
+PASSED_CHECKS = [Check(name, True) for name in ALL_CHECKS]
 
 APPROVE, CHANGES = ReviewDecision.APPROVE, ReviewDecision.REQUEST_CHANGES
 
@@ -38,67 +38,69 @@ APPROVE, CHANGES = ReviewDecision.APPROVE, ReviewDecision.REQUEST_CHANGES
 def evaluate(
     rules: Sequence[Protection],
     *reviews: tuple[EventBody, Author],
-    checks: Sequence[Check] = PASSED,
-    own: frozenset[str] = frozenset(),
+    checks: Sequence[Check] = PASSED_CHECKS,
+    own_addresses: frozenset[str] = frozenset(),
     opener: Author = AGENT,
 ) -> MergeEvaluation:
     events = make_events(*reviews, opener=opener)
     governed = [GoverningRule(rule, number, ("specs/a.md",)) for number, rule in enumerate(rules, 1)]
-    return judge(make_proposal(events), events, governed, checks, TOKENS, own)
+    return judge(make_proposal(events), events, governed, checks, TOKENS, own_addresses)
 
 
-def approval(*people: KnownPerson) -> list[tuple[EventBody, Author]]:
-    return [(sealed_review(known), author_of(known)) for known in people]
+def build_approvals(*people: KnownPerson) -> list[tuple[EventBody, Author]]:
+    return [(seal_review(known_person), author_of(known_person)) for known_person in people]
 
 
-def codes(judgement: MergeEvaluation) -> list[str]:
-    return [block.code for block in judgement.blockers]
+def list_codes(evaluation: MergeEvaluation) -> list[str]:
+    return [block.code for block in evaluation.blockers]
 
 
 def test_without_rules_any_actor_may_merge() -> None:
-    judgement = evaluate(())
-    assert (judgement.requirements, judgement.blockers) == ((), ())
-    assert find_blocker_for_actor(judgement, None) is None
+    evaluation = evaluate(())
+    assert (evaluation.requirements, evaluation.blockers) == ((), ())
+    assert find_blocker_for_actor(evaluation, None) is None
 
 
 def test_rule_requires_approval_and_person() -> None:
     rule = Protection()
-    assert codes(evaluate([rule])) == ["NEEDS_APPROVAL"]
-    judgement = evaluate([rule], *approval(ANA))
-    assert [demand.approved_by for demand in judgement.requirements] == [("ana",)]
-    assert judgement.requirements[0].is_met
-    assert find_blocker_for_actor(judgement, BEN.person) is None
-    block = find_blocker_for_actor(judgement, None)
+    assert list_codes(evaluate([rule])) == ["NEEDS_APPROVAL"]
+    evaluation = evaluate([rule], *build_approvals(ANA))
+    assert [requirement.approved_by for requirement in evaluation.requirements] == [("ana",)]
+    assert evaluation.requirements[0].is_met
+    assert find_blocker_for_actor(evaluation, BEN.person) is None
+    block = find_blocker_for_actor(evaluation, None)
     assert block is not None
     assert block.code == "NEEDS_PERSON"
 
 
 def test_rule_without_approvals_still_requires_person() -> None:
-    judgement = evaluate([Protection(approvals=0)])
-    assert judgement.blockers == ()
-    assert find_blocker_for_actor(judgement, ANA.person) is None
-    assert (block := find_blocker_for_actor(judgement, None)) is not None
+    evaluation = evaluate([Protection(approvals=0)])
+    assert evaluation.blockers == ()
+    assert find_blocker_for_actor(evaluation, ANA.person) is None
+    assert (block := find_blocker_for_actor(evaluation, None)) is not None
     assert block.code == "NEEDS_PERSON"
 
 
 def test_two_tokens_of_one_person_are_one_approval() -> None:
-    two = Protection(approvals=2)
-    assert codes(evaluate([two], *approval(ANA, LAPTOP))) == ["NEEDS_APPROVAL"]
-    assert codes(evaluate([two], *approval(ANA, BEN))) == []
-    named = Protection(approvals=2, approvers=("ana", "laptop", "ben"))
-    assert codes(evaluate([named], *approval(ANA, LAPTOP))) == ["NEEDS_APPROVAL"]
+    rule = Protection(approvals=2)
+    assert list_codes(evaluate([rule], *build_approvals(ANA, LAPTOP))) == ["NEEDS_APPROVAL"]
+    assert list_codes(evaluate([rule], *build_approvals(ANA, BEN))) == []
+    rule_with_approvers = Protection(approvals=2, approvers=("ana", "laptop", "ben"))
+    assert list_codes(evaluate([rule_with_approvers], *build_approvals(ANA, LAPTOP))) == ["NEEDS_APPROVAL"]
 
 
 def test_only_named_approvers_count() -> None:
     rule = Protection(approvers=("ana",))
-    assert codes(evaluate([rule], *approval(BEN))) == ["NEEDS_APPROVAL"]
-    assert codes(evaluate([rule], *approval(ANA))) == []
+    assert list_codes(evaluate([rule], *build_approvals(BEN))) == ["NEEDS_APPROVAL"]
+    assert list_codes(evaluate([rule], *build_approvals(ANA))) == []
 
 
 def test_approver_without_token_is_reported() -> None:
-    judgement = evaluate([Protection(approvers=("ana", "zoe"), approvals=2, merge=("max",))], *approval(ANA))
-    [demand], [block] = judgement.requirements, judgement.blockers
-    assert demand.unknown == ("zoe", "max")
+    evaluation = evaluate(
+        [Protection(approvers=("ana", "zoe"), approvals=2, merge=("max",))], *build_approvals(ANA)
+    )
+    [requirement], [block] = evaluation.requirements, evaluation.blockers
+    assert requirement.unknown == ("zoe", "max")
     assert block.message == (
         "specs/a.md needs 2 approvals by ana or zoe of the proposal as it is now, and has 1 (ana); "
         "no token of zoe is known here"
@@ -107,11 +109,11 @@ def test_approver_without_token_is_reported() -> None:
 
 def test_blocker_lists_reasons_of_void_approvals() -> None:
     reviews = [
-        *approval(CID),
-        (sealed_review(ANA, commit=OTHER_COMMIT), author_of(ANA)),
-        (sealed_review(BEN), author_of(ANA)),
+        *build_approvals(CID),
+        (seal_review(ANA, commit=OTHER_COMMIT), author_of(ANA)),
+        (seal_review(BEN), author_of(ANA)),
     ]
-    [block] = evaluate([Protection()], *reviews, own=frozenset({"cid@example.org"})).blockers
+    [block] = evaluate([Protection()], *reviews, own_addresses=frozenset({"cid@example.org"})).blockers
     assert block.message.endswith(
         "and has 0; not counted are approvals "
         "without a seal that proves them, of another commit, of one's own work"
@@ -120,17 +122,18 @@ def test_blocker_lists_reasons_of_void_approvals() -> None:
 
 def test_every_rule_must_be_fulfilled() -> None:
     rules = [Protection(approvers=("ana",)), Protection(approvers=("ben",)), Protection(approvals=3)]
-    found = [
-        len(evaluate(rules, *approval(*people)).blockers) for people in [(ANA,), (ANA, BEN), (ANA, BEN, CID)]
+    counts = [
+        len(evaluate(rules, *build_approvals(*people)).blockers)
+        for people in [(ANA,), (ANA, BEN), (ANA, BEN, CID)]
     ]
-    assert found == [2, 1, 0]
+    assert counts == [2, 1, 0]
 
 
 def test_only_named_persons_may_merge() -> None:
     rules = [Protection(approvals=0, merge=("ana", "ben")), Protection(approvals=0, merge=("ben",))]
-    judgement = evaluate(rules)
-    for known, code in [(ANA, "NOT_ALLOWED"), (CID, "NOT_ALLOWED"), (BEN, None)]:
-        block = find_blocker_for_actor(judgement, known.person)
+    evaluation = evaluate(rules)
+    for known_person, code in [(ANA, "NOT_ALLOWED"), (CID, "NOT_ALLOWED"), (BEN, None)]:
+        block = find_blocker_for_actor(evaluation, known_person.person)
         assert (block and block.code) == code
 
 
@@ -138,40 +141,42 @@ def test_only_named_persons_may_merge() -> None:
     "checks",
     [
         [],
-        PASSED[:3],
-        [*PASSED[:3], Check("tasks", False)],
-        [*PASSED, Check("links", False)],
-        [Check("links", False), *PASSED],
+        PASSED_CHECKS[:3],
+        [*PASSED_CHECKS[:3], Check("tasks", False)],
+        [*PASSED_CHECKS, Check("links", False)],
+        [Check("links", False), *PASSED_CHECKS],
     ],
 )
 def test_failed_or_missing_check_blocks_merge(checks: list[Check]) -> None:
-    assert codes(evaluate([Protection()], *approval(ANA), checks=checks)) == ["CHECKS_FAILED"]
-    assert codes(evaluate([Protection(checks=())], *approval(ANA), checks=checks)) == []
+    assert list_codes(evaluate([Protection()], *build_approvals(ANA), checks=checks)) == ["CHECKS_FAILED"]
+    assert list_codes(evaluate([Protection(checks=())], *build_approvals(ANA), checks=checks)) == []
 
 
 def test_change_request_of_client_blocks_clients_only() -> None:
     request = Reviewed(CHANGES, "", COMMIT)
     for author, stops_people in [(ADA, True), (author_of(ANA), True), (AGENT, False)]:
-        judgement = evaluate((), (request, author))
-        assert codes(judgement) == ["CHANGES_REQUESTED"]
-        assert (find_blocker_for_actor(judgement, BEN.person) is not None) is stops_people
-        assert (find_blocker_for_actor(judgement, None, is_client=False) is not None) is stops_people
-        assert find_blocker_for_actor(judgement, None) is not None
-        assert find_blocker_for_actor(judgement, BEN.person, is_client=True) is not None
+        evaluation = evaluate((), (request, author))
+        assert list_codes(evaluation) == ["CHANGES_REQUESTED"]
+        assert (find_blocker_for_actor(evaluation, BEN.person) is not None) is stops_people
+        assert (find_blocker_for_actor(evaluation, None, is_client=False) is not None) is stops_people
+        assert find_blocker_for_actor(evaluation, None) is not None
+        assert find_blocker_for_actor(evaluation, BEN.person, is_client=True) is not None
 
 
 def test_blocker_messages_are_bounded() -> None:
     paths = tuple(f"specs/{number}.md" for number in range(10_000))
     events = make_events((Reviewed(CHANGES, "", COMMIT), ADA._replace(name="x" * 900)))
     rule = Protection(approvers=tuple(f"p{number}" for number in range(100)))
-    judgement = judge(make_proposal(events), events, [GoverningRule(rule, 1, paths)], [], TOKENS, frozenset())
-    assert all(len(block.message) < 400 for block in judgement.blockers)
+    evaluation = judge(
+        make_proposal(events), events, [GoverningRule(rule, 1, paths)], [], TOKENS, frozenset()
+    )
+    assert all(len(block.message) < 400 for block in evaluation.blockers)
 
 
 PEOPLE = st.sampled_from([ANA, LAPTOP, BEN, CID])
 NAMES = st.lists(st.sampled_from([*TOKENS.people, "zoe"]), max_size=4, unique=True).map(tuple)
-VERDICTS, COMMITS = st.sampled_from(ReviewDecision), st.sampled_from([COMMIT, OTHER_COMMIT])
-MARKS = st.sampled_from(
+DECISIONS, COMMITS = st.sampled_from(ReviewDecision), st.sampled_from([COMMIT, OTHER_COMMIT])
+SEAL_KINDS = st.sampled_from(
     ["genuine"] * 4 + ["copied", "forged", "none", "other proposal", "other commit", "other verdict"]
 )
 
@@ -197,46 +202,58 @@ class ReviewEvent(NamedTuple):
 
 @st.composite
 def review_events(draw: st.DrawFn) -> list[ReviewEvent]:
-    found: list[ReviewEvent] = []
+    events: list[ReviewEvent] = []
     for _ in range(draw(st.integers(0, 8))):
         if draw(st.integers(0, 5)) == 0:
-            found.append(ReviewEvent(Submitted(draw(COMMITS)), AGENT))
+            events.append(ReviewEvent(Submitted(draw(COMMITS)), AGENT))
             continue
-        known, verdict, commit, mark = (draw(one) for one in (PEOPLE, VERDICTS, COMMITS, MARKS))
-        author = author_of(known)
-        earlier = [one for one in found if isinstance(one.body, Reviewed) and one.body.seal]
-        match mark:
+        known_person, verdict, commit, seal_kind = (
+            draw(item) for item in (PEOPLE, DECISIONS, COMMITS, SEAL_KINDS)
+        )
+        author = author_of(known_person)
+        sealed_events = [item for item in events if isinstance(item.body, Reviewed) and item.body.seal]
+        match seal_kind:
             case "genuine":
-                found.append(ReviewEvent(sealed_review(known, verdict, commit), author, True))
-            case "copied" if earlier:
-                found.append(draw(st.sampled_from(earlier))._replace(is_genuine=False))
+                events.append(ReviewEvent(seal_review(known_person, verdict, commit), author, True))
+            case "copied" if sealed_events:
+                events.append(draw(st.sampled_from(sealed_events))._replace(is_genuine=False))
             case "forged":
-                found.append(ReviewEvent(Reviewed(verdict, "", commit, "ab" * 48), author))
+                events.append(ReviewEvent(Reviewed(verdict, "", commit, "ab" * 48), author))
             case "other proposal":
-                found.append(ReviewEvent(sealed_review(known, verdict, commit, proposal="z7m2q9xb"), author))
+                events.append(
+                    ReviewEvent(seal_review(known_person, verdict, commit, proposal="z7m2q9xb"), author)
+                )
             case "other commit":
-                found.append(ReviewEvent(sealed_review(known, verdict, COMMIT, at=OTHER_COMMIT), author))
+                events.append(
+                    ReviewEvent(
+                        seal_review(known_person, verdict, COMMIT, sealed_commit=OTHER_COMMIT), author
+                    )
+                )
             case "other verdict":
-                found.append(ReviewEvent(sealed_review(known, APPROVE, commit, on=CHANGES), author))
+                events.append(
+                    ReviewEvent(seal_review(known_person, APPROVE, commit, sealed_verdict=CHANGES), author)
+                )
             case _:
                 author = author._replace(known_by=draw(st.sampled_from(KnownBy)))
-                found.append(ReviewEvent(Reviewed(verdict, "", commit), author))
-    return found
+                events.append(ReviewEvent(Reviewed(verdict, "", commit), author))
+    return events
 
 
-def valid_approvals(reviews: Sequence[ReviewEvent], owners: set[str]) -> dict[str, set[str]]:
+def find_valid_approvals(reviews: Sequence[ReviewEvent], owners: set[str]) -> dict[str, set[str]]:
     """Return the tokens with a valid approval of the commit, by person, with a simple algorithm."""
-    found: dict[str, set[str]] = {}
+    tokens_by_address: dict[str, set[str]] = {}
     for body, author, is_genuine in reviews:
         if not is_genuine or not isinstance(body, Reviewed) or body.verdict is ReviewDecision.COMMENT:
             continue
-        tokens = found.setdefault(author.email.casefold(), set())
+        tokens = tokens_by_address.setdefault(author.email.casefold(), set())
         if body.verdict is CHANGES:
             tokens.clear()
         else:
             tokens.discard(author.label)
             tokens |= {author.label} if body.commit == COMMIT else set()
-    return {address: tokens for address, tokens in found.items() if tokens and address not in owners}
+    return {
+        address: tokens for address, tokens in tokens_by_address.items() if tokens and address not in owners
+    }
 
 
 @given(
@@ -247,7 +264,7 @@ def valid_approvals(reviews: Sequence[ReviewEvent], owners: set[str]) -> dict[st
     ),
     own=st.sets(st.sampled_from(["ana@example.org", "CID@example.org"])),
     passed=st.sets(st.sampled_from(ALL_CHECKS)),
-    person=st.none() | PEOPLE.map(lambda known: known.person),
+    person=st.none() | PEOPLE.map(lambda known_person: known_person.person),
 )
 def test_random_events_never_bypass_rules(
     policy: list[Protection],
@@ -259,22 +276,22 @@ def test_random_events_never_bypass_rules(
 ) -> None:
     owners = {address.casefold() for address in own}
     owners |= set() if opener.known_by is KnownBy.CLIENT else {opener.email.casefold()}
-    people = valid_approvals(reviews, owners)
+    people = find_valid_approvals(reviews, owners)
     unmet_rules = [
         rule
         for rule in policy
         if sum(1 for tokens in people.values() if not rule.approvers or tokens & {*rule.approvers})
         < rule.approvals
     ]
-    judgement = evaluate(
+    evaluation = evaluate(
         policy,
-        *((one.body, one.author) for one in reviews),
+        *((review.body, review.author) for review in reviews),
         checks=[Check(name, name in passed) for name in ALL_CHECKS],
-        own=frozenset(own),
+        own_addresses=frozenset(own),
         opener=opener,
     )
-    assert codes(judgement).count("NEEDS_APPROVAL") == len(unmet_rules)
-    if find_blocker_for_actor(judgement, person) is None:
+    assert list_codes(evaluation).count("NEEDS_APPROVAL") == len(unmet_rules)
+    if find_blocker_for_actor(evaluation, person) is None:
         assert person is not None
         assert not unmet_rules
         assert all({*rule.checks} <= passed for rule in policy)

@@ -19,20 +19,20 @@ from workspace.workspace import Workspace
 API = "specs/api.md"
 
 
-def meanwhile(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+def run_after_first_evaluation(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
     """Run an action once, right after the first evaluation."""
-    waiting = [act]
+    pending_actions = [action]
 
-    def evaluate_then_act(*given: object) -> object:
-        found = evaluate_merge(*given)  # type: ignore[arg-type]
-        while waiting:
-            waiting.pop()()
-        return found
+    def evaluate_then_act(*arguments: object) -> object:
+        evaluation = evaluate_merge(*arguments)  # type: ignore[arg-type]
+        while pending_actions:
+            pending_actions.pop()()
+        return evaluation
 
     monkeypatch.setattr("workspace.proposals.actions.merge.evaluate_merge", evaluate_then_act)
 
 
-def edit(scene: Scene, proposal: Proposal) -> None:
+def edit_proposal(scene: Scene, proposal: Proposal) -> None:
     scene.append(proposal.id, "Unseen.", API, "calls")
 
 
@@ -55,18 +55,18 @@ def require_more_approvals(scene: Scene, proposal: Proposal) -> None:
 
 
 @pytest.mark.parametrize(
-    "act", [edit, request_changes, revoke_approver, revoke_merger, require_more_approvals]
+    "action", [edit_proposal, request_changes, revoke_approver, revoke_merger, require_more_approvals]
 )
 def test_change_after_evaluation_blocks_merge(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, act: Callable[[Scene, Proposal], None]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: Callable[[Scene, Proposal], None]
 ) -> None:
     """Bea approved the proposal, and Cyd merges it."""
     scene = Scene(tmp_path / "repo", RULE)
     proposal, cyd = scene.approve(scene.proposed("More.", API, "calls")), scene.person("cyd")
     proposal_actions = scene.proposal_actions
-    scene.workspace = Workspace.open(scene.repo.path, durable=False)  # another process's
-    meanwhile(monkeypatch, lambda: act(scene, proposal))
-    with pytest.raises(NeedsPerson if act is revoke_merger else MergeBlocked):
+    scene.workspace = Workspace.open(scene.repo.path, durable=False)  # of another process
+    run_after_first_evaluation(monkeypatch, lambda: action(scene, proposal))
+    with pytest.raises(NeedsPerson if action is revoke_merger else MergeBlocked):
         proposal_actions.merge(proposal.id, cyd)
     assert "More." not in scene.show(API)
 
@@ -74,7 +74,7 @@ def test_change_after_evaluation_blocks_merge(
 def test_rule_added_during_merge_blocks_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(tmp_path / "repo")
     proposal = scene.proposed("More.", API, "calls")
-    meanwhile(monkeypatch, lambda: scene.repo.commit({"docyard.toml": RULE}, "By a person"))
+    run_after_first_evaluation(monkeypatch, lambda: scene.repo.commit({"docyard.toml": RULE}, "By a person"))
     with pytest.raises(MergeBlocked):
         scene.proposal_actions.merge(proposal.id, AGENT)
     assert "More." not in scene.show(API)

@@ -31,89 +31,108 @@ def update(workspace: Workspace, text: str, slug: str = "use") -> None:
     workspace.write([operation], mode=Mode.ALL, tool="edit_document", client="an agent", base_commit=base)
 
 
-def torn(scene: Scene) -> tuple[Proposal, MergeConflict]:
+def propose_with_conflict(scene: Scene) -> tuple[Proposal, MergeConflict]:
     """Return a proposal in conflict with its target, and the conflict."""
     proposal = scene.open()
     update(scene.proposal_actions.open_branch(proposal.id), "Ours.\n")
     update(scene.workspace, "Theirs.\n")
-    with pytest.raises(MergeConflict) as refused:
+    with pytest.raises(MergeConflict) as caught:
         scene.proposal_actions.refresh(proposal.id, AGENT)
-    return scene.proposal_actions.find(proposal.id), refused.value
+    return scene.proposal_actions.find(proposal.id), caught.value
 
 
-def decisions(
-    found: MergeConflict, choice: ResolutionChoice = ResolutionChoice.OURS, digest: str = "a" * 64
+def build_decisions(
+    conflict_error: MergeConflict, choice: ResolutionChoice = ResolutionChoice.OURS, digest: str = "a" * 64
 ) -> RefreshDecisions:
     content = b"Both.\n" if choice is ResolutionChoice.CONTENT else None
-    chosen: Resolutions = {
-        one.path: {one.conflict.unit: Resolution(choice, content)} for one in found.conflicts
+    resolutions: Resolutions = {
+        conflict.path: {conflict.conflict.unit: Resolution(choice, content)}
+        for conflict in conflict_error.conflicts
     }
-    return RefreshDecisions(lambda _: chosen, found.tip, found.theirs, digest)
+    return RefreshDecisions(lambda _: resolutions, conflict_error.tip, conflict_error.theirs, digest)
 
 
 @pytest.mark.parametrize("choice", list(ResolutionChoice))
 def test_decision_does_not_drop_later_target_text(scene: Scene, choice: ResolutionChoice) -> None:
-    """The decided commit of the target is merged; later text is a conflict of the next refresh."""
-    proposal, found = torn(scene)
+    """The target commit of the resolved conflict is merged; later text is a conflict of the next refresh."""
+    proposal, conflict_error = propose_with_conflict(scene)
     update(scene.workspace, "Never seen.\n")
-    made = scene.proposal_actions.refresh(proposal.id, AGENT, decisions(found, choice))
-    assert scene.log("-1", "--format=%P", proposal.content.branch) == [f"{found.tip} {found.theirs}"]
+    refresh_result = scene.proposal_actions.refresh(
+        proposal.id, AGENT, build_decisions(conflict_error, choice)
+    )
+    assert scene.log("-1", "--format=%P", proposal.content.branch) == [
+        f"{conflict_error.tip} {conflict_error.theirs}"
+    ]
     if choice is ResolutionChoice.THEIRS:  # the section has the earlier text of the target
         scene.proposal_actions.refresh(proposal.id, AGENT)
         assert "Never seen." in scene.show("guide.md", proposal.content.branch)
     else:
-        with pytest.raises(MergeConflict) as again:
+        with pytest.raises(MergeConflict) as merge_error:
             scene.proposal_actions.merge(proposal.id, AGENT)
-        assert [one.conflict.ours for one in again.value.conflicts] == [b"Never seen."]
-    assert made.is_new
+        assert [conflict.conflict.ours for conflict in merge_error.value.conflicts] == [b"Never seen."]
+    assert refresh_result.is_new
 
 
 def test_decision_does_not_drop_later_proposal_text(scene: Scene) -> None:
-    proposal, found = torn(scene)
+    proposal, conflict_error = propose_with_conflict(scene)
     update(scene.proposal_actions.open_branch(proposal.id), "Ours, never seen.\n")
-    before = scene.repo.git("for-each-ref")
-    with pytest.raises(ConflictChanged) as refused:
-        scene.proposal_actions.refresh(proposal.id, AGENT, decisions(found, ResolutionChoice.THEIRS))
-    [now] = refused.value.conflicts
-    assert now.conflict.ours == b"Ours, never seen."
-    assert scene.repo.git("for-each-ref") == before
-    scene.proposal_actions.refresh(proposal.id, AGENT, decisions(refused.value))
+    old_refs = scene.repo.git("for-each-ref")
+    with pytest.raises(ConflictChanged) as caught:
+        scene.proposal_actions.refresh(
+            proposal.id, AGENT, build_decisions(conflict_error, ResolutionChoice.THEIRS)
+        )
+    [conflict] = caught.value.conflicts
+    assert conflict.conflict.ours == b"Ours, never seen."
+    assert scene.repo.git("for-each-ref") == old_refs
+    scene.proposal_actions.refresh(proposal.id, AGENT, build_decisions(caught.value))
 
 
 def test_decision_on_commit_outside_target_is_refused(scene: Scene) -> None:
-    proposal, found = torn(scene)
-    for wrong in ("0" * 40, "main", str(found.tip)):
+    proposal, conflict_error = propose_with_conflict(scene)
+    for commit in ("0" * 40, "main", str(conflict_error.tip)):
         with pytest.raises(ConflictChanged):
-            scene.proposal_actions.refresh(proposal.id, AGENT, decisions(found)._replace(target=wrong))
-    # Another call decided the conflict meanwhile, so these decisions are outdated.
-    scene.proposal_actions.refresh(proposal.id, AGENT, decisions(found, ResolutionChoice.THEIRS))
+            scene.proposal_actions.refresh(
+                proposal.id, AGENT, build_decisions(conflict_error)._replace(target=commit)
+            )
+    # Another call resolved the conflict in the meantime, so these decisions are outdated.
+    scene.proposal_actions.refresh(
+        proposal.id, AGENT, build_decisions(conflict_error, ResolutionChoice.THEIRS)
+    )
     with pytest.raises(ConflictChanged):
-        scene.proposal_actions.refresh(proposal.id, AGENT, decisions(found))
+        scene.proposal_actions.refresh(proposal.id, AGENT, build_decisions(conflict_error))
 
 
 def test_refresh_retry_returns_first_result_after_target_moved_or_merged(scene: Scene) -> None:
-    proposal, found = torn(scene)
-    made = scene.proposal_actions.refresh(proposal.id, AGENT, decisions(found), key="k")
+    proposal, conflict_error = propose_with_conflict(scene)
+    refresh_result = scene.proposal_actions.refresh(
+        proposal.id, AGENT, build_decisions(conflict_error), key="k"
+    )
     scene.write("Main goes on.")
     tip = scene.proposal_actions.find(proposal.id).tip
     for _ in range(2):
-        again = scene.proposal_actions.refresh(proposal.id, AGENT, decisions(found), key="k")
-        assert (again.commit, again.is_new) == (made.commit, False)
+        retry_result = scene.proposal_actions.refresh(
+            proposal.id, AGENT, build_decisions(conflict_error), key="k"
+        )
+        assert (retry_result.commit, retry_result.is_new) == (refresh_result.commit, False)
         assert scene.repo.git("rev-parse", proposal.content.branch).strip() == tip
-        for other in (None, decisions(found, ResolutionChoice.THEIRS, "b" * 64)):
+        for other_decisions in (None, build_decisions(conflict_error, ResolutionChoice.THEIRS, "b" * 64)):
             with pytest.raises(KeyReused):
-                scene.proposal_actions.refresh(proposal.id, AGENT, other, key="k")
+                scene.proposal_actions.refresh(proposal.id, AGENT, other_decisions, key="k")
         scene.proposal_actions.merge(proposal.id, AGENT)
 
 
 def test_retry_completes_fast_forward_with_event_only(scene: Scene) -> None:
     proposal = scene.open()
     scene.write("Meanwhile.")
-    main = scene.repo.head()
-    scene.proposal_actions._repository.append(proposal.id, [Refreshed(main, main)], AGENT, "k")
+    main_commit = scene.repo.head()
+    scene.proposal_actions._repository.append(proposal.id, [Refreshed(main_commit, main_commit)], AGENT, "k")
     scene.write("Later.")
-    made = scene.proposal_actions.refresh(proposal.id, AGENT, key="k")
-    assert (made.commit, made.proposal.tip, made.proposal.state) == (main, main, ProposalState.DRAFT)
+    refresh_result = scene.proposal_actions.refresh(proposal.id, AGENT, key="k")
+    assert (refresh_result.commit, refresh_result.proposal.tip, refresh_result.proposal.state) == (
+        main_commit,
+        main_commit,
+        ProposalState.DRAFT,
+    )
     assert scene.proposal_actions.refresh(proposal.id, AGENT, key="k").is_new is False
     assert scene.proposal_actions.refresh(proposal.id, AGENT).proposal.tip == scene.repo.head()
 
@@ -142,14 +161,21 @@ def test_refresh_does_not_answer_change_request(scene: Scene, requested_after: i
 
 
 def test_only_refresh_with_decisions_answers_change_request(scene: Scene) -> None:
-    empty = scene.open()
-    scene.proposal_actions.submit(empty.id, AGENT)
-    scene.proposal_actions.review(empty.id, scene.person(), ReviewDecision.REQUEST_CHANGES, "Say something.")
+    empty_proposal = scene.open()
+    scene.proposal_actions.submit(empty_proposal.id, AGENT)
+    scene.proposal_actions.review(
+        empty_proposal.id, scene.person(), ReviewDecision.REQUEST_CHANGES, "Say something."
+    )
     scene.write("Meanwhile.")
-    scene.proposal_actions.refresh(empty.id, AGENT)
-    assert scene.proposal_actions.submit(empty.id, AGENT).proposal.state is ProposalState.CHANGES_REQUESTED
-    proposal, found = torn(scene)
+    scene.proposal_actions.refresh(empty_proposal.id, AGENT)
+    assert (
+        scene.proposal_actions.submit(empty_proposal.id, AGENT).proposal.state
+        is ProposalState.CHANGES_REQUESTED
+    )
+    proposal, conflict_error = propose_with_conflict(scene)
     scene.proposal_actions.submit(proposal.id, AGENT)
     scene.proposal_actions.review(proposal.id, scene.person(), ReviewDecision.REQUEST_CHANGES, "Take theirs.")
-    scene.proposal_actions.refresh(proposal.id, AGENT, decisions(found, ResolutionChoice.CONTENT))
+    scene.proposal_actions.refresh(
+        proposal.id, AGENT, build_decisions(conflict_error, ResolutionChoice.CONTENT)
+    )
     assert scene.proposal_actions.submit(proposal.id, AGENT).proposal.state is ProposalState.OPEN

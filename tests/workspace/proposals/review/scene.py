@@ -23,25 +23,25 @@ Files = Mapping[str, str | bytes | None]
 
 
 class Scene:
-    """A bare repository whose branches tests move directly; `first` is the first commit of `main`."""
+    """A bare repository whose branches tests move directly; `first_commit` is the first commit of `main`."""
 
     def __init__(self, path: Path, files: Files) -> None:
         self.repo = repositories.unborn(path, "--bare")
         self.store = GitStore(path)
         self._clock = signature().time
-        self.first = self.commit("main", files)
+        self.first_commit = self.commit("main", files)
         self.writer = EventWriter(path)
         self.workspace = Workspace.open(path, branch="main", durable=False)
         self.proposal_reviews = ProposalReview(self.workspace)
 
-    def commit(self, branch: str, files: Files, *others: str, message: str = "Change") -> str:
-        """Commit files to a branch (None removes one), with further parents."""
+    def commit(self, branch: str, files: Files, *other_parents: str, message: str = "Change") -> str:
+        """Commit files to a branch (None removes a file), with further parents."""
         tip = self.store.tip(branch)
-        id = self.made(files, *([tip] if tip else []), *others, message=message)
-        self.move(branch, id)
+        id = self.create_commit(files, *([tip] if tip else []), *other_parents, message=message)
+        self.move_branch(branch, id)
         return id
 
-    def made(self, files: Files, *parents: str, message: str = "Change", minutes: int = 1) -> str:
+    def create_commit(self, files: Files, *parents: str, message: str = "Change", minutes: int = 1) -> str:
         """Create a commit on top of its first parent, on no branch."""
         self._clock += 60 * minutes
         author = Signature("Ada", "ada@example.org", self._clock)
@@ -56,7 +56,7 @@ class Scene:
             trees.rewrite_tree(self.store, tree, blobs), parents, author, author, message
         )
 
-    def move(self, branch: str, commit: str | None) -> None:
+    def move_branch(self, branch: str, commit: str | None) -> None:
         """Move a branch to a commit, as `git branch -f` does; None deletes it."""
         file = self.store.common_dir / "refs" / "heads" / branch
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -69,28 +69,28 @@ class Scene:
         """Return a submitted proposal of one commit."""
         base = base or self.store.tip("main")
         branch = f"proposals/{id}"
-        self.move(branch, base)
+        self.move_branch(branch, base)
         self.writer.append(Opened(title, "", "main", branch, base), by=AGENT, proposal=id)
         self.writer.append(Submitted(self.commit(branch, files)), by=AGENT, proposal=id)
-        return self.one(id)
+        return self.find_proposal(id)
 
-    def one(self, id: str) -> Proposal:
-        """Return the current proposal of an id."""
+    def find_proposal(self, id: str) -> Proposal:
+        """Return the current proposal with an id."""
         return Proposals(self.store).find(self.writer.log.read(), id)
 
-    def all(self) -> tuple[Proposal, ...]:
+    def list_proposals(self) -> tuple[Proposal, ...]:
         """Return every proposal."""
         return Proposals(self.store).list_all(self.writer.log.read())
 
     def merge(self, proposal: Proposal) -> str:
         """Commit the merge of a proposal to `main`."""
         assert proposal.tip is not None
-        merged = self.merged(proposal)
-        files: dict[str, str | bytes | None] = {path: merged.read(path) for path in merged.changes}
+        result = self.build_merge(proposal)
+        files: dict[str, str | bytes | None] = {path: result.read(path) for path in result.changes}
         trailer = f"Merge\n\nDocyard-Proposal: {proposal.id}\n"
         return self.commit("main", files, proposal.tip, message=trailer)
 
-    def merged(self, proposal: Proposal) -> Merge:
+    def build_merge(self, proposal: Proposal) -> Merge:
         """Return the merge of a proposal, without a commit."""
         assert proposal.tip is not None
         ours = Snapshot(self.store, self.store.tip("main"))

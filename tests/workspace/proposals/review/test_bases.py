@@ -20,63 +20,65 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     return Scene(tmp_path_factory.mktemp("bases") / "repo", {"a.md": "0\n"})
 
 
-def history(scene: Scene, parents: list[list[int]]) -> list[str]:
-    """Create commits, each with parents among those before it."""
-    commits = [scene.made({"a.md": "0\n"})]
-    for number, row in enumerate(parents, 1):
-        above = list(dict.fromkeys(commits[place % len(commits)] for place in row))
-        commits.append(scene.made({"a.md": f"{number}\n"}, *above))
+def create_history(scene: Scene, parents: list[list[int]]) -> list[str]:
+    """Create commits, each with parents among the earlier commits."""
+    commits = [scene.create_commit({"a.md": "0\n"})]
+    for number, parent_indexes in enumerate(parents, 1):
+        parent_ids = list(dict.fromkeys(commits[index % len(commits)] for index in parent_indexes))
+        commits.append(scene.create_commit({"a.md": f"{number}\n"}, *parent_ids))
     return commits
 
 
 @settings(max_examples=scale_examples(60))
 @given(PARENTS, st.data())
 def test_base_is_a_merge_base_of_git(scene: Scene, parents: list[list[int]], data: st.DataObject) -> None:
-    commits = history(scene, parents)
+    commits = create_history(scene, parents)
     bases = MergeBases(scene.store, Graph(scene.store))
     tips = data.draw(st.lists(st.sampled_from(commits), min_size=2, max_size=4))
     for target in data.draw(st.lists(st.sampled_from(commits), min_size=1, max_size=4)):
         for tip in tips:
-            every = scene.store.merge_bases(target, tip)
-            found = bases.find(target, tip)
-            in_history = [base for base in every if base in bases.list_first_parents(target, 0)]
-            assert found == (in_history or every)[0]
+            all_bases = scene.store.merge_bases(target, tip)
+            found_base = bases.find(target, tip)
+            in_history = [base for base in all_bases if base in bases.list_first_parents(target, 0)]
+            assert found_base == (in_history or all_bases)[0]
 
 
 def test_criss_cross_uses_newest_base_in_first_parent_history(scene: Scene) -> None:
-    ours = scene.made({"a.md": "1\n"}, scene.first)
-    theirs = scene.made({"b.md": "1\n"}, scene.first, minutes=9)
-    target = scene.made({}, ours, theirs)
-    tip = scene.made({}, theirs, ours)
+    our_commit = scene.create_commit({"a.md": "1\n"}, scene.first_commit)
+    their_commit = scene.create_commit({"b.md": "1\n"}, scene.first_commit, minutes=9)
+    target = scene.create_commit({}, our_commit, their_commit)
+    tip = scene.create_commit({}, their_commit, our_commit)
     bases = MergeBases(scene.store, Graph(scene.store))
-    assert set(scene.store.merge_bases(target, tip)) == {ours, theirs}
-    assert bases.find(target, tip) == ours, "though the other one is younger"
-    assert bases.find(tip, target) == theirs
+    assert set(scene.store.merge_bases(target, tip)) == {our_commit, their_commit}
+    assert bases.find(target, tip) == our_commit, "although the other base is newer"
+    assert bases.find(tip, target) == their_commit
 
 
 def test_unrelated_histories_have_no_base(scene: Scene) -> None:
-    other = scene.made({"b.md": "1\n"})
-    assert MergeBases(scene.store, Graph(scene.store)).find(scene.first, other) is None
+    unrelated_commit = scene.create_commit({"b.md": "1\n"})
+    assert MergeBases(scene.store, Graph(scene.store)).find(scene.first_commit, unrelated_commit) is None
 
 
 def test_behind_counts_first_parent_steps_of_target(scene: Scene) -> None:
     bases = MergeBases(scene.store, Graph(scene.store))
-    tip = scene.made({"b.md": "1\n"}, scene.first)
-    assert bases.behind(scene.first, tip) == 0
-    one = scene.made({"a.md": "1\n"}, scene.first)
-    side = scene.made({"c.md": "1\n"}, scene.first)
-    side = scene.made({"c.md": "2\n"}, side)
-    two = scene.made({"c.md": "2\n"}, one, side)
-    assert bases.behind(two, tip) == 2, "a merge is one step, however many commits came with it"
-    refreshed = scene.made({}, tip, one)
-    assert bases.behind(two, refreshed) == 1
-    assert bases.behind(two, scene.made({}, refreshed, two)) == 0
+    tip = scene.create_commit({"b.md": "1\n"}, scene.first_commit)
+    assert bases.behind(scene.first_commit, tip) == 0
+    first_step = scene.create_commit({"a.md": "1\n"}, scene.first_commit)
+    side_commit = scene.create_commit({"c.md": "1\n"}, scene.first_commit)
+    side_commit = scene.create_commit({"c.md": "2\n"}, side_commit)
+    second_step = scene.create_commit({"c.md": "2\n"}, first_step, side_commit)
+    assert bases.behind(second_step, tip) == 2, "a merge is one step, for any number of merged commits"
+    refreshed_tip = scene.create_commit({}, tip, first_step)
+    assert bases.behind(second_step, refreshed_tip) == 1
+    assert bases.behind(second_step, scene.create_commit({}, refreshed_tip, second_step)) == 0
 
 
 def test_behind_counts_to_first_parent_that_contains_base(scene: Scene) -> None:
-    side = scene.made({"b.md": "1\n"}, scene.first)
-    merge = scene.made({"b.md": "1\n"}, scene.made({"a.md": "1\n"}, scene.first), side)
-    tip = scene.made({"c.md": "1\n"}, side)
+    side_commit = scene.create_commit({"b.md": "1\n"}, scene.first_commit)
+    merge_commit = scene.create_commit(
+        {"b.md": "1\n"}, scene.create_commit({"a.md": "1\n"}, scene.first_commit), side_commit
+    )
+    tip = scene.create_commit({"c.md": "1\n"}, side_commit)
     bases = MergeBases(scene.store, Graph(scene.store))
-    assert bases.find(merge, tip) == side
-    assert bases.behind(merge, tip) == 2
+    assert bases.find(merge_commit, tip) == side_commit
+    assert bases.behind(merge_commit, tip) == 2

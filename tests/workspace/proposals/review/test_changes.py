@@ -1,4 +1,4 @@
-"""The changes of a proposal: from its base to its tip, or those of its merge."""
+"""The changes of a proposal: from its base to its tip, or the changes of its merge."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def scene(tmp_path: Path) -> Scene:
 
 def list_sections(changes: CommitChanges) -> list[tuple[str, str, str]]:
     return [
-        (one.path, section.kind.value, section.place.address)
-        for one in changes.documents
-        for section in one.sections
+        (document.path, section.kind.value, section.place.address)
+        for document in changes.documents
+        for section in document.sections
     ]
 
 
 def test_changes_since_base_list_sections_and_files(scene: Scene) -> None:
-    new = GUIDE.replace("once", "twice").replace("[ ]", "[x]") + "\n## More\n\nNew.\n"
-    proposal = scene.propose("k0000001", {"guide.md": new, "logo.svg": "<svg></svg>", "new.txt": "x"})
+    new_guide = GUIDE.replace("once", "twice").replace("[ ]", "[x]") + "\n## More\n\nNew.\n"
+    proposal = scene.propose("k0000001", {"guide.md": new_guide, "logo.svg": "<svg></svg>", "new.txt": "x"})
     scene.commit("main", {"other.md": "# Other\n\nChanged on main.\n"})
-    changes = scene.proposal_reviews.changes(scene.one("k0000001"))
-    assert (changes.base, changes.tip) == (scene.first, proposal.tip)
+    changes = scene.proposal_reviews.changes(scene.find_proposal("k0000001"))
+    assert (changes.base, changes.tip) == (scene.first_commit, proposal.tip)
     assert list_sections(changes) == [
         ("guide.md", "changed", "setup"),
         ("guide.md", "task_completed", "use[0]"),
@@ -45,71 +45,76 @@ def test_changes_since_base_list_sections_and_files(scene: Scene) -> None:
     ]
     assert changes.files == ("logo.svg", "new.txt")
     assert changes.paths == {"guide.md", "logo.svg", "new.txt"}
-    first = changes.documents[0].sections[0]
-    assert first.before
-    assert first.after
-    words = [
-        (first.before.text[one.start : one.end], first.after.text[one.new_start : one.new_end])
-        for one in diff_texts(first.before.text, first.after.text)
+    first_change = changes.documents[0].sections[0]
+    assert first_change.before
+    assert first_change.after
+    word_edits = [
+        (
+            first_change.before.text[edit.start : edit.end],
+            first_change.after.text[edit.new_start : edit.new_end],
+        )
+        for edit in diff_texts(first_change.before.text, first_change.after.text)
     ]
-    assert words == [("once", "twice")]
+    assert word_edits == [("once", "twice")]
 
 
 def test_refreshed_changes_are_not_changes_of_proposal(scene: Scene) -> None:
     proposal = scene.propose("k0000001", {"guide.md": GUIDE.replace("once", "twice")})
-    main = scene.commit("main", {"other.md": "# Other\n\nChanged on main.\n"})
+    main_commit = scene.commit("main", {"other.md": "# Other\n\nChanged on main.\n"})
     branch = "proposals/k0000001"
-    tip = scene.commit(branch, {"other.md": "# Other\n\nChanged on main.\n"}, main)
-    scene.writer.append(Refreshed(tip, main), by=AGENT, proposal="k0000001")
-    changes = scene.proposal_reviews.changes(scene.one("k0000001"))
-    assert changes.base == main
+    tip = scene.commit(branch, {"other.md": "# Other\n\nChanged on main.\n"}, main_commit)
+    scene.writer.append(Refreshed(tip, main_commit), by=AGENT, proposal="k0000001")
+    changes = scene.proposal_reviews.changes(scene.find_proposal("k0000001"))
+    assert changes.base == main_commit
     assert list_sections(changes) == [("guide.md", "changed", "setup")]
     assert proposal.tip != changes.tip
 
 
 def test_merged_proposal_shows_changes_of_its_merge(scene: Scene) -> None:
     proposal = scene.propose("k0000001", {"guide.md": GUIDE.replace("once", "twice")})
-    before = scene.commit("main", {"other.md": "# Other\n\nChanged on main.\n"})
-    merge = scene.merge(proposal)
+    target_commit = scene.commit("main", {"other.md": "# Other\n\nChanged on main.\n"})
+    merge_commit = scene.merge(proposal)
     scene.commit("main", {"guide.md": None})
     for has_branch in (True, False):
         if not has_branch:
-            scene.move("proposals/k0000001", None)
-        merged = scene.one("k0000001")
-        assert merged.state is ProposalState.MERGED
-        changes = scene.proposal_reviews.changes(merged)
-        assert (changes.base, changes.tip) == (before, merge)
+            scene.move_branch("proposals/k0000001", None)
+        merged_proposal = scene.find_proposal("k0000001")
+        assert merged_proposal.state is ProposalState.MERGED
+        changes = scene.proposal_reviews.changes(merged_proposal)
+        assert (changes.base, changes.tip) == (target_commit, merge_commit)
         assert list_sections(changes) == [("guide.md", "changed", "setup")]
 
 
 def test_fast_forward_merged_proposal_shows_its_changes(scene: Scene) -> None:
     scene.propose("k0000001", {"guide.md": GUIDE.replace("once", "twice")})
     tip = scene.commit("proposals/k0000001", {"other.md": "# Other\n\nMore.\n"})
-    scene.move("main", tip)
-    changes = scene.proposal_reviews.changes(scene.one("k0000001"))
-    assert (changes.base, changes.tip) == (scene.first, tip)
-    assert [one.path for one in changes.documents] == ["guide.md", "other.md"]
+    scene.move_branch("main", tip)
+    changes = scene.proposal_reviews.changes(scene.find_proposal("k0000001"))
+    assert (changes.base, changes.tip) == (scene.first_commit, tip)
+    assert [document.path for document in changes.documents] == ["guide.md", "other.md"]
 
 
 def test_deleted_branch_has_no_changes_and_unrelated_branch_all(scene: Scene) -> None:
     scene.propose("k0000001", {"guide.md": None})
-    scene.move("proposals/k0000001", None)
-    deleted = scene.one("k0000001")
-    assert deleted.state is ProposalState.GONE
-    assert scene.proposal_reviews.changes(deleted) == CommitChanges(None, None)
-    assert scene.proposal_reviews.touched_sections(deleted) == frozenset()
-    assert scene.proposal_reviews.overlaps(deleted, scene.all()) == ()
-    scene.move("proposals/k0000001", scene.made({"a.md": "# A\n"}))
-    changes = scene.proposal_reviews.changes(scene.one("k0000001"))
+    scene.move_branch("proposals/k0000001", None)
+    deleted_proposal = scene.find_proposal("k0000001")
+    assert deleted_proposal.state is ProposalState.GONE
+    assert scene.proposal_reviews.changes(deleted_proposal) == CommitChanges(None, None)
+    assert scene.proposal_reviews.touched_sections(deleted_proposal) == frozenset()
+    assert scene.proposal_reviews.overlaps(deleted_proposal, scene.list_proposals()) == ()
+    scene.move_branch("proposals/k0000001", scene.create_commit({"a.md": "# A\n"}))
+    changes = scene.proposal_reviews.changes(scene.find_proposal("k0000001"))
     assert changes.base is None
-    assert [(one.path, one.kind) for one in changes.documents] == [("a.md", DocumentKind.ADDED)]
+    assert [(document.path, document.kind) for document in changes.documents] == [
+        ("a.md", DocumentKind.ADDED)
+    ]
 
 
 def test_proposal_to_deleted_target_shows_changes_since_base(scene: Scene) -> None:
     scene.propose("k0000001", {"guide.md": GUIDE.replace("once", "twice")})
-    scene.move("main", None)
-    changes = scene.proposal_reviews.changes(scene.one("k0000001"))
-    assert changes.base == scene.first
+    scene.move_branch("main", None)
+    changes = scene.proposal_reviews.changes(scene.find_proposal("k0000001"))
+    assert changes.base == scene.first_commit
     assert list_sections(changes) == [("guide.md", "changed", "setup")]
 
 
@@ -126,10 +131,12 @@ def test_changes_over_limit_are_listed_by_path(scene: Scene, monkeypatch: pytest
     monkeypatch.setattr(module, "MOST_DOCUMENTS", 2)
     files = {"guide.md": GUIDE + "More.\n", "other.md": None, "third.md": "# Third\n"}
     changes = scene.proposal_reviews.changes(scene.propose("k0000001", files))
-    assert [(one.path, one.kind, one.sections) for one in changes.documents] == [
+    assert [(document.path, document.kind, document.sections) for document in changes.documents] == [
         ("guide.md", DocumentKind.CHANGED, ()),
         ("other.md", DocumentKind.REMOVED, ()),
         ("third.md", DocumentKind.ADDED, ()),
     ]
     assert changes.reason
-    assert ChangeKind.CHANGED not in [section.kind for one in changes.documents for section in one.sections]
+    assert ChangeKind.CHANGED not in [
+        section.kind for document in changes.documents for section in document.sections
+    ]

@@ -26,16 +26,18 @@ def scene(tmp_path: Path) -> Scene:
 
 def test_clean_preview_counts_commits_behind_target(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
-    first = scene.proposal_reviews.preview(proposal)
-    assert first.is_clean
-    assert first.behind == 0
-    assert scene.proposal_reviews.preview(proposal) is first, "nothing has moved"
+    first_preview = scene.proposal_reviews.preview(proposal)
+    assert first_preview.is_clean
+    assert first_preview.behind == 0
+    assert scene.proposal_reviews.preview(proposal) is first_preview, (
+        "the preview of unchanged branches is cached"
+    )
     for number in range(3):
         scene.commit("main", {"other.md": f"# Other\n\nText {number}.\n"})
     preview = scene.proposal_reviews.preview(proposal)
     assert preview.is_clean
     assert preview.behind == 3
-    assert [one.name for one in preview.checks] == list(CHECKS)
+    assert [item.name for item in preview.checks] == list(CHECKS)
     assert preview.merge
     assert preview.merge.read("guide.md") == GUIDE.replace("once", "twice").encode()
     assert preview.merge.read("other.md") == b"# Other\n\nText 2.\n"
@@ -46,30 +48,30 @@ def test_preview_contains_conflicts(scene: Scene) -> None:
     scene.commit("main", {"guide.md": GUIDE.replace("once", "never")})
     preview = scene.proposal_reviews.preview(proposal)
     assert not preview.is_clean
-    assert [(one.path, one.conflict.unit.where) for one in preview.conflicts] == [("guide.md", "setup")]
+    assert [(item.path, item.conflict.unit.where) for item in preview.conflicts] == [("guide.md", "setup")]
     assert b"twice" in (preview.conflicts[0].conflict.theirs or b"")
 
 
 def test_document_removed_on_target_is_a_conflict(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
     scene.commit("main", {"guide.md": None})
-    found = scene.proposal_reviews.preview(proposal).conflicts
-    assert [(one.path, one.conflict.unit.kind) for one in found] == [("guide.md", UnitKind.DOCUMENT)]
-    assert found[0].conflict.ours is None
+    conflicts = scene.proposal_reviews.preview(proposal).conflicts
+    assert [(item.path, item.conflict.unit.kind) for item in conflicts] == [("guide.md", UnitKind.DOCUMENT)]
+    assert conflicts[0].conflict.ours is None
 
 
 def test_failed_checks_are_of_the_merge_result(scene: Scene) -> None:
-    linked = {"other.md": "# Other\n\nSee [setup](guide.md#setup).\n"}
-    proposal = scene.propose(ID, linked)
+    files = {"other.md": "# Other\n\nSee [setup](guide.md#setup).\n"}
+    proposal = scene.propose(ID, files)
     assert scene.proposal_reviews.preview(proposal).is_clean
     scene.commit("main", {"guide.md": GUIDE.replace("Setup", "Start")})
     preview = scene.proposal_reviews.preview(proposal)
-    assert [one.name for one in preview.checks if not one.passed] == ["links"]
+    assert [item.name for item in preview.checks if not item.passed] == ["links"]
     assert not preview.conflicts
     assert not preview.is_clean
 
 
-def reason(preview: Preview) -> str:
+def check_reason(preview: Preview) -> str:
     assert preview.merge is None
     assert preview.conflicts == ()
     assert not preview.is_clean
@@ -79,50 +81,60 @@ def reason(preview: Preview) -> str:
 
 def test_preview_without_merge_has_a_reason(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
-    scene.move(f"proposals/{ID}", scene.made({"a.md": "# A\n"}))
-    unrelated = scene.proposal_reviews.preview(scene.one(ID))
-    assert "no common ancestor" in reason(unrelated)
-    assert not any(one.passed for one in unrelated.checks)
-    scene.move(f"proposals/{ID}", None)
-    assert reason(scene.proposal_reviews.preview(scene.one(ID))) == "the proposal's branch was deleted"
+    scene.move_branch(f"proposals/{ID}", scene.create_commit({"a.md": "# A\n"}))
+    unrelated = scene.proposal_reviews.preview(scene.find_proposal(ID))
+    assert "no common ancestor" in check_reason(unrelated)
+    assert not any(item.passed for item in unrelated.checks)
+    scene.move_branch(f"proposals/{ID}", None)
+    assert (
+        check_reason(scene.proposal_reviews.preview(scene.find_proposal(ID)))
+        == "the proposal's branch was deleted"
+    )
     assert proposal.tip
-    scene.move(f"proposals/{ID}", proposal.tip)
-    main = scene.store.tip("main")
-    scene.move("main", None)
-    assert "'main'" in reason(scene.proposal_reviews.preview(scene.one(ID)))
-    scene.move("main", main)
+    scene.move_branch(f"proposals/{ID}", proposal.tip)
+    main_commit = scene.store.tip("main")
+    scene.move_branch("main", None)
+    assert "'main'" in check_reason(scene.proposal_reviews.preview(scene.find_proposal(ID)))
+    scene.move_branch("main", main_commit)
     scene.merge(proposal)
-    assert reason(scene.proposal_reviews.preview(scene.one(ID))) == "the proposal is merged already"
+    assert (
+        check_reason(scene.proposal_reviews.preview(scene.find_proposal(ID)))
+        == "the proposal is merged already"
+    )
 
 
 def test_missing_commit_is_the_reason_of_the_preview(scene: Scene) -> None:
     proposal = scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
     assert proposal.tip
     (scene.store.common_dir / "objects" / proposal.tip[:2] / proposal.tip[2:]).unlink()
-    assert "missing or broken" in reason(ProposalReview(Workspace.open(scene.repo.path)).preview(proposal))
+    assert "missing or broken" in check_reason(
+        ProposalReview(Workspace.open(scene.repo.path)).preview(proposal)
+    )
 
 
 def test_closed_proposal_has_a_preview(scene: Scene) -> None:
     scene.propose(ID, {"guide.md": GUIDE.replace("once", "twice")})
     scene.writer.append(Closed(""), by=AGENT, proposal=ID)
-    assert scene.proposal_reviews.preview(scene.one(ID)).is_clean
+    assert scene.proposal_reviews.preview(scene.find_proposal(ID)).is_clean
 
 
 def test_invalid_settings_of_proposal_fail_all_checks(scene: Scene) -> None:
     preview = scene.proposal_reviews.preview(scene.propose(ID, {"docyard.toml": "root = 7\n"}))
     assert not preview.is_clean
-    assert not any(one.passed for one in preview.checks)
+    assert not any(item.passed for item in preview.checks)
 
 
-def test_checks_of_decided_merge_are_not_cached(scene: Scene) -> None:
+def test_checks_of_resolved_merge_are_not_cached(scene: Scene) -> None:
     proposal = scene.propose(ID, {"other.md": "# Other\n\nSee [setup](guide.md#setup).\n"})
-    merge = scene.merged(proposal)
-    assert all(one.passed for one in scene.proposal_reviews.check_merge(merge))
+    merge = scene.build_merge(proposal)
+    assert all(item.passed for item in scene.proposal_reviews.check_merge(merge))
     assert scene.proposal_reviews.check_merge(merge) is scene.proposal_reviews.check_merge(
-        scene.merged(proposal)
+        scene.build_merge(proposal)
     )
-    decided = merge._replace(
+    resolved_merge = merge._replace(
         changes={**merge.changes, "guide.md": b"# Guide\n"},
         resolved=(("guide.md", FILE_UNIT),),
     )
-    assert [one.name for one in scene.proposal_reviews.check_merge(decided) if not one.passed] == ["links"]
+    assert [item.name for item in scene.proposal_reviews.check_merge(resolved_merge) if not item.passed] == [
+        "links"
+    ]

@@ -48,35 +48,40 @@ FILES = {"guide.md": GUIDE, "other.md": "# Other\n\nText.\n"}
 
 class Case(NamedTuple):
     title: str
-    one: str
-    other: str
+    first_script: str
+    second_script: str
     addresses: tuple[str, ...]
 
 
-def cases() -> list[Case]:
-    found = []
+def read_cases() -> list[Case]:
+    cases = []
     for text in CASES.read_text("utf-8").split("\n## ")[1:]:
-        one, other, addresses = re.findall(r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-        found.append(Case(text.partition("\n")[0], one, other, tuple(addresses.split())))
-    return found
+        first_script, second_script, addresses = re.findall(
+            r"^```\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+        )
+        cases.append(Case(text.partition("\n")[0], first_script, second_script, tuple(addresses.split())))
+    return cases
 
 
-def changed(script: str) -> dict[str, str | None]:
+def run_script(script: str) -> dict[str, str | None]:
     """Return the files that a script changes."""
     files: dict[str, str | None] = {}
     for line in script.splitlines():
-        head, _, rest = line.partition(":")
-        action, path = head.split()
-        text, now = rest.removeprefix(" ").replace("\\n", "\n"), files.get(path) or FILES.get(path, "")
+        command, _, argument = line.partition(":")
+        action, path = command.split()
+        text, current_text = (
+            argument.removeprefix(" ").replace("\\n", "\n"),
+            files.get(path) or FILES.get(path, ""),
+        )
         match action:
             case "replace":
                 old, _, new = text.partition(" ->")
-                assert old in now, f"{old!r} is not in {path}"
-                files[path] = now.replace(old, new.removeprefix(" "))
+                assert old in current_text, f"{old!r} is not in {path}"
+                files[path] = current_text.replace(old, new.removeprefix(" "))
             case "append" | "add":
-                files[path] = now + text
+                files[path] = current_text + text
             case "rename":
-                files |= {path: None, text: now}
+                files |= {path: None, text: current_text}
             case _:
                 files[path] = None
     return files
@@ -88,73 +93,77 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Scene:
     return Scene(tmp_path_factory.mktemp("overlaps") / "repo", FILES)
 
 
-@loop_over("case", cases(), ids=lambda case: case.title)
+@loop_over("case", read_cases(), ids=lambda case: case.title)
 def test_overlaps_match_case(scene: Scene, case: Case) -> None:
     for id in ("k0000001", "k0000002"):
-        script = case.one if id == "k0000001" else case.other
-        tip = scene.made(changed(script), scene.first)
+        script = case.first_script if id == "k0000001" else case.second_script
+        tip = scene.create_commit(run_script(script), scene.first_commit)
         if not (scene.store.common_dir / "refs" / "heads" / "proposals" / id).exists():
             scene.propose(id, {}, title=f"Of {id}")
-        scene.move(f"proposals/{id}", tip)
-    one, other = scene.one("k0000001"), scene.one("k0000002")
-    found = scene.proposal_reviews.overlaps(one, scene.all())
+        scene.move_branch(f"proposals/{id}", tip)
+    first_proposal, second_proposal = scene.find_proposal("k0000001"), scene.find_proposal("k0000002")
+    overlaps = scene.proposal_reviews.overlaps(first_proposal, scene.list_proposals())
     expected = (Overlap("k0000002", "Of k0000002", case.addresses),) if case.addresses else ()
-    assert found == expected
-    back = scene.proposal_reviews.overlaps(other, [one])
-    assert [overlap.id for overlap in back] == (["k0000001"] if case.addresses else [])
-    touched = scene.proposal_reviews.touched_sections(one)
-    assert set(case.addresses) <= {path if key is None else f"{path}#{key}" for path, key in touched}
+    assert overlaps == expected
+    reverse_overlaps = scene.proposal_reviews.overlaps(second_proposal, [first_proposal])
+    assert [overlap.id for overlap in reverse_overlaps] == (["k0000001"] if case.addresses else [])
+    touched_sections = scene.proposal_reviews.touched_sections(first_proposal)
+    assert set(case.addresses) <= {path if key is None else f"{path}#{key}" for path, key in touched_sections}
 
 
 def test_only_open_proposals_to_same_target_overlap(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "repo", FILES)
     change = {"guide.md": GUIDE.replace("Run it.", "Run it now.")}
-    mine = scene.propose("k0000001", change)
-    draft = "k0000002"
-    scene.writer.append(make_opening(base=scene.first, id=draft), by=AGENT, proposal=draft)
-    scene.move(f"proposals/{draft}", scene.made(change, scene.first))
+    own_proposal = scene.propose("k0000001", change)
+    draft_id = "k0000002"
+    scene.writer.append(make_opening(base=scene.first_commit, id=draft_id), by=AGENT, proposal=draft_id)
+    scene.move_branch(f"proposals/{draft_id}", scene.create_commit(change, scene.first_commit))
     scene.propose("k0000003", change)
     scene.writer.append(Closed(""), by=AGENT, proposal="k0000003")
-    scene.move("release", scene.first)
-    elsewhere = Opened("To another branch", "", "release", "proposals/k0000004", scene.first)
-    scene.writer.append(elsewhere, by=AGENT, proposal="k0000004")
-    scene.move("proposals/k0000004", scene.made(change, scene.first))
-    merged = scene.propose("k0000005", {"guide.md": GUIDE.replace("ann", "ben")})
-    scene.merge(merged)
-    states = {one.id: one.state for one in scene.all()}
+    scene.move_branch("release", scene.first_commit)
+    opening = Opened("To another branch", "", "release", "proposals/k0000004", scene.first_commit)
+    scene.writer.append(opening, by=AGENT, proposal="k0000004")
+    scene.move_branch("proposals/k0000004", scene.create_commit(change, scene.first_commit))
+    merged_proposal = scene.propose("k0000005", {"guide.md": GUIDE.replace("ann", "ben")})
+    scene.merge(merged_proposal)
+    states = {item.id: item.state for item in scene.list_proposals()}
     assert states["k0000003"] is ProposalState.CLOSED
     assert states["k0000005"] is ProposalState.MERGED
-    found = scene.proposal_reviews.overlaps(mine, scene.all())
-    assert [overlap.id for overlap in found] == [draft]
+    overlaps = scene.proposal_reviews.overlaps(own_proposal, scene.list_proposals())
+    assert [overlap.id for overlap in overlaps] == [draft_id]
 
 
 def test_proposal_without_common_path_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(tmp_path / "repo", FILES)
-    mine = scene.propose("k0000001", {"guide.md": GUIDE + "\nMore.\n"})
+    own_proposal = scene.propose("k0000001", {"guide.md": GUIDE + "\nMore.\n"})
     scene.propose("k0000002", {"other.md": "# Other\n\nMore.\n"})
-    overlapping = scene.propose("k0000003", {"guide.md": GUIDE + "\nElse.\n"})
-    read: list[str | None] = []
+    overlapping_proposal = scene.propose("k0000003", {"guide.md": GUIDE + "\nElse.\n"})
+    read_commits: list[str | None] = []
 
-    def counted(old: Snapshot, new: Snapshot) -> CommitChanges:
-        read.append(new.commit)
+    def record_and_compare(old: Snapshot, new: Snapshot) -> CommitChanges:
+        read_commits.append(new.commit)
         return compare_commits(old, new)
 
-    monkeypatch.setattr("workspace.proposals.review.review.compare_commits", counted)
-    found = scene.proposal_reviews.overlaps(mine, scene.all())
-    assert [overlap.id for overlap in found] == ["k0000003"]
-    assert read == [mine.tip, overlapping.tip]
+    monkeypatch.setattr("workspace.proposals.review.review.compare_commits", record_and_compare)
+    overlaps = scene.proposal_reviews.overlaps(own_proposal, scene.list_proposals())
+    assert [overlap.id for overlap in overlaps] == ["k0000003"]
+    assert read_commits == [own_proposal.tip, overlapping_proposal.tip]
     scene.commit("main", {"other.md": "# Other\n\nOn main.\n"})
-    assert scene.proposal_reviews.overlaps(scene.one("k0000001"), scene.all()) == found
-    assert read == [mine.tip, overlapping.tip], "new commits of main do not change overlaps"
+    assert (
+        scene.proposal_reviews.overlaps(scene.find_proposal("k0000001"), scene.list_proposals()) == overlaps
+    )
+    assert read_commits == [own_proposal.tip, overlapping_proposal.tip], (
+        "new commits of main do not change overlaps"
+    )
 
 
 def test_unreadable_proposal_does_not_hide_other_overlaps(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "repo", FILES)
-    mine = scene.propose("k0000001", {"guide.md": GUIDE + "\nMore.\n"})
-    torn = scene.propose("k0000002", {"guide.md": GUIDE + "\nTorn.\n"})
+    own_proposal = scene.propose("k0000001", {"guide.md": GUIDE + "\nMore.\n"})
+    damaged_proposal = scene.propose("k0000002", {"guide.md": GUIDE + "\nTorn.\n"})
     scene.propose("k0000003", {"guide.md": GUIDE + "\nElse.\n"})
-    assert torn.tip
-    tree = scene.store.commit(torn.tip).tree
+    assert damaged_proposal.tip
+    tree = scene.store.commit(damaged_proposal.tip).tree
     (scene.store.common_dir / "objects" / tree[:2] / tree[2:]).unlink()
-    found = scene.proposal_reviews.overlaps(mine, scene.all())
-    assert [overlap.id for overlap in found] == ["k0000003"]
+    overlaps = scene.proposal_reviews.overlaps(own_proposal, scene.list_proposals())
+    assert [overlap.id for overlap in overlaps] == ["k0000003"]

@@ -23,12 +23,12 @@ CHOICES = st.lists(
 
 @given(CHOICES, st.integers(0, 300))
 def test_choices_fill_the_budget(choices: list[PassageChoice], budget: int) -> None:
-    chosen = choose_passages(choices, [100] * SECTIONS, budget)
-    spent = sum(choice.cost for choice in chosen)
-    assert spent <= budget
-    assert len(set(chosen)) == len(chosen)
-    left = set(choices) - set(chosen)
-    assert spent >= budget or all(choice.cost > budget - spent for choice in left)
+    choices_made = choose_passages(choices, [100] * SECTIONS, budget)
+    total_cost = sum(choice.cost for choice in choices_made)
+    assert total_cost <= budget
+    assert len(set(choices_made)) == len(choices_made)
+    remaining = set(choices) - set(choices_made)
+    assert total_cost >= budget or all(choice.cost > budget - total_cost for choice in remaining)
 
 
 @given(CHOICES, st.integers(0, 300), st.randoms())
@@ -41,12 +41,12 @@ def test_order_of_choices_does_not_matter(choices: list[PassageChoice], budget: 
 
 
 def test_every_section_gets_its_share() -> None:
-    rich = [PassageChoice(0, place, 10.0, 20) for place in range(50)]
-    poor = [PassageChoice(section, 0, 5.0, 20) for section in (1, 2, 3)]
-    chosen = choose_passages([*rich, *poor], [1_000, 100, 100, 100], 20 * 8)
-    assert {choice.section for choice in chosen} == {0, 1, 2, 3}
+    many_passages = [PassageChoice(0, position, 10.0, 20) for position in range(50)]
+    few_passages = [PassageChoice(section, 0, 5.0, 20) for section in (1, 2, 3)]
+    choices_made = choose_passages([*many_passages, *few_passages], [1_000, 100, 100, 100], 20 * 8)
+    assert {choice.section for choice in choices_made} == {0, 1, 2, 3}
 
 
 def test_weight_is_relative_to_cost() -> None:
-    chosen = choose_passages([PassageChoice(0, 0, 6.0, 100), PassageChoice(0, 1, 6.0, 20)], [500], 100)
-    assert chosen[0].place == 1
+    choices_made = choose_passages([PassageChoice(0, 0, 6.0, 100), PassageChoice(0, 1, 6.0, 20)], [500], 100)
+    assert choices_made[0].place == 1

@@ -17,7 +17,7 @@ from workspace.texts.summaries.passages import (
 from workspace.texts.summaries.prose import read_prose_passages
 
 
-def found(text: str) -> list[tuple[str, str]]:
+def list_passages(text: str) -> list[tuple[str, str]]:
     return [(passage.kind.name, passage.text) for passage in read_prose_passages(text)]
 
 
@@ -44,7 +44,7 @@ def test_sentence_is_classified_by_its_kind(sentence: str, kind: PassageKind) ->
 
 
 def test_the_first_sentence_leads() -> None:
-    assert found("\nIt caches. It also logs.\n\nMore here.\n") == [
+    assert list_passages("\nIt caches. It also logs.\n\nMore here.\n") == [
         ("LEAD", "It caches."),
         ("SENTENCE", "It also logs."),
         ("SENTENCE", "More here."),
@@ -52,7 +52,7 @@ def test_the_first_sentence_leads() -> None:
 
 
 def test_a_label_does_not_lead() -> None:
-    assert [kind for kind, _ in found("**Summary**\n\nIt caches.\n")] == ["SENTENCE", "LEAD"]
+    assert [kind for kind, _ in list_passages("**Summary**\n\nIt caches.\n")] == ["SENTENCE", "LEAD"]
 
 
 @loop_over(
@@ -70,17 +70,17 @@ def test_a_label_does_not_lead() -> None:
     ],
 )
 def test_warnings_are_found_in_every_markup(text: str) -> None:
-    kinds = [(kind, words) for kind, words in found(text) if "It burns." in words]
-    assert [kind for kind, _ in kinds] == ["WARNING"]
+    kinds_and_texts = [(kind, words) for kind, words in list_passages(text) if "It burns." in words]
+    assert [kind for kind, _ in kinds_and_texts] == ["WARNING"]
 
 
 def test_nested_quotations_need_no_recursion() -> None:
-    assert found(">   " * 5_000 + "Deep.\n")[0][1].startswith(">")
-    assert found("> > Twice quoted.\n") == [("LEAD", "Twice quoted.")]
+    assert list_passages(">   " * 5_000 + "Deep.\n")[0][1].startswith(">")
+    assert list_passages("> > Twice quoted.\n") == [("LEAD", "Twice quoted.")]
 
 
 def test_an_admonition_ends_with_its_paragraph() -> None:
-    assert found("Lead.\n\n!!! note\n    Mind it.\n\nBack again.\n") == [
+    assert list_passages("Lead.\n\n!!! note\n    Mind it.\n\nBack again.\n") == [
         ("LEAD", "Lead."),
         ("WARNING", "Mind it."),
         ("SENTENCE", "Back again."),
@@ -97,28 +97,28 @@ def test_table_has_a_head_and_a_row_count() -> None:
 
 
 def test_rule_below_text_is_not_a_table() -> None:
-    assert all(kind != "TABLE" for kind, _ in found("a | b\n-----\n\nc | d\n: - :\n"))
+    assert all(kind != "TABLE" for kind, _ in list_passages("a | b\n-----\n\nc | d\n: - :\n"))
 
 
 def test_only_open_tasks_outside_of_code_are_tasks() -> None:
     text = "- [ ] Ship it\n- [x] Done that\n\n```\n- [ ] not one\n```\n<!--\n- [ ] nor this\n-->\n"
-    assert [words for kind, words in found(text) if kind == "TASK"] == ["[ ] Ship it"]
+    assert [words for kind, words in list_passages(text) if kind == "TASK"] == ["[ ] Ship it"]
 
 
 def test_lines_without_words_are_not_passages() -> None:
     text = "***\n\n[label]: https://example.org\n\n<br/>\n\n<!-- a comment\nover lines -->\n\n![](x.png)\n"
-    assert found(text) == []
+    assert list_passages(text) == []
 
 
 def test_term_stays_with_its_definition() -> None:
-    assert found("*hDest*<br/>\nA handle to the target.\n\nTerm\n: What it means.\n") == [
+    assert list_passages("*hDest*<br/>\nA handle to the target.\n\nTerm\n: What it means.\n") == [
         ("DEFINITION", "*hDest* A handle to the target."),
         ("DEFINITION", "Term : What it means."),
     ]
 
 
 @loop_over(
-    ("source", "shown"),
+    ("source", "expected"),
     [
         ("See [the docs](https://example.org/a) now", "See the docs now"),
         ("A ![picture](x.png) here", "A here"),
@@ -136,12 +136,12 @@ def test_term_stays_with_its_definition() -> None:
         ("`code` *stays* **so**", "`code` *stays* **so**"),
     ],
 )
-def test_markup_without_text_is_removed(source: str, shown: str) -> None:
-    assert strip_markup(source) == shown
+def test_markup_without_text_is_removed(source: str, expected: str) -> None:
+    assert strip_markup(source) == expected
 
 
 @loop_over(
-    ("code", "declared"),
+    ("code", "signature"),
     [
         ("def run(self, limit: int = 3) -> None:\n    pass\n", "def run(self, limit: int = 3) -> None:"),
         ("# setup\nclass A(B):\n    x = 1\n", "class A(B):"),
@@ -160,8 +160,8 @@ def test_markup_without_text_is_removed(source: str, shown: str) -> None:
         ("", None),
     ],
 )
-def test_signature_of_a_code_block_is_found(code: str, declared: str | None) -> None:
-    assert find_signature(code.splitlines()) == declared
+def test_signature_of_a_code_block_is_found(code: str, signature: str | None) -> None:
+    assert find_signature(code.splitlines()) == signature
 
 
 def test_source_code_has_declaration_and_comments() -> None:
@@ -195,17 +195,17 @@ def test_log_has_its_edges_and_first_line_of_each_level() -> None:
 
 
 def test_long_passages_are_cut_between_words_with_a_mark() -> None:
-    cut = clip("word " * 200)
-    assert cut.endswith("word …")
-    assert len(cut) <= 402
+    clipped = clip("word " * 200)
+    assert clipped.endswith("word …")
+    assert len(clipped) <= 402
     assert clip("short") == "short"
     assert len(clip("x" * 10_000)) <= 402
 
 
-LINES = "# A|text. More|- item|- [ ] x|> quote|```|~~~|    code||<!--|-->|::|!!! note|:::|====|a\\|<br>"
+LINE_TEXTS = "# A|text. More|- item|- [ ] x|> quote|```|~~~|    code||<!--|-->|::|!!! note|:::|====|a\\|<br>"
 
 
-@given(st.lists(st.sampled_from([*LINES.split("|"), "| a |", "|-|"])))
+@given(st.lists(st.sampled_from([*LINE_TEXTS.split("|"), "| a |", "|-|"])))
 def test_any_lines_are_read(lines: list[str]) -> None:
     for passage in read_prose_passages("\n".join(lines)):
         assert "\n" not in passage.text

@@ -59,24 +59,24 @@ def backoff(attempt: int, base: float = 0.2) -> float:
 HEADING = re.compile(r"^#{1,6} (?:(.*) )?`([^`]+)`(?: lines \d+-\d+, ~\d+ tokens)?$")
 
 
-def text_of(source: str, path: str = "guide.md") -> TextFile:
+def make_text_file(source: str, path: str = "guide.md") -> TextFile:
     data = source.encode()
     return TextFile(path, "0" * 40, data, detect_kind(path))
 
 
-def summary_of(
+def summarize_source(
     source: str, path: str = "guide.md", style: str = "structured", budget: int | None = None
 ) -> Summary:
-    text = text_of(source, path)
+    text = make_text_file(source, path)
     return summarize(text, read_outline(text), style=style, budget=budget, count=count_tokens)
 
 
-def addresses_in(content: str) -> list[str]:
-    return [found[2] for line in content.splitlines() if (found := HEADING.match(line))]
+def list_addresses(content: str) -> list[str]:
+    return [match[2] for line in content.splitlines() if (match := HEADING.match(line))]
 
 
 def test_summary_of_a_short_document_includes_all_marked_passages() -> None:
-    summary = summary_of(GUIDE)
+    summary = summarize_source(GUIDE)
     assert summary.content == (
         "# Retries `_preamble`\n"
         "- Retries make calls again.\n"
@@ -111,7 +111,7 @@ def test_marked_passages_precede_other_sentences() -> None:
     source = (
         f"# T\n\nLead here.\n\n{filler}\n\n## A\n\n{filler}\n\nClients MUST add jitter.\n\n- [ ] Test it\n"
     )
-    content = summary_of(source, budget=100).content
+    content = summarize_source(source, budget=100).content
     assert "- Lead here." in content
     assert "- Clients MUST add jitter." in content
     assert "- [ ] Test it" in content
@@ -124,22 +124,22 @@ def test_summary_is_within_its_budget_and_counts_its_tokens(style: str, budget: 
     source = GUIDE + "".join(
         f"\n## Part {number}\n\nWords of part {number}. And more.\n" for number in range(12)
     )
-    summary = summary_of(source, style=style, budget=budget)
+    summary = summarize_source(source, style=style, budget=budget)
     assert count_tokens(summary.content) == summary.tokens <= budget
     included_texts = 0
     for line in summary.content.splitlines():
-        if found := HEADING.match(line):
-            included_texts += count_tokens(found[1] or "")
+        if match := HEADING.match(line):
+            included_texts += count_tokens(match[1] or "")
         elif line.startswith("- "):
             included_texts += count_tokens(line[2:])
     assert summary.completeness == round(included_texts / count_tokens(source), 4)
 
 
 def test_addresses_in_a_summary_resolve() -> None:
-    text = text_of(GUIDE)
+    text = make_text_file(GUIDE)
     outline = read_outline(text)
     summary = summarize(text, outline, count=count_tokens)
-    assert addresses_in(summary.content) == [entry.address for entry in outline.entries]
+    assert list_addresses(summary.content) == [entry.address for entry in outline.entries]
     for entry in summary.named:
         assert find_entry(text, outline, entry.address) == entry
 
@@ -155,54 +155,56 @@ def test_addresses_in_a_summary_resolve() -> None:
     st.integers(100, 400),
 )
 def test_every_section_is_named_if_the_addresses_fit(lines: list[str], style: str, budget: int) -> None:
-    text = text_of("\n".join(lines))
+    text = make_text_file("\n".join(lines))
     outline = read_outline(text)
     summary = summarize(text, outline, style=style, budget=budget, count=count_tokens)
     assert count_tokens(summary.content) <= budget
-    wanted = [entry.address for entry in outline.entries]
-    named = addresses_in(summary.content)
-    assert named == [entry.address for entry in summary.named]
-    if sum(count_tokens(f"###### `{address}`\n") + 1 for address in wanted) <= budget:
-        assert named == wanted
+    expected = [entry.address for entry in outline.entries]
+    named_addresses = list_addresses(summary.content)
+    assert named_addresses == [entry.address for entry in summary.named]
+    if sum(count_tokens(f"###### `{address}`\n") + 1 for address in expected) <= budget:
+        assert named_addresses == expected
 
 
 def test_small_budget_names_sections_of_the_highest_levels() -> None:
     source = "".join(f"## Part {n}\n\n### Deep down in part {n}\n\n" for n in range(30))
-    summary = summary_of(source, budget=300)
+    summary = summarize_source(source, budget=300)
     assert 0 < len(summary.named) < summary.sections == 60
     levels = [entry.level for entry in summary.named]
     assert levels.count(2) == 30 or set(levels) == {2}
-    sentence = wording.format_preamble(text_of(source), summary, "")
+    sentence = wording.format_preamble(make_text_file(source), summary, "")
     assert f"names {len(summary.named)} of them, the shallowest first" in sentence
     assert "choosing the section to read" not in wording.list_recommended_uses(summary)
-    missing = 60 - len(summary.named)
-    assert f"finding anything in the {missing} sections not named" in wording.list_discouraged_uses(summary)
+    unnamed_count = 60 - len(summary.named)
+    assert f"finding anything in the {unnamed_count} sections not named" in wording.list_discouraged_uses(
+        summary
+    )
 
 
-def test_an_outline_has_lines_and_tokens_and_nothing_else() -> None:
-    lines = summary_of(GUIDE, style="outline").content.splitlines()
+def test_outline_summary_has_only_lines_and_token_counts() -> None:
+    lines = summarize_source(GUIDE, style="outline").content.splitlines()
     assert lines[1].startswith("## Backoff `backoff` lines 11-30, ~")
     assert all(HEADING.match(line) for line in lines)
 
 
 def test_leads_are_the_first_sentences() -> None:
-    summary = summary_of(GUIDE, style="lead", budget=100)
+    summary = summarize_source(GUIDE, style="lead", budget=100)
     lines = summary.content.splitlines()
-    for first, second in pairwise(lines):
-        if "`backoff`" in first:
-            assert second == "- Backoff is a wait between two calls."
+    for line, next_line in pairwise(lines):
+        if "`backoff`" in line:
+            assert next_line == "- Backoff is a wait between two calls."
     assert "| code" not in summary.content
 
 
 def test_unknown_style_error_lists_the_styles() -> None:
     with pytest.raises(UnknownStyle) as caught:
-        summary_of(GUIDE, style="structurd")
+        summarize_source(GUIDE, style="structurd")
     assert caught.value.details["styles"] == list(STYLES)
     assert "Did you mean 'structured'?" in caught.value.fix
 
 
 def test_summaries_are_deterministic() -> None:
-    assert summary_of(GUIDE, budget=120) == summary_of(GUIDE, budget=120)
+    assert summarize_source(GUIDE, budget=120) == summarize_source(GUIDE, budget=120)
 
 
 @loop_over(
@@ -216,12 +218,12 @@ def test_summaries_are_deterministic() -> None:
     ],
 )
 def test_texts_of_every_kind_are_summarized(path: str, source: str, included_texts: list[str]) -> None:
-    lines = summary_of(source, path).content.splitlines()
+    lines = summarize_source(source, path).content.splitlines()
     assert [line[2:] for line in lines if line.startswith("- ")] == included_texts
 
 
 def test_empty_text_has_a_complete_summary() -> None:
-    summary = summary_of("", "a.txt")
+    summary = summarize_source("", "a.txt")
     assert (summary.completeness, summary.original_tokens) == (1.0, 0)
 
 
@@ -232,20 +234,22 @@ def test_invalid_bytes_and_all_line_endings_are_summarized() -> None:
 
 
 def test_repeated_passages_have_a_lower_weight() -> None:
-    again = "Note that this member is declared within a union of the base class.\n"
-    source = "".join(f"## Part {n}\n\nPart {n} does thing {n} for you.\n\n{again}\n" for n in range(10))
-    content = summary_of(source, budget=320).content
+    repeated_sentence = "Note that this member is declared within a union of the base class.\n"
+    source = "".join(
+        f"## Part {n}\n\nPart {n} does thing {n} for you.\n\n{repeated_sentence}\n" for n in range(10)
+    )
+    content = summarize_source(source, budget=320).content
     assert all(f"Part {n} does thing {n}" in content for n in range(10))
 
 
 def test_adversarial_text_is_limited_to_a_number_of_passages(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(summary, "MAX_PASSAGES", 50)
-    text = text_of("# A\n\n" + "A1. " * 40 + "\n\n## B\n\n" + "A2. " * 40)
-    assert [len(found) for found in summary.read_passages(text, read_outline(text))] == [40, 10]
+    text = make_text_file("# A\n\n" + "A1. " * 40 + "\n\n## B\n\n" + "A2. " * 40)
+    assert [len(passages) for passages in summary.read_passages(text, read_outline(text))] == [40, 10]
 
 
 def test_preamble_states_that_a_text_was_cut() -> None:
-    text = text_of(GUIDE)
+    text = make_text_file(GUIDE)
     summary = summarize(text, read_outline(text), count=count_tokens)
     assert not summary.is_cut
     assert "of the first 200,000 passages alone" in wording.format_preamble(
@@ -263,7 +267,7 @@ def test_default_budget_exceeds_the_tokens_of_the_names() -> None:
 
 
 def test_description_of_a_summary_matches_its_content() -> None:
-    text = text_of(GUIDE)
+    text = make_text_file(GUIDE)
     summary = summarize(text, read_outline(text), count=count_tokens)
     included, excluded = wording.measure_coverage(summary)
     assert included["sections"] == 4
@@ -281,7 +285,7 @@ def test_description_of_a_summary_matches_its_content() -> None:
 
 
 def test_outline_preamble_states_zero_sentences() -> None:
-    text = text_of(GUIDE)
+    text = make_text_file(GUIDE)
     summary = summarize(text, TextOutline(read_outline(text).entries), style="outline", count=count_tokens)
     assert wording.estimate_confidence(summary) < 0.5
     assert "an overview of the whole file" not in wording.list_recommended_uses(summary)

@@ -1,4 +1,4 @@
-"""Fix finders over files in memory, for tests."""
+"""Fix finders for files in memory."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ class KnownMoves:
         return self.sections.get((path, fragment))
 
 
-def fixers(
+def build_fix_finder(
     files: Mapping[str, bytes],
     *rules: str,
     moves: KnownMoves | None = None,
     settings: WorkspaceConfig | None = None,
 ) -> FixFinder:
-    """Return a fix finder for files, with these rules, or with all enabled ones if none are given."""
+    """Return a fix finder for files, with these rules, or with all enabled rules if none are given."""
     config = settings or WorkspaceConfig()
-    there = FileSet(frozenset(files), frozenset(), MemoryFiles(files), config)
+    file_set = FileSet(frozenset(files), frozenset(), MemoryFiles(files), config)
     selection = Selection(config.validation, frozenset(rules) or None)
-    return FixFinder(files=there, selection=selection, moves=moves or KnownMoves())
+    return FixFinder(files=file_set, selection=selection, moves=moves or KnownMoves())
 
 
-def fix_one(data: bytes, *rules: str, path: str = "doc.md") -> FixedDocument:
+def fix_single_document(data: bytes, *rules: str, path: str = "doc.md") -> FixedDocument:
     """Return a document after its fixes; the workspace contains only this document."""
-    return fix_document(Document.parse(data, path), fixers({path: data}, *rules))
+    return fix_document(Document.parse(data, path), build_fix_finder({path: data}, *rules))

@@ -1,4 +1,4 @@
-"""Broken links are fixed if one target is possible, and unchanged if several are."""
+"""Broken links are fixed if one target is possible, and unchanged if several targets are possible."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.loops import loop_over
-from tests.workspace.validation.fixes.in_memory import KnownMoves, fixers
+from tests.workspace.validation.fixes.in_memory import KnownMoves, build_fix_finder
 from workspace.document.document import Document
 from workspace.validation.corpus import Corpus
 from workspace.validation.fixes.fix import fix_document
@@ -20,7 +20,7 @@ FILES = {
     "twin/One.md": b"",
     "twin/ONE.md": b"",
 }
-PAST = KnownMoves(
+KNOWN_MOVES = KnownMoves(
     {"old.md": "guides/setup.md", "gone.md": "removed.md"},
     {("guides/setup.md", "begin"): ("guides/setup.md", "first-steps")},
 )
@@ -28,12 +28,12 @@ PAST = KnownMoves(
 
 def fix_links(text: str) -> str:
     data = text.encode()
-    there = fixers({**FILES, "doc.md": data}, *LINKS, moves=PAST)
-    return fix_document(Document.parse(data, "doc.md"), there).document.data.decode()
+    finder = build_fix_finder({**FILES, "doc.md": data}, *LINKS, moves=KNOWN_MOVES)
+    return fix_document(Document.parse(data, "doc.md"), finder).document.data.decode()
 
 
 @loop_over(
-    ("before", "after"),
+    ("old_link", "new_link"),
     [
         ("[a](old.md)", "[a](guides/setup.md)"),
         ('[a](./old.md?x=1#first-steps "Title")', '[a](./guides/setup.md?x=1#first-steps "Title")'),
@@ -48,8 +48,8 @@ def fix_links(text: str) -> str:
         ('<a href="old.md">a</a>', '<a href="guides/setup.md">a</a>'),
     ],
 )
-def test_link_with_one_possible_target_is_fixed(before: str, after: str) -> None:
-    assert fix_links(f"# Doc\n\n{before}\n") == f"# Doc\n\n{after}\n"
+def test_link_with_one_possible_target_is_fixed(old_link: str, new_link: str) -> None:
+    assert fix_links(f"# Doc\n\n{old_link}\n") == f"# Doc\n\n{new_link}\n"
 
 
 @loop_over(
@@ -70,23 +70,23 @@ def test_ambiguous_or_valid_link_is_unchanged(link: str) -> None:
     assert fix_links(f"# Doc\n\n{link}\n") == f"# Doc\n\n{link}\n"
 
 
-class _Names(frozenset[str]):
+class _CountedNames(frozenset[str]):
     """The names of a folder, with the number of iterations over them."""
 
-    times = 0
+    iterations = 0
 
     def __iter__(self) -> Iterator[str]:
-        type(self).times += 1
+        type(self).iterations += 1
         return super().__iter__()
 
 
 def test_folder_is_listed_once_for_all_links(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder has thousands of files, and thousands of links point to deleted ones."""
-    names = _Names(f"f{number}.md" for number in range(100))
+    """A folder has thousands of files, and thousands of links point to deleted files."""
+    names = _CountedNames(f"f{number}.md" for number in range(100))
     monkeypatch.setattr(Corpus, "entries", lambda world, folder: () if folder else names)
     links = "".join(f"[x](F{number}.md) [y](gone{number}.md)\n" for number in range(50))
     files = dict.fromkeys(names, b"") | {"doc.md": links.encode()}
-    _Names.times = 0
-    done = fix_document(Document.parse(files["doc.md"], "doc.md"), fixers(files, "broken-link"))
-    assert len(done.fixes) == 50
-    assert _Names.times == 1
+    _CountedNames.iterations = 0
+    result = fix_document(Document.parse(files["doc.md"], "doc.md"), build_fix_finder(files, "broken-link"))
+    assert len(result.fixes) == 50
+    assert _CountedNames.iterations == 1

@@ -1,4 +1,4 @@
-"""Fixes of documents change only the reported places, and a second run changes nothing."""
+"""Fixes of documents change only the reported lines, and a second run changes nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from tests.loops import loop_over
 from tests.workspace.cases import Case, read_cases
 from tests.workspace.documents import documents
-from tests.workspace.validation.fixes.in_memory import fix_one, fixers
+from tests.workspace.validation.fixes.in_memory import build_fix_finder, fix_single_document
 from workspace.config.config import WorkspaceConfig
 from workspace.document.document import Document
 from workspace.document.splices import Splice
@@ -15,111 +15,125 @@ from workspace.markdown.attribute_lists import AnchorForm
 from workspace.validation.fixes.change import Fix
 from workspace.validation.fixes.fix import apply_fixes, fix_document
 
-ANCHORS = "missing-anchor"
+ANCHOR_RULE = "missing-anchor"
 
 
 @loop_over("case", read_cases("fix.md"))
 def test_examples_are_fixed_as_described(case: Case) -> None:
-    before = case.data("before")
-    rules = case.json("rules") if "rules" in case.fences else [ANCHORS]
-    after = fix_one(before, *rules)
-    assert after.document.data == (case.data("after") if "after" in case.fences else before)
-    assert fix_one(after.document.data, *rules).fixes == ()
+    old_data = case.data("before")
+    rules = case.json("rules") if "rules" in case.fences else [ANCHOR_RULE]
+    result = fix_single_document(old_data, *rules)
+    assert result.document.data == (case.data("after") if "after" in case.fences else old_data)
+    assert fix_single_document(result.document.data, *rules).fixes == ()
 
 
 @given(documents)
 def test_added_anchors_change_only_headings_and_preserve_addresses(document: Document) -> None:
-    done = fix_document(document, fixers({document.path: document.data}, ANCHORS))
-    before, after = document.lines, done.document.lines
+    result = fix_document(document, build_fix_finder({document.path: document.data}, ANCHOR_RULE))
+    old_lines, new_lines = document.lines, result.document.lines
     headings = {
         line
         for item in document.sections
         if item.heading and not item.is_preamble
         for line in range(item.heading.block.line, item.heading.block.end)
     }
-    differing = {line for line in range(len(before)) if before.line_bytes(line) != after.line_bytes(line)}
-    assert len(before) == len(after)
-    assert differing <= headings
-    for was, now in zip(document.sections, done.document.sections, strict=True):
-        assert (was.title, was.level, was.parent) == (now.title, now.level, now.parent)
-        if was.key == was.address:
-            assert now.address == was.address
-    assert fix_document(done.document, fixers({document.path: done.document.data}, ANCHORS)).fixes == ()
+    changed_lines = {
+        line for line in range(len(old_lines)) if old_lines.line_bytes(line) != new_lines.line_bytes(line)
+    }
+    assert len(old_lines) == len(new_lines)
+    assert changed_lines <= headings
+    for old_section, new_section in zip(document.sections, result.document.sections, strict=True):
+        assert (old_section.title, old_section.level, old_section.parent) == (
+            new_section.title,
+            new_section.level,
+            new_section.parent,
+        )
+        if old_section.key == old_section.address:
+            assert new_section.address == old_section.address
+    assert (
+        fix_document(
+            result.document, build_fix_finder({document.path: result.document.data}, ANCHOR_RULE)
+        ).fixes
+        == ()
+    )
 
 
 @given(documents)
 def test_section_left_without_anchor_is_reported(document: Document) -> None:
-    done = fix_document(document, fixers({document.path: document.data}, ANCHORS))
-    left_lines = {one.line for one in done.left}
-    unnamed = {
+    result = fix_document(document, build_fix_finder({document.path: document.data}, ANCHOR_RULE))
+    unfixed_lines = {entry.line for entry in result.left}
+    lines_without_anchor = {
         item.line
-        for item in done.document.sections
+        for item in result.document.sections
         if item.heading and not item.is_preamble and item.anchor is None
     }
-    assert unnamed <= left_lines or not done.fixes
+    assert lines_without_anchor <= unfixed_lines or not result.fixes
 
 
 @given(documents)
 def test_all_fixes_preserve_words_titles_and_levels(document: Document) -> None:
-    rules = ("trailing-space", "malformed-task", "invisible-character", ANCHORS)
-    done = fix_document(document, fixers({document.path: document.data}, *rules))
-    assert [(one.title, one.level, one.line) for one in done.document.sections] == [
-        (one.title, one.level, one.line) for one in document.sections
+    rules = ("trailing-space", "malformed-task", "invisible-character", ANCHOR_RULE)
+    result = fix_document(document, build_fix_finder({document.path: document.data}, *rules))
+    assert [(entry.title, entry.level, entry.line) for entry in result.document.sections] == [
+        (entry.title, entry.level, entry.line) for entry in document.sections
     ]
-    assert done.document.front_matter == document.front_matter
-    assert fix_document(done.document, fixers({document.path: done.document.data}, *rules)).fixes == ()
+    assert result.document.front_matter == document.front_matter
+    assert (
+        fix_document(result.document, build_fix_finder({document.path: result.document.data}, *rules)).fixes
+        == ()
+    )
 
 
 @loop_over("form", AnchorForm)
 def test_document_without_anchors_gets_workspace_anchor_form(form: AnchorForm) -> None:
     data = b"# Guide\n\n## Errors\n"
-    there = fixers({"doc.md": data}, ANCHORS, settings=WorkspaceConfig(anchors=form))
-    done = fix_document(Document.parse(data, "doc.md"), there)
-    assert done.document.sections[1].anchor == "errors"
-    assert done.document.form is form
+    finder = build_fix_finder({"doc.md": data}, ANCHOR_RULE, settings=WorkspaceConfig(anchors=form))
+    result = fix_document(Document.parse(data, "doc.md"), finder)
+    assert result.document.sections[1].anchor == "errors"
+    assert result.document.form is form
 
 
 def test_headings_over_report_limit_all_get_anchors() -> None:
     data = b"".join(b"## Heading %d\n" % number for number in range(2_500))
-    done = fix_one(data, ANCHORS)
-    assert len(done.fixes) == 2_500
-    assert all(item.anchor for item in done.document.sections)
+    result = fix_single_document(data, ANCHOR_RULE)
+    assert len(result.fixes) == 2_500
+    assert all(item.anchor for item in result.document.sections)
 
 
 def test_address_too_long_for_anchor_is_reported() -> None:
-    done = fix_one(b"## " + b"a" * 1_001 + b"\n### Below\n", ANCHORS)
-    assert done.document.data == b"## " + b"a" * 1_001 + b"\n### Below\n"
-    assert [(one.line, one.rule) for one in done.left] == [(1, ANCHORS), (2, ANCHORS)]
-    assert all("cannot be written" in one.reason and len(one.reason) < 300 for one in done.left)
+    result = fix_single_document(b"## " + b"a" * 1_001 + b"\n### Below\n", ANCHOR_RULE)
+    assert result.document.data == b"## " + b"a" * 1_001 + b"\n### Below\n"
+    assert [(entry.line, entry.rule) for entry in result.left] == [(1, ANCHOR_RULE), (2, ANCHOR_RULE)]
+    assert all("cannot be written" in entry.reason and len(entry.reason) < 300 for entry in result.left)
 
 
 def test_shared_address_is_reported() -> None:
-    done = fix_one(b"## A {#x}\n### Codes\n## B {#x}\n### Codes\n", ANCHORS)
-    assert [(one.line, one.reason) for one in done.left] == [
+    result = fix_single_document(b"## A {#x}\n### Codes\n## B {#x}\n### Codes\n", ANCHOR_RULE)
+    assert [(entry.line, entry.reason) for entry in result.left] == [
         (4, "it shared 'x/codes' with another, and is 'x/codes-1' now")
     ]
 
 
 def test_fix_that_would_make_heading_is_skipped_and_reported() -> None:
     document = Document.parse("text\n\n\ufeff## Errors\n".encode(), "doc.md")
-    done = apply_fixes(document, [Fix("invisible-character", 3, Splice(6, 9, b""))])
-    assert done.document is document
-    assert [(one.line, one.rule) for one in done.left] == [(3, "invisible-character")]
+    result = apply_fixes(document, [Fix("invisible-character", 3, Splice(6, 9, b""))])
+    assert result.document is document
+    assert [(entry.line, entry.rule) for entry in result.left] == [(3, "invisible-character")]
 
 
 def test_harmful_fix_of_one_rule_blocks_no_other_rule() -> None:
     document = Document.parse("- [] one\n\n\ufeff## Errors\n".encode(), "doc.md")
-    harmful = Fix("invisible-character", 3, Splice(10, 13, b""))
-    done = apply_fixes(document, [harmful, Fix("malformed-task", 1, Splice(2, 4, b"[ ]"))])
-    assert done.document.data == "- [ ] one\n\n\ufeff## Errors\n".encode()
+    harmful_fix = Fix("invisible-character", 3, Splice(10, 13, b""))
+    result = apply_fixes(document, [harmful_fix, Fix("malformed-task", 1, Splice(2, 4, b"[ ]"))])
+    assert result.document.data == "- [ ] one\n\n\ufeff## Errors\n".encode()
 
 
-def test_rule_disabled_for_path_fixes_nothing_there() -> None:
+def test_rule_disabled_for_path_fixes_nothing_at_that_path() -> None:
     settings = WorkspaceConfig.read(
         b'[validate.rules]\nmissing-anchor = "note"\n'
         b'[[validate.override]]\nmatch = "old"\nrules = { missing-anchor = "off" }\n'
     )
     files = {"old/doc.md": b"## A\n", "new/doc.md": b"## A\n"}
-    there = fixers(files, settings=settings)
-    assert fix_document(Document.parse(b"## A\n", "old/doc.md"), there).fixes == ()
-    assert fix_document(Document.parse(b"## A\n", "new/doc.md"), there).document.data == b"## A {#a}\n"
+    finder = build_fix_finder(files, settings=settings)
+    assert fix_document(Document.parse(b"## A\n", "old/doc.md"), finder).fixes == ()
+    assert fix_document(Document.parse(b"## A\n", "new/doc.md"), finder).document.data == b"## A {#a}\n"

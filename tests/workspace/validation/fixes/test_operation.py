@@ -1,4 +1,4 @@
-"""Fixes of all documents in one commit: links are updated, and uncommitted changes are safe."""
+"""Fixes of all documents in one commit: links are updated, and uncommitted changes are preserved."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 from workspace.writing.write import WriteResult
 
-NESTED = "# Guide\n\n## API\n\n### Errors\n\n## Errors\n"
+GUIDE = "# Guide\n\n## API\n\n### Errors\n\n## Errors\n"
 
 
-def fix(repo: Repo, *rules: str, paths: tuple[str, ...] = ()) -> WriteResult:
+def write_fixes(repo: Repo, *rules: str, paths: tuple[str, ...] = ()) -> WriteResult:
     workspace = Workspace.open(repo.path)
 
     def find_fixes(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[FixResult]:
@@ -40,28 +40,26 @@ def fix(repo: Repo, *rules: str, paths: tuple[str, ...] = ()) -> WriteResult:
 
 
 def test_second_fix_makes_no_commit(tmp_path: Path) -> None:
-    repo = normal(
-        tmp_path / "repo", {"a.md": NESTED, "b/c.md": "## One\r\n\r\nText.\r\n", "x.txt": "## No\n"}
-    )
+    repo = normal(tmp_path / "repo", {"a.md": GUIDE, "b/c.md": "## One\r\n\r\nText.\r\n", "x.txt": "## No\n"})
     head = repo.head()
-    written = fix(repo, "missing-anchor")
-    assert written.is_committed
+    result = write_fixes(repo, "missing-anchor")
+    assert result.is_committed
     assert repo.git("rev-parse", "HEAD~1").strip() == head
     assert repo.status() == ""
     assert repo.git("diff", "--numstat", "HEAD~1").split() == ["3", "3", "a.md", "1", "1", "b/c.md"]
     assert (repo.path / "b/c.md").read_bytes() == b"## One {#one}\r\n\r\nText.\r\n"
     assert repo.git("log", "-1", "--format=%s").strip() == "Fix 2 documents: 4 missing-anchor"
-    assert not fix(repo, "missing-anchor").is_committed
+    assert not write_fixes(repo, "missing-anchor").is_committed
 
 
 def test_links_to_renumbered_heading_are_updated_in_same_commit(tmp_path: Path) -> None:
-    """GitHub numbers anchors: `#errors` is the nested heading until the other one gets that anchor."""
-    files = {"a.md": NESTED + "\n[nested](#errors) [top](#errors-1)\n", "b.md": "[n](a.md#errors 'T')\n"}
+    """GitHub numbers anchors: `#errors` is the nested heading until the other heading gets that anchor."""
+    files = {"a.md": GUIDE + "\n[nested](#errors) [top](#errors-1)\n", "b.md": "[n](a.md#errors 'T')\n"}
     repo = normal(tmp_path / "repo", files)
-    written = fix(repo, "missing-anchor")
+    result = write_fixes(repo, "missing-anchor")
     assert (repo.path / "b.md").read_text() == "[n](a.md#api/errors 'T')\n"
     assert (repo.path / "a.md").read_text().endswith("\n[nested](#api/errors) [top](#errors-1)\n")
-    outcome = written.steps[0].outcome
+    outcome = result.steps[0].outcome
     assert outcome
     assert outcome.result["links_rewritten"] == 2
 
@@ -74,24 +72,24 @@ def test_links_are_updated_if_explicit_anchor_replaces_derived(tmp_path: Path, d
         "b.md": "[there](a.md#codes)\n",
     }
     repo = normal(tmp_path / "repo", files)
-    fix(repo, "missing-anchor")
+    write_fixes(repo, "missing-anchor")
     assert (repo.path / "b.md").read_text() == "[there](a.md#api/codes)\n"
     assert "[here](#api/codes)" in (repo.path / "a.md").read_text()
 
 
 def test_only_named_documents_are_fixed(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": "## A\n", "b.md": "## B\n"})
-    fix(repo, "missing-anchor", paths=("b.md",))
+    write_fixes(repo, "missing-anchor", paths=("b.md",))
     assert (repo.path / "a.md").read_text() == "## A\n"
     assert (repo.path / "b.md").read_text() == "## B {#b}\n"
 
 
-def test_uncommitted_change_refuses_all_fixes(tmp_path: Path) -> None:
+def test_fix_fails_if_worktree_has_uncommitted_change(tmp_path: Path) -> None:
     repo = normal(tmp_path / "repo", {"a.md": "## A\n", "b.md": "## B\n"})
     repo.write({"b.md": "## B, changed\n"})
     head = repo.head()
     with pytest.raises(WorktreeConflict):
-        fix(repo, "missing-anchor")
+        write_fixes(repo, "missing-anchor")
     assert repo.head() == head
     assert (repo.path / "a.md").read_text() == "## A\n"
     assert (repo.path / "b.md").read_text() == "## B, changed\n"
@@ -100,9 +98,9 @@ def test_uncommitted_change_refuses_all_fixes(tmp_path: Path) -> None:
 def test_fix_of_all_documents_ignores_call_limit(tmp_path: Path) -> None:
     files = {"docyard.toml": "[limits]\noperations = 2\ncall_bytes = 1000\n"}
     repo = normal(tmp_path / "repo", files | {f"{number}.md": "## A\n" * 100 for number in range(20)})
-    written = fix(repo, "missing-anchor")
-    assert written.is_committed
-    assert len(written.changes) == 20
+    result = write_fixes(repo, "missing-anchor")
+    assert result.is_committed
+    assert len(result.changes) == 20
 
 
 def test_too_large_document_is_skipped_and_reported(tmp_path: Path) -> None:
@@ -114,13 +112,13 @@ def test_too_large_document_is_skipped_and_reported(tmp_path: Path) -> None:
         "small.md": "## A\n",
     }
     repo = normal(tmp_path / "repo", files)
-    written = fix(repo, "missing-anchor")
-    outcome = written.steps[0].outcome
+    result = write_fixes(repo, "missing-anchor")
+    outcome = result.steps[0].outcome
     assert outcome
-    assert sorted(written.changes) == ["small.md"]
-    left = outcome.result["left"]
-    assert isinstance(left, list)
-    assert sorted({one.path for one in left}) == ["big.md", "full.md"]
+    assert sorted(result.changes) == ["small.md"]
+    unfixed = outcome.result["left"]
+    assert isinstance(unfixed, list)
+    assert sorted({item.path for item in unfixed}) == ["big.md", "full.md"]
 
 
 def test_broken_links_to_renamed_document_are_fixed(tmp_path: Path) -> None:
@@ -129,7 +127,7 @@ def test_broken_links_to_renamed_document_are_fixed(tmp_path: Path) -> None:
     (repo.path / "guides").mkdir()
     repo.git("mv", "old.md", "guides/setup.md")
     repo.git("commit", "-q", "-m", "Move")
-    fix(repo, "broken-link", "broken-fragment")
+    write_fixes(repo, "broken-link", "broken-fragment")
     assert (repo.path / "doc.md").read_text() == "[a](guides/setup.md) [b](guides/setup.md#first-steps)\n"
 
 
@@ -137,7 +135,7 @@ def test_broken_links_to_renamed_section_are_fixed(tmp_path: Path) -> None:
     text = "# Setup\n\n## First steps\n\n" + "Words that are kept, and many.\n" * 20 + "\n## Last\n\nEnd.\n"
     repo = normal(tmp_path / "repo", {"setup.md": text, "doc.md": "[b](setup.md#first-steps)\n"})
     repo.commit({"setup.md": text.replace("First steps", "Beginning")})
-    fix(repo, "broken-fragment")
+    write_fixes(repo, "broken-fragment")
     assert (repo.path / "doc.md").read_text() == "[b](setup.md#beginning)\n"
 
 
@@ -152,14 +150,16 @@ def test_concurrent_commit_is_fixed_too(tmp_path: Path) -> None:
         calls.append(snapshot.commit)
         files = list_commit(workspace.git, snapshot.commit)
         selection = Selection(files.config.validation, frozenset({"missing-anchor"}))
-        fixers = FixFinder(files=files, selection=selection, moves=MoveHistory(snapshot, workspace.moves()))
-        done = fix_documents(fixers, paths)
+        finder = FixFinder(files=files, selection=selection, moves=MoveHistory(snapshot, workspace.moves()))
+        result = fix_documents(finder, paths)
         if len(calls) == 1:
             repo.commit({"b.md": "## B\n\n## More\n", "d.md": "## D\n"})
-        return done
+        return result
 
-    written = workspace.write([FixDocuments(find_fixes=find_fixes)], mode=Mode.ALL, tool="fix", client="test")
-    assert written.is_committed
+    write_result = workspace.write(
+        [FixDocuments(find_fixes=find_fixes)], mode=Mode.ALL, tool="fix", client="test"
+    )
+    assert write_result.is_committed
     assert len(calls) == len(set(calls)) == 2
     assert repo.git("rev-parse", "HEAD~1").strip() == calls[-1]
     assert (repo.path / "a.md").read_text() == "## A {#a}\n"

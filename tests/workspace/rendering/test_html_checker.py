@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.loops import loop_over
-from tests.workspace.rendering.judge import problems
+from tests.workspace.rendering.html_checker import find_html_problems
 
 
 @loop_over(
@@ -26,9 +26,9 @@ from tests.workspace.rendering.judge import problems
     ],
 )
 def test_checker_reports_unsafe_html(html: str) -> None:
-    assert problems(html)
+    assert find_html_problems(html)
 
 
 def test_checker_accepts_safe_html() -> None:
     html = '<p id="a"><a href="/doc/a.md#b">x</a> <a href="#a">y</a> <img src="/raw/a.png" alt=""></p>'
-    assert problems(html) == []
+    assert find_html_problems(html) == []

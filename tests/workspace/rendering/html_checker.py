@@ -8,62 +8,67 @@ from xml.etree import ElementTree
 
 import html5lib
 
-ELEMENTS = frozenset({
+PERMITTED_ELEMENTS = frozenset({
     "a", "abbr", "b", "bdi", "bdo", "blockquote", "br", "caption", "cite", "code", "col", "colgroup", "dd",
     "del", "details", "dfn", "div", "dl", "dt", "em", "figcaption", "figure", "h1", "h2", "h3", "h4", "h5",
     "h6", "hr", "i", "img", "input", "ins", "kbd", "li", "mark", "ol", "p", "pre", "q", "rp", "rt", "ruby",
     "s", "samp", "section", "small", "span", "strike", "strong", "sub", "summary", "sup", "table", "tbody",
     "td", "tfoot", "th", "thead", "time", "tr", "tt", "u", "ul", "var", "wbr",
 })  # fmt: skip
-ATTRIBUTES = frozenset({
+PERMITTED_ATTRIBUTES = frozenset({
     "id", "class", "title", "dir", "lang", "align", "aria-label", "aria-hidden", "href", "rel", "src",
     "alt", "width", "height", "loading", "type", "disabled", "checked", "start", "reversed", "value",
     "colspan", "rowspan", "scope", "span", "open", "datetime",
 })  # fmt: skip
-VOID = {"br", "hr", "img", "input", "col", "wbr"}
-OWN = re.compile(r"/(doc|raw|folder)/[!-~]*|/|#[!-~]+")
-WEB = re.compile(r"(https?://[^/\\\s]|mailto:.)", re.IGNORECASE)
-# The namespace of element names in the tree of html5lib.
-_HTML = "{http://www.w3.org/1999/xhtml}"
+VOID_ELEMENTS = {"br", "hr", "img", "input", "col", "wbr"}
+OWN_URL = re.compile(r"/(doc|raw|folder)/[!-~]*|/|#[!-~]+")
+WEB_URL = re.compile(r"(https?://[^/\\\s]|mailto:.)", re.IGNORECASE)
+# html5lib prefixes element names with this namespace.
+_HTML_NAMESPACE = "{http://www.w3.org/1999/xhtml}"
 
 
-def problems(html: str) -> list[str]:
+def find_html_problems(html: str) -> list[str]:
     """Return the problems in the HTML of a page."""
     tree = html5lib.parseFragment(html, container="article", treebuilder="etree")
-    found = [problem for element in tree.iter() if element is not tree for problem in _of(element)]
+    problems = [
+        problem
+        for element in tree.iter()
+        if element is not tree
+        for problem in _find_element_problems(element)
+    ]
     ids = [element.get("id") for element in tree.iter() if element.get("id")]
-    found += [f"id {id!r} is duplicate" for id in set(ids) if ids.count(id) > 1]
-    balance = _Balance()
+    problems += [f"id {id!r} is duplicate" for id in set(ids) if ids.count(id) > 1]
+    balance = _TagBalance()
     balance.feed(html)
     balance.close()
-    found += balance.problems + [f"<{name}> is open" for name in balance.open]
-    outside = html5lib.parse(f"<main><article>{html}</article></main><footer></footer>", treebuilder="etree")
-    body = outside.find(f"{_HTML}body")
-    children = [] if body is None else [str(child.tag).removeprefix(_HTML) for child in body]
+    problems += balance.problems + [f"<{name}> is open" for name in balance.open]
+    page = html5lib.parse(f"<main><article>{html}</article></main><footer></footer>", treebuilder="etree")
+    body = page.find(f"{_HTML_NAMESPACE}body")
+    children = [] if body is None else [str(child.tag).removeprefix(_HTML_NAMESPACE) for child in body]
     if children != ["main", "footer"]:
-        found.append(f"the page escapes its container: {children}")
-    return found
+        problems.append(f"the page escapes its container: {children}")
+    return problems
 
 
-def _of(element: ElementTree.Element) -> list[str]:
+def _find_element_problems(element: ElementTree.Element) -> list[str]:
     if not isinstance(element.tag, str):
         return ["a comment"]
-    name = element.tag.removeprefix(_HTML)
-    found = [] if name in ELEMENTS else [f"<{name}>"]
-    found += [f"<{name} {key}>" for key in element.attrib if key not in ATTRIBUTES]
+    name = element.tag.removeprefix(_HTML_NAMESPACE)
+    problems = [] if name in PERMITTED_ELEMENTS else [f"<{name}>"]
+    problems += [f"<{name} {key}>" for key in element.attrib if key not in PERMITTED_ATTRIBUTES]
     href, source = element.get("href"), element.get("src")
-    if href is not None and not OWN.fullmatch(href) and not WEB.match(href):
-        found.append(f"href {href!r}")
-    if href is not None and WEB.match(href) and element.get("rel") != "noopener noreferrer nofollow":
-        found.append(f"no rel at {href!r}")
-    if source is not None and not (OWN.fullmatch(source) and source.startswith("/raw/")):
-        found.append(f"src {source!r}")
+    if href is not None and not OWN_URL.fullmatch(href) and not WEB_URL.match(href):
+        problems.append(f"href {href!r}")
+    if href is not None and WEB_URL.match(href) and element.get("rel") != "noopener noreferrer nofollow":
+        problems.append(f"no rel at {href!r}")
+    if source is not None and not (OWN_URL.fullmatch(source) and source.startswith("/raw/")):
+        problems.append(f"src {source!r}")
     if name == "input" and (element.get("type"), element.get("disabled")) != ("checkbox", ""):
-        found.append("an input that is not a checkbox")
-    return found
+        problems.append("an input that is not a checkbox")
+    return problems
 
 
-class _Balance(HTMLParser):
+class _TagBalance(HTMLParser):
     """A check that start and end tags are balanced."""
 
     def __init__(self) -> None:
@@ -72,7 +77,7 @@ class _Balance(HTMLParser):
         self.problems: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: object) -> None:
-        if tag not in VOID:
+        if tag not in VOID_ELEMENTS:
             self.open.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
