@@ -168,7 +168,7 @@ MUTATIONS = (
     Mutation(
         "policy check of a direct write",
         "workspace/writing/write.py",
-        "            check_direct(result.plan.snapshot, result.changes)\n",
+        "            check_direct_write(result.plan.snapshot, result.changes)\n",
         "            pass\n",
         ("tests/workspace/policy", "tests/tools/proposals", "tests/acceptance/gate/test_gate.py"),
     ),

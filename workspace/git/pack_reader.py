@@ -44,7 +44,7 @@ class PackedReader(GitReader):
     def __reduce__(self) -> tuple[type[GitReader], tuple[Path, ...]]:
         return PackedReader, (self.common_dir,)
 
-    def hold(self) -> None:
+    def open_packs(self) -> None:
         """Open every pack now, so that it remains readable after its file is removed."""
         for index in (self.common_dir / "objects" / "pack").glob("*.idx"):
             with suppress(OSError, DamagedRepository):

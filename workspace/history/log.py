@@ -47,7 +47,7 @@ class NoHistory(WorkspaceError):
 
     def __init__(self) -> None:
         super().__init__(
-            "an artifact holds one state of the documents, and no history",
+            "an artifact contains one version of the documents and no history",
             fix="Call a server of the repository itself; the artifact was built from its source_commit.",
         )
 

@@ -230,7 +230,7 @@ class _ReviewReplay:
             return VoidReason.NO_TOKEN
         token = author.label
         if token not in self._known:
-            self._known[token] = self._tokens.find_known(token)
+            self._known[token] = self._tokens.find_owner(token)
         known = self._known[token]
         if known is None:
             return VoidReason.UNKNOWN_TOKEN

@@ -271,10 +271,10 @@ def _check_content(merge: Merge, decided: Resolutions) -> None:
     }
     new_changes = {path: merge.changes[path] for path in new if path in merge.changes}
     if new_changes:
-        from workspace.policy.protection import check_direct
+        from workspace.policy.protection import check_direct_write
 
         for side in (merge.ours, merge.theirs):
-            check_direct(side, new_changes)
+            check_direct_write(side, new_changes)
 
 
 def _format_message(branch: str, remote: str, *, is_decided: bool) -> str:

@@ -182,10 +182,10 @@ class WriteRequest:
         if not result.changes or (self.skip_policy and self.dry_run):
             return
         # Imported late, because a server can answer its first calls without it.
-        from workspace.policy.protection import check_direct
+        from workspace.policy.protection import check_direct_write
 
         if not is_proposal_branch(branch):
-            check_direct(result.plan.snapshot, result.changes)
+            check_direct_write(result.plan.snapshot, result.changes)
         for guard in tuple(self.workspace.guards.values()):
             guard(result.plan.snapshot, result.changes)
 

@@ -241,7 +241,7 @@ def test_other_user_can_serve_repository_read_only(public_repo: Repo) -> None:
         answer = toolbox.call("search_docs", {"query": "words"}, client="test")
         return {
             "files": [hit["filepath"] for hit in answer.data["hits"]],
-            "tokens": len(Tokens(common_dir).all()),
+            "tokens": len(Tokens(common_dir).read_all()),
             "findings": [one.message for one in check_environment(common_dir, None)],
             "leftovers": find_leftovers(common_dir).folders,
         }

@@ -51,7 +51,7 @@ class Elsewhere:
         tokens = Tokens(workspace.git.common_dir)
         if tokens.key("bea") is None:
             tokens.add("bea", "Bea", "bea@example.org")
-        known = tokens.find_known("bea")
+        known = tokens.find_owner("bea")
         assert known is not None
         person = Actor(BEA, "proposals", "command line", known.person)
         proposal_actions = workspace.proposal_actions()

@@ -72,7 +72,7 @@ class Clone(Elsewhere):
         tokens = Tokens(self.workspace.git.common_dir)
         if tokens.key("bea") is None:
             tokens.add("bea", "Bea", "bea@example.org")
-        known = tokens.find_known("bea")
+        known = tokens.find_owner("bea")
         assert known is not None
         person = Actor(BEA, "proposals", "command line", known.person)
         proposal_actions = self.workspace.proposal_actions()
