@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.example_counts import scale_examples
 from workspace.document.document import Document
 from workspace.history.origins import find_heading_free_edit, measure_common_prefix, measure_common_suffix
-from workspace.history.places import find_section_end
+from workspace.history.text_ranges import find_section_end
 
 BLOCKS = [
     "## One\n",
@@ -51,8 +51,8 @@ def test_mapped_range_is_that_of_the_same_section(head: str, old: str, new: str,
         return
     spans = {section.key: (section.start, find_section_end(section)) for section in earlier.sections}
     for section in later.sections:
-        moved = edit.map_range(section.start, find_section_end(section))
-        assert moved is None or spans.get(section.key) == moved
+        old_range = edit.map_range(section.start, find_section_end(section))
+        assert old_range is None or spans.get(section.key) == old_range
 
 
 @given(st.binary(max_size=20), st.binary(max_size=20), st.integers(0, 3))
@@ -65,7 +65,7 @@ def test_prefix_and_suffix_are_the_longest(one: bytes, other: bytes, times: int)
     assert suffix == prefix
 
 
-def moved(new: bytes, old: bytes, start: int, end: int) -> tuple[int, int] | None:
+def map_range(new: bytes, old: bytes, start: int, end: int) -> tuple[int, int] | None:
     edit = find_heading_free_edit(new, old)
     return edit.map_range(start, end) if edit else None
 
@@ -73,21 +73,21 @@ def moved(new: bytes, old: bytes, start: int, end: int) -> tuple[int, int] | Non
 def test_text_appended_to_the_last_section_belongs_to_it() -> None:
     old = b"# T\n\n## One\n\nText.\n\n## Two\n\nText.\n"
     new = old + b"More.\n"
-    assert moved(new, old, old.index(b"## Two"), len(new)) == (old.index(b"## Two"), len(old))
-    assert moved(new, old, 5, old.index(b"## Two")) == (5, old.index(b"## Two"))
+    assert map_range(new, old, old.index(b"## Two"), len(new)) == (old.index(b"## Two"), len(old))
+    assert map_range(new, old, 5, old.index(b"## Two")) == (5, old.index(b"## Two"))
 
 
 def test_longer_paragraph_above_shifts_section_range() -> None:
     old = b"# T\n\nOne.\nTwo.\nThree.\n\n## One\n\nText.\n"
     new = old.replace(b"Two.", b"Two and more.")
     start = old.index(b"## One")
-    assert moved(new, old, start + 9, len(new)) == (start, len(old))
+    assert map_range(new, old, start + 9, len(new)) == (start, len(old))
 
 
 def test_edit_within_section_needs_no_parse() -> None:
     old = b"# T\n\n## One\n\nText.\n\nMore.\n\n## Two\n\nText.\n"
     new = old.replace(b"More.", b"Other words.")
-    assert moved(new, old, 5, new.index(b"## Two")) == (5, old.index(b"## Two"))
+    assert map_range(new, old, 5, new.index(b"## Two")) == (5, old.index(b"## Two"))
 
 
 def test_changed_list_end_may_create_heading() -> None:
