@@ -182,8 +182,8 @@ MUTATIONS = (
     Mutation(
         "the files of rules and types are protected",
         "workspace/policy/protection.py",
-        "    settings = {entry.path for entry in touched if is_settings_path(entry.path)}\n",
-        "    settings: set[str] = set()\n",
+        "    settings_paths = {entry.path for entry in touched if is_settings_path(entry.path)}\n",
+        "    settings_paths: set[str] = set()\n",
         ("tests/workspace/policy",),
     ),
     Mutation(

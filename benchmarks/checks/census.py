@@ -12,9 +12,9 @@ from typing import NamedTuple
 from workspace.document.document import Document
 from workspace.document.headings import AnchoredHeading
 from workspace.document.sections import Section
+from workspace.links.file_tree import OverlayFileTree
 from workspace.links.reader import read_cached_links
 from workspace.links.resolver import LinkStatus, resolve
-from workspace.links.world import OverlayFileTree
 from workspace.snapshot.snapshot import Snapshot
 
 _MARK = re.compile(rb"Section-mark-(\d+)\.")
@@ -79,9 +79,9 @@ def links(snapshot: Snapshot, called: Mapping[str, str]) -> dict[tuple[int, int]
             place: Place | None = None
             if resolved.status is LinkStatus.OK and resolved.path is not None:
                 inside = None
-                if resolved.place is not None and resolved.place.section is not None:
+                if resolved.fragment_target is not None and resolved.fragment_target.section is not None:
                     other = snapshot.document(resolved.path)
-                    inside = mark_of(other, other.sections[resolved.place.section])
+                    inside = mark_of(other, other.sections[resolved.fragment_target.section])
                 file = called.get(resolved.path, resolved.path)
                 place = Place(file if inside is None else None, inside)
             found[mark, number] = place

@@ -90,10 +90,10 @@ def _resolve_links(world: FileTree, source: str, references: Iterable[Reference]
 
 def _section(world: FileTree, resolved: ResolvedLink) -> str | None:
     """Return the key of the section that a link targets."""
-    if resolved.place is None or resolved.place.section is None or resolved.path is None:
+    if resolved.fragment_target is None or resolved.fragment_target.section is None or resolved.path is None:
         return None
     document = world.document(resolved.path)
-    return document.sections[resolved.place.section].key if document else None
+    return document.sections[resolved.fragment_target.section].key if document else None
 
 
 def _as_link(item: Reference) -> Link:

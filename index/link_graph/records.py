@@ -43,7 +43,7 @@ def link_keys(kind: LinkKind, destination: str, source: str, rules: LinkRules) -
         yield _digest(_WIKI + _page_name(destination.partition("#")[0].strip()))
         return
     target = None if kind is LinkKind.AUTOLINK else read_target(destination, source, rules)
-    if target is None or target.outside:
+    if target is None or target.is_outside:
         return
     yield _digest(_normalize_path(target.path))
     if target.literal is not None:

@@ -143,7 +143,7 @@ class Blame:
             )
 
     def _read_lines(self, text_range: TextRange) -> Sequence[bytes]:
-        """Return the lines of a version, cached because the lines of a parent are needed again for its visit."""
+        """Return the lines of a version, cached because a parent is read again when it is visited."""
         if text_range not in self._lines_of_version:
             text = self._versions.text(text_range) or b""
             self._remaining_work -= len(text) // _BYTES_PER_STEP

@@ -12,10 +12,10 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
+from workspace.links.file_tree import OverlayFileTree
 from workspace.links.fragments import find_names
 from workspace.links.link import Enclosure, Link, LinkKind
 from workspace.links.resolver import LinkStatus, is_external, resolve
-from workspace.links.world import OverlayFileTree
 from workspace.markdown.html.reader import WIKI_SCHEME
 from workspace.markdown.html.writer import Mark, encode_fragment
 from workspace.markdown.slugs import PREAMBLE
@@ -120,7 +120,7 @@ class LinkRenderer:
         if resolved.status is LinkStatus.MISSING_FRAGMENT:
             href = None if is_here else self._urls.document(path)
             return RenderedLink(href, "broken", "The document has no such section")
-        name = self._choose_name(path, resolved.place, fragment)
+        name = self._choose_name(path, resolved.fragment_target, fragment)
         if is_here and name:
             return RenderedLink(f"#{encode_fragment(name)}")
         return RenderedLink(self._urls.document(path, name))

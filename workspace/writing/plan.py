@@ -77,19 +77,19 @@ def add_warnings(outcome: Outcome, overlay: Overlay) -> Outcome:
 
 def _summarize_updates(updates: LinkUpdates, *, always: bool) -> dict[str, object]:
     summary: dict[str, object] = {}
-    if always or updates.files:
+    if always or updates.link_counts:
         summary["links_rewritten"] = updates.total
-        summary["files_rewritten"] = sorted(updates.files)[:MAX_REPORTED]
-    if updates.broken:
-        summary["broken_links"] = [link._asdict() for link in updates.broken[:MAX_REPORTED]]
-        summary["broken_links_total"] = len(updates.broken)
+        summary["files_rewritten"] = sorted(updates.link_counts)[:MAX_REPORTED]
+    if updates.broken_links:
+        summary["broken_links"] = [link._asdict() for link in updates.broken_links[:MAX_REPORTED]]
+        summary["broken_links_total"] = len(updates.broken_links)
     return summary
 
 
 def _list_hints(updates: LinkUpdates) -> list[str]:
     hints: list[str] = []
-    if updates.misdirected:
-        locations = _format_names([f"{link.file} line {link.line}" for link in updates.misdirected])
+    if updates.misdirected_links:
+        locations = _format_names([f"{link.file} line {link.line}" for link in updates.misdirected_links])
         hints.append(f"links that could not be updated: {locations}")
     if updates.unread_paths:
         hints.append(

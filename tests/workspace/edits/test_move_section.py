@@ -162,7 +162,7 @@ def test_move_and_move_back_restores_the_bytes(data: st.DataObject) -> None:
     neighbor = siblings[index + 1] if index + 1 < len(siblings) else siblings[index - 1] if index else parent
     keys: list[str | None] = [None, None, None]
     if neighbor:
-        path, offset = there.offset_map.place(source.path, neighbor.heading_start) or ("", 0)
+        path, offset = there.offset_map.map_offset(source.path, neighbor.heading_start) or ("", 0)
         home = there.target if path == there.target.path else there.source
         kind = 0 if neighbor is parent else 1 if index + 1 < len(siblings) else 2
         keys[kind] = next(item.key for item in home.sections if item.heading_start == offset)
@@ -194,7 +194,7 @@ def test_move_preserves_all_other_sections(data: st.DataObject) -> None:
     if moved is None:
         return
     now = {source.path: moved.source, target.path: moved.target}
-    for piece in moved.offset_map.pieces:
+    for piece in moved.offset_map.preserved_spans:
         old = (source if piece.old_path == source.path else target).data[piece.old_start : piece.old_end]
         assert now[piece.new_path].data[piece.new_start : piece.new_start + len(old)] == old
     below = {section.position, *(item.position for item in source.descendants(section))}
@@ -218,7 +218,7 @@ def find_moved(moved: MovedSection, now: dict[str, Document], document: Document
         preamble = now[document.path].preamble
         assert preamble is not None
         return preamble
-    place = moved.offset_map.place(document.path, item.heading_start)
+    place = moved.offset_map.map_offset(document.path, item.heading_start)
     assert place is not None
     return next(
         moved_item
@@ -256,7 +256,7 @@ def test_move_preserves_the_target_of_every_reference(data: st.DataObject) -> No
     now = {source.path: moved.source, target.path: moved.target}
     for path, document in known.items():
         for start, destination in read_references(document):
-            place_now = moved.offset_map.place(path, start)
+            place_now = moved.offset_map.map_offset(path, start)
             assert place_now is not None
             assert (place_now[1], destination) in read_references(now[place_now[0]])
     if not moved.linked:

@@ -39,7 +39,7 @@ def test_each_preserved_byte_is_mapped(
     after = Document.parse(data, new_path or "a.md")
     preserved = bytearray(len(data))
     for offset, byte in enumerate(document.data):
-        place = offset_map.place("a.md", offset)
+        place = offset_map.map_offset("a.md", offset)
         is_removed = any(splice.start <= offset < splice.end for splice in splices)
         assert (place is None) == is_removed
         if place is not None:
@@ -48,26 +48,30 @@ def test_each_preserved_byte_is_mapped(
             preserved[place[1]] = 1
     written = [offset for start, end in offset_map.find_written_spans(after) for offset in range(start, end)]
     assert written == [offset for offset, flag in enumerate(preserved) if not flag]
-    assert offset_map.document("a.md") == after.path
-    assert offset_map.place("other.md", 5) == ("other.md", 5)
+    assert offset_map.find_new_path("a.md") == after.path
+    assert offset_map.map_offset("other.md", 5) == ("other.md", 5)
 
 
 def test_span_is_mapped_only_if_contiguous() -> None:
     pieces = (PreservedSpan("a.md", 0, 10, "a.md", 0), PreservedSpan("a.md", 10, 20, "b.md", 100))
     offset_map = OffsetMap(pieces)
-    assert offset_map.span("a.md", 3, 10) == ("a.md", 3)
-    assert offset_map.span("a.md", 12, 20) == ("b.md", 102)
-    assert offset_map.span("a.md", 8, 12) is None
-    assert offset_map.span("a.md", 19, 21) is None
-    assert offset_map.span("c.md", 19, 21) == ("c.md", 19)
+    assert offset_map.map_span("a.md", 3, 10) == ("a.md", 3)
+    assert offset_map.map_span("a.md", 12, 20) == ("b.md", 102)
+    assert offset_map.map_span("a.md", 8, 12) is None
+    assert offset_map.map_span("a.md", 19, 21) is None
+    assert offset_map.map_span("c.md", 19, 21) == ("c.md", 19)
     assert offset_map.paths == {"a.md"}
     assert offset_map.new_paths == ("a.md", "b.md")
-    assert offset_map.document("a.md") == "a.md"
+    assert offset_map.find_new_path("a.md") == "a.md"
 
 
 def test_removed_and_created_documents_have_no_preserved_bytes() -> None:
     removed = OffsetMap.of_removal("a.md")
-    assert (removed.document("a.md"), removed.place("a.md", 0), removed.new_paths) == (None, None, ())
+    assert (removed.find_new_path("a.md"), removed.map_offset("a.md", 0), removed.new_paths) == (
+        None,
+        None,
+        (),
+    )
     made = OffsetMap.of_creation("a.md")
     assert made.find_written_spans(Document.parse(b"# A\n", "a.md")) == [(0, 4)]
     assert made.find_written_spans(Document.parse(b"# A\n", "b.md")) == ()

@@ -10,7 +10,13 @@ from tests.loops import loop_over
 from tests.workspace.bombs import ADVERSARIAL
 from workspace.document.document import Document
 from workspace.links.link import Enclosure, LinkKind
-from workspace.links.reader import ABOVE, read_by_parser, read_cached_links, read_linewise, read_links
+from workspace.links.reader import (
+    LINE_ENDS_ABOVE,
+    read_by_parser,
+    read_cached_links,
+    read_linewise,
+    read_links,
+)
 from workspace.markdown.inline import unescape
 
 pytestmark = pytest.mark.smoke
@@ -160,7 +166,7 @@ def test_common_texts_are_read_without_the_parser() -> None:
         for number in range(3)
     )
     units = [2, *(2 + place for place in range(1, len(text)) if text.startswith("## ", place))]
-    found, unsure = read_linewise(ABOVE + text, units)
+    found, unsure = read_linewise(LINE_ENDS_ABOVE + text, units)
     assert len(found) == 3 * 6
     assert unsure == []
 

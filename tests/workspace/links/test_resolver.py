@@ -72,8 +72,8 @@ def _format_result(folder: _Folder, found: ResolvedLink) -> str:
     if found.status is LinkStatus.OK and found.path is not None:
         words.insert(1, f" {found.path or '.'}")
         document = folder.world.document(found.path)
-        if found.place and document:
-            place = found.place
+        if found.fragment_target and document:
+            place = found.fragment_target
             line = document.lines.line_at(place.offset) + 1 if place.section is not None else 0
             words.append(f":{line}")
     return "".join(words)

@@ -29,10 +29,10 @@ from workspace.edits import (
 from workspace.git.reader import GitReader
 from workspace.git.store import GitStore
 from workspace.git.trees import rewrite_tree
+from workspace.links.file_tree import OverlayFileTree
 from workspace.links.inbound import AffectedPaths
 from workspace.links.reader import read_cached_links
 from workspace.links.resolver import LinkStatus, resolve
-from workspace.links.world import OverlayFileTree
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, Plan, plan
@@ -114,7 +114,7 @@ def read_targets(overlay: Overlay, paths: set[str]) -> dict[bytes, tuple[LinkSta
             resolved = resolve(world, path, link)
             target = world.document(resolved.path) if resolved.path else None
             mark = None
-            place = resolved.place.section if resolved.place is not None else None
+            place = resolved.fragment_target.section if resolved.fragment_target is not None else None
             section = target.sections[place] if target is not None and place is not None else None
             # A link to a title leads to the document if the title has no name of its own any more.
             if target is not None and section is not None and not section.is_preamble:

@@ -12,8 +12,8 @@ from tests.workspace.links.folder_world import folder_world
 from workspace.config.config import WorkspaceConfig
 from workspace.document.document import Document
 from workspace.git.reader import GitReader
+from workspace.links.file_tree import OverlayFileTree
 from workspace.links.resolver import FileTree
-from workspace.links.world import OverlayFileTree
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 
