@@ -133,7 +133,7 @@ MUTATIONS = (
     Mutation(
         "the private folder is closed to other users",
         "workspace/git/private_folder.py",
-        "    return GROUP if is_group_shared(common_dir) else PRIVATE\n",
+        "    return GROUP_MODES if is_group_shared(common_dir) else PRIVATE_MODES\n",
         "    return FolderModes(0o755, 0o644)\n",
         ("tests/workspace/git/test_private_folder.py",),
     ),

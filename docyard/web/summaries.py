@@ -163,7 +163,7 @@ class LastChanges:
 
     def _walk(self, snapshot: Snapshot, commit: str) -> dict[str, str]:
         git = snapshot.git
-        states = Graph(git).first_parents(commit, most=MAX_COMMITS + 1)
+        states = Graph(git).first_parents(commit, max_commits=MAX_COMMITS + 1)
         changes: dict[str, str] = {}
         for index, state in enumerate(states[:MAX_COMMITS]):
             if state.id == self._commit:

@@ -206,11 +206,13 @@ def _find_merges(graph: Graph, tip: str, commits: Collection[str]) -> Mapping[st
     Commits that are on the first-parent history themselves are left out.
     """
     since = min(map(graph.time, commits))
-    first_parents = graph.first_parents(tip, most=_MAX_COMMITS, since=since)
+    first_parents = graph.first_parents(tip, max_commits=_MAX_COMMITS, since=since)
     visited = {node.id for node in first_parents}
     merge_by_commit: dict[str, str] = {}
     for merge in reversed(first_parents):
-        for node in graph.ancestors(merge.parents[1:], seen=visited, since=since, most=2 * _MAX_COMMITS):
+        for node in graph.ancestors(
+            merge.parents[1:], visited=visited, since=since, max_visited=2 * _MAX_COMMITS
+        ):
             if node.id in commits:
                 merge_by_commit[node.id] = merge.id
     return merge_by_commit

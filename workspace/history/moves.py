@@ -190,7 +190,7 @@ class Moves:
     def _search(self, tip: Snapshot, commit: str, path: str, fragment: str | None) -> Move | None:
         self._graph.refresh()
         try:
-            commits = self._graph.first_parents(commit, most=MAX_COMMITS)
+            commits = self._graph.first_parents(commit, max_commits=MAX_COMMITS)
             return _Search(self._git, tip, commits).find(path, fragment)
         except DamagedRepository:
             return None
@@ -219,7 +219,7 @@ def map_renamed_documents(tip: Snapshot, max_commits: int = MAX_COMMITS) -> Mapp
     """
     if tip.commit is None:
         return {}
-    commits = Graph(tip.git).first_parents(tip.commit, most=max_commits)
+    commits = Graph(tip.git).first_parents(tip.commit, max_commits=max_commits)
     current_paths: dict[str, str] = {}  # path before the scanned commit: path at the tip
     renamed_paths: dict[str, str] = {}
     for new, old in pairwise(commits):

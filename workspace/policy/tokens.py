@@ -34,7 +34,7 @@ from typing import ClassVar, NamedTuple, Protocol
 
 from workspace.config.tables import TOKEN_NAME
 from workspace.errors import WorkspaceError
-from workspace.git.private_folder import is_closed_to_us
+from workspace.git.private_folder import is_inaccessible
 
 MAX_TEXT_LENGTH = 200
 """The maximum length of a person's name, and of an e-mail address, in characters."""
@@ -161,7 +161,7 @@ class TokenFile:
         except FileNotFoundError:
             return {}
         except OSError as error:
-            if is_closed_to_us(self._common_dir):
+            if is_inaccessible(self._common_dir):
                 return {}  # the tokens of another user are unknown here
             if error.errno == errno.ELOOP:
                 raise UnsafeTokens("it is a symbolic link", "Remove the link.") from None

@@ -277,7 +277,7 @@ def find_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> 
     token proved its author. A user who amended or rebased such a commit counts as its author.
     """
     addresses = set()
-    for id in list_commits_between(graph, tip, target, most=_MOST)[0]:
+    for id in list_commits_between(graph, tip, target, max_commits=_MOST)[0]:
         commit = git.commit(id)
         if not _is_client_commit(commit):
             addresses |= {commit.author.email.casefold(), commit.committer.email.casefold()}

@@ -20,7 +20,7 @@ from workspace.git.housekeeping import identify_running_gc, keep_objects
 from workspace.git.loose import is_loose, pack_loose, read_loose_file, unpack_loose, write_loose
 from workspace.git.merge_bases import ShallowHistory
 from workspace.git.objects import SUBMODULE_MODE, parse_commit
-from workspace.git.private_folder import make_shared_folder, share
+from workspace.git.private_folder import make_shared_folder, share_with_group
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore
@@ -106,7 +106,7 @@ class BatchObjects:
         """Write the copy for the recovery. A power loss prunes no object, so it is not synced."""
         copy = prepared.folder / COPY
         copy.write_bytes(b"".join(self.files.values()))
-        share(copy)
+        share_with_group(copy)
 
     def remember(self, prepared: StagingFolder) -> None:
         """Preserve the copy after the publication, in place of the oldest; a failure is ignored."""

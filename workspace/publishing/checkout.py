@@ -414,7 +414,7 @@ class Checkout:
 
     def settle(self, journal: Journal) -> None:
         """Remove the backups for a rollback after a complete publication."""
-        self._git.remember_index(self._index)
+        self._git.cache_index(self._index)
         for file in journal.files:
             self._files.settle(file)
 

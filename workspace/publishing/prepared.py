@@ -18,7 +18,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from workspace.git.private_folder import make_shared_folder, make_subfolder, share
+from workspace.git.private_folder import make_shared_folder, make_subfolder, share_with_group
 from workspace.publishing.journal import NAME, Journal
 from workspace.publishing.locks import is_same_inode, lstat
 
@@ -157,7 +157,7 @@ class StagingFolder:
         if like is not None and like.is_file():
             shutil.copymode(like, path)
         else:
-            share(path)
+            share_with_group(path)
         if self.durable:
             sync_to_disk(path)
         return path

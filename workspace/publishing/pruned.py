@@ -330,7 +330,7 @@ def _move_branch(store: GitStore, pruned: PrunedBranch, commit: str, replacement
         if store.tip(pruned.branch) != pruned.tip:
             return False
         ref.move("ref")
-        logs = refs.find_reflogs(store, pruned.branch, bare=store.bare)
+        logs = refs.find_reflogs(store, pruned.branch, is_bare=store.is_bare)
         refs.append_to_reflogs(
             logs, pruned.tip, commit, replacement.author, "docyard doctor: the commit before is missing"
         )

@@ -242,7 +242,7 @@ class Publication:
         store, prepared = self._store, self._ensure_folder()
         objects.protect()
         objects.save(prepared)
-        logs = refs.find_reflogs(store, self._branch, bare=store.bare and checkout is None)
+        logs = refs.find_reflogs(store, self._branch, is_bare=store.is_bare and checkout is None)
         self._is_cleanup_safe, self._is_swap_in_progress = False, True
         try:
             if checkout is not None:

@@ -18,7 +18,7 @@ from pathlib import Path
 from workspace.errors import WorkspaceError
 from workspace.git.index_file import IndexEntry, IndexFile, PathOccupied
 from workspace.git.objects import TreeEntry
-from workspace.git.private_folder import is_closed_to_us
+from workspace.git.private_folder import is_inaccessible
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore
 from workspace.git.trees import find_in_tree
@@ -172,7 +172,7 @@ def _roll_forward(store: GitStore, prepared: StagingFolder, journal: Journal) ->
     BranchRef(store, journal.branch, prepared).sync()
     if store.tip(journal.branch) == journal.commit:
         commit = store.commit(journal.commit)
-        logs = refs.find_reflogs(store, journal.branch, bare=store.bare and journal.git_dir is None)
+        logs = refs.find_reflogs(store, journal.branch, is_bare=store.is_bare and journal.git_dir is None)
         is_complete = refs.complete_reflogs(
             logs, journal.base, journal.commit, commit.committer, commit.message
         )
@@ -289,7 +289,7 @@ def list_index_locks(store: GitStore) -> list[Path]:
 
 def has_worktrees(store: GitStore) -> bool:
     """Return True if a branch may be checked out in this repository."""
-    return not store.bare or len(list_git_dirs(store.common_dir)) > 1
+    return not store.is_bare or len(list_git_dirs(store.common_dir)) > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +306,7 @@ class Leftovers:
 
 def find_leftovers(common_dir: Path) -> Leftovers:
     """Return leftovers of dead processes, without changing anything; empty while a Docyard is writing."""
-    if is_closed_to_us(common_dir) or _is_writing(common_dir):
+    if is_inaccessible(common_dir) or _is_writing(common_dir):
         return Leftovers((), ())
     folders = [StagingFolder(folder, durable=False) for folder in list_staging_folders(common_dir)]
     locks = list_git_locks(common_dir) if folders else ()

@@ -18,7 +18,7 @@ from typing import ClassVar
 from workspace.errors import WorkspaceError
 from workspace.git.objects import Signature
 from workspace.git.reader import GitReader
-from workspace.git.worktrees import find_heads_on
+from workspace.git.worktrees import find_git_dirs_on_branch
 from workspace.publishing.locks import LinkedLock
 from workspace.publishing.prepared import StagingFolder, is_below_a_link, remove_empty_folders, sync_to_disk
 
@@ -140,15 +140,15 @@ class Reflog:
     create: bool
 
 
-def find_reflogs(git: GitReader, branch: str, *, bare: bool) -> tuple[Reflog, ...]:
+def find_reflogs(git: GitReader, branch: str, *, is_bare: bool) -> tuple[Reflog, ...]:
     """Return the logs that a move of a branch is written to, by `core.logAllRefUpdates`."""
     setting = git.config("core.logAllRefUpdates")
     if setting is None:
-        create = not bare
+        create = not is_bare
     else:
         create = setting.lower() == "always" or git.config_flag("core.logAllRefUpdates")
     paths = [git.common_dir / "logs" / "refs" / "heads" / branch]
-    paths += [git_dir / "logs" / "HEAD" for git_dir in find_heads_on(branch, git.common_dir)]
+    paths += [git_dir / "logs" / "HEAD" for git_dir in find_git_dirs_on_branch(branch, git.common_dir)]
     # The repository may contain a link to another file of the user.
     return tuple(
         Reflog(path, create)

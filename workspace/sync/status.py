@@ -70,7 +70,7 @@ def list_commits_ahead(
 ) -> Unpushed | None:
     """Return the commits of ours that theirs lacks, at most `max_count`, or None if there are none."""
     graph = Graph(git)
-    commits, has_more = list_commits_between(graph, ours, theirs, most=max_count)
+    commits, has_more = list_commits_between(graph, ours, theirs, max_commits=max_count)
     times = [
         time for id in commits if (time := graph.time(id))
     ]  # a shallow clone lacks the times of some commits
@@ -221,7 +221,9 @@ class TrackingStatus:
             return None
         git = self._workspace.git
         times: list[int] = []
-        for commit in walk_first_parents(git.commit, git.boundary, ours, most=_MAX_UPDATED_COMMITS + 1):
+        for commit in walk_first_parents(
+            git.commit, git.boundary, ours, max_commits=_MAX_UPDATED_COMMITS + 1
+        ):
             if commit.id == last.tracked.ours:
                 break
             if len(commit.parents) != 1:

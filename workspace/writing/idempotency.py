@@ -116,7 +116,7 @@ class RequestLog:
         if tip is None:
             return None
         with self._lock:
-            walk = walk_first_parents(self._read, self._git.boundary, tip, most=MAX_SCANNED_COMMITS)
+            walk = walk_first_parents(self._read, self._git.boundary, tip, max_commits=MAX_SCANNED_COMMITS)
             self._commits = {commit.id: commit for commit in walk}
             for id, commit in reversed(self._commits.items()):
                 if commit.key == key:

@@ -18,7 +18,7 @@ from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace.errors import LimitExceeded
-from workspace.git.messages import MAX_MESSAGE, format_commit_message, read_trailers
+from workspace.git.messages import MAX_MESSAGE_LENGTH, format_commit_message, read_trailers
 from workspace.git.objects import Commit
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
@@ -113,7 +113,7 @@ PIECES = (
     "(cherry picked from commit 0)",
     "Signed-off-by: x <x>",
     *("\n", "\n\n", "\r", "\r\n", "\n \n", "\n\t\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029", "\0"),
-    *("---\n", "# ", ": ", " ", "x", "x" * (MAX_MESSAGE - 1)),
+    *("---\n", "# ", ": ", " ", "x", "x" * (MAX_MESSAGE_LENGTH - 1)),
 )
 FORGERIES = st.lists(st.sampled_from(PIECES), max_size=12).map("".join)
 
