@@ -60,7 +60,7 @@ MUTATIONS = (
     Mutation(
         "recovery after a crash",
         "workspace/publishing/publish.py",
-        "            self.recovered = recover_locked(self._store)\n",
+        "            self.recovery_result = recover_locked(self._store)\n",
         "",
         ("tests/workspace/publishing/test_recovery.py", "tests/faults"),
     ),
@@ -105,14 +105,14 @@ MUTATIONS = (
     Mutation(
         "objects are looked for right after the branch moved",
         "workspace/publishing/publish.py",
-        "        protected = attempt(partial(_protect_objects, objects), False, caveat)\n",
-        "        protected = True\n",
+        "        are_objects_protected = attempt(partial(_protect_objects, objects), False, caveat)\n",
+        "        are_objects_protected = True\n",
         ("tests/workspace/publishing/test_housekeeping.py",),
     ),
     Mutation(
         "a journal that a repository brings leads nowhere",
         "workspace/publishing/journal.py",
-        "        if not is_ours:\n            raise ValueError\n",
+        "        if not is_valid:\n            raise ValueError\n",
         "",
         ("tests/workspace/publishing/test_recovery.py",),
     ),
@@ -322,7 +322,7 @@ MUTATIONS = (
     Mutation(
         "no push to a folder is forced",
         "workspace/git/remotes/local_push.py",
-        "        if old is not None and not _is_fast_forward(ours, commit, old):\n",
+        "        if old_commit is not None and not _is_fast_forward(local_repo, commit, old_commit):\n",
         "        if False:\n",
         ("tests/workspace/sync/test_sync.py",),
     ),

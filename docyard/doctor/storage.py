@@ -128,7 +128,7 @@ def _check_torn_branch(git: GitReader, torn: TornRef) -> Finding:
             f'echo COMMIT > "$(git rev-parse --git-common-dir)/refs/heads/{torn.branch}"',
             subject=f"refs/heads/{torn.branch}",
         )
-    later = ", and later commits are broken or missing" if torn.later else ""
+    later = ", and later commits are broken or missing" if torn.later_move_count else ""
     return Finding(
         Severity.ERROR,
         AREA,
@@ -146,8 +146,12 @@ def _check_pruned_branches(
     for pruned_branch in branches:
         is_served = pruned_branch.branch == workspace.branch
         name = "the served commit" if is_served else f"the branch {pruned_branch.branch}"
-        first = pruned_branch.missing[0]
-        more = f" and {len(pruned_branch.missing) - 1:,} more" if len(pruned_branch.missing) > 1 else ""
+        first = pruned_branch.missing_objects[0]
+        more = (
+            f" and {len(pruned_branch.missing_objects) - 1:,} more"
+            if len(pruned_branch.missing_objects) > 1
+            else ""
+        )
         message = f"{name} is incomplete: the {first.kind} {first.id[:12]} is missing or broken{more}"
         if pruned_branch.can_rebuild:
             yield Finding(
@@ -172,16 +176,17 @@ def _rebuild_branch(open_writable: Callable[[], Workspace], pruned: PrunedBranch
     result = rebuild_branch(store, pruned)
     if result is None:
         return None
-    number = "1 object" if result.restored == 1 else f"{result.restored:,} objects"
-    description = f"wrote {number} of the branch {pruned.branch} again" if result.restored else ""
-    if result.moved_to is not None:
+    number = "1 object" if result.restored_count == 1 else f"{result.restored_count:,} objects"
+    description = f"wrote {number} of the branch {pruned.branch} again" if result.restored_count else ""
+    if result.new_tip is not None:
         description += (
-            f"{' and ' if description else ''}committed Git's index as {result.moved_to[:12]} on the branch "
+            f"{' and ' if description else ''}committed Git's index as {result.new_tip[:12]} on the branch "
         )
         description += f"{pruned.branch}, in place of {pruned.tip[:12]}"
-    if result.lost:
+    if result.lost_objects:
         lost = [
-            f"{item.kind} {item.id[:12]}" + (f" ({item.path})" if item.path else "") for item in result.lost
+            f"{item.kind} {item.id[:12]}" + (f" ({item.path})" if item.path else "")
+            for item in result.lost_objects
         ]
         description += f"; could not restore: {format_some(lost)}"
     return description.removeprefix("; ")
@@ -214,9 +219,9 @@ def _check_served_commit(workspace: Workspace, broken: tuple[str, ...]) -> Itera
 
 def _format_reset_command(git: GitReader, branch: str, broken: tuple[str, ...] = ()) -> str:
     """Return the command that moves a branch back to the last intact commit of its reflog."""
-    from workspace.publishing.repair import find_last_whole_commit
+    from workspace.publishing.repair import find_last_complete_commit
 
-    intact_commit = find_last_whole_commit(git, branch, broken).commit
+    intact_commit = find_last_complete_commit(git, branch, broken).commit
     if intact_commit is None:
         return ""
     return f"; or git update-ref refs/heads/{branch} {intact_commit[:12]}, the last intact commit"

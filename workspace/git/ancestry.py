@@ -22,7 +22,7 @@ MAX_CLOCK_SKEW_S = 24 * 60 * 60
 """The number of seconds by which a commit may be older than its parent."""
 
 MAX_OLD_COMMITS = 50
-"""The number of consecutive commits, older than a walk's limit by that time, behind which the walk goes on."""
+"""The number of consecutive commits, older than a limit by that time, behind which a walk goes on."""
 
 _MAX_CACHED = 50_000
 _COMMIT_HEAD = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)author ")

@@ -56,7 +56,7 @@ def write_pack(
 ) -> str:
     """Write a pack of `count` different objects, with its index, and return its name without a suffix.
 
-    With `keep_content`, a `.keep` file with this content protects the pack from Git's housekeeping (git-repack).
+    With `keep_content`, a `.keep` file with this content protects the pack from `git gc` (git-repack).
 
     The name contains the hash of the bytes, so a pack is never replaced by a different pack.
     Raises ObjectChanged, OSError, and ValueError if there are not `count` objects. After an error, no file

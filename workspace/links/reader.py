@@ -122,7 +122,7 @@ class _NeedsFullParse(Exception):
 
 
 class _LinewiseReader:
-    __slots__ = ("_results", "_text", "_units")
+    __slots__ = ("_part_starts", "_results", "_text")
 
     def __init__(self, text: str, part_starts: Sequence[int]) -> None:
         self._text, self._part_starts = text, [*part_starts, len(text)]

@@ -35,9 +35,9 @@ from workspace.publishing.batch import Batch
 from workspace.publishing.batch_objects import MAX_COPIES, RECENT, read_copied_objects
 from workspace.publishing.checkout import Checkout
 from workspace.publishing.journal import Journal
-from workspace.publishing.prepared import StagingFolder
 from workspace.publishing.publish import publish
 from workspace.publishing.recovery import recover, restore_all_pruned
+from workspace.publishing.staging_folder import StagingFolder
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
@@ -435,7 +435,7 @@ def test_truncated_keep_file_on_full_disk_is_removed(repo: Repo, monkeypatch: py
             raise OSError(errno.ENOSPC, "disk full")
         write(file, data, durable)
 
-    monkeypatch.setattr(packs, "_write", fail)
+    monkeypatch.setattr(packs, "_write_file", fail)
     with pytest.raises(OSError, match="disk full"):
         keep_objects(git_dir(repo), [pack_loose("blob", b"text")], "a run", durable=False)
     assert sorted(folder.iterdir()) == before

@@ -18,7 +18,7 @@ from workspace.git.reader import GitReader
 from workspace.git.store import GitStore
 from workspace.git.trees import PathBlocked, walk_tree
 from workspace.paths import InvalidPath
-from workspace.publishing import checkout, locks, prepared, refs
+from workspace.publishing import checkout, locks, refs, staging_folder
 from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
 from workspace.publishing.locks import CannotWrite, Locked
@@ -576,8 +576,8 @@ STEPS = [
         for owner, name in [
             (checkout.Checkout, "check"),
             (checkout.Checkout, "apply"),
-            (prepared.StagingFolder, "install"),
-            (refs.BranchRef, "take"),
+            (staging_folder.StagingFolder, "install"),
+            (refs.BranchRef, "acquire"),
             (refs.BranchRef, "move"),
         ]
         for after in (False, True)
@@ -639,7 +639,7 @@ def test_user_write_during_publication_is_preserved(repo: Repo, monkeypatch: pyt
 def test_user_save_during_file_swap_is_preserved(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    real, saves = prepared.exchange_files, iter(range(1, times + 1))
+    real, saves = staging_folder.exchange_files, iter(range(1, times + 1))
 
     def exchange(one: Path, two: Path) -> bool:
         number = next(saves, None)
@@ -648,7 +648,7 @@ def test_user_save_during_file_swap_is_preserved(
             os.rename(repo.path / ".saved", two)
         return real(one, two)
 
-    monkeypatch.setattr(prepared, "exchange_files", exchange)
+    monkeypatch.setattr(staging_folder, "exchange_files", exchange)
     with pytest.raises(WorktreeConflict):
         commit(repo, {"README.md": NEW, "guides/setup.md": None})
     assert files_of(repo)["README.md"] == b"saved %d\n" % times
@@ -661,7 +661,7 @@ def test_write_to_open_file_during_publication_is_preserved(
 ) -> None:
     with (repo.path / "README.md").open("ab", buffering=0) as stream:
         call_hooks.run_after_call(
-            monkeypatch, prepared.StagingFolder, "install", lambda: stream.write(b"logged\n")
+            monkeypatch, staging_folder.StagingFolder, "install", lambda: stream.write(b"logged\n")
         )
         with pytest.raises(WorktreeConflict):
             commit(repo, {"README.md": NEW, "guides/setup.md": None})
@@ -671,7 +671,7 @@ def test_write_to_open_file_during_publication_is_preserved(
 
 
 def test_files_are_replaced_without_rename_exchange(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "exchange_files", lambda one, two: False)
+    monkeypatch.setattr(staging_folder, "exchange_files", lambda one, two: False)
     commit(repo, {"README.md": NEW, "new.md": NEW, "guides/setup.md": None})
     assert files_of(repo)["README.md"] == NEW
     check_clean(repo)
