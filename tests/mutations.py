@@ -259,7 +259,7 @@ MUTATIONS = (
     Mutation(
         "nothing unread is overwritten",
         "workspace/writing/read_before_write.py",
-        "            if unread:\n                raise self._make_error(",
+        "            if unread_sections:\n                raise self._make_error(",
         "            if False:\n                raise self._make_error(",
         ("tests/workspace/writing/test_read_before_write.py", "tests/tools/documents/test_overwriting.py"),
     ),
@@ -301,14 +301,15 @@ MUTATIONS = (
     Mutation(
         "a repeated key is not done twice",
         "workspace/writing/idempotency.py",
-        "                    if recorded is not None:\n                        return recorded\n",
+        "                    if recorded_request is not None:\n"
+        "                        return recorded_request\n",
         "",
         ("tests/workspace/writing/test_idempotency.py", "tests/workspace/writing/test_retries.py"),
     ),
     Mutation(
         "a key that was used for another call is refused",
         "workspace/writing/idempotency.py",
-        "        if recorded is not None and recorded.digest != request.digest:\n",
+        "        if recorded_request is not None and recorded_request.digest != request.digest:\n",
         "        if False:\n",
         ("tests/workspace/writing/test_idempotency.py",),
     ),

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from workspace.errors import HintKind, SuggestionSource, WorkspaceError
 from workspace.markdown.slugs import PREAMBLE, make_heading_slug
-from workspace.nearest import _NEAREST, find_nearest
-from workspace.paths import MAX_PATH
+from workspace.nearest import MAX_NEAREST_NAMES, find_nearest
+from workspace.paths import MAX_PATH_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -64,8 +64,8 @@ def split_address(address: str, paths: Container[str]) -> tuple[str, str | None]
 
     The longest existing path is used, so `C#.md#setup` is a section of `C#.md`.
     """
-    # No path is longer than MAX_PATH. The limit bounds the number of look-ups in a text with many `#`.
-    cut = min(len(address), MAX_PATH + 1)
+    # No path is longer than MAX_PATH_BYTES. The limit bounds the number of look-ups in a text with many `#`.
+    cut = min(len(address), MAX_PATH_BYTES + 1)
     while (cut := address.rfind("#", 0, cut)) != -1:
         if address[:cut] in paths:
             return (address, None) if address in paths else (address[:cut], address[cut + 1 :])
@@ -183,7 +183,9 @@ def section_not_found(document: Document, slug: str) -> SectionNotFound:
         f"no section '{shown}' in {document.path}",
         fix=fix,
         among=among,
-        candidates=nearest or [name for name in addresses if name != PREAMBLE][:_NEAREST] or addresses,
+        candidates=nearest
+        or [name for name in addresses if name != PREAMBLE][:MAX_NEAREST_NAMES]
+        or addresses,
         wanted=shown,
     )
 

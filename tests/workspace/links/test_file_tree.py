@@ -155,7 +155,7 @@ def test_empty_repository_has_no_files(tmp_path: Path) -> None:
 
 def test_batch_of_thousands_of_documents_is_a_tree_without_reads(repo: Repo) -> None:
     overlay = Overlay(_snapshot(repo))
-    overlay.lay("many/lines.md", b"\n" * 200_001)  # reading it would raise LimitExceeded
+    overlay.put_bytes("many/lines.md", b"\n" * 200_001)  # reading it would raise LimitExceeded
     world = OverlayFileTree(overlay)
     assert world.exists("many/lines.md")
     assert world.is_folder("many")

@@ -16,8 +16,8 @@ from workspace.snapshot.snapshot import (
     DocumentNotFound,
     NotCommitted,
     Snapshot,
-    changed_documents,
-    changed_files,
+    list_changed_documents,
+    list_changed_files,
 )
 
 pytestmark = pytest.mark.smoke
@@ -109,14 +109,14 @@ def test_changed_documents_are_listed_between_two_snapshots(repo: Repo) -> None:
     repo.commit({"README.md": "# Other\n", "x.txt": "no"})
     after = snapshot(repo, before)
     blob = before.documents["guides/setup.md"]
-    changes = sorted(changed_documents(before, after), key=lambda change: change[0])
+    changes = sorted(list_changed_documents(before, after), key=lambda change: change[0])
     assert [path for path, _, _ in changes] == ["README.md", "guides/setup.md", "moved.md"]
     assert ("guides/setup.md", blob, None) in changes
     assert ("moved.md", None, blob) in changes
     assert dict(after.documents) == dict(snapshot(repo).documents)
     repo.commit({"docyard.toml": 'exclude = ["guides"]\n'})
     narrowed = snapshot(repo, after)
-    assert [(path, new) for path, _, new in changed_documents(after, narrowed)] == [
+    assert [(path, new) for path, _, new in list_changed_documents(after, narrowed)] == [
         ("guides/deep/only.md", None)
     ]
 
@@ -165,7 +165,7 @@ def test_manifests_are_listed_separately_from_documents(repo: Repo) -> None:
     later = snapshot(repo, first)
     assert list(later.manifests) == [".taxonomy.toml", "guides/deep/.taxonomy.toml"]
     assert later.manifests == snapshot(repo).manifests
-    assert [(path, bool(old), bool(new)) for path, old, new in changed_files(first, later)] == [
+    assert [(path, bool(old), bool(new)) for path, old, new in list_changed_files(first, later)] == [
         ("x.md", False, True),
         ("guides/.taxonomy.toml", True, False),
         ("guides/deep/.taxonomy.toml", False, True),
@@ -212,6 +212,6 @@ def test_settings_with_equal_selection_need_no_new_listing(repo: Repo) -> None:
     assert first.documents
     repo.commit({"docyard.toml": DECLARED, "x.md": "# X\n"})
     later = snapshot(repo, first)
-    assert [path for path, _, _ in changed_documents(first, later)] == ["x.md"]
+    assert [path for path, _, _ in list_changed_documents(first, later)] == ["x.md"]
     assert "_listing" not in vars(later)
     assert dict(later.documents) == dict(snapshot(repo).documents)

@@ -35,7 +35,7 @@ def test_too_large_document_is_reported_and_others_checked() -> None:
         ("a.md", "unreadable-document"),
         ("b.md", "broken-link"),
     ]
-    assert found[0].message == "a.md has 1,004 bytes; a document holds at most 1,000"
+    assert found[0].message == "a.md has 1,004 bytes; the limit is 1,000"
     assert findings(held, "broken-link") == found[1:]
 
 

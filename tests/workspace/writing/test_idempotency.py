@@ -27,7 +27,7 @@ from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing import idempotency
 from workspace.writing.idempotency import (
-    MAX_RESULT,
+    MAX_RESULT_LENGTH,
     MAX_SCANNED_COMMITS,
     InvalidKey,
     KeyReused,
@@ -163,9 +163,9 @@ def test_long_result_is_compressed_in_the_message(history: History) -> None:
 
 
 def test_result_over_the_limit_is_refused(history: History) -> None:
-    for length in (MAX_RESULT, MAX_RESULT + 1):
+    for length in (MAX_RESULT_LENGTH, MAX_RESULT_LENGTH + 1):
         result = {"a": "x" * (length - len('{"a":""}'))}
-        if length == MAX_RESULT:
+        if length == MAX_RESULT_LENGTH:
             commit = history.keyed((history.repo.head(),), "limit", result)
             found = RequestLog(history.store).find(commit, "limit")
             assert found is not None

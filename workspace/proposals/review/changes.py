@@ -18,7 +18,7 @@ from workspace.git import trees
 from workspace.git.ancestry import MAX_CLOCK_SKEW_S, select_reachable
 from workspace.history.commits import describe_commit
 from workspace.merge.world import MergedWorld
-from workspace.snapshot.snapshot import DocumentNotFound, changed_documents
+from workspace.snapshot.snapshot import DocumentNotFound, list_changed_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,7 +63,7 @@ def compare_commits(old: Snapshot, new: Snapshot) -> CommitChanges:
     """
     paths = list_changed_paths(old, new)
     try:
-        changed = list(changed_documents(old, new))
+        changed = list(list_changed_documents(old, new))
         size = sum(new.git.blob_size(blob) for _, *blobs in changed for blob in blobs if blob)
     except InvalidConfig as error:
         return CommitChanges(old.commit, new.commit, (), tuple(sorted(paths)), error.message)
