@@ -427,7 +427,7 @@ def test_failed_pack_write_leaves_no_files(repo: Repo, monkeypatch: pytest.Monke
 def test_truncated_keep_file_on_full_disk_is_removed(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = git_dir(repo) / "objects" / "pack"
     before = sorted(folder.iterdir())
-    write = packs._write
+    write = packs._write_file
 
     def fail(file: Path, data: bytes, durable: bool) -> None:
         if ".keep" in file.name:
