@@ -17,7 +17,7 @@ from workspace.document.document import Document
 from workspace.git import trees
 from workspace.git.index_file import IndexFile
 from workspace.git.objects import FILE_MODE, Signature
-from workspace.git.repository import initialise
+from workspace.git.repository import create_repository
 from workspace.git.store import GitStore
 
 BRANCH = "main"
@@ -86,7 +86,7 @@ def find_markdown_files(root: Path) -> list[Path]:
 
 def make_repository(corpus: Corpus, path: Path) -> None:
     """Make a repository with a clean work tree and all documents in one commit."""
-    initialise(path, BRANCH)
+    create_repository(path, BRANCH)
     config = pygit2.Repository(str(path)).config
     # The user's own settings must not affect measurements.
     for name, value in (

@@ -12,7 +12,7 @@ from workspace.document.document import Document
 from workspace.errors import LimitExceeded
 from workspace.git import trees
 from workspace.git.repository import DamagedRepository
-from workspace.snapshot.snapshot import NotADocument, Snapshot, changed_files, check_pointer, is_manifest
+from workspace.snapshot.snapshot import NotADocument, Snapshot, check_pointer, is_manifest, list_changed_files
 
 
 class GitSource:
@@ -102,7 +102,7 @@ def diff_snapshots(old: Snapshot, new: Snapshot, document_count: int | None = No
         return None
     upserts: dict[str, str] = {}
     deletes, folders = [], []
-    for path, _, blob in changed_files(old, new):
+    for path, _, blob in list_changed_files(old, new):
         if is_manifest(path):
             folders.append(path.rpartition("/")[0])
         elif blob is None:

@@ -60,7 +60,7 @@ MUTATIONS = (
     Mutation(
         "recovery after a crash",
         "workspace/publishing/publish.py",
-        "            self.recovered = recover_locked(self._store)\n",
+        "            self.recovery_result = recover_locked(self._store)\n",
         "",
         ("tests/workspace/publishing/test_recovery.py", "tests/faults"),
     ),
@@ -105,14 +105,14 @@ MUTATIONS = (
     Mutation(
         "objects are checked immediately after the branch has moved",
         "workspace/publishing/publish.py",
-        "        protected = attempt(partial(_protect_objects, objects), False, caveat)\n",
-        "        protected = True\n",
+        "        are_objects_protected = attempt(partial(_protect_objects, objects), False, caveat)\n",
+        "        are_objects_protected = True\n",
         ("tests/workspace/publishing/test_housekeeping.py",),
     ),
     Mutation(
         "a journal of a foreign repository is ignored",
         "workspace/publishing/journal.py",
-        "        if not is_ours:\n            raise ValueError\n",
+        "        if not is_valid:\n            raise ValueError\n",
         "",
         ("tests/workspace/publishing/test_recovery.py",),
     ),
@@ -133,7 +133,7 @@ MUTATIONS = (
     Mutation(
         "other users cannot read the private folder",
         "workspace/git/private_folder.py",
-        "    return GROUP if is_group_shared(common_dir) else PRIVATE\n",
+        "    return GROUP_MODES if is_group_shared(common_dir) else PRIVATE_MODES\n",
         "    return FolderModes(0o755, 0o644)\n",
         ("tests/workspace/git/test_private_folder.py",),
     ),
@@ -168,7 +168,7 @@ MUTATIONS = (
     Mutation(
         "policy check of a direct write",
         "workspace/writing/write.py",
-        "            check_direct(result.plan.snapshot, result.changes)\n",
+        "            check_direct_write(result.plan.snapshot, result.changes)\n",
         "            pass\n",
         ("tests/workspace/policy", "tests/tools/proposals", "tests/acceptance/gate/test_gate.py"),
     ),
@@ -182,8 +182,8 @@ MUTATIONS = (
     Mutation(
         "the files of rules and types are protected",
         "workspace/policy/protection.py",
-        "    settings = {entry.path for entry in touched if is_settings_path(entry.path)}\n",
-        "    settings: set[str] = set()\n",
+        "    settings_paths = {entry.path for entry in touched if is_settings_path(entry.path)}\n",
+        "    settings_paths: set[str] = set()\n",
         ("tests/workspace/policy",),
     ),
     Mutation(
@@ -259,7 +259,7 @@ MUTATIONS = (
     Mutation(
         "unread text is not overwritten",
         "workspace/writing/read_before_write.py",
-        "            if unread:\n                raise self._make_error(",
+        "            if unread_sections:\n                raise self._make_error(",
         "            if False:\n                raise self._make_error(",
         ("tests/workspace/writing/test_read_before_write.py", "tests/tools/documents/test_overwrites.py"),
     ),
@@ -301,14 +301,15 @@ MUTATIONS = (
     Mutation(
         "a repeated idempotency key is not executed twice",
         "workspace/writing/idempotency.py",
-        "                    if recorded is not None:\n                        return recorded\n",
+        "                    if recorded_request is not None:\n"
+        "                        return recorded_request\n",
         "",
         ("tests/workspace/writing/test_idempotency.py", "tests/workspace/writing/test_retries.py"),
     ),
     Mutation(
         "an idempotency key of a different call is refused",
         "workspace/writing/idempotency.py",
-        "        if recorded is not None and recorded.digest != request.digest:\n",
+        "        if recorded_request is not None and recorded_request.digest != request.digest:\n",
         "        if False:\n",
         ("tests/workspace/writing/test_idempotency.py",),
     ),
@@ -322,7 +323,7 @@ MUTATIONS = (
     Mutation(
         "no push to a folder is forced",
         "workspace/git/remotes/local_push.py",
-        "        if old is not None and not _is_fast_forward(ours, commit, old):\n",
+        "        if old_commit is not None and not _is_fast_forward(local_repo, commit, old_commit):\n",
         "        if False:\n",
         ("tests/workspace/sync/test_sync.py",),
     ),

@@ -14,7 +14,7 @@ from tools.arguments import resolve_target
 from tools.tool import NextStep
 from workspace.document.addresses import find_sections_by_name, read_fragment
 from workspace.errors import WorkspaceError
-from workspace.paths import CONTROL, MAX_PATH
+from workspace.paths import CONTROL, MAX_PATH_BYTES
 from workspace.snapshot.snapshot import NotCommitted
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def find_moved_location(
 ) -> Location | None:
     """Return the current location of an old address; None if the address exists or never moved."""
     if (
-        not 0 < len(file) <= MAX_PATH
+        not 0 < len(file) <= MAX_PATH_BYTES
         or len(slug or "") > _MAX_ADDRESS_CHARACTERS
         or CONTROL.search(f"{file}{slug}")
     ):

@@ -129,7 +129,7 @@ def links_data(
     The data is empty without links. Links to the document without a fragment count as links to its preamble.
     """
     from index.link_graph.backlinks import resolve_outgoing
-    from workspace.links.world import OverlayFileTree
+    from workspace.links.file_tree import OverlayFileTree
 
     file_tree = OverlayFileTree(read_context.snapshot)
     section_keys = None if sections is None else {section.key for section in sections}
@@ -157,7 +157,7 @@ def _find_backlinks(read_context: ReadContext, document: Document) -> list[Docum
     The link graph covers the branch, not other refs.
     """
     from index.link_graph.backlinks import resolve_backlinks
-    from workspace.links.world import OverlayFileTree
+    from workspace.links.file_tree import OverlayFileTree
 
     graph, snapshot = read_context.context.index.links, read_context.snapshot
     try:

@@ -15,61 +15,72 @@ if TYPE_CHECKING:
     from workspace.history.log import History
     from workspace.history.moves import Moves
 
-_SHORT = 4  # characters of a commit's id that are enough to name it
+_MIN_COMMIT_ID_LENGTH = 4
 
 
 class Archive(Workspace):
     """The documents of a tree in a folder of packs. It never changes, and is read-only.
 
-    `commit` is the source commit of the documents, which responses contain; None if they came from a folder.
-    `moved` maps earlier paths of documents to current ones, because an archive has no history.
+    `commit` is the source commit of the documents, which responses contain; None if there is none.
+    `current_paths` maps earlier paths of documents to current ones, because an archive has no history.
     Raises DamagedRepository for a folder that has no packs.
     """
 
     def __init__(
-        self, folder: Path, tree: str, commit: str | None = None, moved: Mapping[str, str] | None = None
+        self,
+        folder: Path,
+        tree: str,
+        commit: str | None = None,
+        current_paths: Mapping[str, str] | None = None,
     ) -> None:
         self._packs = PackedReader(folder, tree)
         super().__init__(self._packs, durable=False)
         self.commit = commit
-        self._moved = moved or {}
+        self._current_paths = current_paths or {}
         self._snapshot = Snapshot(self.git, tree, self._cache)
         self._snapshot.commit = commit
 
     def snapshot(self, commit: str | None = None) -> Snapshot:
-        """Return the tree for any commit: it is the only one."""
+        """Return the snapshot of the tree for any commit, because an archive has only one tree."""
         return self._snapshot
 
     def at(self, ref: str | None) -> Snapshot:
-        """Return the tree; a ref may only name its original commit. Raises RefNotFound."""
+        """Return the snapshot of the tree. Raises RefNotFound unless the ref names the source commit."""
         from workspace.revisions import RefNotFound
 
-        wanted = (ref or "").strip()
-        came_from = self.commit or ""
-        if not wanted or wanted == "HEAD" or (len(wanted) >= _SHORT and came_from.startswith(wanted.lower())):
+        requested_ref = (ref or "").strip()
+        source_commit = self.commit or ""
+        if (
+            not requested_ref
+            or requested_ref == "HEAD"
+            or (
+                len(requested_ref) >= _MIN_COMMIT_ID_LENGTH
+                and source_commit.startswith(requested_ref.lower())
+            )
+        ):
             return self._snapshot
-        begun = f", of commit {came_from}" if came_from else ""
+        of_commit = f" (of commit {source_commit})" if source_commit else ""
         raise RefNotFound(
-            f"an artifact holds the documents of one moment{begun}, and no history",
+            f"an artifact contains one version of the documents{of_commit} and no history",
             fix="Leave out the ref, or use a server of the repository itself.",
         )
 
     def moves(self) -> Moves:
-        """Return the moves by the list that came with the documents."""
+        """Return the moves that the list of earlier paths describes."""
         from workspace.history.moves import Moves
 
-        return Moves.of(self._moved)
+        return Moves.of(self._current_paths)
 
     def history(self) -> History:
-        """Raise NoHistory: an archive holds one tree without a history."""
+        """Raise NoHistory: an archive contains one tree without a history."""
         from workspace.history.log import NoHistory
 
         raise NoHistory()
 
-    def hold(self) -> None:
-        """Keep the documents readable, also after their files are removed."""
-        self._packs.hold()
+    def open_packs(self) -> None:
+        """Open every pack, so that the documents stay readable after their files are removed."""
+        self._packs.open_packs()
 
-    def content(self) -> Workspace:
-        """Return the same documents with the id of their tree as the tip, for an index."""
+    def without_source_commit(self) -> Workspace:
+        """Return a workspace of the same documents whose tip is the id of their tree, as an index needs."""
         return Workspace(self.git, durable=False)

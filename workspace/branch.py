@@ -1,4 +1,4 @@
-"""A branch of a repository: its commits to read, and what its writers share."""
+"""A branch of a repository: its commits to read, and the objects that its writers share."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FALLBACK_AUTHOR = ("Docyard", "docyard@localhost")
-_DATES = 100  # resolved dates to cache; each needs a walk along the history
-_OTHERS = 64  # branches in addition to the served one whose objects are cached
+_MAX_CACHED_DATES = 100  # each resolved date needs a walk through the history
+_MAX_CACHED_BRANCHES = 64  # in addition to the served branch
 
 
 class BranchNotFound(WorkspaceError):
-    """The repository has no branch of this name. `branches` are the nearest names that exist."""
+    """The repository has no branch of this name. `branches` are the most similar names."""
 
     code = "BRANCH_NOT_FOUND"
 
@@ -45,30 +45,30 @@ class RepositoryMissing(WorkspaceError):
     code = "REPOSITORY_GONE"
 
 
-def check_named(git: GitReader, branch: str) -> None:
+def check_branch_name(git: GitReader, branch: str) -> None:
     """Raise BranchNotFound unless a branch has a commit, or is checked out and unborn."""
     if branch != git.head().branch and git.tip(branch) is None:
         raise branch_not_found(git, branch)
 
 
 def check_branch(git: GitReader, branch: str) -> None:
-    """Raise BranchNotFound unless a branch has a commit, or RepositoryMissing."""
+    """Raise BranchNotFound unless a branch has a commit; RepositoryMissing without a repository."""
     if git.tip(branch) is None:
         check_repository_exists(git)
         raise branch_not_found(git, branch)
 
 
 def branch_not_found(git: GitReader, branch: str) -> BranchNotFound:
-    """Return the error for a branch that has no commit, with the nearest names."""
+    """Return the error for a branch without a commit, with the most similar names."""
     branches = git.branches()
     if branch in branches:
         return BranchNotFound(
             f"'{branch}' is another name (a symbolic ref) for a branch",
             fix="Use the name of that branch.",
         )
-    close = find_nearest(branch, branches)
-    fix = f"Did you mean '{close[0]}'?" if close else "Create it with git branch first."
-    return BranchNotFound(f"no branch '{branch}'", fix=fix, branches=close)
+    nearest_names = find_nearest(branch, branches)
+    fix = f"Did you mean '{nearest_names[0]}'?" if nearest_names else "Create it with git branch first."
+    return BranchNotFound(f"no branch '{branch}'", fix=fix, branches=nearest_names)
 
 
 def check_repository_exists(git: GitReader) -> None:
@@ -86,7 +86,7 @@ def check_repository_exists(git: GitReader) -> None:
 
 
 def deleted_error(git: GitReader, branch: str, *, is_named: bool, is_served: bool = True) -> BranchNotFound:
-    """Return the error for a deleted branch: a named, a checked-out, or a not served one."""
+    """Return the error for a deleted branch: the named, the checked-out, or another branch."""
     if not is_served:
         state = "had a commit"
         fix = "Name another branch, or create it again with git branch."
@@ -101,32 +101,34 @@ def deleted_error(git: GitReader, branch: str, *, is_named: bool, is_served: boo
 
 
 class Branch:
-    """A branch of a repository: the named one, else the one that is checked out.
+    """A branch of a repository: the named branch, else the checked-out branch.
 
-    Safe in several threads. Each of `guards`, by its name, checks the changes on top of a commit, in addition
-    to the policy. The writer lock is held then.
+    Safe in several threads. `guards` are functions by name. Each checks the changes on top of a commit, in
+    addition to the policy, under the writer lock.
     """
 
     def __init__(self, git: GitReader, *, branch: str | None = None, durable: bool = True) -> None:
         self.git = git
         self.durable = durable
-        self._named = branch
-        self.writer_lock = WriterLock()  # of this process; `Workspace.write` takes it by itself
+        self._branch_name = branch
+        self.writer_lock = WriterLock()  # of this process; `Workspace.write` acquires the lock itself
         self._cache = DocumentCache()
         self._latest: Snapshot | None = None
         self._lock = threading.Lock()
         self._shared: dict[type, object] = {}
         self._inbound: Inbound | None = None
         self._origin: Self | None = None  # see `on`
-        self._others: LRUCache[str, Self] = LRUCache(_OTHERS)
+        self._other_branches: LRUCache[str, Self] = LRUCache(_MAX_CACHED_BRANCHES)
         self.guards: dict[str, Guard] = {}
-        self.dated: LRUCache[tuple[str, int], str] = LRUCache(_DATES)  # see `revisions.resolve_ref`
-        self._branches_seen: set[str] = set()  # the branches that were seen to have a commit
+        self.dated: LRUCache[tuple[str, int], str] = LRUCache(
+            _MAX_CACHED_DATES
+        )  # see `revisions.resolve_ref`
+        self._branches_seen: set[str] = set()  # the branches that had a commit
 
     @property
     def branch(self) -> str | None:
         """The served branch; None on a detached HEAD. Unless it was named, a `git switch` changes it."""
-        return self._named if self._named is not None else self.git.head().branch
+        return self._branch_name if self._branch_name is not None else self.git.head().branch
 
     @property
     def read_only(self) -> bool:
@@ -136,17 +138,17 @@ class Branch:
     @property
     def name(self) -> str:
         """The name of the repository's folder."""
-        home = self.git.worktree or self.git.common_dir
-        return home.name.removesuffix(".git") or home.parent.name
+        folder = self.git.worktree or self.git.common_dir
+        return folder.name.removesuffix(".git") or folder.parent.name
 
     def tip(self, branch: str | None = None) -> str | None:
         """Return the current commit of the served branch, or of `branch`; None before the first commit.
 
         Raises RepositoryMissing, and BranchNotFound for a branch that had a commit before.
         """
-        wanted = branch or self._named
+        branch_name = branch or self._branch_name
         try:
-            head = self.git.head() if wanted is None else Head(wanted, self.git.tip(wanted))
+            head = self.git.head() if branch_name is None else Head(branch_name, self.git.tip(branch_name))
         except DamagedRepository:
             check_repository_exists(self.git)
             raise
@@ -158,16 +160,16 @@ class Branch:
         if head.branch is not None and head.branch in self._branches_seen:
             is_served = self._origin is None
             raise deleted_error(
-                self.git, head.branch, is_named=head.branch == self._named, is_served=is_served
+                self.git, head.branch, is_named=head.branch == self._branch_name, is_served=is_served
             )
         return None
 
     def snapshot(self, commit: str | None = None) -> Snapshot:
         """Return a commit to read: the tip of the served branch unless `commit` is given."""
-        wanted = commit or self.tip()
+        commit_id = commit or self.tip()
         with self._lock:
-            if self._latest is None or self._latest.commit != wanted:
-                latest = Snapshot(self.git, wanted, self._cache, self._latest)
+            if self._latest is None or self._latest.commit != commit_id:
+                latest = Snapshot(self.git, commit_id, self._cache, self._latest)
                 if commit is not None:
                     return latest
                 self._latest = latest
@@ -183,15 +185,15 @@ class Branch:
 
     @property
     def served(self) -> Self:
-        """The branch that was opened: this one, or the one whose `on` created it."""
+        """The branch that was opened: this branch, or the branch whose `on` created this one."""
         return self._origin or self
 
     def on(self, branch: str) -> Self:
         """Return another branch of the repository, with the same caches and lock. Raises BranchNotFound."""
         origin = self.served
         check_branch(self.git, branch)
-        with origin._lock:  # so that it is one object for all threads
-            other = origin._others.get(branch, origin._create_branch, branch)
+        with origin._lock:  # so that all threads get the same object
+            other = origin._other_branches.get(branch, origin._create_branch, branch)
         other.tip()
         return other
 
@@ -203,14 +205,14 @@ class Branch:
 
     def shared(self, kind: type[T], make: Callable[[], T]) -> T:
         """Return the object of a class that all branches of the repository share; create it on first use."""
-        found = self._shared.get(kind)
-        if found is None:
-            found = self._shared.setdefault(kind, make())
-        assert isinstance(found, kind)
-        return found
+        instance = self._shared.get(kind)
+        if instance is None:
+            instance = self._shared.setdefault(kind, make())
+        assert isinstance(instance, kind)
+        return instance
 
     def recover(self) -> RecoveryResult | None:
-        """Recover from a writer that died in the middle of a commit; each write does so first, too.
+        """Recover from a writer that was killed during a commit, as each write does first.
 
         Return None in a read-only workspace. Raises Locked, CannotWrite.
         """
@@ -221,7 +223,7 @@ class Branch:
     def restore_pruned(self) -> bool:
         """Write the objects again that `git prune` removed; return True if the read should be repeated.
 
-        This is for a call that met a missing object. A read-only workspace restores nothing.
+        This is for a call that failed because of a missing object. A read-only workspace restores no object.
         """
         from workspace.publishing.recovery import restore_all_pruned
 
@@ -229,7 +231,7 @@ class Branch:
 
     @property
     def inbound(self) -> Inbound:
-        """The lookup of the documents that may link to a path: a scan of all, unless another one is set."""
+        """The source of documents that may link to a path: a scan of all documents, unless another is set."""
         served = self.served
         if served._inbound is None:
             from workspace.links.inbound import ScannedInbound

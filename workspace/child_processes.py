@@ -1,7 +1,7 @@
-"""Child processes, started by spawn: a fork would copy the server's threads in any state.
+"""Child processes, started by spawn: a fork would copy the server's locks in any state.
 
 They write nothing to the standard output, ignore Ctrl-C, and end when their parent ends for any reason.
-A script that starts them guards its main part with `if __name__ == "__main__"`; multiprocessing requires it.
+A script that starts child processes needs `if __name__ == "__main__"`, as multiprocessing requires.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from typing import ParamSpec, TypeVar
 
-_starting = threading.Lock()
+_start_lock = threading.Lock()
 
 P = ParamSpec("P")
 Result = TypeVar("Result")
 
 
 class Workers:
-    """A pool of child processes; leaving the `with` kills them.
+    """A pool of child processes, which are killed at the end of the `with` block.
 
-    Each process calls `begin` first. If one is killed, all end: `submit` and the pending results raise
-    BrokenProcessPool from then on.
+    Each process calls `initialize` first. If a process is killed, all end: `submit` and the pending results
+    raise BrokenProcessPool from then on.
     """
 
-    def __init__(self, processes: int, begin: Callable[[], object] | None = None) -> None:
+    def __init__(self, processes: int, initialize: Callable[[], object] | None = None) -> None:
         context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(processes, context, initializer=_initialize, initargs=(begin,))
-        # The pool itself cannot end a process that hangs before Python 3.14.
+        self._pool = ProcessPoolExecutor(processes, context, initializer=_initialize, initargs=(initialize,))
+        # Before Python 3.14, the pool cannot end a process that hangs.
         self._processes: set[BaseProcess] = set()
 
     def __enter__(self) -> Workers:
@@ -44,23 +44,23 @@ class Workers:
             process.kill()
         self._pool.shutdown()
 
-    def submit(self, work: Callable[P, Result], *given: P.args, **named: P.kwargs) -> Future[Result]:
+    def submit(self, work: Callable[P, Result], *args: P.args, **kwargs: P.kwargs) -> Future[Result]:
         """Run pickled work in a process.
 
         Raises OSError if the system cannot start another process, and RuntimeError if the pool is
         broken, or this process ends.
         """
-        with _starting, _block_interrupts():
-            before = set(multiprocessing.active_children())
+        with _start_lock, _block_interrupts():
+            processes_before = set(multiprocessing.active_children())
             try:
-                return self._pool.submit(work, *given, **named)
+                return self._pool.submit(work, *args, **kwargs)
             finally:
-                self._processes |= {*multiprocessing.active_children()} - before
+                self._processes |= {*multiprocessing.active_children()} - processes_before
 
 
 def start_process(process: BaseProcess) -> None:
     """Start a process of the context `spawn`. Raises OSError if the system has no resources for it."""
-    with _starting, _block_interrupts():
+    with _start_lock, _block_interrupts():
         process.start()
 
 
@@ -72,11 +72,11 @@ def configure_child() -> None:
 
 @contextmanager
 def _block_interrupts() -> Iterator[None]:
-    """Block Ctrl-C, which a terminal sends to all processes; a process that is started inherits this."""
+    """Block Ctrl-C, which a terminal sends to all processes; a started process inherits the block."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    # Start the resource tracker now: started later, it would unblock the signal.
+    # The resource tracker is started now, because a later start would unblock the signal.
     multiprocessing.get_context("spawn").Lock()
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
@@ -85,10 +85,10 @@ def _block_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _initialize(begin: Callable[[], object] | None) -> None:
+def _initialize(initialize: Callable[[], object] | None) -> None:
     configure_child()
-    if begin:
-        begin()
+    if initialize:
+        initialize()
 
 
 def _end_with_parent() -> None:

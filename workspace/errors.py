@@ -50,7 +50,7 @@ from typing import Any, ClassVar, NamedTuple
 
 
 class HintKind(StrEnum):
-    """The kind of listed names."""
+    """The kind of the names in a list."""
 
     DOCUMENTS = "documents"
     SECTIONS = "sections"
@@ -60,10 +60,10 @@ class HintKind(StrEnum):
 
 
 class SuggestionSource(NamedTuple):
-    """The list that contains a name: all documents, or sections, tasks or commits of one.
+    """The list that contains a name: all documents, or the sections, tasks or commits of a document.
 
-    `path` is the document's, `slug` that of the section with the tasks or commits. MISSING means a
-    document to be created at the path.
+    `path` is the path of the document, `slug` that of the section with the tasks or commits. MISSING means
+    a document to be created at the path.
     """
 
     listed: HintKind
@@ -87,10 +87,10 @@ class WorkspaceError(Exception):
 
     def __reduce__(self) -> tuple[Callable[..., WorkspaceError], tuple[object, ...]]:
         # By default, pickle calls the constructor with `args`, which are not the arguments of subclasses.
-        return _made_again, (type(self), self.args, self.__dict__)
+        return _restore_error, (type(self), self.args, self.__dict__)
 
 
-def _made_again(
+def _restore_error(
     kind: type[WorkspaceError], args: tuple[object, ...], state: Mapping[str, object]
 ) -> WorkspaceError:
     error = kind.__new__(kind, *args)
@@ -99,7 +99,7 @@ def _made_again(
 
 
 class InvalidConfig(WorkspaceError):
-    """`docyard.toml` cannot be read, or a setting is unknown or out of range. `field` names it."""
+    """`docyard.toml` cannot be read, or a setting is unknown or out of range. `field` is the setting."""
 
     code = "INVALID_CONFIG"
 
@@ -113,7 +113,7 @@ class LimitExceeded(WorkspaceError):
 class ConcurrentChange(WorkspaceError):
     """Another writer changed the text that this call changes.
 
-    `theirs` is the current text, `base` the text that the call knew, `ours` the text after the call.
+    `theirs` is the current text, `base` the text that the caller has read, `ours` the text after the call.
     If an address cannot be mapped, `candidates` are its possible current addresses.
     """
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
-MAX_LENGTH = 1_000
+MAX_LENGTH = 1_000  # characters
 MAX_ANY_FOLDERS = 4
 """The maximum number of `**/` in a glob: each doubles the number of its patterns."""
 
@@ -24,7 +24,7 @@ _ANY_FOLDERS = re.compile(r"(?:^|(?<=/))(?:\*\*/)+")
 
 
 class Glob(NamedTuple):
-    """A compiled glob. Any text compiles; `find_problem` returns what is wrong with it."""
+    """A compiled glob. Any text compiles; `find_problem` returns the error of an invalid one."""
 
     folder: str
     pattern: re.Pattern[str]
@@ -34,7 +34,7 @@ class Glob(NamedTuple):
     def compile(cls, text: str) -> Glob:
         """Return the compiled glob of a text."""
         folder = text.rstrip("/")
-        alternatives = (re.sub(r"\\[zZ]$", "", translate(plain)) for plain in _without_any_folders(folder))
+        alternatives = (re.sub(r"\\[zZ]$", "", translate(plain)) for plain in _expand_any_folders(folder))
         return cls(folder, re.compile(rf"(?s:(?:{'|'.join(alternatives)})(?:/.*)?)\Z"))
 
     def matches(self, path: str) -> bool:
@@ -52,7 +52,7 @@ def find_problem(text: str) -> str | None:
     if text.startswith("/"):
         return "begins with a slash, but must be relative to the folder of its file"
     if "\\" in text:
-        return "holds a backslash, and folders end with a slash"
+        return "contains a backslash, and folders end with a slash"
     if ".." in text.split("/"):
         return "leads out of the folder of its file"
     if _has_open_bracket(text):
@@ -62,23 +62,23 @@ def find_problem(text: str) -> str | None:
     return None
 
 
-def _without_any_folders(text: str) -> list[str]:
-    """Return the globs without `**/` that are equal to one with it."""
+def _expand_any_folders(text: str) -> list[str]:
+    """Return the globs without `**/` that together match the same paths as a glob with `**/`."""
     parts = _ANY_FOLDERS.split(text)
     if len(parts) - 1 > MAX_ANY_FOLDERS:
         return [text]
-    first, *others = parts
-    choices = product(("", "*/"), repeat=len(others))
-    return [first + "".join(map("".join, zip(choice, others, strict=True))) for choice in choices]
+    first, *rest = parts
+    choices = product(("", "*/"), repeat=len(rest))
+    return [first + "".join(map("".join, zip(choice, rest, strict=True))) for choice in choices]
 
 
 def _has_open_bracket(text: str) -> bool:
     """Return True if a `[` is not closed: a `]` right after it, or after its `!`, is a character."""
-    place = text.find("[")
-    while place >= 0:
-        first = place + 2 if text.startswith("[!", place) else place + 1
+    bracket = text.find("[")
+    while bracket >= 0:
+        first = bracket + 2 if text.startswith("[!", bracket) else bracket + 1
         end = text.find("]", first + 1)
         if end < 0:
             return True
-        place = text.find("[", end)
+        bracket = text.find("[", end)
     return False

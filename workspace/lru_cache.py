@@ -18,18 +18,18 @@ Value = TypeVar("Value")
 P = ParamSpec("P")
 
 
-def _one(value: object) -> int:
+def _weigh_equally(value: object) -> int:
     return 1
 
 
 class LRUCache(Generic[Key, Value]):
-    """Values by key, up to `capacity`: their number, or the sum of what `weigh` returns for each.
+    """Values by key, up to `capacity`: a sum of the weights by `weigh`, by default 1 for each value.
 
-    A value that exceeds the capacity is not cached. Safe in several threads; two may compute one value at
-    once.
+    A value that exceeds the capacity is not cached. Safe in several threads; two threads may compute the same
+    value at the same time.
     """
 
-    def __init__(self, capacity: int, weigh: Callable[[Value], int] = _one) -> None:
+    def __init__(self, capacity: int, weigh: Callable[[Value], int] = _weigh_equally) -> None:
         self._capacity, self._weigh = capacity, weigh
         self._size = 0
         self._values: OrderedDict[Key, Value] = OrderedDict()
@@ -70,7 +70,7 @@ class LRUCache(Generic[Key, Value]):
                 self._size -= self._weigh(self._values.popitem(last=False)[1])
 
     def retain(self, is_wanted: Callable[[Key], bool]) -> None:
-        """Drop the values of all other keys."""
+        """Remove the values of all keys that are not wanted."""
         with self._lock:
             for key in [key for key in self._values if not is_wanted(key)]:
                 self._size -= self._weigh(self._values.pop(key))

@@ -9,28 +9,31 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-_NEAREST = 5
+MAX_NEAREST_NAMES = 5
 
-# Comparing spellings takes time, and a workspace may hold a hundred thousand paths.
-_COMPARED = 2000
+# The comparison takes time, and a workspace may have a hundred thousand paths.
+_MAX_COMPARED_NAMES = 2000
 
 
-def find_nearest(word: str, known: Iterable[str], count: int = _NEAREST) -> list[str]:
-    """Return the names nearest to a word, best first: close spellings, then those with its last part."""
-    names = list(dict.fromkeys(known))
+def find_nearest(word: str, existing_names: Iterable[str], count: int = MAX_NEAREST_NAMES) -> list[str]:
+    """Return the names most similar to a word, then the names that contain its last part."""
+    names = list(dict.fromkeys(existing_names))
     if len(word) > 200:
         return names[:count]
-    if len(names) > _COMPARED:
+    if len(names) > _MAX_COMPARED_NAMES:
         names = _select_same_prefix(word, names)
-    lowered = {name.lower(): name for name in names}
-    close = [lowered[name] for name in difflib.get_close_matches(word.lower(), lowered, n=count, cutoff=0.6)]
-    tail = word.lower().rsplit("/", 1)[-1]
-    containing = [name for name in names if tail and tail in name.lower()]
-    return list(dict.fromkeys((*close, *containing)))[:count]
+    names_by_lower_case = {name.lower(): name for name in names}
+    similar_names = [
+        names_by_lower_case[name]
+        for name in difflib.get_close_matches(word.lower(), names_by_lower_case, n=count, cutoff=0.6)
+    ]
+    last_part = word.lower().rsplit("/", 1)[-1]
+    containing_names = [name for name in names if last_part and last_part in name.lower()]
+    return list(dict.fromkeys((*similar_names, *containing_names)))[:count]
 
 
 def _select_same_prefix(word: str, names: list[str]) -> list[str]:
     """Return the names whose last part has the same prefix as the word's, else the first names."""
-    begin = word.lower().rsplit("/", 1)[-1][:3]
-    same_prefix = [name for name in names if name.lower().rsplit("/", 1)[-1].startswith(begin)]
-    return (same_prefix or names)[:_COMPARED]
+    prefix = word.lower().rsplit("/", 1)[-1][:3]
+    matching_names = [name for name in names if name.lower().rsplit("/", 1)[-1].startswith(prefix)]
+    return (matching_names or names)[:_MAX_COMPARED_NAMES]

@@ -1,7 +1,7 @@
 """The ids of proposals, and the names of their branches.
 
 An id is eight characters of Crockford's base 32 in lower case. The first is not a hexadecimal digit, so that
-no proposal id is the beginning of a commit id.
+no proposal id is a prefix of a commit id.
 """
 
 from __future__ import annotations
@@ -20,53 +20,53 @@ BRANCHES = "proposals/"
 DISCUSSION = "docyard/discussion"
 """The branch that contains the discussion of all proposals."""
 
-_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
-_IS_ID = re.compile("[g-hjkmnp-tv-z][0-9a-hjkmnp-tv-z]{7}")
-_OF_BRANCH = re.compile(BRANCHES + "([0-9a-z]{8})(?:-|$)")
-_MISREAD = str.maketrans("oil", "011")
-_RANDOM = 5
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
+_ID_PATTERN = re.compile("[g-hjkmnp-tv-z][0-9a-hjkmnp-tv-z]{7}")
+_BRANCH_PATTERN = re.compile(BRANCHES + "([0-9a-z]{8})(?:-|$)")
+_MISREAD_CHARACTERS = str.maketrans("oil", "011")
+_ID_BYTES = 5
 
 
 def is_id(text: str) -> bool:
     """Return True if a text is exactly an id."""
-    return _IS_ID.fullmatch(text) is not None
+    return _ID_PATTERN.fullmatch(text) is not None
 
 
 def new_id(used: Container[str], entropy: Callable[[int], bytes] = secrets.token_bytes) -> str:
-    """Return an unused id; independent writers get different ones.
+    """Return an unused id; independent writers get different ids.
 
     There are 2**39 ids. Among ten thousand, two are equal with a probability of 1 in 11,000.
     """
-    while (found := _encode_id(entropy(_RANDOM))) in used:
+    while (id := _encode_id(entropy(_ID_BYTES))) in used:
         pass
-    return found
+    return id
 
 
 def derive_id(key: str) -> str:
-    """Return the proposal id for an idempotency key: the same each time."""
-    return _encode_id(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:_RANDOM])
+    """Return the proposal id for an idempotency key; equal keys have equal ids."""
+    return _encode_id(hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()[:_ID_BYTES])
 
 
 def read_id(text: str) -> str | None:
-    """Return the id in a text, also in capitals, with `o`, `i` or `l` for a digit, or as a branch."""
+    """Return the id in a text: also in capitals, with `o`, `i` or `l` for a digit, or as a branch name."""
     text = text.strip().removeprefix("refs/heads/")
     if text.startswith(BRANCHES):
         return parse_branch_id(text)
-    found = text.lower().translate(_MISREAD)
-    return found if is_id(found) else None
+    id = text.lower().translate(_MISREAD_CHARACTERS)
+    return id if is_id(id) else None
 
 
 def parse_branch_id(branch: str) -> str | None:
     """Return the id in the name of a proposal's branch; None for another branch."""
-    found = _OF_BRANCH.match(branch)
-    return found[1] if found and is_id(found[1]) else None
+    match = _BRANCH_PATTERN.match(branch)
+    return match[1] if match and is_id(match[1]) else None
 
 
-def _encode_id(random: bytes) -> str:
-    number = int.from_bytes(random, "big")
-    digits = [_DIGITS[number >> (5 * place) & 31] for place in range(7, 0, -1)]
-    # Four bits choose the first, the others are left for the rest.
-    first = _DIGITS[16 + (number & 15)]
+def _encode_id(data: bytes) -> str:
+    number = int.from_bytes(data, "big")
+    digits = [_ALPHABET[number >> (5 * position) & 31] for position in range(7, 0, -1)]
+    # Four bits determine the first character, the other bits the rest.
+    first = _ALPHABET[16 + (number & 15)]
     return first + "".join(digits)
 
 

@@ -3,14 +3,13 @@
     main  v1.2  origin/main  HEAD     a branch, a tag, a remote branch, the checked-out commit
     3f2a91c                           a commit's id, or at least four characters of its beginning
     k7m2q9xa                          a proposal: the tip of its branch, or its merged tip
-    main~2  HEAD^  v1.2^2             counted back from one: first parents, or a merge's second
+    main~2  HEAD^  v1.2^2             counted back from a ref: first parents, or a merge's second parent
     @{2026-01-31}                     the served branch at the end of that day, UTC
-    @{2026-01-31T12:00}               ... at that moment; seconds and a Z may follow
-    main@{2026-01-31}                 the same of another ref
+    @{2026-01-31T12:00}               the served branch at that time; seconds and a Z may follow
+    main@{2026-01-31}                 another ref at the end of that day
 
 A date means the newest commit that was not committed after it, in first-parent history. Git itself reads
 dates from the reflog, which a clone lacks and which expires; the history is equal in all clones.
-
 """
 
 from __future__ import annotations
@@ -33,28 +32,28 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
     from workspace.lru_cache import LRUCache
 
-MAX_REF = 1_000
-"""Characters; Git itself cannot store a ref's name that is much longer."""
+MAX_REF_LENGTH = 1_000
+"""The maximum length of a ref in characters. Git cannot store a name that is much longer."""
 
-FORMS = (
+REF_FORMS = (
     "A ref is a branch, a tag, a commit's id, a proposal's id, HEAD, one counted back from these (main~2, "
     "main^), or a date: @{2026-01-31}, @{2026-01-31T12:00}."
 )
 
-_SHOWN = 100
-_LISTED = 5  # names, where none is near
-_ID = 8  # characters of a proposal's id
-_STEPS = re.compile(r"(?:~\d{0,9}|\^\d{0,4}|\^\{(?:commit)?\})+", re.ASCII)
-_WITHIN = re.compile(r"\^\{(?!commit\}|\})", re.ASCII)
-_STEP = re.compile(r"([~^])(\d*)(\{?)", re.ASCII)
+_MAX_SHOWN_LENGTH = 100
+_MAX_LISTED_NAMES = 5
+_PROPOSAL_ID_LENGTH = 8
+_STEPS_PATTERN = re.compile(r"(?:~\d{0,9}|\^\d{0,4}|\^\{(?:commit)?\})+", re.ASCII)
+_SEARCH_STEP = re.compile(r"\^\{(?!commit\}|\})", re.ASCII)
+_STEP_PATTERN = re.compile(r"([~^])(\d*)(\{?)", re.ASCII)
 _DAY = r"(?P<day>\d{4}-\d{2}-\d{2})"
-_WHEN = re.compile(_DAY + r"(?:[T ](?P<clock>\d{2}:\d{2}(?::\d{2})?)Z?)?", re.ASCII)
+_DATE_PATTERN = re.compile(_DAY + r"(?:[T ](?P<clock>\d{2}:\d{2}(?::\d{2})?)Z?)?", re.ASCII)
 _BARE_DAY = re.compile(r"\d{4}-\d{2}-\d{2}", re.ASCII)
 _LAST_SECOND = time(23, 59, 59)
 
 
 class RefNotFound(WorkspaceError):
-    """The repository has no such ref, or it is invalid. `refs` are the nearest."""
+    """The repository has no such ref, or it is invalid. `refs` are the most similar names."""
 
     code = "REF_NOT_FOUND"
 
@@ -82,24 +81,26 @@ def find_ref(workspace: Branch, ref: str) -> str:
 def resolve_ref(
     git: GitReader, ref: str, tip: str | None, dated: LRUCache[tuple[str, int], str] | None = None
 ) -> str:
-    """Return the id of a ref's commit; the served branch has its tip at a commit, or None.
+    """Return the id of a ref's commit; `tip` is the commit of the served branch, or None.
 
-    `dated` caches resolved dates: the found commit by start commit and time.
+    `dated` caches resolved dates: a commit by the start commit and the time.
     """
-    if len(ref) > MAX_REF:
-        raise RefNotFound(f"the ref is too long ({len(ref):,} characters, at most {MAX_REF:,})", fix=FORMS)
+    if len(ref) > MAX_REF_LENGTH:
+        raise RefNotFound(
+            f"the ref is too long ({len(ref):,} characters, at most {MAX_REF_LENGTH:,})", fix=REF_FORMS
+        )
     base, steps = _split_ref(ref)
-    name, mark, when = base.partition("@{")
-    if mark:
-        query = _find_start(git, name, tip), _parse_date(when, ref)
-        found = (
+    name, separator, date_text = base.partition("@{")
+    if separator:
+        query = _find_start(git, name, tip), _parse_date(date_text, ref)
+        commit = (
             _find_commit_at(git, *query, ref)
             if dated is None
             else dated.get(query, _find_commit_at, git, *query, ref)
         )
     else:
-        found = _find_named(git, name)
-    return _apply_steps(git, found, steps, ref)
+        commit = _find_commit_by_name(git, name)
+    return _apply_steps(git, commit, steps, ref)
 
 
 def list_ref_names(git: GitReader) -> tuple[str, ...]:
@@ -110,30 +111,30 @@ def list_ref_names(git: GitReader) -> tuple[str, ...]:
 
 def _split_ref(ref: str) -> tuple[str, str]:
     """Return a ref's name and its steps: no name contains `~` or `^` (git-check-ref-format)."""
-    place = min((found for found in (ref.find("~"), ref.find("^")) if found != -1), default=len(ref))
-    base, steps = ref[:place], ref[place:]
-    if ":" in base.partition("@{")[0] or _WITHIN.search(steps):
+    base_end = min((index for index in (ref.find("~"), ref.find("^")) if index != -1), default=len(ref))
+    base, steps = ref[:base_end], ref[base_end:]
+    if ":" in base.partition("@{")[0] or _SEARCH_STEP.search(steps):
         raise NotACommit(
-            f"{_escape_ref(ref)} names something within a commit, or searches for one",
+            f"{_escape_ref(ref)} names a file or folder of a commit, or searches for a commit",
             fix="Put only the commit into the ref; name a path in its own field.",
         )
     # libgit2 would read a name as far as its first NUL.
-    if not base or "\0" in ref or (steps and _STEPS.fullmatch(steps) is None):
-        raise RefNotFound(f"{_escape_ref(ref)} is not a valid ref", fix=FORMS)
+    if not base or "\0" in ref or (steps and _STEPS_PATTERN.fullmatch(steps) is None):
+        raise RefNotFound(f"{_escape_ref(ref)} is not a valid ref", fix=REF_FORMS)
     return base, steps
 
 
-def _parse_date(when: str, ref: str) -> int:
+def _parse_date(date_text: str, ref: str) -> int:
     """Return the last second, since 1970 UTC, that a date includes."""
-    found = _WHEN.fullmatch(when.removesuffix("}")) if when.endswith("}") else None
-    if found is None:
+    match = _DATE_PATTERN.fullmatch(date_text.removesuffix("}")) if date_text.endswith("}") else None
+    if match is None:
         raise RefNotFound(
             f"{_escape_ref(ref)} is not a valid date",
             fix="Write @{2026-01-31} or @{2026-01-31T12:00}; reflogs are not read.",
         )
     try:
-        clock = time.fromisoformat(found["clock"]) if found["clock"] else _LAST_SECOND
-        day = date.fromisoformat(found["day"])
+        clock = time.fromisoformat(match["clock"]) if match["clock"] else _LAST_SECOND
+        day = date.fromisoformat(match["day"])
     except ValueError:
         raise RefNotFound(
             f"{_escape_ref(ref)} is not a calendar date", fix="Write it as @{2026-01-31}, year first."
@@ -144,51 +145,51 @@ def _parse_date(when: str, ref: str) -> int:
 def _find_start(git: GitReader, name: str, tip: str | None) -> str:
     """Return the commit from which a date is searched."""
     if name:
-        return _find_named(git, name)
+        return _find_commit_by_name(git, name)
     if tip is None:
         raise _no_commit_error()
     return tip
 
 
-def _find_named(git: GitReader, name: str) -> str:
+def _find_commit_by_name(git: GitReader, name: str) -> str:
     """Return the commit of a name without steps."""
     if name in ("HEAD", "@"):
-        found = git.head().commit
-        if found is None:
+        commit = git.head().commit
+        if commit is None:
             raise _no_commit_error()
-        return found
-    # An id precedes branches and tags: one with that name must not replace the proposal.
-    proposed = _find_proposed(git, name) if len(name) == _ID else None
-    if proposed is not None:
-        return proposed
+        return commit
+    # An id takes precedence over branches and tags, which must not hide the proposal.
+    proposal_commit = _find_proposal_commit(git, name) if len(name) == _PROPOSAL_ID_LENGTH else None
+    if proposal_commit is not None:
+        return proposal_commit
     id = git.find_object(name)
     if id is None:
-        proposed = _find_proposed(git, name)
-        if proposed is not None:
-            return proposed
+        proposal_commit = _find_proposal_commit(git, name)
+        if proposal_commit is not None:
+            return proposal_commit
         raise _not_found_error(git, name)
-    kind, found = git.peel(id)
+    kind, commit = git.peel(id)
     if kind != "commit":
-        what = "a folder (a tree)" if kind == "tree" else "a file's content (a blob)"
+        kind_text = "a folder (a tree)" if kind == "tree" else "a file's content (a blob)"
         raise NotACommit(
-            f"{_escape_ref(name)} is {what}, but must be a commit",
+            f"{_escape_ref(name)} is {kind_text}, but must be a commit",
             fix="Name the commit that contains it, or leave out the ref.",
             kind=kind,
         )
-    return found
+    return commit
 
 
-def _find_proposed(git: GitReader, name: str) -> str | None:
-    """Return the commit of a proposal, by its id or its branch's name; None for another name."""
+def _find_proposal_commit(git: GitReader, name: str) -> str | None:
+    """Return the commit of a proposal, by its id or the name of its branch; None for another name."""
     return find_proposal_commit(git, name)
 
 
-def _find_commit_at(git: GitReader, start: str, moment: int, ref: str) -> str:
-    """Return the newest first parent that was committed at a moment or before it."""
+def _find_commit_at(git: GitReader, start: str, time: int, ref: str) -> str:
+    """Return the newest first-parent commit that was committed at or before a time."""
     from workspace.git.ancestry import Graph, walk_first_parents
 
     for commit in walk_first_parents(Graph(git).node, git.boundary, start):
-        if commit.time <= moment:
+        if commit.time <= time:
             return commit.id
     reason = "this clone is shallow and begins at" if commit.parents else "the first commit is of"
     raise _before_history_error(git, commit.time, ref, reason)
@@ -202,7 +203,7 @@ def _apply_steps(git: GitReader, id: str, steps: str, ref: str) -> str:
 
     graph = Graph(git)
     try:
-        for mark, number, brace in _STEP.findall(steps):
+        for mark, number, brace in _STEP_PATTERN.findall(steps):
             count = 0 if brace else int(number or 1)
             if mark == "~":
                 for _ in range(count):
@@ -215,7 +216,7 @@ def _apply_steps(git: GitReader, id: str, steps: str, ref: str) -> str:
             raise
         raise RefNotFound(
             f"{_escape_ref(ref)} is not in this clone, which is shallow",
-            fix="Fetch more of the history (git fetch --unshallow), or count back less far.",
+            fix="Fetch more of the history (git fetch --unshallow), or count back fewer commits.",
         ) from None
     return id
 
@@ -224,30 +225,31 @@ def _find_parent(graph: Graph, id: str, number: int, ref: str) -> str:
     parents = graph.node(id).parents
     if len(parents) < number:
         reason = f"a commit there has no parent {number}" if parents else "it is before the first commit"
-        raise RefNotFound(f"{_escape_ref(ref)} names nothing: {reason}", fix="Count back less far.")
+        raise RefNotFound(f"{_escape_ref(ref)} names no commit: {reason}", fix="Count back fewer commits.")
     return parents[number - 1]
 
 
 def _no_commit_error() -> RefNotFound:
-    return RefNotFound("nothing is committed yet", fix="Commit something first, then try again.")
+    return RefNotFound("nothing is committed yet", fix="Commit a file first, then try again.")
 
 
 def _not_found_error(git: GitReader, name: str) -> RefNotFound:
     names = list_ref_names(git)
     proposals = _list_candidates(git, name)
-    close = find_nearest(name, proposals or names) or list(proposals[:_LISTED])
+    nearest_names = find_nearest(name, proposals or names) or list(proposals[:_MAX_LISTED_NAMES])
     if proposals:
-        fix = f"No proposal has this id; the open ones are {', '.join(proposals[:_LISTED])}. {FORMS}"
+        ids = ", ".join(proposals[:_MAX_LISTED_NAMES])
+        fix = f"No proposal has this id; the open ones are {ids}. {REF_FORMS}"
     elif _BARE_DAY.match(name):
         fix = f"A date is written in braces: @{{{name[:10]}}}."
-    elif close:
-        fix = f"Did you mean '{close[0]}'? {FORMS}"
+    elif nearest_names:
+        fix = f"Did you mean '{nearest_names[0]}'? {REF_FORMS}"
     else:
-        fix = FORMS
+        fix = REF_FORMS
     if git.is_shallow:
-        fix += " This clone is shallow: git fetch --unshallow brings the rest."
+        fix += " This clone is shallow: git fetch --unshallow fetches the rest."
     message = f"{_escape_ref(name)} names no branch, tag or commit of the repository"
-    return RefNotFound(message, fix=fix, refs=close or list(names[:_LISTED]))
+    return RefNotFound(message, fix=fix, refs=nearest_names or list(names[:_MAX_LISTED_NAMES]))
 
 
 def _list_candidates(git: GitReader, name: str) -> tuple[str, ...]:
@@ -257,17 +259,17 @@ def _list_candidates(git: GitReader, name: str) -> tuple[str, ...]:
     return list_open_proposals(git)
 
 
-def _before_history_error(git: GitReader, first: int, ref: str, reason: str) -> BeforeHistory:
+def _before_history_error(git: GitReader, first_seconds: int, ref: str, reason: str) -> BeforeHistory:
     try:
-        began = datetime.fromtimestamp(first, UTC)
+        first_time = datetime.fromtimestamp(first_seconds, UTC)
     except (ValueError, OverflowError, OSError):  # the time of a commit can be any number
         return BeforeHistory(f"{_escape_ref(ref)} is before the first commit", fix="Name a commit.")
-    moment = f"{began:%Y-%m-%dT%H:%M:%SZ}"
-    fix = f"Use @{{{moment}}} or later."
+    formatted_time = f"{first_time:%Y-%m-%dT%H:%M:%SZ}"
+    fix = f"Use @{{{formatted_time}}} or later."
     if git.is_shallow:
         fix += " For more of the history, git fetch --unshallow."
     return BeforeHistory(
-        f"{_escape_ref(ref)} is before the history: {reason} {moment}", fix=fix, first=moment
+        f"{_escape_ref(ref)} is before the history: {reason} {formatted_time}", fix=fix, first=formatted_time
     )
 
 
@@ -275,10 +277,10 @@ def _escape_ref(ref: str) -> str:
     """Return a ref for a message: short, and without terminal control characters."""
     if not ref.isprintable():
         return "the ref"
-    return f"'{ref}'" if len(ref) <= _SHOWN else f"'{ref[:_SHOWN]}…'"
+    return f"'{ref}'" if len(ref) <= _MAX_SHOWN_LENGTH else f"'{ref[:_MAX_SHOWN_LENGTH]}…'"
 
 
-_NAMED = 20
+_MAX_LISTED_PROPOSALS = 20
 
 
 class NoProposedCommit(WorkspaceError):
@@ -297,10 +299,10 @@ def find_proposal_commit(git: GitReader, name: str) -> str | None:
     if id is None:
         return None
     discussion = EventLog(git).read()
-    words = replay_events(discussion.events_of(id).events)
-    if words is None:
+    proposal_state = replay_events(discussion.events_of(id).events)
+    if proposal_state is None:
         return None
-    tip = Tips(git).find(words.branch)
+    tip = Tips(git).find(proposal_state.branch)
     if tip is not None:
         return tip
     proposal = Proposals(git).find(discussion, id)
@@ -309,7 +311,7 @@ def find_proposal_commit(git: GitReader, name: str) -> str | None:
     state = (
         "is closed, and its branch was deleted"
         if proposal.state is ProposalState.CLOSED
-        else "has no branch any more"
+        else "no longer has a branch"
     )
     raise NoProposedCommit(
         f"the proposal '{id}' {state}",
@@ -321,11 +323,11 @@ def find_proposal_commit(git: GitReader, name: str) -> str | None:
 
 def list_open_proposals(git: GitReader) -> tuple[str, ...]:
     """Return the ids of the open proposals, newest first, up to a limit."""
-    found = EventLog(git).read_consistently(Proposals(git).list_all)
-    return tuple(one.id for one in found if one.is_open)[:_NAMED]
+    proposals = EventLog(git).read_consistently(Proposals(git).list_all)
+    return tuple(proposal.id for proposal in proposals if proposal.is_open)[:_MAX_LISTED_PROPOSALS]
 
 
 def list_proposals_with_branches(git: GitReader) -> tuple[str, ...]:
     """Return the proposal ids in the names of branches, without reading the discussion."""
-    found = (parse_branch_id(name) for name in git.branches() if name.startswith(BRANCHES))
-    return tuple(dict.fromkeys(id for id in found if id is not None))
+    ids = (parse_branch_id(name) for name in git.branches() if name.startswith(BRANCHES))
+    return tuple(dict.fromkeys(id for id in ids if id is not None))

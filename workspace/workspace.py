@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from workspace.branch import Branch, check_named
+from workspace.branch import Branch, check_branch_name
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore
@@ -44,17 +44,17 @@ class Workspace(Branch):
     def open(
         cls, path: Path, *, branch: str | None = None, read_only: bool = False, durable: bool = True
     ) -> Workspace:
-        """Open the repository of a folder. Unless a branch is named, the checked-out one is served.
+        """Open the repository of a folder. Without `branch`, the checked-out branch is served.
 
-        A read-only workspace holds an object that has no write methods.
+        The Git object of a read-only workspace has no write methods.
         Raises NotARepository, UnsupportedRepository, BranchNotFound.
         """
         git = GitReader(path) if read_only else GitStore(path)
         if branch is not None:
             branch = branch.removeprefix("refs/heads/")
-            check_named(git, branch)
+            check_branch_name(git, branch)
         workspace = cls(git, branch=branch, durable=durable)
-        with suppress(DamagedRepository):  # a torn branch is opened; reading it raises the error
+        with suppress(DamagedRepository):  # a torn branch is opened; a read of it raises the error
             workspace.tip()
         return workspace
 
@@ -74,7 +74,7 @@ class Workspace(Branch):
         except InvalidConfig as error:
             raise InvalidConfig(
                 f"at this ref, {error.message}",
-                fix="The settings of a commit stay as they are: name another ref, or leave it out.",
+                fix="The settings of a commit cannot change: use another ref, or leave out the ref.",
                 **error.details,
             ) from error
         return snapshot
@@ -123,7 +123,7 @@ class Workspace(Branch):
             ).write()
 
     def moves(self) -> Moves:
-        """Return the moves of old addresses, created on first use, because the history is read for them."""
+        """Return the moves of documents and sections, created on first use."""
         from workspace.history.moves import Moves
 
         return self.shared(Moves, lambda: Moves(self.git))
@@ -147,9 +147,9 @@ class Workspace(Branch):
 
     def on_proposal(self, name: str) -> Self:
         """Return the branch of a proposal, to read and to write. Raises the errors of `open_branch`."""
-        found = self.proposal_actions().open_branch(name)
-        assert isinstance(found, type(self))  # as `on` gives it
-        return found
+        branch = self.proposal_actions().open_branch(name)
+        assert isinstance(branch, type(self))  # as `on` returns it
+        return branch
 
     def proposal_reviews(self) -> ProposalReview:
         """Return the review data of proposals, created on first use."""
@@ -161,7 +161,7 @@ class Workspace(Branch):
         """Return the tracking status of the branch, as last seen; it is created on first use."""
         from workspace.sync.status import TrackingStatus
 
-        with self._lock:  # one instance, because each exchange with the remote records its result there
+        with self._lock:  # one instance, because each exchange with the remote records its result in it
             if self._sync_status is None:
                 self._sync_status = TrackingStatus(self)
             return self._sync_status

@@ -12,9 +12,9 @@ from typing import NamedTuple
 from workspace.document.document import Document
 from workspace.document.headings import AnchoredHeading
 from workspace.document.sections import Section
+from workspace.links.file_tree import OverlayFileTree
 from workspace.links.reader import read_cached_links
 from workspace.links.resolver import LinkStatus, resolve
-from workspace.links.world import OverlayFileTree
 from workspace.snapshot.snapshot import Snapshot
 
 _MARK = re.compile(rb"Section-mark-(\d+)\.")
@@ -81,9 +81,9 @@ def map_links_to_targets(
             target: LinkTarget | None = None
             if resolved.status is LinkStatus.OK and resolved.path is not None:
                 target_mark = None
-                if resolved.place is not None and resolved.place.section is not None:
+                if resolved.fragment_target is not None and resolved.fragment_target.section is not None:
                     target_document = snapshot.document(resolved.path)
-                    target_mark = find_mark(target_document, target_document.sections[resolved.place.section])
+                    target_mark = find_mark(target_document, target_document.sections[resolved.fragment_target.section])
                 original_path = original_paths.get(resolved.path, resolved.path)
                 target = LinkTarget(original_path if target_mark is None else None, target_mark)
             targets[mark, number] = target

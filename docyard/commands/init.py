@@ -204,13 +204,13 @@ def create_repository(folder: Path, branch: str | None) -> bool:
     Raises CannotError if the folder is inside a repository, or cannot be written.
     """
     from workspace.git.reader import GitReader
-    from workspace.git.repository import NotARepository, initialise
+    from workspace.git.repository import NotARepository, create_repository
 
     try:
         repository = GitReader(folder)
     except NotARepository:
         try:
-            initialise(folder, branch)
+            create_repository(folder, branch)
         except OSError as error:
             raise CannotError(
                 f"a repository cannot be created in {folder}", fix="Name a writable folder."

@@ -18,7 +18,7 @@ from docyard.terminal.exits import Exit
 if TYPE_CHECKING:
     from index.link_graph.backlinks import DocumentLink
     from workspace.document.document import Document
-    from workspace.links.world import OverlayFileTree
+    from workspace.links.file_tree import OverlayFileTree
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
@@ -84,7 +84,7 @@ def _iterate_all_links(snapshot: Snapshot, progress: console.Progress | None) ->
     """Yield the links of every readable document; print a notice for an unreadable document."""
     from index.link_graph.backlinks import resolve_outgoing
     from workspace.errors import WorkspaceError
-    from workspace.links.world import OverlayFileTree
+    from workspace.links.file_tree import OverlayFileTree
 
     file_tree = OverlayFileTree(snapshot)
     for done, path in enumerate(snapshot.documents):
@@ -103,7 +103,7 @@ def _collect_links(
 ) -> dict[str, list[DocumentLink]]:
     from index.link_graph.backlinks import resolve_outgoing
     from workspace.document.addresses import resolve_section
-    from workspace.links.world import OverlayFileTree
+    from workspace.links.file_tree import OverlayFileTree
 
     file_tree = OverlayFileTree(snapshot)
     document = snapshot.document(resolved.path)

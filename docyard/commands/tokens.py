@@ -55,7 +55,7 @@ def add(token: str, name: str | None, email: str | None, repo: Path | None, as_j
         docyard tokens add ana
         docyard tokens add ben --name "Ben Ode" --email ben@example.org
     """
-    from workspace.policy.tokens import is_same
+    from workspace.policy.tokens import is_same_person
 
     workspace = open_workspace(repo)
     name, email = _resolve_identity(workspace, name, email)
@@ -65,7 +65,9 @@ def add(token: str, name: str | None, email: str | None, repo: Path | None, as_j
     if as_json:
         console.print_json({**_person_to_data(person), "secret": secret})
         return Exit.DONE
-    other_tokens = [other.token for other in tokens.list() if is_same(other, person) and other != person]
+    other_tokens = [
+        other.token for other in tokens.list() if is_same_person(other, person) and other != person
+    ]
     _print_lines(
         secret,
         "",

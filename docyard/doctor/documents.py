@@ -149,7 +149,7 @@ def _check_types(snapshot: Snapshot) -> Iterator[Finding]:
 def _check_contents(
     snapshot: Snapshot, open_writable: Callable[[], Workspace], progress: Progress | None
 ) -> Iterator[Finding]:
-    from workspace.publishing.pruned import read_whole_file
+    from workspace.publishing.pruned import read_matching_file
 
     non_utf8_paths: list[str] = []
     large_paths: list[str] = []
@@ -172,7 +172,7 @@ def _check_contents(
         except UnicodeDecodeError:
             non_utf8_paths.append(path)
         except DamagedRepository:
-            has_file = read_whole_file(snapshot.git, path, blob) is not None
+            has_file = read_matching_file(snapshot.git, path, blob) is not None
             (recoverable_blobs if has_file else missing_blobs)[path] = blob
     if recoverable_blobs:
         yield Finding(
@@ -220,14 +220,14 @@ def _check_contents(
 
 
 def _rewrite_blobs(open_writable: Callable[[], Workspace], blobs: Mapping[str, str]) -> str | None:
-    from workspace.publishing.pruned import read_whole_file
+    from workspace.publishing.pruned import read_matching_file
 
     store = open_writable().git
     assert isinstance(store, GitStore)
     written_paths = []
     with sync_written_objects():
         for path, blob in blobs.items():
-            data = read_whole_file(store, path, blob)
+            data = read_matching_file(store, path, blob)
             if data is not None and store.put_blob(data) == blob:
                 written_paths.append(path)
     if not written_paths:

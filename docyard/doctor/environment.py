@@ -20,7 +20,7 @@ from docyard.doctor.installation import (
     find_installed_version,
     list_requirements,
 )
-from workspace.git.private_folder import FOLDER, is_closed_to_us, is_open_to_others, make_private_folder
+from workspace.git.private_folder import FOLDER, is_accessible_to_others, is_inaccessible, make_private_folder
 
 AREA = "environment"
 OLDEST_PYTHON = (3, 11)
@@ -37,7 +37,7 @@ def check_environment(common_dir: Path | None, worktree: Path | None) -> Iterato
             f"Install docyard with Python {required_version}.",
         )
     yield from check_libraries(list_requirements(), find_installation())
-    if common_dir is not None and is_open_to_others(common_dir):
+    if common_dir is not None and is_accessible_to_others(common_dir):
         yield Finding(
             Severity.WARNING,
             AREA,
@@ -47,7 +47,7 @@ def check_environment(common_dir: Path | None, worktree: Path | None) -> Iterato
             partial(_restrict_access, common_dir),
         )
     for folder, label in _list_written_folders(common_dir, worktree):
-        if common_dir is not None and folder == common_dir / FOLDER and is_closed_to_us(common_dir):
+        if common_dir is not None and folder == common_dir / FOLDER and is_inaccessible(common_dir):
             yield Finding(
                 Severity.WARNING,
                 AREA,
@@ -87,7 +87,7 @@ def check_environment(common_dir: Path | None, worktree: Path | None) -> Iterato
 
 def _restrict_access(common_dir: Path) -> str | None:
     make_private_folder(common_dir)
-    if is_open_to_others(common_dir):
+    if is_accessible_to_others(common_dir):
         return None
     return "removed other users' access to the folder docyard in the repository's Git folder"
 

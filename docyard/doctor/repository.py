@@ -21,7 +21,7 @@ from workspace.git.index_file import IndexFile
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore
 from workspace.git.worktrees import find_unfinished_operation
-from workspace.publishing.journal import NAME as JOURNAL
+from workspace.publishing.journal import JOURNAL_NAME
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -300,7 +300,7 @@ def _check_leftovers(
             FIX_COMMAND,
             recover,
         )
-    elif any((common_dir / folder / JOURNAL).exists() for folder in leftovers.folders):
+    elif any((common_dir / folder / JOURNAL_NAME).exists() for folder in leftovers.folders):
         yield Finding(
             Severity.ERROR,
             AREA,

@@ -135,7 +135,7 @@ def _check_torn_branch(git: GitReader, torn_ref: TornRef) -> Finding:
             f'echo COMMIT > "$(git rev-parse --git-common-dir)/refs/heads/{torn_ref.branch}"',
             subject=f"refs/heads/{torn_ref.branch}",
         )
-    later_note = ", and later commits are broken or missing" if torn_ref.later else ""
+    later_note = ", and later commits are broken or missing" if torn_ref.later_move_count else ""
     return Finding(
         Severity.ERROR,
         AREA,
@@ -153,8 +153,12 @@ def _check_pruned_branches(
     for pruned_branch in branches:
         is_served = pruned_branch.branch == workspace.branch
         name = "the served commit" if is_served else f"the branch {pruned_branch.branch}"
-        first_object = pruned_branch.missing[0]
-        more = f" and {len(pruned_branch.missing) - 1:,} more" if len(pruned_branch.missing) > 1 else ""
+        first_object = pruned_branch.missing_objects[0]
+        more = (
+            f" and {len(pruned_branch.missing_objects) - 1:,} more"
+            if len(pruned_branch.missing_objects) > 1
+            else ""
+        )
         message = (
             f"{name} is incomplete: the {first_object.kind} {first_object.id[:12]} is missing or broken{more}"
         )
@@ -181,18 +185,19 @@ def _rebuild_branch(open_writable: Callable[[], Workspace], pruned_branch: Prune
     result = rebuild_branch(store, pruned_branch)
     if result is None:
         return None
-    restored_text = "1 object" if result.restored == 1 else f"{result.restored:,} objects"
+    restored_text = "1 object" if result.restored_count == 1 else f"{result.restored_count:,} objects"
     description = (
-        f"wrote {restored_text} of the branch {pruned_branch.branch} again" if result.restored else ""
+        f"wrote {restored_text} of the branch {pruned_branch.branch} again" if result.restored_count else ""
     )
-    if result.moved_to is not None:
+    if result.new_tip is not None:
         description += (
-            f"{' and ' if description else ''}committed Git's index as {result.moved_to[:12]} on the branch "
+            f"{' and ' if description else ''}committed Git's index as {result.new_tip[:12]} on the branch "
         )
         description += f"{pruned_branch.branch}, in place of {pruned_branch.tip[:12]}"
-    if result.lost:
+    if result.lost_objects:
         lost_objects = [
-            f"{item.kind} {item.id[:12]}" + (f" ({item.path})" if item.path else "") for item in result.lost
+            f"{item.kind} {item.id[:12]}" + (f" ({item.path})" if item.path else "")
+            for item in result.lost_objects
         ]
         description += f"; could not restore: {format_some(lost_objects)}"
     return description.removeprefix("; ")
@@ -225,9 +230,9 @@ def _check_served_commit(workspace: Workspace, broken_ids: tuple[str, ...]) -> I
 
 def _format_reset_command(git: GitReader, branch: str, broken_ids: tuple[str, ...] = ()) -> str:
     """Return the command that moves a branch back to the last intact commit of its reflog."""
-    from workspace.publishing.repair import find_last_whole_commit
+    from workspace.publishing.repair import find_last_complete_commit
 
-    intact_commit = find_last_whole_commit(git, branch, broken_ids).commit
+    intact_commit = find_last_complete_commit(git, branch, broken_ids).commit
     if intact_commit is None:
         return ""
     return f"; or git update-ref refs/heads/{branch} {intact_commit[:12]}, the last intact commit"

@@ -68,7 +68,7 @@ class TokenVerifier:
         if owner.person is None:
             return owner
         try:
-            known_person = None if self._people is None else self._people.find_known(owner.person.token)
+            known_person = None if self._people is None else self._people.find_owner(owner.person.token)
         except WorkspaceError as error:
             log.warning("people's tokens cannot be read: %s. %s", error.message, error.fix)
             return None

@@ -320,7 +320,7 @@ def start_server(
     """
     people = service.people()
     if people is not None:
-        people.all()
+        people.read_all()
     if math:
         _check_math()
     script = None if mermaid is None else _read_script(mermaid)

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from workspace.config.taxonomy import BUILT_IN
+from workspace.config.taxonomy import BUILT_IN_KEYS
 from workspace.document.document import Document
 from workspace.errors import WorkspaceError
 from workspace.git import trees
@@ -121,7 +121,7 @@ def _read_summary(snapshot: Snapshot, path: str, blob: str) -> DocumentSummary:
         check_pointer(path, data)
         document = Document.parse(data, path)
         completion_states = _list_completion_states(document)
-        facets = {key: document.front_matter[key] for key in BUILT_IN if key in document.front_matter}
+        facets = {key: document.front_matter[key] for key in BUILT_IN_KEYS if key in document.front_matter}
     except WorkspaceError as error:
         return DocumentSummary(path.rpartition("/")[2], reason=f"{error.message}. {error.fix}")
     return DocumentSummary(document.title, len(completion_states), sum(completion_states), facets)
@@ -164,7 +164,7 @@ class LastChanges:
 
     def _walk_history(self, snapshot: Snapshot, commit: str) -> dict[str, str]:
         git = snapshot.git
-        commits = Graph(git).first_parents(commit, most=MAX_COMMITS + 1)
+        commits = Graph(git).first_parents(commit, max_commits=MAX_COMMITS + 1)
         changes: dict[str, str] = {}
         for index, commit_info in enumerate(commits[:MAX_COMMITS]):
             if commit_info.id == self._commit:

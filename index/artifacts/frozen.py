@@ -59,7 +59,7 @@ class FrozenIndex(SearchIndex):
 
     def warm(self) -> None:
         """Open every file, and import the search modules; build nothing. Raises ArtifactDamaged."""
-        self._archive.hold()
+        self._archive.open_packs()
         super().warm()
         self.has_open_files = True
 
@@ -134,7 +134,7 @@ class _ArtifactIndex(LiveIndex):
     """An index of the tree of an artifact: in memory if it is trusted, else in the user's cache."""
 
     def __init__(self, archive: Archive, artifact: Artifact) -> None:
-        super().__init__(archive.content())
+        super().__init__(archive.without_source_commit())
         self._artifact = artifact
 
     def _list_folders(self, name: str) -> Iterator[Path]:

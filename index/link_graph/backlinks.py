@@ -98,10 +98,10 @@ def _resolve_links(
 
 def _find_section_key(file_tree: FileTree, resolved: ResolvedLink) -> str | None:
     """Return the key of the section that a link targets."""
-    if resolved.place is None or resolved.place.section is None or resolved.path is None:
+    if resolved.fragment_target is None or resolved.fragment_target.section is None or resolved.path is None:
         return None
     document = file_tree.document(resolved.path)
-    return document.sections[resolved.place.section].key if document else None
+    return document.sections[resolved.fragment_target.section].key if document else None
 
 
 def _make_link(item: Reference) -> Link:

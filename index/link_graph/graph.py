@@ -24,7 +24,7 @@ from index.storage.manifest import IndexDamaged
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 from workspace.links.inbound import ScannedInbound, scan_documents
-from workspace.snapshot.snapshot import changed_documents
+from workspace.snapshot.snapshot import list_changed_documents
 
 if TYPE_CHECKING:
     from index.link_graph.location import OpenGraph
@@ -253,7 +253,7 @@ class LinkGraph:
                 if not self._workspace.exists(graph_state.commit):
                     return None
                 base_snapshot = self._workspace.snapshot(graph_state.commit)
-            return {path: blob for path, _, blob in changed_documents(base_snapshot, snapshot)}
+            return {path: blob for path, _, blob in list_changed_documents(base_snapshot, snapshot)}
         except DamagedRepository:  # the commit was removed from the branch and is partly pruned
             return None
 

@@ -47,7 +47,7 @@ def make_link_keys(kind: LinkKind, destination: str, source: str, rules: LinkRul
         yield _digest_key(_WIKI_PREFIX + _extract_page_name(destination.partition("#")[0].strip()))
         return
     target = None if kind is LinkKind.AUTOLINK else read_target(destination, source, rules)
-    if target is None or target.outside:
+    if target is None or target.is_outside:
         return
     yield _digest_key(_normalize_path(target.path))
     if target.literal is not None:

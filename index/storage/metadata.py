@@ -30,7 +30,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails
 
 from index.storage.files import write_atomically
-from workspace.config.taxonomy import BUILT_IN, RESERVED
+from workspace.config.taxonomy import BUILT_IN_KEYS, RESERVED_NAMES
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def _check_key(key: str) -> str:
         raise ValueError("a key must not be empty")
     if len(key) > MAX_KEY_LENGTH:
         raise ValueError(f"a key must have at most {MAX_KEY_LENGTH} characters")
-    if key in RESERVED:
+    if key in RESERVED_NAMES:
         raise ValueError("a key must not have the name of a search parameter")
     return key
 
@@ -299,7 +299,7 @@ def describe_index(
     `descriptions` has the description of each key, in order; only the first 64 keys are used. A built-in key
     without a description and without values is left out.
     """
-    keys = [key for key, text in descriptions.items() if key not in BUILT_IN or text or values.get(key)]
+    keys = [key for key, text in descriptions.items() if key not in BUILT_IN_KEYS or text or values.get(key)]
     taxonomy = {key: make_facet(values.get(key, ()), descriptions[key]) for key in keys[:MAX_KEYS]}
     return Metadata(
         metadata_version=METADATA_VERSION,

@@ -238,8 +238,8 @@ def test_last_commit_is_pushed_when_server_ends(clone: Repo, remote_repo: Repo, 
 @loop_over(
     ("line", "reason"),
     [
-        ('token = "abc"', "must hold no secret"),
-        ('password = "abc"', "must hold no secret"),
+        ('token = "abc"', "must not contain a secret"),
+        ('password = "abc"', "must not contain a secret"),
         ('url = "https://x"', "must not contain an address"),
         ('name = "https://ada:tok@x"', "not its URL"),
         ('every = "soon"', "number of seconds"),

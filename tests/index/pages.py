@@ -15,7 +15,7 @@ from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.merge import merge
 from index.segments.segment import Segment, Tables
 from index.whoosh_engine.flat_index import CodecReader, FlatIndex
-from workspace.config.taxonomy import BUILT_IN, Taxonomy
+from workspace.config.taxonomy import BUILT_IN_KEYS, Taxonomy
 from workspace.document.document import Document
 
 WORDS = ("alpha", "beta", "gamma", "delta", "omega", "RateLimitError", "snake_case", "the")
@@ -48,7 +48,7 @@ def make_page(path: str, text: str, *, type: str | None = None, tags: Iterable[s
     if lines:
         text = "\n".join(("---", *lines, "---", text))
     document = Document.parse(text.encode(), path)
-    facets = Taxonomy(dict.fromkeys(BUILT_IN), {}.get).values(path, document.front_matter)
+    facets = Taxonomy(dict.fromkeys(BUILT_IN_KEYS), {}.get).values(path, document.front_matter)
     return IndexedDocument.of(document, hashlib.sha1(document.data).hexdigest(), facets)
 
 

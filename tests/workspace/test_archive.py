@@ -64,16 +64,16 @@ def test_ref_other_than_source_commit_is_refused(repo: Repo, folder: Path, tree:
     for ref in (None, "", " ", "HEAD", commit, commit.upper(), commit[:7]):
         assert archive.at(ref) is archive.snapshot(), ref
     for ref in ("main", "HEAD~1", "@{2099-01-01}", tree, commit[:3], "0" * 40):
-        with pytest.raises(RefNotFound, match=f"of commit {commit}, and no history") as caught:
+        with pytest.raises(RefNotFound, match=rf"of commit {commit}\) and no history") as caught:
             archive.at(ref)
         assert "Leave out the ref" in caught.value.fix
-    with pytest.raises(RefNotFound, match="of one moment, and no history"):
+    with pytest.raises(RefNotFound, match="one version of the documents and no history"):
         Archive(folder, tree).at(commit)
 
 
-def test_archive_without_commit_has_content_of_tree(folder: Path, tree: str) -> None:
+def test_archive_without_source_commit_has_tree_as_tip(folder: Path, tree: str) -> None:
     archive = Archive(folder, tree)
-    workspace = archive.content()
+    workspace = archive.without_source_commit()
     assert archive.snapshot().commit is None
     assert workspace.tip() == workspace.snapshot().commit == tree
     assert workspace.exists(tree)
@@ -114,7 +114,7 @@ def test_unpickled_writer_is_read_only(repo: Repo) -> None:
 
 def test_held_archive_is_readable_after_file_deletion(folder: Path, tree: str) -> None:
     archive = Archive(folder, tree)
-    archive.hold()
+    archive.open_packs()
     for file in (folder / "objects" / "pack").iterdir():
         file.unlink()
     assert {path: archive.snapshot().read(path).decode() for path in FILES} == FILES

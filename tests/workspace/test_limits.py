@@ -146,7 +146,7 @@ def test_finite_yaml_aliases_are_read() -> None:
 
 def test_call_that_parses_too_much_is_refused(snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each operation parses its document again, so many operations on a large one would take minutes."""
-    monkeypatch.setattr(config, "CALL_READS", 1_500)
+    monkeypatch.setattr(config, "MAX_CALL_READ_BYTES", 1_500)
     operations = [build_append("small.md", "word " * 80 + str(number)) for number in range(3)]
     assert plan(snapshot, operations[:2], Mode.EACH, EDIT_CONTEXT).changes
     with pytest.raises(LimitExceeded, match="one after the other"):

@@ -64,7 +64,7 @@ def test_merged_proposal_without_branch_resolves_to_merged_tip(scene: Scene) -> 
 
 def test_proposal_without_commit_raises_error_with_state(scene: Scene) -> None:
     scene.move_branch(f"proposals/{ID}", None)
-    with pytest.raises(NoProposedCommit, match="has no branch any more") as error:
+    with pytest.raises(NoProposedCommit, match="no longer has a branch") as error:
         resolve_ref(scene, ID)
     assert error.value.details == {"proposal": ID, "state": "gone"}
     scene.writer.append(Closed(""), by=AGENT, proposal=ID)

@@ -16,7 +16,14 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace.errors import InvalidConfig, WorkspaceError
 from workspace.git.reader import AmbiguousId
-from workspace.revisions import MAX_REF, BeforeHistory, NotACommit, RefNotFound, find_ref, list_ref_names
+from workspace.revisions import (
+    MAX_REF_LENGTH,
+    BeforeHistory,
+    NotACommit,
+    RefNotFound,
+    find_ref,
+    list_ref_names,
+)
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
 
@@ -386,4 +393,4 @@ def test_any_text_resolves_or_raises_error_with_fix(repo: Repo, ref: str) -> Non
         assert result in repo.git("rev-list", "HEAD").split()
     else:
         assert result.fix
-        assert len(result.message) < MAX_REF
+        assert len(result.message) < MAX_REF_LENGTH

@@ -204,7 +204,7 @@ def test_writer_late_twice_commits_on_third_attempt(repo: Repo) -> None:
 
 
 def test_writer_waiting_too_long_is_busy(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks, "WAIT_FOR_DOCYARD", 0.05)
+    monkeypatch.setattr(locks, "WAIT_FOR_DOCYARD_S", 0.05)
     workspace = open_workspace(repo)
     with locks.docyard_lock(repo.path / ".git"), pytest.raises(locks.AnotherWriter) as caught:
         write(workspace, APPEND)

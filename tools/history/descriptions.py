@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools.errors import escape_invisible
-from workspace.git.messages import MAX_CLIENT
+from workspace.git.messages import MAX_CLIENT_NAME_LENGTH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +40,7 @@ def commit_data(info: CommitInfo) -> Data:
 
 def _shorten(trailer: str | None) -> str | None:
     """Return a trailer's value, truncated because any program may write a commit."""
-    return None if trailer is None else escape_invisible(trailer[:MAX_CLIENT])
+    return None if trailer is None else escape_invisible(trailer[:MAX_CLIENT_NAME_LENGTH])
 
 
 class DiffBudget:

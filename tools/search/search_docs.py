@@ -11,7 +11,7 @@ from tools.caveats import search_caveats
 from tools.errors import ref_argument
 from tools.tool import Answer, Data, NextStep, Tool, call
 from tools.writer import arguments_of
-from workspace.config.taxonomy import BUILT_IN, KEY
+from workspace.config.taxonomy import BUILT_IN_KEYS, KEY_PATTERN
 from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
@@ -93,14 +93,14 @@ def _parse_arguments(
 ) -> tuple[SearchDocsArguments, dict[str, str]]:
     """Return the arguments, and the filters among them. Raises InvalidArguments, InvalidConfig."""
     fields = SearchDocsArguments.model_fields
-    keys = context.index.keys() if arguments.keys() - fields.keys() else BUILT_IN
+    keys = context.index.keys() if arguments.keys() - fields.keys() else BUILT_IN_KEYS
     taxonomy_keys = [key for key in keys if key not in fields]
     request = read_arguments(
         SearchDocsArguments,
         {key: arguments[key] for key in arguments if key not in taxonomy_keys},
         taxonomy_keys,
     )
-    filters = {key: value for key in BUILT_IN if (value := getattr(request, key)) is not None}
+    filters = {key: value for key in BUILT_IN_KEYS if (value := getattr(request, key)) is not None}
     for key in taxonomy_keys:
         value = arguments.get(key)
         if isinstance(value, str):
@@ -154,7 +154,7 @@ def _with_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
         properties = {
             key: _build_property(key, facet.description, facet.listed)
             for key, facet in metadata.taxonomy.items()
-            if KEY.fullmatch(key)
+            if KEY_PATTERN.fullmatch(key)
         }
     else:
         try:

@@ -25,7 +25,7 @@ from workspace.config.tables import (
     Validation,
     parse_tables,
 )
-from workspace.config.taxonomy import BUILT_IN, KEY, MANIFEST, MAX_KEYS, RESERVED
+from workspace.config.taxonomy import BUILT_IN_KEYS, KEY_PATTERN, MANIFEST, MAX_KEYS, RESERVED_NAMES
 from workspace.config.toml import CONFIG_PATH, InvalidToml, load_toml
 from workspace.errors import InvalidConfig, LimitExceeded
 from workspace.globs import Glob
@@ -35,7 +35,7 @@ from workspace.paths import is_nameable
 if TYPE_CHECKING:
     from workspace.document.document import Document
 
-CALL_READS = 50_000_000
+MAX_CALL_READ_BYTES = 50_000_000
 """The maximum number of bytes of documents that the operations of one call may read in total."""
 HEADING_BYTES = 100
 """The cost to read a heading, in bytes of text."""
@@ -43,7 +43,7 @@ DOCUMENT_SUFFIXES = (".md", ".markdown")
 
 ANY_NAME = "?.md"
 """A file name that a glob matches only if it matches every document in the folder."""
-_MAX_SHOWN = 100
+_MAX_SHOWN_LENGTH = 100
 
 
 class _Settings(BaseModel):
@@ -62,11 +62,11 @@ def _escape(name: str) -> str:
 
 
 def _check_key_name(name: str) -> str:
-    if not KEY.fullmatch(name):
+    if not KEY_PATTERN.fullmatch(name):
         raise ValueError("must be 1 to 64 letters, digits and . _ - that begin with a letter")
-    if name.lower() in RESERVED:
-        raise ValueError(f"must not be named like a parameter of a search ({', '.join(RESERVED)})")
-    for built_in in BUILT_IN:
+    if name.lower() in RESERVED_NAMES:
+        raise ValueError(f"must not be named like a parameter of a search ({', '.join(RESERVED_NAMES)})")
+    for built_in in BUILT_IN_KEYS:
         if name != built_in and name.lower() == built_in:
             raise ValueError(f"must not differ from '{built_in}', which every workspace has, in case alone")
     return name
@@ -82,15 +82,15 @@ class TaxonomyKey(_Settings):
     def _check_description(cls, value: str | None) -> str | None:
         line = " ".join((value or "").split())
         if not line.isprintable():
-            raise ValueError("must hold visible characters only")
+            raise ValueError("must contain visible characters only")
         return line or None
 
 
-LEAST_TEXT_TOKENS, MOST_TEXT_TOKENS = 200, 1_000_000
+MIN_TEXT_TOKENS, MAX_TEXT_TOKENS = 200, 1_000_000
 
 
 class Limits(_Settings):
-    """Size limits: `document_bytes` for reading and writing, `text_tokens` for answers.
+    """Size limits: `document_bytes` for reading and writing, `text_tokens` for responses.
 
     All other limits apply only to writes.
     """
@@ -100,13 +100,13 @@ class Limits(_Settings):
     nesting: int = Field(default=20, ge=3, le=40)
     operations: int = Field(default=200, ge=1, le=1_000)
     call_bytes: int = Field(default=20_000_000, ge=1_000, le=200_000_000)
-    text_tokens: int = Field(default=25_000, ge=LEAST_TEXT_TOKENS, le=MOST_TEXT_TOKENS)
+    text_tokens: int = Field(default=25_000, ge=MIN_TEXT_TOKENS, le=MAX_TEXT_TOKENS)
 
     def check_document(self, path: str, size: int) -> None:
         """Raise LimitExceeded for a document with too many bytes."""
         if size > self.document_bytes:
             raise LimitExceeded(
-                f"{path} has {size:,} bytes; a document holds at most {self.document_bytes:,}",
+                f"{path} has {size:,} bytes; the limit is {self.document_bytes:,}",
                 fix=f"Split it into several documents, or raise limits.document_bytes in {CONFIG_PATH}.",
                 limit=self.document_bytes,
                 actual=size,
@@ -115,7 +115,7 @@ class Limits(_Settings):
     def check_written(self, document: Document, before: Document | None) -> None:
         """Raise LimitExceeded for a document that is too large, or has too many or too deep parts.
 
-        A document that exceeds a limit already can still be edited, but cannot grow in that respect.
+        A document that already exceeds a limit can be edited, but must not exceed it further.
         """
         self.check_document(document.path, len(document.data))
         headings = document.heading_count
@@ -140,12 +140,12 @@ class Limits(_Settings):
 
     def check_reading(self, size: int, operations: int) -> None:
         """Raise LimitExceeded if the operations of a call, which each parse a document, read too much."""
-        if size > CALL_READS and operations > 1:
+        if size > MAX_CALL_READ_BYTES and operations > 1:
             raise LimitExceeded(
-                f"the operations of this call read more than {CALL_READS:,} bytes, one after the other; "
-                "nothing was changed",
+                f"the operations of this call read more than {MAX_CALL_READ_BYTES:,} bytes, "
+                "one after the other; nothing was changed",
                 fix=f"Send them in several calls, of at most {max(1, operations // 2)} operations each.",
-                limit=CALL_READS,
+                limit=MAX_CALL_READ_BYTES,
                 actual=size,
             )
 
@@ -192,11 +192,11 @@ class WorkspaceConfig(_Settings):
     def _check_keys(cls, value: dict[str, TaxonomyKey]) -> dict[str, TaxonomyKey]:
         if len(value) > MAX_KEYS:
             raise ValueError(f"must have at most {MAX_KEYS} keys, and has {len(value)}")
-        seen: dict[str, str] = {}
+        names_by_lower_case: dict[str, str] = {}
         for name in value:
-            other = seen.setdefault(name.lower(), name)
-            if other != name:
-                raise ValueError(f"'{other}' and '{name}' must not differ in case alone")
+            first_name = names_by_lower_case.setdefault(name.lower(), name)
+            if first_name != name:
+                raise ValueError(f"'{first_name}' and '{name}' must not differ in case alone")
         return value
 
     @classmethod
@@ -209,17 +209,19 @@ class WorkspaceConfig(_Settings):
         except InvalidToml as error:
             raise InvalidConfig(f"{CONFIG_PATH} {error.reason}", fix=error.fix) from error
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            field = ".".join(_escape(str(part)[:_MAX_SHOWN]) for part in first["loc"] if part != "[key]")
-            fields = (Protection if first["loc"][:1] == ("protect",) else cls).model_fields
+            first_error = error.errors(include_url=False, include_input=False)[0]
+            field = ".".join(
+                _escape(str(part)[:_MAX_SHOWN_LENGTH]) for part in first_error["loc"] if part != "[key]"
+            )
+            fields = (Protection if first_error["loc"][:1] == ("protect",) else cls).model_fields
             setting_names = ", ".join(setting.alias or name for name, setting in fields.items())
-            if first["type"] == "extra_forbidden":
+            if first_error["type"] == "extra_forbidden":
                 raise InvalidConfig(
                     f"{CONFIG_PATH}: there is no setting '{field}'",
                     fix=f"Remove it or correct its name, and commit that. Known settings: {setting_names}.",
                     field=field,
                 ) from error
-            reason = first["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
+            reason = first_error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
             reason = reason.replace("Tuple should have", "must have")
             reason = re.sub("valid dictionary( or instance of [A-Za-z]+)?", "table", reason)
             raise InvalidConfig(
@@ -238,11 +240,13 @@ class WorkspaceConfig(_Settings):
             return False
         if self.root and not path.startswith(self.root + "/"):
             return False
-        inside = path[len(self.root) + 1 :] if self.root else path
-        folders = inside.split("/")[:-1]
+        path_in_root = path[len(self.root) + 1 :] if self.root else path
+        folders = path_in_root.split("/")[:-1]
         if any(folder.startswith(".") for folder in folders):
             return False
-        return not any(glob.matches(path) or glob.matches(inside) for glob in map(Glob.compile, self.exclude))
+        return not any(
+            glob.matches(path) or glob.matches(path_in_root) for glob in map(Glob.compile, self.exclude)
+        )
 
     def is_manifest(self, path: str) -> bool:
         """Return True if a file at this path is a manifest in a folder that may contain documents."""
@@ -260,4 +264,4 @@ class WorkspaceConfig(_Settings):
     def taxonomy_keys(self) -> Mapping[str, str | None]:
         """The keys that filter searches, with their descriptions: first declared keys, then built-in ones."""
         declared = {name: key.description for name, key in self.taxonomy.items()}
-        return {**declared, **{name: None for name in BUILT_IN if name not in declared}}
+        return {**declared, **{name: None for name in BUILT_IN_KEYS if name not in declared}}

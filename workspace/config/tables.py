@@ -92,13 +92,13 @@ MAX_NAMES = 100
 """The maximum number of globs, types or names in one list of a rule."""
 
 TOKEN_NAME = re.compile("[a-z0-9][a-z0-9.-]{0,38}")
-"""The name of a token: lower case only, so that no two differ only in case."""
+"""The name of a token: lower case only, so that no two names differ only in case."""
 
-_MAX_SHOWN = 100
+_MAX_SHOWN_LENGTH = 100
 
 
 def _escape(text: str) -> str:
-    shown = text[:_MAX_SHOWN]
+    shown = text[:_MAX_SHOWN_LENGTH]
     return shown if shown.isprintable() else ascii(shown)[1:-1]
 
 
@@ -178,10 +178,10 @@ def parse_tables(value: object) -> object:
     return value
 
 
-_SECRETS = ("token", "password", "secret", "key", "user", "username", "credentials")
-_ADDRESSES = ("url", "push_url", "pushurl", "host")
-_INTERVAL = re.compile("([0-9]{1,6})(s|m|h|d)?")
-_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+_SECRET_NAMES = ("token", "password", "secret", "key", "user", "username", "credentials")
+_ADDRESS_NAMES = ("url", "push_url", "pushurl", "host")
+_INTERVAL_PATTERN = re.compile("([0-9]{1,6})(s|m|h|d)?")
+_SECONDS_BY_UNIT = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 _MIN_INTERVAL_S = 5
 _MAX_INTERVAL_S = 86_400 * 7
 
@@ -191,7 +191,7 @@ class RemoteSettings(BaseModel):
 
     `name` is a remote in the repository's own Git settings, so that no document contains its address or a
     secret. `every` is the time between two exchanges, as a number of seconds or as a text such as "5m".
-    With `push = "commit"`, each commit is pushed after the response to its call. Both are off by default.
+    With `push = "commit"`, each commit is pushed after the response to its call. By default, neither is done.
 
     `answer_seconds` is the maximum time without data from the remote, and `seconds` that of one exchange.
     `fetch_bytes` is the maximum size of one fetch.
@@ -216,12 +216,12 @@ class RemoteSettings(BaseModel):
     def _check_no_secret(cls, value: Any) -> Any:
         table = value if isinstance(value, dict) else {}
         names = {name.lower() for name in table if isinstance(name, str)}
-        if not names.isdisjoint(_SECRETS):
+        if not names.isdisjoint(_SECRET_NAMES):
             raise ValueError(
-                "must hold no secret, because everyone who reads the repository reads it; put tokens into "
-                "DOCYARD_REMOTE_TOKEN or the credential file (docs/remotes.md)"
+                "must not contain a secret, because everyone who reads the repository reads it; "
+                "put tokens into DOCYARD_REMOTE_TOKEN or the credential file (docs/remotes.md)"
             )
-        if not names.isdisjoint(_ADDRESSES):
+        if not names.isdisjoint(_ADDRESS_NAMES):
             raise ValueError(
                 "must not contain an address; add it with git remote add, and set `name` to that remote"
             )
@@ -231,7 +231,7 @@ class RemoteSettings(BaseModel):
     @classmethod
     def _check_name(cls, value: str | None) -> str | None:
         if value is not None and not value.isprintable():
-            raise ValueError("must hold visible characters only")
+            raise ValueError("must contain visible characters only")
         if value is not None and ("://" in value or "@" in value):
             raise ValueError("must be the name of a remote, not its URL")
         return value
@@ -241,17 +241,26 @@ class RemoteSettings(BaseModel):
     def _parse_interval(cls, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | str):
             raise ValueError('must be a number of seconds, or such as "5m"')
-        match = _INTERVAL.fullmatch(str(value))
+        match = _INTERVAL_PATTERN.fullmatch(str(value))
         if match is None:
             raise ValueError('must be a number of seconds, or such as "30s", "5m", "1h"')
-        seconds = int(match[1]) * _SECONDS[match[2] or "s"]
+        seconds = int(match[1]) * _SECONDS_BY_UNIT[match[2] or "s"]
         if not _MIN_INTERVAL_S <= seconds <= _MAX_INTERVAL_S:
             raise ValueError(f"must be between {_MIN_INTERVAL_S} seconds and 7 days")
         return seconds
 
 
-_FORGE_SECRETS = ("token", "password", "secret", "key", "user", "username", "credentials", "webhook_secret")
-_FORGE_ADDRESSES = ("url", "api", "api_url", "host", "base", "repository", "owner")
+_FORGE_SECRET_NAMES = (
+    "token",
+    "password",
+    "secret",
+    "key",
+    "user",
+    "username",
+    "credentials",
+    "webhook_secret",
+)
+_FORGE_ADDRESS_NAMES = ("url", "api", "api_url", "host", "base", "repository", "owner")
 
 
 class ForgeSettings(BaseModel):
@@ -270,12 +279,12 @@ class ForgeSettings(BaseModel):
     def _check_no_secret_or_address(cls, value: Any) -> Any:
         table = value if isinstance(value, dict) else {}
         names = {name.lower() for name in table if isinstance(name, str)}
-        if not names.isdisjoint(_FORGE_SECRETS):
+        if not names.isdisjoint(_FORGE_SECRET_NAMES):
             raise ValueError(
-                "must hold no secret, because everyone who reads the repository reads it; put the token into "
-                "DOCYARD_FORGE_TOKEN (docs/forges.md)"
+                "must not contain a secret, because everyone who reads the repository reads it; "
+                "put the token into DOCYARD_FORGE_TOKEN (docs/forges.md)"
             )
-        if not names.isdisjoint(_FORGE_ADDRESSES):
+        if not names.isdisjoint(_FORGE_ADDRESS_NAMES):
             raise ValueError(
                 "must not contain an address; the forge is the one of Git's remote, or that of "
                 "DOCYARD_FORGE_URL"

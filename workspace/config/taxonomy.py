@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
 
 MANIFEST = ".taxonomy.toml"
-BUILT_IN = ("type", "tags")
+BUILT_IN_KEYS = ("type", "tags")
 """The keys of every workspace."""
 
-KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
-"""The property names that MCP hosts accept."""
+KEY_PATTERN = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
+"""The pattern of property names that MCP hosts accept."""
 
-RESERVED = ("query", "limit", "cursor", "ref", "path")
+RESERVED_NAMES = ("query", "limit", "cursor", "ref", "path")
 """Names that a key cannot have, because they are parameters of a search."""
 
 MAX_KEYS = 64
@@ -107,7 +107,7 @@ def _format_text(value: object) -> str | None:
 
 MAX_OVERRIDES = 64
 log = logging.getLogger(__name__)
-_MAX_SHOWN = 100
+_MAX_SHOWN_LENGTH = 100
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?")
 
 
@@ -130,10 +130,10 @@ class Manifest(NamedTuple):
     defaults: Values = MappingProxyType({})
     overrides: tuple[ValueOverride, ...] = ()
 
-    def values(self, inside: str) -> Values:
+    def values(self, relative_path: str) -> Values:
         """Return the values for a document, by its path below the manifest's folder."""
         matching = (
-            override.metadata for override in reversed(self.overrides) if override.glob.matches(inside)
+            override.metadata for override in reversed(self.overrides) if override.glob.matches(relative_path)
         )
         return {**self.defaults, **next(matching, {})}
 
@@ -141,20 +141,20 @@ class Manifest(NamedTuple):
 class Manifests:
     """The manifests of a commit, each read on first use.
 
-    `blob_of` returns the blob of the manifest at a path; None without a valid one.
+    `blob_of` returns the blob of the manifest at a path; None without a manifest.
     """
 
     def __init__(self, git: GitReader, keys: tuple[str, ...], blob_of: Callable[[str], str | None]) -> None:
         self._git = git
         self._keys = keys
         self._blob_of = blob_of
-        self._known: dict[str, Manifest | None] = {}
+        self._manifests: dict[str, Manifest | None] = {}
 
-    def within(self, folder: str) -> Manifest | None:
-        """Return the manifest of a folder; an invalid one is logged and treated as empty."""
-        if folder not in self._known:
-            self._known[folder] = self._read_at(f"{folder}/{MANIFEST}" if folder else MANIFEST)
-        return self._known[folder]
+    def find_in(self, folder: str) -> Manifest | None:
+        """Return the manifest of a folder; an invalid manifest is logged and treated as empty."""
+        if folder not in self._manifests:
+            self._manifests[folder] = self._read_at(f"{folder}/{MANIFEST}" if folder else MANIFEST)
+        return self._manifests[folder]
 
     def _read_at(self, path: str) -> Manifest | None:
         blob = self._blob_of(path)
@@ -222,11 +222,11 @@ class _ManifestParser(NamedTuple):
         self._check_names(table, ("metadata", "override"), None)
         overrides = table.get("override", [])
         if not isinstance(overrides, list):
-            self._refuse(
+            self._raise_error(
                 "override", None, "must be a list of tables", "Write each override below [[override]]."
             )
         if len(overrides) > MAX_OVERRIDES:
-            self._refuse(
+            self._raise_error(
                 "override",
                 MAX_OVERRIDES,
                 f"occurs {len(overrides)} times; the maximum is {MAX_OVERRIDES}",
@@ -239,50 +239,61 @@ class _ManifestParser(NamedTuple):
 
     def _parse_override(self, number: int, table: object) -> ValueOverride:
         if not isinstance(table, dict):
-            self._refuse("override", number, "must be a table", "Write each override below [[override]].")
+            self._raise_error(
+                "override", number, "must be a table", "Write each override below [[override]]."
+            )
         self._check_names(table, ("match", "metadata"), number)
         for name in ("match", "metadata"):
             if name not in table:
-                self._refuse(
+                self._raise_error(
                     "override", number, f"has no '{name}'", "An override needs a glob to match, and metadata."
                 )
         match = table["match"]
         reason = globs.find_problem(match) if isinstance(match, str) else "must be a text"
         if reason is not None:
-            self._refuse("match", number, reason, 'Write a glob relative to this folder, such as "guides/*".')
+            self._raise_error(
+                "match", number, reason, 'Write a glob relative to this folder, such as "guides/*".'
+            )
         return ValueOverride(Glob.compile(match), self._parse_metadata(table, number))
 
     def _parse_metadata(self, table: Mapping[str, object], number: int | None) -> Values:
         metadata = table.get("metadata", {})
         if not isinstance(metadata, dict):
-            self._refuse("metadata", number, "must be a table", 'Write key = "value" below [metadata].')
+            self._raise_error("metadata", number, "must be a table", 'Write key = "value" below [metadata].')
         values_by_key = {}
         for key, value in metadata.items():
             if key not in self.keys:
                 suggestion = _suggest_nearest(key, self.keys)
-                self._refuse(
+                self._raise_error(
                     key,
                     number,
                     "is not a key of the taxonomy",
-                    f"{suggestion}Declare it as [taxonomy.{key[:_MAX_SHOWN]}] in docyard.toml, or remove it.",
+                    f"{suggestion}Declare it as [taxonomy.{key[:_MAX_SHOWN_LENGTH]}] in docyard.toml, "
+                    "or remove it.",
                 )
             texts = value if isinstance(value, list) else [value]
             if not all(isinstance(text, str) for text in texts):
-                self._refuse(key, number, "must be a text or a list of texts", "Put its value in quotes.")
+                self._raise_error(
+                    key, number, "must be a text or a list of texts", "Put its value in quotes."
+                )
             values_by_key[key] = read_values(key, value)
         return {key: values for key, values in values_by_key.items() if values}
 
-    def _check_names(self, table: Mapping[str, object], known: tuple[str, ...], number: int | None) -> None:
+    def _check_names(
+        self, table: Mapping[str, object], known_names: tuple[str, ...], number: int | None
+    ) -> None:
         for key in table:
-            if key not in known:
-                suggestion = _suggest_nearest(key, known)
-                self._refuse(key, number, "is unknown here", f"{suggestion}There are {' and '.join(known)}.")
+            if key not in known_names:
+                suggestion = _suggest_nearest(key, known_names)
+                self._raise_error(
+                    key, number, "is unknown here", f"{suggestion}There are {' and '.join(known_names)}."
+                )
 
-    def _refuse(self, key: str, number: int | None, reason: str, fix: str) -> NoReturn:
+    def _raise_error(self, key: str, number: int | None, reason: str, fix: str) -> NoReturn:
         line = find_line(decode_text(self.data), key, number)
-        shown = key if len(key) <= _MAX_SHOWN else key[:_MAX_SHOWN] + "…"
-        message = f"{self.path}, line {line}: {shown!r} {reason}"
-        raise InvalidManifest(message, fix=fix, path=self.path, line=line, key=shown)
+        short_key = key if len(key) <= _MAX_SHOWN_LENGTH else key[:_MAX_SHOWN_LENGTH] + "…"
+        message = f"{self.path}, line {line}: {short_key!r} {reason}"
+        raise InvalidManifest(message, fix=fix, path=self.path, line=line, key=short_key)
 
 
 def find_line(text: str, key: str, number: int | None) -> int:
@@ -292,20 +303,20 @@ def find_line(text: str, key: str, number: int | None) -> int:
     the first line.
     """
     name = re.compile(rf"""(?:^|[{{,.\[])\s*["']?{re.escape(key)}["']?\s*(?:[=.\]]|$)""")
-    count, current, header_line, other_line = 0, None, 0, 0
+    count, current_override, header_line, other_line = 0, None, 0, 0
     for line, content in enumerate(text.split("\n"), 1):
         if match := _HEADER.fullmatch(content):
             is_override = match[2].partition(".")[0].strip(" \t\"'") == "override"
             count += is_override and match[1] == "[["
-            current = count - 1 if is_override else None
-            header_line = header_line or (line if current == number else 0)
+            current_override = count - 1 if is_override else None
+            header_line = header_line or (line if current_override == number else 0)
         if name.search(content):
-            if current == number:
+            if current_override == number:
                 return line
             other_line = other_line or line
     return header_line or other_line or 1
 
 
-def _suggest_nearest(key: str, known: Iterable[str]) -> str:
-    nearest = difflib.get_close_matches(key[:_MAX_SHOWN], list(known), n=1)
+def _suggest_nearest(key: str, known_names: Iterable[str]) -> str:
+    nearest = difflib.get_close_matches(key[:_MAX_SHOWN_LENGTH], list(known_names), n=1)
     return f"Did you mean '{nearest[0]}'? " if nearest else ""

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
 
 CONFIG_PATH = "docyard.toml"
-MAX_BYTES = 64 * 1024
+MAX_FILE_BYTES = 64 * 1024
 # The standard library reads dotted keys in time that grows with the cube of the number of their parts. The
 # lookahead prevents backtracking, because possessive groups have an error in some releases of Python 3.11
 # (CPython issue 106052).
@@ -18,8 +18,8 @@ DEEP_KEY = re.compile(
 )
 
 # Before Python 3.14, only the message of the error has the line.
-_LOCATION = re.compile(r"\(at line (\d+), column \d+\)$")
-_MAX_SHOWN = 200
+_ERROR_LOCATION = re.compile(r"\(at line (\d+), column \d+\)$")
+_MAX_MESSAGE_LENGTH = 200
 
 
 class InvalidToml(ValueError):
@@ -33,9 +33,9 @@ class InvalidToml(ValueError):
 
 
 def read_bytes(git: GitReader, blob: str) -> bytes:
-    """Return the bytes of a file; for a file over MAX_BYTES, one byte more than the limit."""
-    data = git.blob_within(blob, MAX_BYTES)
-    return bytes(MAX_BYTES + 1) if data is None else data
+    """Return the bytes of a file; for a file over MAX_FILE_BYTES, one byte more than the limit."""
+    data = git.blob_within(blob, MAX_FILE_BYTES)
+    return bytes(MAX_FILE_BYTES + 1) if data is None else data
 
 
 def load_toml(data: bytes) -> dict[str, object]:
@@ -45,7 +45,7 @@ def load_toml(data: bytes) -> dict[str, object]:
     """
     import tomllib  # imported late, because most workspaces have no such file
 
-    if len(data) > MAX_BYTES:
+    if len(data) > MAX_FILE_BYTES:
         raise InvalidToml("is over 64 KiB", "Shorten it and commit it.")
     if DEEP_KEY.search(data):
         raise InvalidToml("is nested too deeply", "Keep its values flat.")
@@ -57,13 +57,13 @@ def load_toml(data: bytes) -> dict[str, object]:
     except RecursionError as error:
         raise InvalidToml("is nested too deeply", "Keep its values flat.") from error
     except tomllib.TOMLDecodeError as error:
-        match = _LOCATION.search(str(error))
+        match = _ERROR_LOCATION.search(str(error))
         line = int(match[1]) if match else data.count(b"\n") + 1
         raise InvalidToml(
             f"is not TOML: {_truncate(str(error))}", "Correct that line and commit it.", line
         ) from error
     except ValueError as error:  # Python does not parse a number with thousands of digits
-        raise InvalidToml("holds a number that is too large", "Shorten it and commit it.") from error
+        raise InvalidToml("contains a number that is too large", "Shorten it and commit it.") from error
 
 
 def decode_text(data: bytes) -> str:
@@ -72,4 +72,4 @@ def decode_text(data: bytes) -> str:
 
 
 def _truncate(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
+    return text if len(text) <= _MAX_MESSAGE_LENGTH else text[:_MAX_MESSAGE_LENGTH] + "…"

@@ -15,7 +15,7 @@ from workspace.diff.renames import Renames
 from workspace.diff.sections import DESTINATION, have_same_name
 from workspace.document.section_text import read_comparable_text
 from workspace.errors import WorkspaceError
-from workspace.snapshot.snapshot import changed_documents
+from workspace.snapshot.snapshot import list_changed_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -206,7 +206,7 @@ def compare_document(old: Document | None, new: Document | None) -> DocumentChan
 
 
 def _pair_paths(old: Snapshot, new: Snapshot) -> list[_Pair]:
-    changes = list(changed_documents(old, new))
+    changes = list(list_changed_documents(old, new))
     removed = {path: blob for path, blob, new_blob in changes if blob is not None and new_blob is None}
     added = {path: blob for path, new_blob, blob in changes if blob is not None and new_blob is None}
     renamed = _find_renamed(old, new, removed, added) if removed and added else {}

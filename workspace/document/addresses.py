@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from workspace.errors import HintKind, SuggestionSource, WorkspaceError
 from workspace.markdown.slugs import PREAMBLE, make_heading_slug
-from workspace.nearest import _NEAREST, find_nearest
-from workspace.paths import MAX_PATH
+from workspace.nearest import MAX_NEAREST_NAMES, find_nearest
+from workspace.paths import MAX_PATH_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.document.tasks import Task
 
-_TASK = re.compile(r"(?P<section>[^\[]*)(?P<index>(?:\[\d{1,9}(?:\.\d{1,9})*\])+)$", re.DOTALL)
+_TASK_ADDRESS = re.compile(r"(?P<section>[^\[]*)(?P<index>(?:\[\d{1,9}(?:\.\d{1,9})*\])+)$", re.DOTALL)
 
 
 class SectionNotFound(WorkspaceError):
-    """An error: no section has this address. `candidates` are the nearest addresses."""
+    """An error: no section has this address. `candidates` are the most similar addresses."""
 
     code = "SECTION_NOT_FOUND"
 
@@ -53,7 +53,7 @@ class InvalidAddress(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """The fragment after the `#`: a section's address, and perhaps the index of a task in the section."""
+    """The fragment after the `#`: a section's address, and the index of a task in the section, or None."""
 
     section: str
     task: str | None
@@ -62,13 +62,13 @@ class Fragment:
 def split_address(address: str, paths: Container[str]) -> tuple[str, str | None]:
     """Return a path and a fragment.
 
-    The longest existing path is used, so `C#.md#setup` is a section of `C#.md`.
+    The path is the longest existing one, so `C#.md#setup` is a section of `C#.md`.
     """
-    # No path is longer than MAX_PATH. The limit bounds the number of look-ups in a text with many `#`.
-    cut = min(len(address), MAX_PATH + 1)
-    while (cut := address.rfind("#", 0, cut)) != -1:
-        if address[:cut] in paths:
-            return (address, None) if address in paths else (address[:cut], address[cut + 1 :])
+    # No path is longer than MAX_PATH_BYTES. The limit bounds the number of look-ups in a text with many `#`.
+    path_end = min(len(address), MAX_PATH_BYTES + 1)
+    while (path_end := address.rfind("#", 0, path_end)) != -1:
+        if address[:path_end] in paths:
+            return (address, None) if address in paths else (address[:path_end], address[path_end + 1 :])
     if address in paths or "#" not in address:
         return address, None
     path, _, fragment = address.partition("#")
@@ -78,7 +78,7 @@ def split_address(address: str, paths: Container[str]) -> tuple[str, str | None]
 def read_fragment(fragment: str) -> Fragment:
     """Split `tasks[0]` into section and task. A leading `#` is removed, and `[1][0]` is read as `[1.0]`."""
     text = fragment.strip().removeprefix("#")
-    match = _TASK.match(text)
+    match = _TASK_ADDRESS.match(text)
     if match is None:
         return Fragment(text, None)
     return Fragment(match["section"], match["index"][1:-1].replace("][", "."))
@@ -142,9 +142,9 @@ def resolve_task(document: Document, slug: str) -> tuple[Section, Task]:
         if task.index == index:
             return section, task
     addresses = [format_task_address(section, task) for task in tasks]
-    existing = f"the last task is {addresses[-1]}" if addresses else "the section has no tasks"
+    existing_tasks_text = f"the last task is {addresses[-1]}" if addresses else "the section has no tasks"
     raise TaskNotFound(
-        f"the section '{section.address}' of {document.path} has no task [{index}]; {existing}",
+        f"the section '{section.address}' of {document.path} has no task [{index}]; {existing_tasks_text}",
         fix="Use an existing index; indexes start at 0."
         if addresses
         else "Use the section's address, or add a task first.",
@@ -164,7 +164,7 @@ def format_full_address(path: str, section: Section) -> str:
 
 
 def section_not_found(document: Document, slug: str) -> SectionNotFound:
-    """Return the error for a slug that matches no section, with the nearest addresses."""
+    """Return the error for a slug that matches no section, with the most similar addresses."""
     addresses = [section.address for section in document.sections]
     by_title = [section for section in document.sections if _derive_title_address(document, section) == slug]
     nearest = [section.key for section in by_title] or find_nearest(slug, addresses)
@@ -178,18 +178,20 @@ def section_not_found(document: Document, slug: str) -> SectionNotFound:
         among = SuggestionSource(HintKind.SECTIONS, document.path)
     else:
         fix = f"{document.path} has no sections: use its path alone, or add a section first."
-    shown = slug if len(slug) <= 200 else slug[:200] + "…"
+    short_slug = slug if len(slug) <= 200 else slug[:200] + "…"
     return SectionNotFound(
-        f"no section '{shown}' in {document.path}",
+        f"no section '{short_slug}' in {document.path}",
         fix=fix,
         among=among,
-        candidates=nearest or [name for name in addresses if name != PREAMBLE][:_NEAREST] or addresses,
-        wanted=shown,
+        candidates=nearest
+        or [name for name in addresses if name != PREAMBLE][:MAX_NEAREST_NAMES]
+        or addresses,
+        wanted=short_slug,
     )
 
 
 def _derive_title_address(document: Document, section: Section) -> str:
-    """Return the address that a section would have by its title and its parents' titles alone."""
+    """Return the address that the titles of a section and of its parents alone would give."""
     return "/".join(make_heading_slug(title) for title in document.breadcrumb(section))
 
 

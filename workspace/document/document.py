@@ -1,4 +1,4 @@
-"""The document model: bytes in, spans out.
+"""The document model: parsed bytes, and the spans of their sections and tasks.
 
 A document is parsed, never rendered. Every value refers to the bytes from which it was read, so that an edit
 can replace exactly these bytes.
@@ -58,7 +58,7 @@ class Document:
         # Imported late, because a server can answer its first calls without parsing a document.
         from workspace.document.headings import scan_layout
 
-        if len(data) > MAX_LINES:  # a line has at least the byte that ends it
+        if len(data) > MAX_LINES:  # a line has at least one byte, which ends it
             check_lines(data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n"))
         layout = scan_layout(data)
         if layout is None:
@@ -186,7 +186,7 @@ class Document:
 
     @cached_property
     def earlier_names(self) -> Mapping[str, Sequence[Section]]:
-        """The sections by the names that only Docyard 0.1.0 gave them; see `earlier_addresses`."""
+        """The sections by the names that only Docyard 0.1.0 assigned; see `earlier_addresses`."""
         # Imported late, because most documents have no such names, and most calls need none.
         from workspace.document.earlier_addresses import find_earlier_names
 

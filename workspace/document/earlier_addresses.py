@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from workspace.document.headings import AnchoredHeading
     from workspace.document.sections import Section
 
-_BRACES = re.compile(r"\{#(?P<name>[^\s{}\[\]]+)(?:[ \t][^{}]*)?\}")
-_ANGLE = re.compile(r"<#(?P<name>[^\s<>\[\]]+)>")
+_BRACES_LIST = re.compile(r"\{#(?P<name>[^\s{}\[\]]+)(?:[ \t][^{}]*)?\}")
+_ANGLE_LIST = re.compile(r"<#(?P<name>[^\s<>\[\]]+)>")
 
 
 def find_earlier_names(sections: Sequence[Section]) -> Mapping[str, Sequence[Section]]:
@@ -35,7 +35,7 @@ def find_earlier_names(sections: Sequence[Section]) -> Mapping[str, Sequence[Sec
 
     if not any(section.heading and _is_read_differently(section.heading) for section in sections):
         return {}
-    headings = [_read_as_earlier(section) for section in sections]
+    headings = [_read_as_0_1_0(section) for section in sections]
     names = [
         (heading.anchor if heading else None, heading.slug if heading else section.slug)
         for heading, section in zip(headings, sections, strict=True)
@@ -51,11 +51,11 @@ def find_earlier_names(sections: Sequence[Section]) -> Mapping[str, Sequence[Sec
     for section, heading in zip(sections, headings, strict=True):
         if heading is None:
             continue
-        others = {*heading.aliases, heading.anchor} - {None, section.anchor}
+        other_names = {*heading.aliases, heading.anchor} - {None, section.anchor}
         if not section.is_preamble:
-            others |= {heading.slug} - {section.slug}
-        for other in others:
-            by_slug.setdefault(other or "", []).append(section)
+            other_names |= {heading.slug} - {section.slug}
+        for other_name in other_names:
+            by_slug.setdefault(other_name or "", []).append(section)
     return {**by_slug, **by_address}
 
 
@@ -69,7 +69,7 @@ def _is_read_differently(heading: AnchoredHeading) -> bool:
     return _read_heading(source) != heading.text
 
 
-def _read_as_earlier(section: Section) -> AnchoredHeading | None:
+def _read_as_0_1_0(section: Section) -> AnchoredHeading | None:
     heading = section.heading
     if heading is None or not _is_read_differently(heading):
         return heading
@@ -84,8 +84,8 @@ def _read_heading(source: str) -> anchors.HeadingText:
     title, suffix, name = source, "", None
     form: AnchorForm | None = None
     for pattern, opening, candidate in (
-        (_BRACES, "{#", AnchorForm.BRACES),
-        (_ANGLE, "<#", AnchorForm.ANGLE),
+        (_BRACES_LIST, "{#", AnchorForm.BRACES),
+        (_ANGLE_LIST, "<#", AnchorForm.ANGLE),
     ):
         start = source.rfind(opening)
         match = pattern.fullmatch(source, start) if start >= 0 else None

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
 
 # CommonMark §4.3: only these two levels have an underline.
-_UNDERLINED = {1: b"=", 2: b"-"}
+_UNDERLINE_MARKS = {1: b"=", 2: b"-"}
 _CLOSING_MARKS = re.compile(rb"(^|[ \t])(#+)$")
 
 
@@ -36,10 +36,10 @@ def rewrite_heading(
 ) -> list[Splice]:
     """Return the splices that set the level of a section's heading, and add an `anchor`.
 
-    `names` maps anchors of the heading to their new names. A heading with an underline keeps it at levels 1
-    and 2, and gets #s at deeper levels. Closing #s change if their number was that of the opening ones.
-    `title_splices` are splices of the title, which are part of the result.
-    Raises InvalidAddress for an anchor that cannot be written.
+    `names` maps anchors of the heading to their new names. A heading with an underline keeps the underline at
+    levels 1 and 2, and gets #s at deeper levels. Closing #s change too if their number equals that of the
+    opening #s. `title_splices` are splices of the title, which are part of the result. Raises InvalidAddress
+    for an anchor that cannot be written.
     """
     heading = section.heading
     if heading is None:
@@ -60,16 +60,21 @@ def rewrite_heading(
     if not heading.block.is_setext:
         return [*splices, *_change_marks(document, heading, level, end)]
     first = heading.heading_start
-    inner = [splice for splice in splices if splice.start >= first]
+    inner_splices = [splice for splice in splices if splice.start >= first]
     underline = document.lines.offset(heading.block.end - 1)
-    stop = underline + len(document.lines.line_bytes(heading.block.end - 1))
+    heading_end = underline + len(document.lines.line_bytes(heading.block.end - 1))
     splices_above = [splice for splice in splices if splice.start < first]
-    if level in _UNDERLINED:
-        title = _apply_within(document.data, first, underline, inner)
-        marks = document.data[underline:stop].replace(_UNDERLINED[section.level], _UNDERLINED[level])
-        return [*splices_above, Splice(first, stop, title + marks)]
-    title = _join_lines(_apply_within(document.data, start, end, inner))
-    return [*splices_above, Splice(first, stop, b"#" * level + b" " + _CLOSING_MARKS.sub(rb"\1\\\2", title))]
+    if level in _UNDERLINE_MARKS:
+        title = _apply_within(document.data, first, underline, inner_splices)
+        marks = document.data[underline:heading_end].replace(
+            _UNDERLINE_MARKS[section.level], _UNDERLINE_MARKS[level]
+        )
+        return [*splices_above, Splice(first, heading_end, title + marks)]
+    title = _join_lines(_apply_within(document.data, start, end, inner_splices))
+    return [
+        *splices_above,
+        Splice(first, heading_end, b"#" * level + b" " + _CLOSING_MARKS.sub(rb"\1\\\2", title)),
+    ]
 
 
 def insert_anchor(document: Document, heading: AnchoredHeading, name: str, form: AnchorForm) -> Splice:
@@ -87,20 +92,28 @@ def insert_anchor(document: Document, heading: AnchoredHeading, name: str, form:
 def _join_lines(title: bytes) -> bytes:
     """Return a title of several lines as one line, without hard line breaks (CommonMark §6.7)."""
     *lines, last = (line.strip(b" \t") for line in LINE_END_BYTES.split(title))
-    odd = [(len(line) - len(line.rstrip(b"\\"))) % 2 for line in lines]
-    return b" ".join([*(line[: len(line) - cut] for line, cut in zip(lines, odd, strict=True)), last])
+    break_lengths = [(len(line) - len(line.rstrip(b"\\"))) % 2 for line in lines]
+    return b" ".join(
+        [
+            *(
+                line[: len(line) - break_length]
+                for line, break_length in zip(lines, break_lengths, strict=True)
+            ),
+            last,
+        ]
+    )
 
 
 def _change_marks(document: Document, heading: AnchoredHeading, level: int, title_end: int) -> list[Splice]:
     """Return the splices that change the number of opening and equal closing #s (CommonMark §4.2)."""
     line = document.lines.line_bytes(heading.block.line)
-    start, old = heading.heading_start, heading.block.level
+    start, old_level = heading.heading_start, heading.block.level
     indent = len(line) - len(line.lstrip(b" "))
-    splices = [Splice(start, start + indent + old, line[:indent] + b"#" * level)]
+    splices = [Splice(start, start + indent + old_level, line[:indent] + b"#" * level)]
     text = line.rstrip(b" \t")
-    closing = len(text) - len(text.rstrip(b"#"))
-    if closing == old and start + len(text) - closing >= title_end:
-        splices.append(Splice(start + len(text) - closing, start + len(text), b"#" * level))
+    closing_count = len(text) - len(text.rstrip(b"#"))
+    if closing_count == old_level and start + len(text) - closing_count >= title_end:
+        splices.append(Splice(start + len(text) - closing_count, start + len(text), b"#" * level))
     return splices
 
 
@@ -155,5 +168,5 @@ def _find_listed_names(document: Document, heading: AnchoredHeading) -> Iterator
 
 def _apply_within(data: bytes, start: int, end: int, splices: list[Splice]) -> bytes:
     """Return the bytes [start, end) of a text after the splices in this span."""
-    shifted = [Splice(item.start - start, item.end - start, item.replacement) for item in splices]
-    return apply_splices(data[start:end], shifted)
+    shifted_splices = [Splice(item.start - start, item.end - start, item.replacement) for item in splices]
+    return apply_splices(data[start:end], shifted_splices)

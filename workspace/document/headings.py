@@ -1,7 +1,7 @@
 """Headings with their anchors, and the layout of a document.
 
-An anchor can be in the heading, as HTML on the lines just above it, or as a kramdown attribute list
-(`{: #id}`) just below it. The layout is the spans of the front matter and the headings, in bytes and in
+An anchor can be in the heading, in HTML on the lines right above it, or in a kramdown attribute list
+(`{: #id}`) right below it. The layout is the spans of the front matter and the headings, in bytes and in
 lines. The scanner reads the layout if it can, else the parser does; their results are equal.
 """
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from workspace.markdown.scanner import ScannedHeadings
 
 # Further lines of attributes below one heading are ignored.
-_MAX_BELOW = 4
-_BELOW = re.compile(rb" {0,3}(\{:[^\r\n]{0,4000})(?:\r\n|\n|\r|\Z)")
+_MAX_LISTS_BELOW = 4
+_LIST_BELOW = re.compile(rb" {0,3}(\{:[^\r\n]{0,4000})(?:\r\n|\n|\r|\Z)")
 _ATX_MARK = re.compile(rb" {0,3}#{1,6}(?:[ \t]+|$)")
 
 
@@ -52,9 +52,9 @@ class AnchoredHeading(NamedTuple):
 
     @property
     def anchor(self) -> str | None:
-        """The explicit anchor in the heading, else the nearest one. `_preamble` is reserved and ignored."""
-        nearby = () if self.text.name else self.below or self.above
-        name = self.text.name or (nearby[-1] if nearby else None)
+        """The anchor in the heading, else the nearest anchor. `_preamble` is reserved and ignored."""
+        nearby_names = () if self.text.name else self.below or self.above
+        name = self.text.name or (nearby_names[-1] if nearby_names else None)
         return None if name == PREAMBLE else name
 
     @property
@@ -68,8 +68,8 @@ class AnchoredHeading(NamedTuple):
     @property
     def aliases(self) -> tuple[str, ...]:
         """The other anchors of the heading."""
-        own = (self.text.name,) if self.text.name else ()
-        names = dict.fromkeys((*self.text.aliases, *self.above, *self.below, *own))
+        own_names = (self.text.name,) if self.text.name else ()
+        names = dict.fromkeys((*self.text.aliases, *self.above, *self.below, *own_names))
         return tuple(name for name in names if name not in (self.anchor, PREAMBLE))
 
 
@@ -101,7 +101,7 @@ def parse_anchored_heading(
 
 
 def add_lists_below(data: bytes, headings: list[AnchoredHeading]) -> list[AnchoredHeading]:
-    """Return headings with the attribute lists on the lines between each heading and the next one."""
+    """Return headings with the attribute lists on the lines between each heading and the next heading."""
     if not headings or b"{:" not in data:
         return headings
     ends = [*(heading.start for heading in headings[1:]), len(data)]
@@ -111,8 +111,8 @@ def add_lists_below(data: bytes, headings: list[AnchoredHeading]) -> list[Anchor
 def _add_lists_below(data: bytes, heading: AnchoredHeading, end: int) -> AnchoredHeading:
     names: list[str] = []
     position = heading.body
-    for _ in range(_MAX_BELOW):
-        line = _BELOW.match(data, position, end)
+    for _ in range(_MAX_LISTS_BELOW):
+        line = _LIST_BELOW.match(data, position, end)
         attributes = read_attribute_line(line[1].decode("utf-8", "replace")) if line else None
         if line is None or attributes is None:
             break
@@ -124,15 +124,15 @@ def _add_lists_below(data: bytes, heading: AnchoredHeading, end: int) -> Anchore
 def find_anchors_above(lines: Lines, heading: int, floor: int) -> tuple[int, tuple[str, ...]]:
     """Return the first line of the HTML anchors above a heading, and their names from top to bottom.
 
-    One blank line may separate them from the heading.
+    One blank line may separate the anchors from the heading.
     """
     line = heading - 1
     if line >= floor and not lines.line_bytes(line).strip(BLANK):
         line -= 1
     line_names: list[tuple[str, ...]] = []
     first = heading
-    while line >= floor and b"<" in (raw := lines.line_bytes(line)):
-        text = raw.decode("utf-8", "replace")
+    while line >= floor and b"<" in (line_bytes := lines.line_bytes(line)):
+        text = line_bytes.decode("utf-8", "replace")
         if not anchors.is_anchor_line(text):
             break
         line_names.append(anchors.find_html_names(text))
@@ -148,13 +148,13 @@ def find_inline_span(lines: Lines, heading: Heading) -> tuple[int, int]:
         return start + len(text) - len(text.lstrip(b" \t")), start + len(text.rstrip(b" \t"))
     text = lines.line_bytes(heading.line)
     mark = _ATX_MARK.match(text)
-    begin = mark.end() if mark else 0
-    inline = text[begin:].rstrip(b" \t")
-    stripped = inline.rstrip(b"#")
+    text_start = mark.end() if mark else 0
+    inline = text[text_start:].rstrip(b" \t")
+    text_without_marks = inline.rstrip(b"#")
     # CommonMark §4.2: closing #s follow a space, or are the full text.
-    if not stripped or stripped.endswith((b" ", b"\t")):
-        inline = stripped.rstrip(b" \t")
-    return start + begin, start + begin + len(inline)
+    if not text_without_marks or text_without_marks.endswith((b" ", b"\t")):
+        inline = text_without_marks.rstrip(b" \t")
+    return start + text_start, start + text_start + len(inline)
 
 
 def replace_inline(lines: Lines, heading: Heading, inline: str) -> tuple[int, int, bytes]:
@@ -178,8 +178,8 @@ def _can_be_setext(inline: str) -> bool:
 
 
 # The number of bytes to read before a heading: two line endings, and some white space between them.
-_BLANK_ABOVE = 8
-_ENDS_NO_TAG = frozenset(range(ord("!"), ord("~") + 1)) - {ord(">")}
+_BYTES_READ_ABOVE = 8
+_BYTES_THAT_END_NO_TAG = frozenset(range(ord("!"), ord("~") + 1)) - {ord(">")}
 
 
 class DocumentLayout(NamedTuple):
@@ -198,12 +198,16 @@ class DocumentLayout(NamedTuple):
 
 def scan_layout(data: bytes) -> DocumentLayout | None:
     """Return the layout as the scanner reads it, or None if the document needs a full parse."""
-    scanned = scan(data)
-    headings = _add_anchors(data, scanned) if scanned else None
-    if scanned is None or headings is None:
+    scan_result = scan(data)
+    headings = _add_anchors(data, scan_result) if scan_result else None
+    if scan_result is None or headings is None:
         return None
     return DocumentLayout(
-        scanned.front_matter, scanned.front_matter_lines, scanned.body, scanned.lines, headings
+        scan_result.front_matter,
+        scan_result.front_matter_lines,
+        scan_result.body,
+        scan_result.lines,
+        headings,
     )
 
 
@@ -219,13 +223,13 @@ def parse_layout(lines: Lines, outline: BlockOutline) -> DocumentLayout:
     )
 
 
-def _add_anchors(data: bytes, scanned: ScannedHeadings) -> list[AnchoredHeading] | None:
+def _add_anchors(data: bytes, scan_result: ScannedHeadings) -> list[AnchoredHeading] | None:
     """Return the scanner's headings with their anchors, or None if an anchor line may be in a list."""
     headings: list[AnchoredHeading] = []
-    floor, position = scanned.front_matter_lines, scanned.body
+    floor, position = scan_result.front_matter_lines, scan_result.body
     lines: Lines | None = None
     has_tags = b"<a" in data or b"<A" in data
-    for heading, span in zip(scanned.headings, scanned.spans, strict=True):
+    for heading, span in zip(scan_result.headings, scan_result.spans, strict=True):
         start, first = span[0], heading.line
         above: tuple[str, ...] = ()
         if has_tags and _may_be_anchored_above(data, start):
@@ -240,6 +244,6 @@ def _add_anchors(data: bytes, scanned: ScannedHeadings) -> list[AnchoredHeading]
 
 
 def _may_be_anchored_above(data: bytes, start: int) -> bool:
-    """Return True if the line above a heading, or a blank one, may end with HTML."""
-    above = data[max(0, start - _BLANK_ABOVE) : start].rstrip()
-    return not above or above[-1] not in _ENDS_NO_TAG
+    """Return True if the line above a heading is blank or may end with HTML."""
+    above = data[max(0, start - _BYTES_READ_ABOVE) : start].rstrip()
+    return not above or above[-1] not in _BYTES_THAT_END_NO_TAG

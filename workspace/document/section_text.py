@@ -31,14 +31,16 @@ def read_comparable_text(document: Document, section: Section) -> bytes:
 def compute_digest(document: Document, section: Section) -> bytes | None:
     """Return the SHA-256 of a section's own text, or None if the text is empty."""
     text = read_own_text(document, section)
-    if section.is_preamble and (above := document.data[section.start : section.heading_start].strip(BLANK)):
-        text = above + b"\n\n" + text
+    if section.is_preamble and (
+        text_above := document.data[section.start : section.heading_start].strip(BLANK)
+    ):
+        text = text_above + b"\n\n" + text
     return hashlib.sha256(text).digest() if text else None
 
 
 @dataclass(frozen=True, slots=True)
 class SectionText:
-    """A section to show: its address, its own source with the heading, and the digest of its text."""
+    """A section for a response: its address, its own source with the heading, and the digest of its text."""
 
     slug: str
     source: str

@@ -25,18 +25,18 @@ if TYPE_CHECKING:
     from workspace.markdown.outline import ListItem
 
 # The task list extension of GitHub Flavored Markdown 0.29 §5.3: a box, white space, and text.
-_BOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
+_CHECKBOX = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
 _BULLET = re.compile(rb"[ \t]*[-*+][ \t]+")
 
 TASK_FIELDS = ("criteria", "assignee", "note", "completed")
 """The names of a task's fields, in display order."""
 
-_NAME = rf"[*_]{{0,2}}({'|'.join(TASK_FIELDS)})[*_]{{0,2}}[ \t]*:"
-FIELD_LINE = r"[-*+][ \t]+" + _NAME
-"""A pattern for the start of the line of a field, to match without case."""
+_FIELD_NAME = rf"[*_]{{0,2}}({'|'.join(TASK_FIELDS)})[*_]{{0,2}}[ \t]*:"
+FIELD_LINE = r"[-*+][ \t]+" + _FIELD_NAME
+"""A pattern for the start of the line of a field, which is matched without case."""
 
-_FIELD = re.compile(_NAME + r"[*_]{0,2}[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
-_COLON = re.compile(rb":[*_]{0,2}[ \t]*")
+_FIELD = re.compile(_FIELD_NAME + r"[*_]{0,2}[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
+_FIELD_COLON = re.compile(rb":[*_]{0,2}[ \t]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
     for position, item in enumerate(items):
         prefix = "" if item.parent is None else prefixes.get(item.parent, "")
         prefixes[position] = prefix
-        match = _BOX.match(item.source)
+        match = _CHECKBOX.match(item.source)
         if not match:
             continue
         start = lines.offset(item.line)
@@ -130,7 +130,7 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
 
 
 def _read_field_prefix(lines: Lines, item: ListItem, sibling: ListItem | None) -> bytes:
-    """Return the prefix of a field's line: that of an existing one, else a dash below the task's text."""
+    """Return the prefix of a field's line: that of an existing field, else a dash below the task's text."""
     match = _BULLET.match(lines.line_bytes(sibling.line)) if sibling else None
     if match:
         return match.group()
@@ -164,7 +164,7 @@ def _find_value_start(data: bytes, line: int) -> int:
 
     The first colon of the line ends the field's name, because no marker before the name contains a colon.
     """
-    match = _COLON.search(data, line)
+    match = _FIELD_COLON.search(data, line)
     return match.end() if match else line
 
 

@@ -19,9 +19,9 @@ from workspace.errors import WorkspaceError
 from workspace.frontmatter import reader
 from workspace.frontmatter.editor import REMOVED, set_keys
 from workspace.frontmatter.reader import (
-    MAX_BITS,
     MAX_FRONT_MATTER,
-    MAX_NESTING,
+    MAX_INTEGER_BITS,
+    MAX_NESTING_DEPTH,
     InvalidFrontMatter,
     are_equal_typed,
 )
@@ -175,9 +175,10 @@ def _check_key(key: object) -> None:
 
 def _measure(value: object, depth: int) -> int:
     """Return the approximate number of characters of a value, after a check of all its parts."""
-    if depth >= MAX_NESTING:
+    if depth >= MAX_NESTING_DEPTH:
         raise InvalidMetadata(
-            f"the metadata is nested too deeply (limit {MAX_NESTING} levels)", fix="Make its values flat."
+            f"the metadata is nested too deeply (limit {MAX_NESTING_DEPTH} levels)",
+            fix="Make its values flat.",
         )
     if isinstance(value, dict):
         for key in value:
@@ -190,7 +191,7 @@ def _measure(value: object, depth: int) -> int:
         return len(value)
     if value is None or isinstance(value, bool):
         return 4
-    if isinstance(value, int) and value.bit_length() <= MAX_BITS:
+    if isinstance(value, int) and value.bit_length() <= MAX_INTEGER_BITS:
         return 20
     if isinstance(value, float) and math.isfinite(value):
         return 20

@@ -242,7 +242,7 @@ def list_commits_between(git: GitReader, newer: str, older: str) -> Sequence[Nod
     """
     graph = Graph(git)
     nodes: list[Node] = []
-    for node in walk_first_parents(graph.node, git.boundary, newer, most=MAX_COMMITS):
+    for node in walk_first_parents(graph.node, git.boundary, newer, max_commits=MAX_COMMITS):
         nodes.append(node)
         if node.id == older:
             return nodes

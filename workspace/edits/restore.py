@@ -270,7 +270,7 @@ class RestoreSection(DocumentOperation):
             return None
         committed = tip.document(path)
         section: Section | None = current
-        if overlay.is_laid(path):
+        if overlay.has_path(path):
             section = SectionMatch(document, committed, Evidence.TEXT).successor(current)
         return (
             HistoryTracer(tip).follow(history, SectionPosition(path, committed, section)) if section else None

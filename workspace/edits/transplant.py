@@ -332,7 +332,7 @@ class _Move:
                 + _sum_growth(outer_splices, section.start)
                 + _sum_growth(inner_splices, section.tree_end)
             )
-            preserved = OffsetMap.of_splices(source, [*inner_splices, *outer_splices]).pieces
+            preserved = OffsetMap.of_splices(source, [*inner_splices, *outer_splices]).preserved_spans
             return _Draft(new_source, new_source, start, end, preserved)
         ending = target.ending if b"\n" in target.data or b"\r" in target.data else source.ending
         cut = cut_section(source, section, convert_line_endings(self.labels.left, source.ending))
@@ -351,13 +351,13 @@ class _Move:
         if self.is_within:
             splices = [cut.splice, insertion, *outer_splices]
             new_source = new_target = _apply(source, splices)
-            preserved = OffsetMap.of_splices(source, splices).pieces
+            preserved = OffsetMap.of_splices(source, splices).preserved_spans
         else:
             splices = [insertion]
             new_target, new_source = _apply(target, splices), _apply(source, [cut.splice, *outer_splices])
             preserved = (
-                *OffsetMap.of_splices(source, [cut.splice, *outer_splices]).pieces,
-                *OffsetMap.of_splices(target, splices).pieces,
+                *OffsetMap.of_splices(source, [cut.splice, *outer_splices]).preserved_spans,
+                *OffsetMap.of_splices(target, splices).preserved_spans,
             )
         start = (
             insertion.start
@@ -446,7 +446,7 @@ class _Move:
         new_parent = (
             None if moved_sections[0].parent is None else draft.target.sections[moved_sections[0].parent]
         )
-        expected = offset_map.place(target.path, parent.heading_start) if parent else None
+        expected = offset_map.map_offset(target.path, parent.heading_start) if parent else None
         if expected != ((target.path, new_parent.heading_start) if new_parent else None):
             raise self._make_structure_error(self.section)
         ids = {item.position for item in self.moved}

@@ -24,7 +24,7 @@ REMOVED: Final = object()
 
 
 class _Key(NamedTuple):
-    """A top-level key with its lines and value. Of a repeated key, these are the last ones."""
+    """A top-level key with its lines and value. For a repeated key, they are those of the last occurrence."""
 
     lines: OwnLines
     value: yaml.Node
@@ -87,7 +87,7 @@ def _rewrite(layout: FrontMatterLayout, key: str, value: object, lines: OwnLines
     return layout.starts[lines.first], layout.starts[lines.end], add_comment(text, lines.comment)
 
 
-def _apply_splices(source: str, splices: Sequence[Splice], added: str, ending: str) -> str:
+def _apply_splices(source: str, splices: Sequence[Splice], added_text: str, ending: str) -> str:
     """Return the source with splices applied, and with lines added at its end.
 
     LF in splices and added lines becomes `ending`.
@@ -98,13 +98,13 @@ def _apply_splices(source: str, splices: Sequence[Splice], added: str, ending: s
         parts += (source[position:start], LINE_END.sub(lambda _: ending, text))
         position = end
     result = "".join(parts) + source[position:]
-    if added and result and not result.endswith(("\n", "\r")):
+    if added_text and result and not result.endswith(("\n", "\r")):
         result += detect_line_ending(result.encode()).decode()
-    return result + LINE_END.sub(lambda _: ending, added)
+    return result + LINE_END.sub(lambda _: ending, added_text)
 
 
 def _verify(source: str, expected: Mapping[str, object], key: str) -> str:
-    """Return the front matter; raise InvalidFrontMatter if it does not hold the expected values."""
+    """Return the front matter; raise InvalidFrontMatter if it does not have the expected values."""
     try:
         is_correct = are_equal_typed(dict(read(source)), dict(expected))
     except InvalidFrontMatter:

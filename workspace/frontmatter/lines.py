@@ -43,8 +43,8 @@ class FrontMatterLayout:
             match = _ALIAS_COMMENT.match(self.lines[first], max(0, key_end - self.starts[first]))
             comment = match[1].strip() if match else ""
         elif end == first:
-            trailing = self.lines[end][value.end_mark.column :].strip()
-            comment = trailing if trailing.startswith("#") else ""
+            text_after_value = self.lines[end][value.end_mark.column :].strip()
+            comment = text_after_value if text_after_value.startswith("#") else ""
             end += 1
         elif value.end_mark.column > 0:
             end += 1

@@ -44,7 +44,8 @@ def diff_nested(layout: FrontMatterLayout, node: Node, old: object, value: objec
     """
     import yaml
 
-    # The node may not match the value: `<<` merges keys from elsewhere, and `1` and `true` are one key.
+    # The node may not match the value: `<<` merges keys of another mapping, and `1` and `true` are the same
+    # key.
     if not isinstance(node, yaml.MappingNode if isinstance(old, dict) else yaml.SequenceNode):
         raise NeedsRewrite
     parent = cast("CollectionNode", node)
@@ -60,7 +61,7 @@ class _Collection:
         self.entries: list[_Entry] = []
 
     def diff(self, old: Any, new: Any) -> list[Splice]:
-        """Return the splices that change the old value to the new one."""
+        """Return the splices that change the old value to the new value."""
         if len(old) != len(self.entries):  # keys are merged by `<<`, or repeated
             raise NeedsRewrite
         if not (new or self.node.flow_style):  # an empty block would be read as null
@@ -72,15 +73,15 @@ class _Collection:
         for entry, (key, value) in zip(self.entries, old.items(), strict=True):
             if key in new:
                 splices += self._diff_entry(entry, value, new[key], (key, new[key]))
-        added = [(key, value) for key, value in new.items() if key not in old]
-        return splices + self.insert(len(old), added)
+        added_pairs = [(key, value) for key, value in new.items() if key not in old]
+        return splices + self.insert(len(old), added_pairs)
 
     def _diff_list(self, old: list[Any], new: list[Any]) -> list[Splice]:
-        shorter = min(len(old), len(new))
-        equal = [are_equal_typed(left, right) for left, right in zip(old, new, strict=False)]
-        prefix = equal.index(False) if False in equal else shorter
+        shorter_length = min(len(old), len(new))
+        equal_flags = [are_equal_typed(left, right) for left, right in zip(old, new, strict=False)]
+        prefix = equal_flags.index(False) if False in equal_flags else shorter_length
         suffix = 0
-        while suffix < shorter - prefix and are_equal_typed(old[-1 - suffix], new[-1 - suffix]):
+        while suffix < shorter_length - prefix and are_equal_typed(old[-1 - suffix], new[-1 - suffix]):
             suffix += 1
         old_end, new_end = len(old) - suffix, len(new) - suffix
         splices: list[Splice] = []
@@ -146,12 +147,15 @@ class _Flow(_Collection):
     def remove(self, indexes: Sequence[int]) -> list[Splice]:
         splices: list[Splice] = []
         for _, group in groupby(enumerate(indexes), lambda pair: pair[1] - pair[0]):
-            run = [index for _, index in group]
-            start, end = self.entries[run[0]].start, self.entries[run[-1]].end
-            if run[-1] + 1 < len(self.entries):
-                end = self.entries[run[-1] + 1].start
-            elif run[0] and "#" not in self.layout.source[self.entries[run[0] - 1].end : start]:
-                start = self.entries[run[0] - 1].end
+            adjacent_indexes = [index for _, index in group]
+            start, end = self.entries[adjacent_indexes[0]].start, self.entries[adjacent_indexes[-1]].end
+            if adjacent_indexes[-1] + 1 < len(self.entries):
+                end = self.entries[adjacent_indexes[-1] + 1].start
+            elif (
+                adjacent_indexes[0]
+                and "#" not in self.layout.source[self.entries[adjacent_indexes[0] - 1].end : start]
+            ):
+                start = self.entries[adjacent_indexes[0] - 1].end
             splices.append((start, end, ""))
         return splices
 
@@ -183,8 +187,10 @@ class _Block(_Collection):
         for line, item, value, next_line in zip(lines, node.value, values, [*lines[1:], end], strict=True):
             start = layout.starts[line] + self.column
             key_end = item[0].end_mark.index if isinstance(item, tuple) else start + 1
-            own = layout.own_lines(line, start, key_end, value, next_line)
-            self.entries.append(_Entry(start, layout.starts[own.end], value, own.end, own.comment))
+            own_lines = layout.own_lines(line, start, key_end, value, next_line)
+            self.entries.append(
+                _Entry(start, layout.starts[own_lines.end], value, own_lines.end, own_lines.comment)
+            )
 
     def _find_dashes(self, first: int, end: int) -> list[int]:
         """Return the lines that begin an item with a dash."""

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
     import yaml
 
-# Parsing longer front matter would let one document slow down every reader.
+# A document with longer front matter could slow down every reader.
 MAX_FRONT_MATTER = 64 * 1024
 
 # libyaml composes nested values by recursion in C, so a text of brackets could overflow the stack.
-MAX_NESTING = 50
+MAX_NESTING_DEPTH = 50
 
 # Python refuses to convert numbers of thousands of digits to text.
-MAX_BITS = 256
+MAX_INTEGER_BITS = 256
 
-# 64 KiB cannot hold as many values without aliases.
+# Without aliases, 64 KiB cannot contain as many values.
 MAX_VALUES = 100_000
 
 # PyYAML raises these errors for values that are valid only as syntax: `2024-13-45`, `!!int ""`,
@@ -43,13 +43,13 @@ def format_value(value: object) -> str | None:
     """Return a value as one line of text; None for an empty value, boolean, structure or huge integer."""
     if value is None or isinstance(value, (dict, list, set, bool)):
         return None
-    if isinstance(value, int) and value.bit_length() > MAX_BITS:
+    if isinstance(value, int) and value.bit_length() > MAX_INTEGER_BITS:
         return None
     return " ".join(str(value).split()) or None
 
 
 def get_loader() -> type[yaml.SafeLoader]:
-    """Return PyYAML's loader in C if it is installed, else the one in Python."""
+    """Return PyYAML's loader in C if it is installed, else the loader in Python."""
     import yaml
 
     return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -76,11 +76,11 @@ def read(source: str) -> Mapping[str, object]:
     except (yaml.YAMLError, *_VALUE_ERRORS) as error:
         mark = getattr(error, "problem_mark", None)
         location = f" (line {mark.line + 2})" if mark else ""
-        invalid = InvalidFrontMatter(
+        invalid_error = InvalidFrontMatter(
             f"the front matter is not valid YAML{location}", fix="Fix the block between the two `---` lines."
         )
-        invalid.line = mark.line + 2 if mark else None
-        raise invalid from error
+        invalid_error.line = mark.line + 2 if mark else None
+        raise invalid_error from error
     if value is None:
         return {}
     raise InvalidFrontMatter(
@@ -96,36 +96,36 @@ def _check_size(source: str) -> None:
     """
     import yaml
 
-    if "*" not in source and sum(source.count(mark) for mark in "[{-:?") <= MAX_NESTING:
+    if "*" not in source and sum(source.count(mark) for mark in "[{-:?") <= MAX_NESTING_DEPTH:
         return
-    sizes: dict[str, int] = {}
+    counts_by_anchor: dict[str, int] = {}
     open_values: list[tuple[str | None, int]] = []
-    size = 0
+    value_count = 0
     for event in yaml.parse(source, get_loader()):
         if isinstance(event, yaml.CollectionStartEvent):
-            open_values.append((event.anchor, size))
-            size += 1
-            if len(open_values) > MAX_NESTING:
+            open_values.append((event.anchor, value_count))
+            value_count += 1
+            if len(open_values) > MAX_NESTING_DEPTH:
                 raise InvalidFrontMatter(
-                    f"the front matter is nested too deeply (limit {MAX_NESTING} levels)",
+                    f"the front matter is nested too deeply (limit {MAX_NESTING_DEPTH} levels)",
                     fix="Make the values of the front matter flat.",
                 )
         elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = open_values.pop()
+            anchor, start_size = open_values.pop()
             if anchor:
-                sizes[anchor] = size - before
+                counts_by_anchor[anchor] = value_count - start_size
         elif isinstance(event, yaml.ScalarEvent):
-            size += 1
+            value_count += 1
             if event.anchor:
-                sizes[event.anchor] = 1
+                counts_by_anchor[event.anchor] = 1
         elif isinstance(event, yaml.AliasEvent):
-            if event.anchor not in sizes:
+            if event.anchor not in counts_by_anchor:
                 raise InvalidFrontMatter(
                     f"the alias '*{event.anchor}' in the front matter refers to no earlier value",
                     fix=f"Replace '*{event.anchor}' by its value.",
                 )
-            size += sizes[event.anchor]
-        if size > MAX_VALUES:
+            value_count += counts_by_anchor[event.anchor]
+        if value_count > MAX_VALUES:
             raise InvalidFrontMatter(
                 f"the front matter has too many values after its aliases are expanded (limit {MAX_VALUES:,})",
                 fix="Make the values of the front matter flat, and write them without aliases.",
@@ -138,8 +138,8 @@ _MAX_DATE_LENGTH = 100
 def coerce_value(old: object, new: object) -> object:
     """Return a JSON value with the types of the value that it replaces.
 
-    JSON has neither dates nor keys other than text. Text becomes a date if it reads as one and the old value
-    is a date. A key becomes the old key with the same text.
+    JSON has neither dates nor keys other than text. A text becomes a date if it is a date in YAML and the old
+    value is a date. A key becomes the old key with the same text.
     """
     if isinstance(new, str):
         return _parse_date(new) if isinstance(old, date) else new

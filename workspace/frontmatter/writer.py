@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import yaml
 
-_WIDTH = 10**6
+_MAX_LINE_LENGTH = 10**6
 
-# Invisible characters and line ends that only YAML recognises; not the joiners of emoji and of Persian.
+# Invisible characters and line ends that only YAML recognizes; not the joiners of emoji and of Persian.
 _INVISIBLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 # A line that would end the front matter although it is indented.
-_MARK = re.compile(r"\n[ ]*---|^[ ]*---[^\n]*\n")
+_FRONT_MATTER_END = re.compile(r"\n[ ]*---|^[ ]*---[^\n]*\n")
 
 
 def write_pair(key: object, value: object) -> str:
@@ -55,17 +55,17 @@ def _dump(value: object, *, is_flow: bool = False, quotes: str | None = None) ->
 
     return yaml.dump(
         value,
-        Dumper=_dumper(),
+        Dumper=_make_dumper(),
         default_flow_style=is_flow,
         default_style=quotes,
         allow_unicode=True,
-        width=_WIDTH,
+        width=_MAX_LINE_LENGTH,
         sort_keys=False,
     )
 
 
 @cache
-def _dumper() -> type[yaml.SafeDumper]:
+def _make_dumper() -> type[yaml.SafeDumper]:
     import yaml
 
     class Dumper(yaml.SafeDumper):
@@ -79,7 +79,7 @@ def _dumper() -> type[yaml.SafeDumper]:
 
         def represent_text(self, data: str) -> yaml.Node:
             style = None
-            if _INVISIBLE.search(data) or _MARK.search(data):
+            if _INVISIBLE.search(data) or _FRONT_MATTER_END.search(data):
                 style = '"'
             elif "\n" in data:
                 style = "|" if data[:1].strip() and not self.default_flow_style else '"'

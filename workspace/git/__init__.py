@@ -13,7 +13,7 @@ patches.py          line matching between two versions of a text, as Git compare
 private_folder.py   the private folder of a repository
 reader.py           a read-only view of a repository: objects, branches, work trees and configuration
 remotes/            exchanges with remote repositories, in a process of their own
-repository.py       finding, opening and creating a repository, and the reasons for refusing one
+repository.py       finding, opening and creating a repository, and the reasons why one is not opened
 sharing.py          the sharing of a repository with its group: the setting `core.sharedRepository`
 store.py            a repository opened for writing objects
 tips.py             the tips of branches: local ones, and those of remotes as last fetched

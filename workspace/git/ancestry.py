@@ -1,7 +1,7 @@
 """Commits and tree entries parsed from bytes, and walks over commits.
 
-Only what a walk needs is parsed: a commit's tree, parents and time, and one entry of each tree on the way to
-a path (git-scm "Git Internals", 10.2). So ten thousand commits take a fifth of a second.
+Only a commit's tree, parents and time are parsed, and one entry of each tree on the way to a path (git-scm
+"Git Internals", 10.2). So ten thousand commits take a fifth of a second.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from workspace.lru_cache import LRUCache
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 
-SLACK = 24 * 60 * 60
-"""The seconds by which a commit may be older than its parent."""
+MAX_CLOCK_SKEW_S = 24 * 60 * 60
+"""The number of seconds by which a commit may be older than its parent."""
 
-ASTRAY = 50
-"""The number of consecutive commits older than `SLACK` that a walk still follows."""
+MAX_OLD_COMMITS = 50
+"""The number of consecutive commits, older than a limit by that time, behind which a walk goes on."""
 
-_CACHED = 50_000
-_HEAD = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)author ")
-_TIME = re.compile(rb"\ncommitter .*> (-?\d{1,18}) ")
-_FOLDER = (b"40000",)
-_FILES = (b"100644", b"100755", b"100664")
-_ID = 20
+_MAX_CACHED = 50_000
+_COMMIT_HEAD = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)author ")
+_COMMITTER_TIME = re.compile(rb"\ncommitter .*> (-?\d{1,18}) ")
+_FOLDER_MODES = (b"40000",)
+_FILE_MODES = (b"100644", b"100755", b"100664")
+_ID_BYTES = 20
 
 Route = tuple[tuple[bytes, ...], ...]
-"""A path, part by part: the first bytes of an entry with its name, for each possible mode."""
+"""A path as a search pattern: for each of its names, the possible first bytes of the tree entry."""
 
 
 class Node(NamedTuple):
-    """A commit as a walk sees it; `time` is the committer's, in seconds since 1970 UTC."""
+    """The fields of a commit that a walk needs; `time` is the committer's, in seconds since 1970 UTC."""
 
     id: str
     tree: str
@@ -44,14 +44,14 @@ class Node(NamedTuple):
     time: int
 
 
-class _Linked(Protocol):
+class _HasParents(Protocol):
     @property
     def id(self) -> str: ...
     @property
     def parents(self) -> tuple[str, ...]: ...
 
 
-C = TypeVar("C", bound=_Linked)
+C = TypeVar("C", bound=_HasParents)
 
 
 class Objects(Protocol):
@@ -60,12 +60,16 @@ class Objects(Protocol):
     @property
     def is_shallow(self) -> bool: ...
     def loose_folders(self) -> frozenset[str]: ...
-    def commit_data(self, id: str, loose: frozenset[str]) -> bytes: ...
-    def tree_data(self, id: str, loose: frozenset[str]) -> bytes: ...
+    def commit_data(self, id: str, loose_folders: frozenset[str]) -> bytes: ...
+    def tree_data(self, id: str, loose_folders: frozenset[str]) -> bytes: ...
 
 
 def walk_first_parents(
-    read: Callable[[str], C], boundary: Callable[[], Collection[str]], tip: str, *, most: int | None = None
+    read: Callable[[str], C],
+    boundary: Callable[[], Collection[str]],
+    tip: str,
+    *,
+    max_commits: int | None = None,
 ) -> Iterator[C]:
     """Yield a commit and its first-parent history, newest first, as `read` returns each of them.
 
@@ -73,7 +77,7 @@ def walk_first_parents(
     other commit that cannot be read.
     """
     count, child, id = 0, "", tip
-    while most is None or count < most:
+    while max_commits is None or count < max_commits:
         try:
             commit = read(id)
         except DamagedRepository:
@@ -94,21 +98,21 @@ class Graph:
 
     def __init__(self, git: Objects) -> None:
         self._git = git
-        self._nodes: LRUCache[str, Node] = LRUCache(_CACHED)
+        self._nodes: LRUCache[str, Node] = LRUCache(_MAX_CACHED)
         # Blob ids by tree, path, and the depth of the tree within the path.
-        self._blobs: LRUCache[tuple[str, str, int], str | None] = LRUCache(_CACHED)
-        self._loose = git.loose_folders()
+        self._blobs: LRUCache[tuple[str, str, int], str | None] = LRUCache(_MAX_CACHED)
+        self._loose_folders = git.loose_folders()
 
     def refresh(self) -> None:
         """Read the names of loose folders again.
 
-        Each walk needs this call first, because writers may have added commits.
+        Call this method before each walk, because writers may have added commits.
         """
-        self._loose = self._git.loose_folders()
+        self._loose_folders = self._git.loose_folders()
 
     def node(self, id: str) -> Node:
         """Return a commit by its id. Raises DamagedRepository."""
-        return self._nodes.get(id, self._read, id)
+        return self._nodes.get(id, self._read_node, id)
 
     def parents(self, id: str) -> tuple[str, ...]:
         """Return a commit's parents; empty if the commit cannot be read, as at a shallow boundary."""
@@ -117,42 +121,48 @@ class Graph:
         except DamagedRepository:
             return ()
 
-    def first_parents(self, tip: str, *, most: int, since: int | None = None) -> list[Node]:
+    def first_parents(self, tip: str, *, max_commits: int, since: int | None = None) -> list[Node]:
         """Return a commit and its first-parent history, newest first, as far back as it can be read.
 
         The history ends after more than 50 consecutive commits that are older than a day before `since`.
         """
         nodes: list[Node] = []
-        old = 0
+        old_count = 0
         with suppress(DamagedRepository):
-            for node in walk_first_parents(self.node, frozenset, tip, most=most):
-                old = old + 1 if since is not None and node.time < since - SLACK else 0
-                if old > ASTRAY:
+            for node in walk_first_parents(self.node, frozenset, tip, max_commits=max_commits):
+                old_count = old_count + 1 if since is not None and node.time < since - MAX_CLOCK_SKEW_S else 0
+                if old_count > MAX_OLD_COMMITS:
                     break
                 nodes.append(node)
         return nodes
 
     def ancestors(
-        self, starts: Iterable[str], *, seen: set[str], since: int, most: int, without: Set[str] = frozenset()
+        self,
+        starts: Iterable[str],
+        *,
+        visited: set[str],
+        since: int,
+        max_visited: int,
+        excluded: Set[str] = frozenset(),
     ) -> Iterator[Node]:
-        """Yield the commits of `starts` and their ancestors, each once, and add their ids to `seen`.
+        """Yield the commits of `starts` and their ancestors, each once, and add their ids to `visited`.
 
-        The walk does not continue behind commits of `seen` or `without`, or behind unreadable commits. It
+        The walk does not continue behind commits of `visited` or `excluded`, or behind unreadable commits. It
         does not continue behind more than 50 consecutive commits that are older than a day before `since`.
-        It ends when `seen` holds `most` ids.
+        It ends when `visited` contains `max_visited` ids.
         """
-        waiting = [(start, 0) for start in starts]
-        while waiting and len(seen) < most:
-            id, old = waiting.pop()
-            if id in seen or id in without:
+        stack = [(start, 0) for start in starts]
+        while stack and len(visited) < max_visited:
+            id, old_count = stack.pop()
+            if id in visited or id in excluded:
                 continue
-            seen.add(id)
+            visited.add(id)
             with suppress(DamagedRepository):
                 node = self.node(id)
                 yield node
-                old = old + 1 if node.time < since - SLACK else 0
-                if old <= ASTRAY:
-                    waiting += [(parent, old) for parent in node.parents]
+                old_count = old_count + 1 if node.time < since - MAX_CLOCK_SKEW_S else 0
+                if old_count <= MAX_OLD_COMMITS:
+                    stack += [(parent, old_count) for parent in node.parents]
 
     def time(self, id: str) -> int:
         """Return a commit's time; 0 for one that cannot be read."""
@@ -163,22 +173,22 @@ class Graph:
 
     @property
     def is_shallow(self) -> bool:
-        """Return True if the repository holds only the last commits."""
+        """Return True if the repository contains only the newest commits."""
         return self._git.is_shallow
 
     def blob(self, tree: str, path: str) -> str | None:
         """Return the id of the regular file at a path below a tree, or None. Raises DamagedRepository."""
         return self._find_blob_id(tree, path, 0)
 
-    def _read(self, id: str) -> Node:
-        return parse_node(id, self._git.commit_data(id, self._loose))
+    def _read_node(self, id: str) -> Node:
+        return parse_node(id, self._git.commit_data(id, self._loose_folders))
 
     def _find_blob_id(self, tree: str, path: str, depth: int) -> str | None:
         return self._blobs.get((tree, path, depth), self._read_blob_id, tree, path, depth)
 
     def _read_blob_id(self, tree: str, path: str, depth: int) -> str | None:
         route = build_route(path)
-        entry_id = find_entry(self._git.tree_data(tree, self._loose), route[depth])
+        entry_id = find_entry(self._git.tree_data(tree, self._loose_folders), route[depth])
         return (
             entry_id
             if entry_id is None or depth + 1 == len(route)
@@ -189,113 +199,115 @@ class Graph:
 def is_descendant(
     parents: Callable[[str], Sequence[str]], id: str, ancestor: str, until: Collection[str | None]
 ) -> bool:
-    """Return True if a commit is another or has it among its ancestors, without looking behind `until`."""
-    seen = {*until}
-    waiting = [id]
-    while waiting:
-        current = waiting.pop()
-        if current == ancestor:
+    """Return True if `ancestor` is the commit `id` or one of its ancestors; the walk stops at `until`."""
+    visited = {*until}
+    stack = [id]
+    while stack:
+        commit = stack.pop()
+        if commit == ancestor:
             return True
-        if current not in seen:
-            seen.add(current)
-            waiting += parents(current)
+        if commit not in visited:
+            visited.add(commit)
+            stack += parents(commit)
     return False
 
 
-def select_reachable(graph: Graph, start: str, wanted: Iterable[str]) -> frozenset[str]:
-    """Return the wanted commits that are `start` or one of its ancestors, if they can be read.
+def select_reachable(graph: Graph, start: str, ids: Iterable[str]) -> frozenset[str]:
+    """Return those of the commits that are `start` or one of its ancestors, if they can be read.
 
-    Few commits older than all of them are read, so the cost is proportional to the newer commits.
+    Few commits older than the oldest of them are read, so the cost is proportional to the newer commits.
     """
-    missing = {id for id in wanted if id == start or graph.time(id)}
-    if not missing or not graph.time(start):
-        return frozenset(missing & {start})
-    oldest = min(graph.time(id) for id in missing) - SLACK
+    remaining = {id for id in ids if id == start or graph.time(id)}
+    if not remaining or not graph.time(start):
+        return frozenset(remaining & {start})
+    oldest = min(graph.time(id) for id in remaining) - MAX_CLOCK_SKEW_S
     reachable: set[str] = set()
-    seen = {start}
-    waiting = [(-graph.time(start), start, 0)]
-    while waiting and missing:
-        _, id, old = heapq.heappop(waiting)
-        if id in missing:
-            missing.discard(id)
+    visited = {start}
+    queue = [(-graph.time(start), start, 0)]
+    while queue and remaining:
+        _, id, old_count = heapq.heappop(queue)
+        if id in remaining:
+            remaining.discard(id)
             reachable.add(id)
         for parent in graph.parents(id):
             time = graph.time(parent)
-            depth = old + 1 if time < oldest else 0
-            if parent not in seen and depth <= ASTRAY:
-                seen.add(parent)
-                heapq.heappush(waiting, (-time, parent, depth))
+            parent_old_count = old_count + 1 if time < oldest else 0
+            if parent not in visited and parent_old_count <= MAX_OLD_COMMITS:
+                visited.add(parent)
+                heapq.heappush(queue, (-time, parent, parent_old_count))
     return frozenset(reachable)
 
 
-def list_commits_between(graph: Graph, tip: str, base: str | None, *, most: int) -> tuple[Set[str], bool]:
-    """Return at most `most` commits that a tip reaches and a base does not (git-rev-list `tip ^base`).
+def list_commits_between(
+    graph: Graph, tip: str, base: str | None, *, max_commits: int
+) -> tuple[Set[str], bool]:
+    """Return at most `max_commits` commits that a tip reaches and a base does not (git-rev-list `tip ^base`).
 
     The second value is True if there are more. The newest commits are read first (git: commit-reach.c).
     Unreadable commits are included if the base does not reach them. Raises DamagedRepository if the tip or
     the base cannot be read.
     """
-    theirs = {base} if base is not None else set[str]()
-    own: set[str] = set()
-    known = {graph.node(id).id for id in (tip, *theirs)}
-    waiting = [(-graph.time(id), id) for id in known]
-    heapq.heapify(waiting)
-    open_ends = known - theirs
-    while open_ends and len(own) < most:
-        _, id = heapq.heappop(waiting)
-        open_ends.discard(id)
-        is_theirs = id in theirs
-        if not is_theirs:
-            own.add(id)
+    base_ids = {base} if base is not None else set[str]()
+    tip_ids: set[str] = set()
+    seen_ids = {graph.node(id).id for id in (tip, *base_ids)}
+    queue = [(-graph.time(id), id) for id in seen_ids]
+    heapq.heapify(queue)
+    open_ids = seen_ids - base_ids
+    while open_ids and len(tip_ids) < max_commits:
+        _, id = heapq.heappop(queue)
+        open_ids.discard(id)
+        is_in_base = id in base_ids
+        if not is_in_base:
+            tip_ids.add(id)
         for parent in graph.parents(id):
-            # A commit read too early because of a wrong clock is read again: the base contains its parents.
-            is_late = is_theirs and parent in own
-            if is_theirs:
-                theirs.add(parent)
-                own.discard(parent)
-                open_ends.discard(parent)
-            if parent not in known or is_late:
-                known.add(parent)
-                heapq.heappush(waiting, (-graph.time(parent), parent))
-                if not is_theirs:
-                    open_ends.add(parent)
-    # With a wrong clock, the walk may end before it reaches a commit from the base.
-    candidates = own - theirs
+            # A commit with a wrong time was visited too early, and is visited again for its parents.
+            is_late = is_in_base and parent in tip_ids
+            if is_in_base:
+                base_ids.add(parent)
+                tip_ids.discard(parent)
+                open_ids.discard(parent)
+            if parent not in seen_ids or is_late:
+                seen_ids.add(parent)
+                heapq.heappush(queue, (-graph.time(parent), parent))
+                if not is_in_base:
+                    open_ids.add(parent)
+    # With a wrong clock, the walk may end before it reaches a commit of the base.
+    candidates = tip_ids - base_ids
     if base is not None:
         candidates -= select_reachable(graph, base, candidates)
-    return candidates, bool(open_ends)
+    return candidates, bool(open_ids)
 
 
 @lru_cache(maxsize=256)
 def build_route(path: str) -> Route:
-    """Return a path as a search pattern for trees."""
+    """Return the search pattern of a path."""
     names = path.encode("utf-8", "surrogateescape").split(b"/")
-    kinds = [*[_FOLDER] * (len(names) - 1), _FILES]
+    kinds = [*[_FOLDER_MODES] * (len(names) - 1), _FILE_MODES]
     return tuple(
         tuple(mode + b" " + name + b"\0" for mode in modes) for name, modes in zip(names, kinds, strict=True)
     )
 
 
 def parse_node(id: str, data: bytes) -> Node:
-    """Return the commit parsed from its bytes. Raises DamagedRepository."""
-    head = _HEAD.match(data)
-    time = _TIME.search(data, head.end()) if head else None
+    """Return a commit, parsed from its bytes. Raises DamagedRepository."""
+    head = _COMMIT_HEAD.match(data)
+    time = _COMMITTER_TIME.search(data, head.end()) if head else None
     if head is None or time is None:
-        raise DamagedRepository("a commit of the history is malformed", fix="Look at it with git fsck.")
+        raise DamagedRepository("a commit of the history is malformed", fix="Run `git fsck` to find it.")
     tree, parents = head.groups()
     return Node(id, tree.decode(), tuple(parents.decode().split()[1::2]), int(time[1]))
 
 
-def find_entry(data: bytes, beginnings: tuple[bytes, ...]) -> str | None:
-    """Return the id of the tree entry that has one of these beginnings (mode and name), or None.
+def find_entry(data: bytes, prefixes: tuple[bytes, ...]) -> str | None:
+    """Return the id of the tree entry that begins with one of these prefixes (mode and name), or None.
 
     An entry begins at the start of the tree, or after the twenty-byte id of the previous entry.
     """
-    for beginning in beginnings:
-        offset = data.find(beginning)
+    for prefix in prefixes:
+        offset = data.find(prefix)
         while offset != -1:
-            if offset == 0 or (offset > _ID and data[offset - _ID - 1] == 0):
-                offset += len(beginning)
-                return data[offset : offset + _ID].hex()
-            offset = data.find(beginning, offset + 1)
+            if offset == 0 or (offset > _ID_BYTES and data[offset - _ID_BYTES - 1] == 0):
+                offset += len(prefix)
+                return data[offset : offset + _ID_BYTES].hex()
+            offset = data.find(prefix, offset + 1)
     return None

@@ -1,9 +1,9 @@
 """Protection of objects that no ref names yet from a running `git gc`: packs with a `.keep` file.
 
 `git gc --prune=now` reads the refs first and removes objects later. So it would remove the objects of a
-commit to which a branch moved in between. It removes no pack that has a `.keep` file (git-repack, git-prune).
-`git fetch` and `git receive-pack` protect received objects in the same way. The file exists until that run
-has ended. Then the pack is an ordinary one, which the next `git gc` joins with others.
+commit to which a branch moved in between. But it removes no pack that has a `.keep` file (git-repack,
+git-prune). `git fetch` and `git receive-pack` protect received objects in the same way. The file exists until
+that run of `git gc` has ended. Then the pack is an ordinary pack, which the next run joins with others.
 """
 
 from __future__ import annotations
@@ -18,21 +18,20 @@ from contextlib import suppress
 from pathlib import Path
 
 from workspace.git.loose import repeat_while_pruned, unpack_loose
-from workspace.git.packs import DRAFT, KEEP, PackedObject, read_whole_objects, write_pack
+from workspace.git.packs import DRAFT_SUFFIX, KEEP_SUFFIX, PackedObject, read_full_objects, write_pack
 
-_MARK = "docyard: while this git gc runs: "
-_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_KEEP_MARK = "docyard: while this git gc runs: "
+_OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 _PACK_INDEXES = ("multi-pack-index", "multi-pack-index.d")  # which may name any of the packs
 _MAX_SMALL_PACKS = 16
 _MAX_SMALL_PACK_BYTES = 1 << 20
-_STALE_S = 12 * 60 * 60  # as in builtin/gc.c of Git
+_MAX_LOCK_AGE_S = 12 * 60 * 60  # as in builtin/gc.c of Git
 
 
 def identify_running_gc(common_dir: Path) -> str | None:
-    """Return the identity of the running `git gc`, by its lock `gc.pid`; None if no `git gc` runs.
+    """Return the identity of the running `git gc`, from its lock `gc.pid`; None if no `git gc` runs.
 
-    The lock of a process that died does not count, nor one that is older than twelve hours: Git itself
-    ignores these.
+    The lock of a dead process is ignored, and a lock that is older than twelve hours, as in Git.
     """
     try:
         text, modified_ns = _read_file(common_dir / "gc.pid")
@@ -40,7 +39,7 @@ def identify_running_gc(common_dir: Path) -> str | None:
         return None
     text = text.strip()
     pid, _, host = text.partition(" ")
-    if modified_ns / 1e9 < time.time() - _STALE_S or not pid.isdecimal() or int(pid) == 0:
+    if modified_ns / 1e9 < time.time() - _MAX_LOCK_AGE_S or not pid.isdecimal() or int(pid) == 0:
         return None
     return f"{text} {modified_ns}" if host != socket.gethostname() or _is_alive(int(pid)) else None
 
@@ -50,7 +49,7 @@ def _read_file(path: Path) -> tuple[str, int]:
 
     Raises OSError, also if the path is not a regular file: opening a pipe could block forever.
     """
-    handle = os.open(path, _OPEN)
+    handle = os.open(path, _OPEN_FLAGS)
     with open(handle, "rb") as stream:
         status = os.fstat(handle)
         if not stat.S_ISREG(status.st_mode):
@@ -69,74 +68,74 @@ def _is_alive(pid: int) -> bool:
 
 
 def keep_objects(common_dir: Path, files: Iterable[bytes], gc: str, *, durable: bool) -> None:
-    """Write objects, given as their loose files, into a pack that this run of `git gc` does not remove.
+    """Write objects into a pack that the run `gc` of `git gc` does not remove; `files` are their loose files.
 
-    Each publication adds a pack, and a run may last long or be a stale one of another host. So the small
-    packs of a run are joined. The caller holds Docyard's lock. Errors: OSError.
+    Each publication adds a pack, and a run may last long, or its lock may be a stale one of another host. So
+    the small packs of a run are joined. The caller must have Docyard's lock. Raises OSError.
     """
     files = list(files)
     folder = common_dir / "objects" / "pack"
-    mark = f"{_MARK}{gc}\n".encode()
+    mark = f"{_KEEP_MARK}{gc}\n".encode()
 
-    def objects() -> Iterator[PackedObject]:
+    def iterate_objects() -> Iterator[PackedObject]:
         for file in files:
             for id, _, kind, data in unpack_loose(file):
                 yield PackedObject(kind, id, data)
 
-    repeat_while_pruned(lambda: write_pack(folder, objects(), len(files), durable, keep=mark))
-    # The objects are protected by now, in one or several packs.
+    repeat_while_pruned(lambda: write_pack(folder, iterate_objects(), len(files), durable, keep_content=mark))
+    # The objects are already protected, so a failure to join packs does no harm.
     with suppress(OSError, ValueError):
-        _join_packs(folder, f"{_MARK}{gc}\n", durable)
+        _join_packs(folder, f"{_KEEP_MARK}{gc}\n", durable)
 
 
 def _join_packs(folder: Path, mark: str, durable: bool) -> None:
-    """Replace the small packs of a run by one if there are many. Errors: OSError, ValueError."""
+    """Replace the small packs of a run by one pack if there are many. Raises OSError, ValueError."""
     if any((folder / name).exists() for name in _PACK_INDEXES):
         return
-    keep_files = [folder / name for name in os.listdir(folder) if name.endswith(KEEP)]
+    keep_files = [folder / name for name in os.listdir(folder) if name.endswith(KEEP_SUFFIX)]
     if len(keep_files) < _MAX_SMALL_PACKS:
         return
-    small = []
+    small_packs = []
     for keep in keep_files:
         with suppress(OSError):
             size = keep.with_suffix(".pack").stat().st_size
             if size <= _MAX_SMALL_PACK_BYTES and _read_file(keep)[0] == mark:
-                small.append(keep)
-    if len(small) < _MAX_SMALL_PACKS:
+                small_packs.append(keep)
+    if len(small_packs) < _MAX_SMALL_PACKS:
         return
     objects: dict[str, PackedObject] = {}
-    for keep in small:
-        objects |= {packed.id: packed for packed in read_whole_objects(keep.with_suffix(".pack"))}
-    joined_name = write_pack(folder, objects.values(), len(objects), durable, keep=mark.encode())
-    for keep in small:
-        if keep.stem != joined_name:
+    for keep in small_packs:
+        objects |= {packed.id: packed for packed in read_full_objects(keep.with_suffix(".pack"))}
+    joined_pack = write_pack(folder, objects.values(), len(objects), durable, keep_content=mark.encode())
+    for keep in small_packs:
+        if keep.stem != joined_pack:
             # The index is removed first: Git ignores a pack without an index, and removes one without .keep.
-            for suffix in (".idx", ".pack", KEEP):
+            for suffix in (".idx", ".pack", KEEP_SUFFIX):
                 keep.with_suffix(suffix).unlink(missing_ok=True)
 
 
 def release_packs(common_dir: Path) -> None:
     """Remove the `.keep` files of packs for which the run of `git gc` has ended, and drafts of dead writers.
 
-    The caller holds Docyard's lock. Files that cannot be removed now are removed by the next call.
+    The caller must have Docyard's lock. Files that cannot be removed now are removed by the next call.
     """
     with suppress(OSError):
         names = os.listdir(common_dir / "objects" / "pack")
-        candidates = [name for name in names if name.endswith((KEEP, DRAFT))]
+        candidates = [name for name in names if name.endswith((KEEP_SUFFIX, DRAFT_SUFFIX))]
         gc = identify_running_gc(common_dir) if candidates else None
         for name in candidates:
             path = common_dir / "objects" / "pack" / name
             with suppress(OSError):  # for example, the path is a named pipe
-                if name.endswith(DRAFT) or _is_obsolete(path, gc):
+                if name.endswith(DRAFT_SUFFIX) or _is_obsolete(path, gc):
                     path.unlink(missing_ok=True)
 
 
 def _is_obsolete(path: Path, gc: str | None) -> bool:
     text, modified_ns = _read_file(path)
-    if text.startswith(_MARK):
-        return text != f"{_MARK}{gc}\n"
+    if text.startswith(_KEEP_MARK):
+        return text != f"{_KEEP_MARK}{gc}\n"
     # A full disk or a power loss can truncate a mark. `git fetch` also writes its `.keep` file before the
     # pack, so an empty file is treated as obsolete only after twelve hours.
     if path.with_suffix(".idx").exists() or path.with_suffix(".pack").exists():
         return False
-    return _MARK.startswith(text) if text else modified_ns / 1e9 < time.time() - _STALE_S
+    return _KEEP_MARK.startswith(text) if text else modified_ns / 1e9 < time.time() - _MAX_LOCK_AGE_S

@@ -18,19 +18,19 @@ from typing import TypeVar
 
 from workspace.git.private_folder import make_subfolder
 
-# An upper bound for the length of an object's header, which holds its kind and size.
-_HEADER = 64
-_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
-_PIECE = 1 << 16
-_FIRST_PIECE = 1 << 12
+# An upper bound for the length of an object's header, which contains its kind and size.
+_MAX_HEADER_BYTES = 64
+_OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
+_PIECE_BYTES = 1 << 16
+_FIRST_PIECE_BYTES = 1 << 12
 _MAX_UNPACKED_BYTES = 1 << 28
-_ATTEMPTS = 20
+_MAX_ATTEMPTS = 20
 _PAUSE_S = 0.0005
 
 T = TypeVar("T")
 
 BROKEN_OBJECTS = "docyard/broken-objects"
-"""The folder of broken loose objects that were moved aside, within the common Git directory."""
+"""The folder for broken loose objects that were moved out of `objects`, within the common Git directory."""
 
 
 class BrokenObject(Exception):
@@ -46,21 +46,25 @@ def build_loose_path(common_dir: Path, id: str) -> Path:
     return Path(f"{common_dir}/objects/{id[:2]}/{id[2:]}")
 
 
-def read_loose(common_dir: Path, id: str, most: int | None = None) -> tuple[str, bytes] | None:
+def read_loose(common_dir: Path, id: str, max_bytes: int | None = None) -> tuple[str, bytes] | None:
     """Return the kind and the bytes of an object; None if it is not loose.
 
-    Raises BrokenObject, and LargeObject for an object of more than `most` bytes, which is not fully read.
+    Raises BrokenObject, and LargeObject for an object of more than `max_bytes` bytes, which is not fully
+    read.
     """
     try:
         # A string instead of a Path, because this is called for each object of a history.
-        file = os.open(f"{common_dir}/objects/{id[:2]}/{id[2:]}", _FLAGS)
+        file = os.open(f"{common_dir}/objects/{id[:2]}/{id[2:]}", _OPEN_FLAGS)
         try:
             # Compression can enlarge incompressible data by a thousandth.
-            if most is not None and os.fstat(file).st_size > most + most // 1000 + _HEADER:
+            if (
+                max_bytes is not None
+                and os.fstat(file).st_size > max_bytes + max_bytes // 1000 + _MAX_HEADER_BYTES
+            ):
                 raise LargeObject(id)
-            compressed = os.read(file, _PIECE)
-            if len(compressed) == _PIECE:
-                compressed = b"".join((compressed, *iter(lambda: os.read(file, _PIECE), b"")))
+            compressed = os.read(file, _PIECE_BYTES)
+            if len(compressed) == _PIECE_BYTES:
+                compressed = b"".join((compressed, *iter(lambda: os.read(file, _PIECE_BYTES), b"")))
         finally:
             os.close(file)
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -69,11 +73,11 @@ def read_loose(common_dir: Path, id: str, most: int | None = None) -> tuple[str,
         raise BrokenObject(id) from None
     reader = zlib.decompressobj()
     try:
-        raw = reader.decompress(compressed, 0 if most is None else most + _HEADER)
+        raw = reader.decompress(compressed, 0 if max_bytes is None else max_bytes + _MAX_HEADER_BYTES)
     except zlib.error:
         raise BrokenObject(id) from None
     header, _, data = raw.partition(b"\0")
-    if most is not None and len(data) > most:
+    if max_bytes is not None and len(data) > max_bytes:
         raise LargeObject(id)
     if not reader.eof or hashlib.sha1(raw, usedforsecurity=False).hexdigest() != id:
         raise BrokenObject(id)
@@ -84,7 +88,7 @@ def read_loose(common_dir: Path, id: str, most: int | None = None) -> tuple[str,
 
 
 def set_aside(common_dir: Path, id: str) -> bool:
-    """Rename the file of a broken loose object so that users can read it; return True if it was broken."""
+    """Move the file of a loose object to another folder if the object is broken; return True then."""
     try:
         read_loose(common_dir, id)
     except BrokenObject:
@@ -96,7 +100,7 @@ def set_aside(common_dir: Path, id: str) -> bool:
 
 
 def is_loose(common_dir: Path, id: str) -> bool:
-    """Return True if an object has a loose file now; libgit2, which caches packs, is not used."""
+    """Return True if an object has a loose file now, without libgit2, which caches packs."""
     return os.path.exists(f"{common_dir}/objects/{id[:2]}/{id[2:]}")
 
 
@@ -115,7 +119,7 @@ def pack_loose(kind: str, data: bytes) -> bytes:
 
 
 def unpack_loose(files: bytes) -> Iterator[tuple[str, bytes, str, bytes]]:
-    """Yield the id, the file, the kind and the data of each loose object of a concatenation of their files.
+    """Yield the id, the file, the kind and the data of each loose object in a concatenation of such files.
 
     The iteration ends at the first object that is truncated, damaged, or larger than 256 MB.
     """
@@ -123,8 +127,8 @@ def unpack_loose(files: bytes) -> Iterator[tuple[str, bytes, str, bytes]]:
     while start < len(files):
         reader, parts, size_read, position = zlib.decompressobj(), list[bytes](), 0, start
         while not reader.eof:
-            # Read pieces: zlib also copies the bytes after the object, and thousands of objects may follow.
-            piece = view[position : position + (_PIECE if parts else _FIRST_PIECE)]
+            # Only a piece is passed to zlib, because zlib copies all bytes after the object.
+            piece = view[position : position + (_PIECE_BYTES if parts else _FIRST_PIECE_BYTES)]
             try:
                 parts.append(reader.decompress(piece, _MAX_UNPACKED_BYTES))
             except zlib.error:
@@ -145,7 +149,7 @@ def unpack_loose(files: bytes) -> Iterator[tuple[str, bytes, str, bytes]]:
 
 
 def write_loose(common_dir: Path, id: str, file: bytes, *, durable: bool) -> None:
-    """Write the file of a loose object, even if a pack holds the object. Errors: OSError."""
+    """Write the file of a loose object, even if a pack contains the object. Raises OSError."""
     target = build_loose_path(common_dir, id)
 
     def write() -> None:
@@ -174,11 +178,11 @@ def write_loose(common_dir: Path, id: str, file: bytes, *, durable: bool) -> Non
 
 
 def repeat_while_pruned(write: Callable[[], T]) -> T:
-    """Return the result of `write`; repeat it if Git removed its folder or its draft meanwhile.
+    """Return the result of `write`; repeat the call if Git removed its folder or its draft meanwhile.
 
     `git repack` and `git gc` remove empty folders of loose objects, and `git prune` removes drafts.
     """
-    for attempt in range(_ATTEMPTS - 1):
+    for attempt in range(_MAX_ATTEMPTS - 1):
         # `mkdir` reports an existing folder, which may be removed before it is used.
         with suppress(FileNotFoundError, FileExistsError):
             return write()

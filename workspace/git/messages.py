@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-MAX_SUBJECT = 72
-MAX_MESSAGE = 10_000
-MAX_CLIENT = 100
+MAX_SUBJECT_LENGTH = 72
+MAX_MESSAGE_LENGTH = 10_000
+MAX_CLIENT_NAME_LENGTH = 100
 
 _CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
@@ -27,20 +27,20 @@ def format_commit_message(
 ) -> str:
     """Return the caller's message, or a summary of the operations, with its trailers.
 
-    The last paragraph holds only the trailers, so a caller cannot forge one. The values of `trailers` are
-    lines of visible ASCII.
+    The last paragraph contains only the trailers, so a caller cannot forge a trailer. The values of
+    `trailers` are lines of visible ASCII.
     """
     subject, body = summarize_operations(summaries, paths=paths, message=message)
     fields = {"Docyard-Tool": tool, "Docyard-Client": clean_client_name(client), **(trailers or {})}
-    last = "\n".join(f"{name}: {value}" for name, value in fields.items())
-    return "\n\n".join(part for part in (_shorten_subject(subject), body, last) if part) + "\n"
+    trailer_paragraph = "\n".join(f"{name}: {value}" for name, value in fields.items())
+    return "\n\n".join(part for part in (_shorten_subject(subject), body, trailer_paragraph) if part) + "\n"
 
 
 def summarize_operations(
     summaries: Sequence[str], *, paths: Sequence[str], message: str | None
 ) -> tuple[str, str]:
     """Return the subject of a commit message, of any length, and a list of changes, which may be empty."""
-    text = _clean(message or "").strip()[:MAX_MESSAGE]
+    text = _clean(message or "").strip()[:MAX_MESSAGE_LENGTH]
     is_single = len(summaries) == 1
     prefix = f"Edit {paths[0]}:" if len(paths) == 1 else f"Edit {len(paths)} documents:"
     subject = text or (summaries[0] if is_single else f"{prefix} {len(summaries)} changes")
@@ -49,19 +49,19 @@ def summarize_operations(
 
 
 def read_trailers(message: str) -> dict[str, str]:
-    """Return a message's trailers: `Name: value` lines of its last paragraph, unless it is the only one.
+    """Return a message's trailers: `Name: value` lines of the last paragraph, unless it is the only one.
 
     Other lines of that paragraph are skipped (git-cherry-pick adds some), and so are repeated names.
     """
-    _, blank, last = message.rstrip().rpartition("\n\n")
-    lines = [line.partition(": ") for line in last.split("\n")] if blank else []
-    times = Counter(name for name, _, _ in lines)
-    return {name: value for name, colon, value in lines if colon and times[name] == 1}
+    _, separator, last_paragraph = message.rstrip().rpartition("\n\n")
+    lines = [line.partition(": ") for line in last_paragraph.split("\n")] if separator else []
+    counts = Counter(name for name, _, _ in lines)
+    return {name: value for name, colon, value in lines if colon and counts[name] == 1}
 
 
 def clean_client_name(client: str) -> str:
-    """Return a client's name on one line, at most 100 characters; `unknown` if nothing is left of it."""
-    return " ".join(_clean(client).split())[:MAX_CLIENT] or "unknown"
+    """Return a client's name on one line, at most 100 characters; `unknown` if no character remains."""
+    return " ".join(_clean(client).split())[:MAX_CLIENT_NAME_LENGTH] or "unknown"
 
 
 def _clean(text: str) -> str:
@@ -69,18 +69,18 @@ def _clean(text: str) -> str:
 
 
 def _shorten_subject(subject: str) -> str:
-    """Return a subject that fits the line that Git's tools show; the rest moves to the body."""
-    if "\n" in subject or len(subject) <= MAX_SUBJECT:
+    """Return a subject of at most 72 characters, as Git's tools display it; the rest moves to the body."""
+    if "\n" in subject or len(subject) <= MAX_SUBJECT_LENGTH:
         return subject
-    return subject[: MAX_SUBJECT - 1].rstrip() + "…\n\n…" + subject[MAX_SUBJECT - 1 :].lstrip()
+    return subject[: MAX_SUBJECT_LENGTH - 1].rstrip() + "…\n\n…" + subject[MAX_SUBJECT_LENGTH - 1 :].lstrip()
 
 
 PERSON_TRAILER = "Docyard-Person"
 """The trailer with the token that identified the author of a commit."""
 
 DECIDED_BY_TRAILER = "Docyard-Hand"
-"""The trailer of a commit by a user whom only Git identifies, and who decided its content."""
+"""The trailer of a commit whose content was decided by a user whom only Git identifies."""
 
 PROPOSAL_TRAILER = "Docyard-Proposal"
 REFRESH_TRAILER = "Docyard-Refresh"
-"""The trailer of a merge that took the target into a proposal, and not a proposal into its target."""
+"""The trailer of a merge of the target branch into a proposal."""

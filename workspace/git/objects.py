@@ -27,9 +27,9 @@ _UNSAFE_IN_NAMES = re.compile(r"[\x00-\x20\x7f<>]+")
 
 
 class TreeEntry(NamedTuple):
-    """One line of a tree: a name, the 40-digit id of an object, and a mode such as 0o100644.
+    """An entry of a tree: a name, the 40-digit id of an object, and a mode such as 0o100644.
 
-    A tuple, not a dataclass: there is one for each file of a workspace, and tuples are three times faster.
+    A tuple, not a dataclass: each file of a workspace has an entry, and tuples are three times faster.
     """
 
     name: str
@@ -42,7 +42,7 @@ class TreeEntry(NamedTuple):
 
     @property
     def is_blob(self) -> bool:
-        """Return True for a regular file, executable or not; links and submodules are not."""
+        """Return True for a regular file, executable or not; False for links and submodules."""
         return self.mode & 0o170000 == 0o100000
 
 
@@ -55,7 +55,7 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A person at a moment: `time` in seconds since 1970 UTC, `offset` of the zone in minutes east."""
+    """A person and a time: `time` in seconds since 1970 UTC, and the `offset` of the zone in minutes east."""
 
     name: str
     email: str
@@ -71,7 +71,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A parsed commit. Texts that are not UTF-8 hold replacement characters."""
+    """A parsed commit. Texts that cannot be decoded contain replacement characters."""
 
     id: str
     tree: str
@@ -82,10 +82,10 @@ class Commit:
 
 
 def parse_tree(data: bytes) -> tuple[TreeEntry, ...]:
-    """Return the entries of a tree object, in its order; names that are not UTF-8 hold surrogate escapes."""
+    """Return the entries of a tree object in order; names that are not UTF-8 contain surrogate escapes."""
     return tuple(
-        TreeEntry(name.decode("utf-8", "surrogateescape"), raw.hex(), _MODES.get(mode) or int(mode, 8))
-        for mode, name, raw in _TREE_ENTRY.findall(data)
+        TreeEntry(name.decode("utf-8", "surrogateescape"), id_bytes.hex(), _MODES.get(mode) or int(mode, 8))
+        for mode, name, id_bytes in _TREE_ENTRY.findall(data)
     )
 
 
@@ -93,16 +93,21 @@ def encode_tree(entries: Iterable[TreeEntry]) -> bytes:
     """Return a tree object's bytes, sorted by Git's rule: a folder sorts as if it ended with a slash."""
     rows = []
     for name, id, mode in entries:
-        raw = name.encode("utf-8", "surrogateescape")
-        rows.append((raw + b"/" if mode == TREE_MODE else raw, b"%o %b\0" % (mode, raw) + bytes.fromhex(id)))
+        name_bytes = name.encode("utf-8", "surrogateescape")
+        rows.append(
+            (
+                name_bytes + b"/" if mode == TREE_MODE else name_bytes,
+                b"%o %b\0" % (mode, name_bytes) + bytes.fromhex(id),
+            )
+        )
     return b"".join(line for _, line in sorted(rows))
 
 
 def parse_commit(id: str, data: bytes) -> Commit:
-    """Return a parsed commit object; fields missing in a malformed one are empty."""
-    head, _, message = data.partition(b"\n\n")
+    """Return a parsed commit object; fields that are missing in a malformed commit are empty."""
+    header, _, message = data.partition(b"\n\n")
     fields: dict[bytes, list[bytes]] = {}
-    for line in head.split(b"\n"):
+    for line in header.split(b"\n"):
         name, _, value = line.partition(b" ")
         fields.setdefault(name, []).append(value)
     encoding = _find_last(fields, b"encoding").decode("ascii", "replace") or "utf-8"

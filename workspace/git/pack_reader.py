@@ -1,4 +1,4 @@
-"""A reader of the packs in a folder that is not a repository; each tree serves as its own commit.
+"""A reader of the packs in a folder that is not a repository; the id of a tree is also that of its commit.
 
 It has no refs, no configuration, no work tree and no alternates. libgit2 verifies each object against its
 id as it is read, so objects from an untrusted folder cannot be forged.
@@ -16,7 +16,9 @@ from workspace.git.reader import GitReader, ObjectReader
 from workspace.git.repository import DamagedRepository
 from workspace.git.worktrees import Worktree
 
-_FIRST_ID = 8 + 256 * 4  # offset of the sorted ids in a pack's index (git-scm, "pack-format", version 2)
+_FIRST_ID_OFFSET = (
+    8 + 256 * 4
+)  # bytes; the start of the sorted ids in a pack's index (git-scm, "pack-format", version 2)
 _NO_AUTHOR = Signature("", "", 0)
 
 
@@ -27,7 +29,8 @@ class PackedReader(GitReader):
     """
 
     def __init__(self, folder: Path, tree: str | None = None) -> None:
-        # Not `Odb(folder)`: that would also follow `objects/info/alternates` out of the folder.
+        # Not `Odb(folder)`, which would also read `objects/info/alternates`, and so files outside of the
+        # folder.
         odb = pygit2.Odb()
         try:
             odb.add_backend(pygit2.OdbBackendPack(str(folder / "objects")), 1)
@@ -39,22 +42,22 @@ class PackedReader(GitReader):
         self._path = self.git_dir = folder
         self._tree_id = tree
         self.worktree = None
-        self.bare = True
+        self.is_bare = True
 
     def __reduce__(self) -> tuple[type[GitReader], tuple[Path, ...]]:
         return PackedReader, (self.common_dir,)
 
-    def hold(self) -> None:
-        """Open every pack now, so that it remains readable after its file is removed."""
+    def open_packs(self) -> None:
+        """Open every pack, so that it remains readable after its file is removed."""
         for index in (self.common_dir / "objects" / "pack").glob("*.idx"):
             with suppress(OSError, DamagedRepository):
                 with index.open("rb") as stream:
-                    stream.seek(_FIRST_ID)
+                    stream.seek(_FIRST_ID_OFFSET)
                     id = stream.read(20).hex()
                 self.blob_size(id)
 
     def head(self) -> Head:
-        """Return the tree, and no branch."""
+        """Return the tree as the commit, and no branch."""
         return Head(None, self._tree_id)
 
     def branches(self) -> tuple[str, ...]:
@@ -85,7 +88,7 @@ class PackedReader(GitReader):
         """Return None, because nothing is checked out."""
         return None
 
-    def _loose(self, id: str, most: int | None = None) -> tuple[str, bytes] | None:
+    def _read_loose(self, id: str, max_bytes: int | None = None) -> tuple[str, bytes] | None:
         return None
 
     def _reopen(self) -> bool:
@@ -95,6 +98,6 @@ class PackedReader(GitReader):
     def _missing_error(self, id: str) -> DamagedRepository:
         return DamagedRepository(
             "an object of the artifact is missing or broken",
-            fix="Copy the whole artifact again, or build it again with `docyard build`.",
+            fix="Copy the full artifact again, or build it again with `docyard build`.",
             id=id,
         )

@@ -1,7 +1,7 @@
-"""Pack files (git-scm, "pack-format"): writing objects into one, and listing the objects of one.
+"""Pack files (git-scm, "pack-format"): writing a pack, and listing the objects of a pack.
 
-Objects are stored whole, not as differences: libgit2's own writer takes six times as long, and needs each
-object as a loose file first.
+Objects are stored in full, not as deltas: libgit2's own writer takes six times as long, and needs each object
+as a loose file first.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import NamedTuple
 
 from workspace.git.objects import hash_object
 
-DRAFT = ".draft"
-KEEP = ".keep"
+DRAFT_SUFFIX = ".draft"
+KEEP_SUFFIX = ".keep"
 _KINDS = {"commit": 1, "tree": 2, "blob": 3}
-_IDX = b"\xfftOc\x00\x00\x00\x02"
-_FAR = 1 << 31  # larger offsets are in a separate table
-_FAN_OUT = 256 * 4
+_INDEX_HEADER = b"\xfftOc\x00\x00\x00\x02"
+_LARGE_OFFSET = 1 << 31  # offsets from here on are in a separate table
+_FAN_OUT_BYTES = 256 * 4
 
 
 class ObjectChanged(Exception):
-    """A mismatch between the bytes to be packed and the expected `id` of their object."""
+    """The bytes to be packed do not match the expected `id` of their object."""
 
     def __init__(self, id: str) -> None:
         super().__init__(id)
@@ -52,45 +52,46 @@ def write_pack(
     objects: Iterable[PackedObject],
     count: int,
     durable: bool = False,
-    keep: bytes | None = None,
+    keep_content: bytes | None = None,
 ) -> str:
     """Write a pack of `count` different objects, with its index, and return its name without a suffix.
 
-    With `keep`, a `.keep` file with these bytes protects the pack from Git's housekeeping (git-repack).
+    With `keep_content`, a `.keep` file with this content protects the pack from `git gc` (git-repack).
 
-    The name contains the hash of the bytes, so a pack is never replaced by another.
-    Raises ObjectChanged, OSError, and ValueError if there are not `count` objects. No file remains then.
+    The name contains the hash of the bytes, so a pack is never replaced by a different pack.
+    Raises ObjectChanged, OSError, and ValueError if there are not `count` objects. After an error, no file
+    remains.
     """
-    draft = folder / f"{secrets.token_hex(8)}{DRAFT}"
-    index = draft.with_suffix(".idx" + DRAFT)
-    marker = draft.with_suffix(KEEP + DRAFT)
-    placed: list[Path] = []
+    draft = folder / f"{secrets.token_hex(8)}{DRAFT_SUFFIX}"
+    index = draft.with_suffix(".idx" + DRAFT_SUFFIX)
+    keep_draft = draft.with_suffix(KEEP_SUFFIX + DRAFT_SUFFIX)
+    written_files: list[Path] = []
     try:
         locations, digest = _write_objects(draft, objects, count, durable)
-        _write(index, _encode_index(locations, digest), durable)
+        _write_file(index, _encode_index(locations, digest), durable)
         name = f"pack-{digest.hex()}"
         is_new = not (folder / f"{name}.idx").exists()
         moves = [(draft, ".pack"), (index, ".idx")]
-        if keep is not None:
-            _write(marker, keep, durable)
-            # The marker comes before the pack, so that no program sees the pack without it.
-            moves.insert(0, (marker, KEEP))
+        if keep_content is not None:
+            _write_file(keep_draft, keep_content, durable)
+            # The `.keep` file is placed before the pack, so that no program finds the pack without it.
+            moves.insert(0, (keep_draft, KEEP_SUFFIX))
         # The index is written last: a program that finds the index also finds the pack.
         for source, suffix in moves:
             os.replace(source, folder / f"{name}{suffix}")
-            placed += [folder / f"{name}{suffix}"] if is_new else []
+            written_files += [folder / f"{name}{suffix}"] if is_new else []
         return name
     except BaseException:
-        for file in placed:
+        for file in written_files:
             file.unlink(missing_ok=True)
         raise
     finally:
-        for file in (draft, index, marker):
+        for file in (draft, index, keep_draft):
             with suppress(FileNotFoundError):
                 file.unlink()
 
 
-def read_whole_objects(pack: Path) -> Iterator[PackedObject]:
+def read_full_objects(pack: Path) -> Iterator[PackedObject]:
     """Yield the objects of a pack that `write_pack` wrote. Raises OSError, ValueError."""
     data = pack.read_bytes()
     kinds = {number: kind for kind, number in _KINDS.items()}
@@ -106,20 +107,20 @@ def read_whole_objects(pack: Path) -> Iterator[PackedObject]:
         except zlib.error as error:
             raise ValueError("an object of the pack is damaged") from error
         if kind is None or not reader.eof:
-            raise ValueError("the pack has an object that is not stored whole")
+            raise ValueError("the pack has an object that is not stored in full")
         offset = len(data) - len(reader.unused_data)
         yield PackedObject(kind, hash_object(kind, content), content)
 
 
 def read_packed_ids(index: Path) -> frozenset[str]:
-    """Read the ids of a pack's objects from its index. Raises OSError, and ValueError for another file."""
+    """Read the ids of a pack's objects from its index. Raises OSError; ValueError for an invalid index."""
     data = index.read_bytes()
-    first_id = len(_IDX) + _FAN_OUT
-    if not data.startswith(_IDX) or len(data) < first_id:
-        raise ValueError("not the index of a pack")
+    first_id = len(_INDEX_HEADER) + _FAN_OUT_BYTES
+    if not data.startswith(_INDEX_HEADER) or len(data) < first_id:
+        raise ValueError("the file is not the index of a pack")
     (count,) = struct.unpack_from(">I", data, first_id - 4)
     if len(data) < first_id + 20 * count:
-        raise ValueError("the index of a pack is cut short")
+        raise ValueError("the index of the pack is truncated")
     return frozenset(
         data[offset : offset + 20].hex() for offset in range(first_id, first_id + 20 * count, 20)
     )
@@ -137,13 +138,13 @@ def _write_objects(
         for kind, id, data in objects:
             if hash_object(kind, data) != id:
                 raise ObjectChanged(id)
-            stored = bytes(_encode_size(_KINDS[kind], len(data))) + zlib.compress(data)
-            stream.write(stored)
-            digest.update(stored)
-            locations[bytes.fromhex(id)] = _ObjectLocation(offset, zlib.crc32(stored))
-            offset += len(stored)
+            encoded = bytes(_encode_size(_KINDS[kind], len(data))) + zlib.compress(data)
+            stream.write(encoded)
+            digest.update(encoded)
+            locations[bytes.fromhex(id)] = _ObjectLocation(offset, zlib.crc32(encoded))
+            offset += len(encoded)
         if len(locations) != count:
-            raise ValueError("a pack of other objects than were counted")
+            raise ValueError(f"{len(locations)} objects were written instead of {count}")
         stream.write(digest.digest())
         if durable:
             stream.flush()
@@ -160,33 +161,33 @@ def _encode_size(kind: int, size: int) -> Iterator[int]:
     yield byte
 
 
-def _encode_index(locations: Mapping[bytes, _ObjectLocation], pack: bytes) -> bytes:
+def _encode_index(locations: Mapping[bytes, _ObjectLocation], pack_digest: bytes) -> bytes:
     ids = sorted(locations)
     counts = [0] * 256
     for id in ids:
         counts[id[0]] += 1
-    ends = [sum(counts[: byte + 1]) for byte in range(256)]
-    far = [locations[id].offset for id in ids if locations[id].offset >= _FAR]
-    ranks = {offset: rank for rank, offset in enumerate(far)}
+    cumulative_counts = [sum(counts[: byte + 1]) for byte in range(256)]
+    large_offsets = [locations[id].offset for id in ids if locations[id].offset >= _LARGE_OFFSET]
+    ranks = {offset: rank for rank, offset in enumerate(large_offsets)}
     offsets = [
-        _FAR | ranks[location.offset] if location.offset >= _FAR else location.offset
+        _LARGE_OFFSET | ranks[location.offset] if location.offset >= _LARGE_OFFSET else location.offset
         for location in (locations[id] for id in ids)
     ]
     data = b"".join(
         (
-            _IDX,
-            struct.pack(">256I", *ends),
+            _INDEX_HEADER,
+            struct.pack(">256I", *cumulative_counts),
             *ids,
             struct.pack(f">{len(ids)}I", *(locations[id].crc for id in ids)),
             struct.pack(f">{len(ids)}I", *offsets),
-            struct.pack(f">{len(far)}Q", *far),
-            pack,
+            struct.pack(f">{len(large_offsets)}Q", *large_offsets),
+            pack_digest,
         )
     )
     return data + hashlib.sha1(data, usedforsecurity=False).digest()
 
 
-def _write(file: Path, data: bytes, durable: bool) -> None:
+def _write_file(file: Path, data: bytes, durable: bool) -> None:
     with file.open("wb") as stream:
         stream.write(data)
         if durable:

@@ -11,20 +11,20 @@ if TYPE_CHECKING:
 def match_lines(old: Sequence[bytes], new: Sequence[bytes]) -> list[tuple[int, int]]:
     """Return the positions of the lines that two versions share, as pairs in order.
 
-    The last of several equal lines count as added or removed. A line may contain any bytes, including line
-    ends. Some shared lines of very different texts may be missing. Git limits the time, and skips repeated
-    lines if most lines around them differ.
+    If lines are repeated, the last ones count as added or removed. A line may contain any bytes, including
+    line ends. Some shared lines of very different texts may be missing, because Git limits the time, and
+    skips repeated lines if most lines around them differ.
     """
     import pygit2
 
     numbers: dict[bytes, int] = {}
-    before, after = (
-        b"".join(b"%d\n" % numbers.setdefault(line, len(numbers)) for line in side) for side in (old, new)
+    old_text, new_text = (
+        b"".join(b"%d\n" % numbers.setdefault(line, len(numbers)) for line in lines) for lines in (old, new)
     )
     pairs: list[tuple[int, int]] = []
     old_position = new_position = 0
-    for hunk in pygit2.Patch.create_from(before, after, context_lines=0).hunks:
-        # An empty range names the line before it.
+    for hunk in pygit2.Patch.create_from(old_text, new_text, context_lines=0).hunks:
+        # The start of an empty range is the line before the range.
         first = hunk.old_start - (hunk.old_lines > 0)
         pairs += zip(
             range(old_position, first), range(new_position, new_position + first - old_position), strict=True

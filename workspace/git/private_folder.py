@@ -1,8 +1,8 @@
-"""The private folder of a repository: `docyard/` in its Git directory, closed to other users.
+"""The private folder of a repository: `docyard/` in its Git directory, not accessible to other users.
 
-Its locks use `flock`, which only needs an open file. Another user who can read the repository could hold them
-for ever and stop all writes. So no other user may reach them, except the group with which Git shares the
-repository (`core.sharedRepository`).
+Its locks use `flock`, which only needs an open file. Another user who can read the repository could otherwise
+take the locks and stop all writes. So no other user can open the files, except the group with which Git
+shares the repository (`core.sharedRepository`).
 
 Files that are later moved into Git's own folders have the modes that Git gives them.
 """
@@ -20,7 +20,7 @@ from workspace.git.sharing import is_group_shared
 
 FOLDER = "docyard"
 
-_OPEN = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 
 class FolderModes(NamedTuple):
@@ -30,19 +30,19 @@ class FolderModes(NamedTuple):
     file: int
 
 
-PRIVATE = FolderModes(0o700, 0o600)
-GROUP = FolderModes(0o2770, 0o660)
+PRIVATE_MODES = FolderModes(0o700, 0o600)
+GROUP_MODES = FolderModes(0o2770, 0o660)
 
 
 def determine_modes(common_dir: Path) -> FolderModes:
     """Return the modes that the private folder of a repository must have."""
-    return GROUP if is_group_shared(common_dir) else PRIVATE
+    return GROUP_MODES if is_group_shared(common_dir) else PRIVATE_MODES
 
 
 def make_private_folder(common_dir: Path) -> Path:
-    """Return the private folder, created if missing, and close it to unauthorized users.
+    """Return the private folder, created if missing, and make it inaccessible to unauthorized users.
 
-    Only the owner can close a folder, so a folder of another user is unchanged. Raises OSError, also for a
+    Only the owner can set the mode, so a folder of another user is unchanged. Raises OSError, also for a
     symbolic link.
     """
     folder, modes = common_dir / FOLDER, determine_modes(common_dir)
@@ -67,17 +67,17 @@ def make_subfolder(common_dir: Path, name: str) -> Path:
 
 
 def make_shared_folder(path: Path) -> None:
-    """Create a folder if missing, for this user, and for a group that may write its parent folder."""
+    """Create a folder if missing, for this user, and for the group that may write its parent folder."""
     try:
         path.mkdir(mode=0o700)
     except FileExistsError:
         if path.is_symlink() or not path.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path)) from None
         return
-    share(path)
+    share_with_group(path)
 
 
-def share(path: Path) -> None:
+def share_with_group(path: Path) -> None:
     """Let the group write a new file or folder, if the group may write its parent folder."""
     parent_mode, own_mode = path.parent.stat().st_mode, path.stat().st_mode
     if not parent_mode & stat.S_IWGRP:
@@ -94,13 +94,13 @@ def open_lock(common_dir: Path, name: str) -> int:
     mode = determine_modes(common_dir).file
     status = os.fstat(handle)
     if stat.S_IMODE(status.st_mode) != mode and status.st_uid == os.geteuid():
-        with suppress(OSError):  # a file system without modes, like that of the parent folder
+        with suppress(OSError):  # the file system has no modes
             os.fchmod(handle, mode)
     return handle
 
 
-def is_open_to_others(common_dir: Path) -> bool:
-    """Return True if unauthorized users can enter the private folder."""
+def is_accessible_to_others(common_dir: Path) -> bool:
+    """Return True if unauthorized users can access the private folder."""
     try:
         mode = stat.S_IMODE((common_dir / FOLDER).lstat().st_mode)
     except OSError:
@@ -108,8 +108,8 @@ def is_open_to_others(common_dir: Path) -> bool:
     return bool(mode & ~determine_modes(common_dir).folder & 0o077)
 
 
-def is_closed_to_us(common_dir: Path) -> bool:
-    """Return True if the private folder belongs to another user and this process cannot enter it."""
+def is_inaccessible(common_dir: Path) -> bool:
+    """Return True if the private folder belongs to another user and this process cannot access it."""
     folder = common_dir / FOLDER
     return folder.is_dir() and not os.access(folder, os.X_OK)
 
@@ -117,11 +117,11 @@ def is_closed_to_us(common_dir: Path) -> bool:
 def _set_modes(common_dir: Path, folder: Path, modes: FolderModes) -> None:
     """Set the modes of the folder, and of the folders and locks in it."""
     group = common_dir.stat().st_gid
-    if modes == GROUP and not _change_group(folder, group):
-        modes = PRIVATE  # the folder would be shared with another group
+    if modes == GROUP_MODES and not _change_group(folder, group):
+        modes = PRIVATE_MODES  # the folder would be shared with another group
 
-    # The folder is closed first, so that no other user enters meanwhile, and opened after its content.
-    _chmod(folder, PRIVATE.folder)
+    # The folder is made private first, so that no other user opens a file meanwhile, and shared last.
+    _chmod(folder, PRIVATE_MODES.folder)
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
@@ -131,7 +131,7 @@ def _set_modes(common_dir: Path, folder: Path, modes: FolderModes) -> None:
             else:
                 continue
             with suppress(OSError):  # the entry belongs to another user, or was removed
-                if modes == PRIVATE or _change_group(Path(entry.path), group):
+                if modes == PRIVATE_MODES or _change_group(Path(entry.path), group):
                     _chmod(Path(entry.path), mode)
     _chmod(folder, modes.folder)
 
@@ -146,10 +146,10 @@ def _change_group(path: Path, group: int) -> bool:
 
 
 def _chmod(path: Path, mode: int) -> None:
-    """Set the mode of a file or folder, but never of a link's target."""
-    handle = os.open(path, _OPEN)
+    """Set the mode of a file or folder, never of the target of a link."""
+    handle = os.open(path, _OPEN_FLAGS)
     try:
-        with suppress(PermissionError):  # a file system without modes refuses
+        with suppress(PermissionError):  # the file system has no modes
             os.fchmod(handle, mode)
     finally:
         os.close(handle)

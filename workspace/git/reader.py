@@ -1,10 +1,10 @@
 """A read-only view of a repository: objects, branches, work trees and configuration.
 
-A `GitReader` has no method that writes, so a read-only server that holds one cannot write. Threads may share
-it: each call takes the repository's lock, because libgit2's handles are not thread-safe.
+A `GitReader` has no method that writes, so a server that only has a reader cannot write. Threads may share a
+reader: each call takes the repository's lock, because libgit2's handles are not thread-safe.
 
-Commits, trees and blobs are read by their ids, from loose files or packs. An object is named by a branch, a
-tag, another ref, or a prefix of its id (gitrevisions(7)).
+Commits, trees and blobs are read by their ids, from loose files or packs. The name of an object is a branch,
+a tag, another ref, or a prefix of its id (gitrevisions(7)).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from workspace.git.repository import DamagedRepository, missing_object_error, op
 from workspace.git.tree_comparison import TreeComparison
 from workspace.git.worktrees import Worktree, find_common_dir
 
-_MAX_CHECKED = 50_000
-_TAGS = 10  # the maximum length of a chain of tags
-_ATTEMPTS = 5
-_TRUSTED = 1.0  # seconds for which a reopened repository is treated as up to date
+_MAX_CHECKED_IDS = 50_000
+_MAX_TAG_CHAIN = 10  # tags of tags
+_MAX_ATTEMPTS = 5
+_REOPEN_INTERVAL_S = 1.0  # a reopened repository is treated as up to date for this time
 T = TypeVar("T")
 
 
@@ -47,30 +47,33 @@ class ObjectReader:
 
     def __init__(self, repo: pygit2.Repository, common_dir: Path) -> None:
         self._lock = threading.RLock()
-        self._whole: set[str] = set()
+        self._checked_ids: set[str] = set()
         self._repo = repo
         self._packs: frozenset[str] | None = None
-        self._reopened = 0.0
+        self._reopen_time = 0.0
         self.common_dir = common_dir
 
     def commit(self, id: str) -> Commit:
         """Return a commit by its id."""
         return objects.parse_commit(id, self._read(id, ObjectType.COMMIT))
 
-    def commit_data(self, id: str, loose: frozenset[str]) -> bytes:
+    def commit_data(self, id: str, loose_folders: frozenset[str]) -> bytes:
         """Return a commit's bytes.
 
-        `loose` lists the folders of loose objects, read once by a caller that reads thousands of objects.
+        `loose_folders` are the folders of loose objects, read once by a caller that reads thousands of
+        objects.
         """
-        return self._read_loose_of_kind(id, "commit", loose) or self._read_stored(id, ObjectType.COMMIT)
+        return self._read_loose_of_kind(id, "commit", loose_folders) or self._read_stored(
+            id, ObjectType.COMMIT
+        )
 
     def tree(self, id: str) -> tuple[TreeEntry, ...]:
         """Return a tree's entries, in Git's order."""
         return objects.parse_tree(self._read(id, ObjectType.TREE))
 
-    def tree_data(self, id: str, loose: frozenset[str]) -> bytes:
-        """Return a tree's bytes; `loose` has the same meaning as in `commit_data`."""
-        return self._read_loose_of_kind(id, "tree", loose) or self._read_stored(id, ObjectType.TREE)
+    def tree_data(self, id: str, loose_folders: frozenset[str]) -> bytes:
+        """Return a tree's bytes; `loose_folders` has the same meaning as in `commit_data`."""
+        return self._read_loose_of_kind(id, "tree", loose_folders) or self._read_stored(id, ObjectType.TREE)
 
     def loose_folders(self) -> frozenset[str]:
         """Return the first two digits of the ids of loose objects (gitrepository-layout, "objects")."""
@@ -80,19 +83,19 @@ class ObjectReader:
             return frozenset()
 
     def entry(self, tree: str, name: str) -> TreeEntry | None:
-        """Return the entry of one name in a tree, found without reading the others, or None."""
+        """Return the entry of one name in a tree, or None; the other entries are not parsed."""
         with self._lock:
             try:
-                item = self._tree(tree)[name]
+                item = self._read_tree(tree)[name]
             except (KeyError, TypeError, UnicodeEncodeError):  # a name with a surrogate is not a path
                 return None
             return TreeEntry(name, str(item.id), int(item.filemode))
 
     def compare_trees(
-        self, one: str | None, other: str | None
+        self, left: str | None, right: str | None
     ) -> tuple[tuple[TreeEntry, ...], tuple[TreeEntry, ...]]:
-        """Return the entries that only `one` has, and those of only `other`; None means an empty tree."""
-        return self._comparison.compare(one, other)
+        """Return the entries that only `left` has, and those of only `right`; None means an empty tree."""
+        return self._comparison.compare(left, right)
 
     def blob(self, id: str) -> bytes:
         """Return a blob's bytes."""
@@ -102,17 +105,17 @@ class ObjectReader:
         """Return the bytes of an object; `kind` is "blob", "tree" or "commit"."""
         return self._read(id, ObjectType[kind.upper()])
 
-    def blob_within(self, id: str, most: int) -> bytes | None:
-        """Return a blob's bytes; None if it has more than `most`, and these are not read then."""
+    def blob_within(self, id: str, max_bytes: int) -> bytes | None:
+        """Return a blob's bytes; None, without reading them, if they are more than `max_bytes`."""
         try:
-            return self._read(id, ObjectType.BLOB, most)
+            return self._read(id, ObjectType.BLOB, max_bytes)
         except LargeObject:
             return None
 
     def blob_size(self, id: str) -> int:
         """Return a blob's length in bytes, without reading it."""
         with self._lock:
-            self._check_whole(id)
+            self._check_object(id)
             return self._retry_read(id, lambda: self._repo.odb.read_header(id))[1]
 
     def has(self, id: str) -> bool:
@@ -121,22 +124,22 @@ class ObjectReader:
             return id in self._repo.odb
 
     def missing_on_disk(self, ids: Iterable[str]) -> list[str]:
-        """Return the objects that are in no file and in no pack now.
+        """Return the objects that are now neither in a loose file nor in a pack.
 
-        `has` also finds objects in libgit2's cache, and in packs that were removed since. So the repository
-        is opened again, but only if one of the objects is not loose.
+        `has` also finds objects in libgit2's cache, and in packs that were removed meanwhile. So the
+        repository is opened again, but only if one of the objects is not loose.
         """
-        absent = [id for id in ids if not is_loose(self.common_dir, id)]
-        if not absent:
+        not_loose_ids = [id for id in ids if not is_loose(self.common_dir, id)]
+        if not not_loose_ids:
             return []
-        stored = self._open().odb
-        return [id for id in absent if id not in stored]
+        database = self._open().odb
+        return [id for id in not_loose_ids if id not in database]
 
     def peel(self, id: str) -> tuple[str, str]:
         """Return the kind ("commit", "tree" or "blob") and id of an object, or of a tag's final target."""
-        for _ in range(_TAGS):
+        for _ in range(_MAX_TAG_CHAIN):
             with self._lock:
-                self._check_whole(id)
+                self._check_object(id)
                 kind = self._retry_read(id, lambda: self._repo.odb.read_header(id))[0]  # noqa: B023
             if kind != ObjectType.TAG:
                 return kind.name.lower(), id
@@ -148,36 +151,39 @@ class ObjectReader:
     def _comparison(self) -> TreeComparison:
         return TreeComparison(lambda id: self._read(id, ObjectType.TREE))
 
-    def _tree(self, id: str) -> pygit2.Tree:
-        self._check_whole(id)
-        object_ = self._retry_read(id, lambda: self._repo[id])
-        if not isinstance(object_, pygit2.Tree):
+    def _read_tree(self, id: str) -> pygit2.Tree:
+        self._check_object(id)
+        tree = self._retry_read(id, lambda: self._repo[id])
+        if not isinstance(tree, pygit2.Tree):
             raise self._missing_error(id)
-        return object_
+        return tree
 
-    def _read_loose_of_kind(self, id: str, kind: str, loose: frozenset[str]) -> bytes | None:
+    def _read_loose_of_kind(self, id: str, kind: str, loose_folders: frozenset[str]) -> bytes | None:
         """Return the bytes of a loose object; None if it is not loose."""
         try:
-            loose_object = read_loose(self.common_dir, id) if id[:2] in loose else None
+            loose_object = read_loose(self.common_dir, id) if id[:2] in loose_folders else None
         except BrokenObject:
             raise self._missing_error(id) from None
         if loose_object is not None and loose_object[0] != kind:
             raise self._missing_error(id)
         return loose_object[1] if loose_object is not None else None
 
-    def _read(self, id: str, kind: ObjectType, most: int | None = None) -> bytes:
-        loose = self._loose(id, most)
-        if loose is not None:
-            if loose[0] != kind.name.lower():
+    def _read(self, id: str, kind: ObjectType, max_bytes: int | None = None) -> bytes:
+        loose_object = self._read_loose(id, max_bytes)
+        if loose_object is not None:
+            if loose_object[0] != kind.name.lower():
                 raise self._missing_error(id)
-            self._mark_whole(id)
-            return loose[1]
-        return self._read_stored(id, kind, most)
+            self._mark_checked(id)
+            return loose_object[1]
+        return self._read_stored(id, kind, max_bytes)
 
-    def _read_stored(self, id: str, kind: ObjectType, most: int | None = None) -> bytes:
+    def _read_stored(self, id: str, kind: ObjectType, max_bytes: int | None = None) -> bytes:
         """Return an object's bytes as libgit2 reads them: from a pack, or from an alternate."""
         with self._lock:
-            if most is not None and self._retry_read(id, lambda: self._repo.odb.read_header(id))[1] > most:
+            if (
+                max_bytes is not None
+                and self._retry_read(id, lambda: self._repo.odb.read_header(id))[1] > max_bytes
+            ):
                 raise LargeObject(id)
             stored_kind, data = self._retry_read(id, lambda: self._repo.odb.read(id))
         if stored_kind != kind:
@@ -185,8 +191,8 @@ class ObjectReader:
         return data
 
     def _retry_read(self, id: str, read: Callable[[], T]) -> T:
-        """Return the result of `read`, which calls libgit2; repeat it if Git has repacked meanwhile."""
-        for _ in range(_ATTEMPTS):
+        """Return the result of `read`, which calls libgit2; repeat the call if Git has repacked meanwhile."""
+        for _ in range(_MAX_ATTEMPTS):
             try:
                 return read()
             except (KeyError, ValueError, OSError, pygit2.GitError):
@@ -204,30 +210,30 @@ class ObjectReader:
         except OSError:
             packs = frozenset()
         # The packs of alternate repositories are not listed here.
-        if packs == self._packs and time.monotonic() < self._reopened + _TRUSTED:
+        if packs == self._packs and time.monotonic() < self._reopen_time + _REOPEN_INTERVAL_S:
             return False
         try:
             self._repo = self._open()
         except WorkspaceError:  # the repository was removed, or is unreadable now
             return False
-        self._packs, self._reopened = packs, time.monotonic()
+        self._packs, self._reopen_time = packs, time.monotonic()
         return True
 
     def _open(self) -> pygit2.Repository:
         """Open the repository."""
         return open_repository(self.common_dir)
 
-    def _check_whole(self, id: str) -> None:
-        """Raise `DamagedRepository` for a loose object that is not whole, before libgit2 reads it."""
-        if id in self._whole:
+    def _check_object(self, id: str) -> None:
+        """Raise `DamagedRepository` for a broken loose object, before libgit2 reads it."""
+        if id in self._checked_ids:
             return
-        self._loose(id)
-        self._mark_whole(id)
+        self._read_loose(id)
+        self._mark_checked(id)
 
-    def _loose(self, id: str, most: int | None = None) -> tuple[str, bytes] | None:
-        """Return kind and bytes of a loose object; None if it does not exist."""
+    def _read_loose(self, id: str, max_bytes: int | None = None) -> tuple[str, bytes] | None:
+        """Return the kind and the bytes of an object; None if the object is not loose."""
         try:
-            return read_loose(self.common_dir, id, most)
+            return read_loose(self.common_dir, id, max_bytes)
         except BrokenObject:
             raise self._missing_error(id) from None
 
@@ -235,16 +241,16 @@ class ObjectReader:
         """Return the error for a missing object, or one of an unexpected kind."""
         return missing_object_error(id)
 
-    def _mark_whole(self, id: str) -> None:
-        """Record that an object is whole."""
-        if len(self._whole) >= _MAX_CHECKED:
-            self._whole.clear()
-        self._whole.add(id)
+    def _mark_checked(self, id: str) -> None:
+        """Record that an object is not broken."""
+        if len(self._checked_ids) >= _MAX_CHECKED_IDS:
+            self._checked_ids.clear()
+        self._checked_ids.add(id)
 
 
 _ID = re.compile("[0-9a-fA-F]{4,40}")
-_FULL = 40
-_SHORT_OF = ("refs/heads/", "refs/tags/", "refs/remotes/")
+_FULL_ID_LENGTH = 40
+_SHORTENED_PREFIXES = ("refs/heads/", "refs/tags/", "refs/remotes/")
 
 
 class AmbiguousId(WorkspaceError):
@@ -258,7 +264,7 @@ def find_named_object(repo: pygit2.Repository, name: str) -> str | None:
 
     As in Git, a full id takes precedence over a ref, and a ref over the prefix of an id.
     """
-    if len(name) == _FULL and _ID.fullmatch(name):
+    if len(name) == _FULL_ID_LENGTH and _ID.fullmatch(name):
         return name.lower() if name.lower() in repo.odb else None
     try:
         # libgit2 reads an empty name as HEAD.
@@ -271,24 +277,31 @@ def find_named_object(repo: pygit2.Repository, name: str) -> str | None:
         return str(repo.expand_id(name))
     except pygit2.AmbiguousError:
         raise AmbiguousId(
-            f"'{name}' is the beginning of several ids", fix="Give more characters of the id."
+            f"'{name}' is the beginning of several ids", fix="Use more characters of the id."
         ) from None
     except (KeyError, ValueError, pygit2.GitError):
         return None
 
 
 def list_short_names(repo: pygit2.Repository) -> tuple[str, ...]:
-    """Return the names of branches, tags and remote branches, as people write them; sorted."""
+    """Return the short names of branches, tags and remote branches, sorted."""
     names = (name.decode("utf-8", "surrogateescape") for name in repo.raw_listall_references())
     return tuple(
-        sorted({name.removeprefix(start) for name in names for start in _SHORT_OF if name.startswith(start)})
+        sorted(
+            {
+                name.removeprefix(start)
+                for name in names
+                for start in _SHORTENED_PREFIXES
+                if name.startswith(start)
+            }
+        )
     )
 
 
 _HEADS = "refs/heads/"
 
 
-def _parse_branch(ref: str) -> str | None:
+def _parse_branch_name(ref: str) -> str | None:
     return ref.removeprefix(_HEADS) if ref.startswith(_HEADS) else None
 
 
@@ -309,10 +322,10 @@ class GitReader(ObjectReader):
         super().__init__(repo, find_common_dir(self.git_dir))
         self._path = path
         self.worktree = Path(repo.workdir) if repo.workdir else None
-        self.bare = repo.is_bare
+        self.is_bare = repo.is_bare
 
     def __reduce__(self) -> tuple[type[GitReader], tuple[Path, ...]]:
-        """Return a form that another process opens again by path."""
+        """Return a form that another process opens again by the path."""
         return GitReader, (self.common_dir,)
 
     def _open(self) -> pygit2.Repository:
@@ -322,14 +335,14 @@ class GitReader(ObjectReader):
         """Return the checked-out branch and commit of this work tree."""
         with self._lock:
             name = "HEAD"
-            for _ in range(worktrees.SYMBOLIC_DEPTH):
+            for _ in range(worktrees.MAX_SYMBOLIC_DEPTH):
                 ref = self._look_up_ref(name)
                 if ref is None:
                     break
                 if ref.type != ReferenceType.SYMBOLIC:
-                    return Head(_parse_branch(name), str(ref.target))
+                    return Head(_parse_branch_name(name), str(ref.target))
                 name = str(ref.target)
-            return Head(_parse_branch(name), None)
+            return Head(_parse_branch_name(name), None)
 
     def branches(self) -> tuple[str, ...]:
         """Return the names of the local branches, sorted."""
@@ -338,31 +351,31 @@ class GitReader(ObjectReader):
         return tuple(sorted(name.decode("utf-8", "surrogateescape") for name in raw))
 
     def tip(self, branch: str) -> str | None:
-        """Return the id of a local branch's commit, read again; None if it is unborn or a symbolic ref."""
+        """Return the id of a local branch's commit, read again; None if the branch is unborn or symbolic."""
         with self._lock:
             return self._read_target(_HEADS + branch)
 
     def commit_at(self, ref: str) -> str | None:
-        """Return the commit of a ref of this full name, read again; None if it is missing or symbolic."""
+        """Return the commit of a ref by its full name, read again; None if the ref is missing or symbolic."""
         with self._lock:
             return self._read_target(ref)
 
     def other_tips(self, branch: str) -> frozenset[str]:
-        """Return the ids that all refs but this branch hold, read again."""
+        """Return the ids of all refs except this branch, read again."""
         with self._lock:
             names = self._repo.listall_references()
             targets = {self._read_target(name) for name in names if name != _HEADS + branch}
         return frozenset(id for id in targets if id is not None)
 
-    def merge_bases(self, one: str, other: str) -> tuple[str, ...]:
+    def merge_bases(self, left: str, right: str) -> tuple[str, ...]:
         """Return the best common ancestors of two commits (git-merge-base), newest first; empty if unrelated.
 
         Raises ShallowHistory, DamagedRepository.
         """
-        return find_best_common_ancestors(one, other, Ancestry(Graph(self).node, self.boundary()))
+        return find_best_common_ancestors(left, right, Ancestry(Graph(self).node, self.boundary()))
 
     def is_descendant(self, id: str, ancestor: str, *, until: str | None = None) -> bool:
-        """Return True if a commit has another among its ancestors, without looking behind `until`."""
+        """Return True if `ancestor` is the commit `id` or one of its ancestors; the walk stops at `until`."""
         return is_descendant(Graph(self).parents, id, ancestor, {until})
 
     def is_branch_name(self, branch: str) -> bool:
@@ -373,7 +386,7 @@ class GitReader(ObjectReader):
             return False
 
     def boundary(self) -> frozenset[str]:
-        """Return the commits whose parents a shallow clone left out (gitformat-shallow)."""
+        """Return the commits whose parents a shallow clone lacks (gitformat-shallow)."""
         try:
             return frozenset((self.common_dir / "shallow").read_text("ascii").split())
         except FileNotFoundError:
@@ -385,7 +398,7 @@ class GitReader(ObjectReader):
         return (self.common_dir / "shallow").exists()
 
     def ref_names(self) -> tuple[str, ...]:
-        """Return the names of branches, tags and remote branches, as people write them; sorted."""
+        """Return the short names of branches, tags and remote branches, sorted."""
         with self._lock:
             return list_short_names(self._repo)
 
@@ -432,8 +445,8 @@ class GitReader(ObjectReader):
         with self._lock:
             for entry in self._repo.config:
                 section, _, rest = entry.name.partition(".")
-                name, _, last = rest.rpartition(".")
-                if (section, last) == ("remote", "url") and name and entry.value:
+                name, _, key = rest.rpartition(".")
+                if (section, key) == ("remote", "url") and name and entry.value:
                     urls.setdefault(name, entry.value)
         return urls
 
@@ -444,14 +457,14 @@ class GitReader(ObjectReader):
 
     def worktrees_of(self, branch: str) -> tuple[Worktree, ...]:
         """Return every work tree, main or linked, in which a branch is checked out or being rebased."""
-        return worktrees.find_worktrees(branch, self.common_dir, self._main)
+        return worktrees.find_worktrees(branch, self.common_dir, self._main_folder)
 
     def worktree_at(self, git_dir: Path) -> Worktree | None:
         """Return the work tree, main or linked, that a Git directory belongs to, or None."""
-        return worktrees.find_worktree(git_dir, self.common_dir, self._main)
+        return worktrees.find_worktree(git_dir, self.common_dir, self._main_folder)
 
     @cached_property
-    def _main(self) -> Path | None:
+    def _main_folder(self) -> Path | None:
         if self.git_dir == self.common_dir:
             return self.worktree
         folder = pygit2.Repository(str(self.common_dir)).workdir
@@ -473,6 +486,6 @@ class GitReader(ObjectReader):
         except (OSError, pygit2.GitError):
             raise DamagedRepository(
                 f"`{name}` of the repository cannot be read",
-                fix="Its file in the Git folder is damaged; the end of its file in `logs` has its commit.",
+                fix="The file of the ref is damaged; its commit is in the last line of its file in `logs`.",
                 ref=name,
             ) from None

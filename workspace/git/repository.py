@@ -1,4 +1,4 @@
-"""Finding, opening and creating a repository, and the reasons for refusing one."""
+"""Finding, opening and creating a repository, and the reasons why a repository is not opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pygit2.enums import ObjectType
 from workspace.errors import WorkspaceError
 from workspace.git.worktrees import find_common_dir, is_same_path
 
-# These change how files or configuration are read, in ways that libgit2 supports.
+# These extensions change how files or settings are read, in ways that libgit2 supports.
 _KNOWN_EXTENSIONS = {"noop", "objectformat", "worktreeconfig", "preciousobjects", "relativeworktrees"}
 
 
@@ -26,7 +26,7 @@ class NotARepository(WorkspaceError):
 
 
 class UnsupportedRepository(WorkspaceError):
-    """A Git repository of a kind that Docyard does not open; `reason` names it."""
+    """A Git repository that Docyard does not open; `reason` states why."""
 
     code: ClassVar[str] = "UNSUPPORTED_REPO"
 
@@ -62,11 +62,11 @@ def describe_unsupported_settings(settings: Mapping[str, str]) -> UnsupportedRep
         return UnsupportedRepository(
             "it stores its refs in a reftable", fix="Run `git refs migrate --ref-format=files` there."
         )
-    partial = "extensions.partialclone" in settings or any(
+    is_partial_clone = "extensions.partialclone" in settings or any(
         name.startswith("remote.") and name.endswith(".promisor") and _is_true(value)
         for name, value in settings.items()
     )
-    if partial:
+    if is_partial_clone:
         return UnsupportedRepository(
             "it is a partial clone, and some of its objects are only on the remote",
             fix="Clone the repository again without `--filter`.",
@@ -119,7 +119,7 @@ def describe_foreign_repository(
 
 
 def _find_dot_git_parent(path: Path, git_dir: Path) -> Path | None:
-    """Return the folder whose `.git` leads to a Git directory; None if that has another name."""
+    """Return the folder whose `.git` leads to a Git directory; None if the directory has another name."""
     start, resolved_dir = path.resolve(), git_dir.resolve()
     if start.is_relative_to(resolved_dir):
         return resolved_dir.parent if resolved_dir.name == ".git" else None
@@ -149,7 +149,7 @@ class DamagedRepository(WorkspaceError):
 
 
 def missing_object_error(id: str) -> DamagedRepository:
-    """Return the error for a missing object, or one of an unexpected kind."""
+    """Return the error for an object that is missing or of an unexpected kind."""
     return DamagedRepository("an object of the repository is missing or broken", id=id)
 
 
@@ -169,12 +169,12 @@ def translate_write_errors() -> Iterator[None]:
 def open_repository(path: Path) -> pygit2.Repository:
     """Open the repository that a folder belongs to. Raises NotARepository, UnsupportedRepository."""
     try:
-        discovered = pygit2.discover_repository(str(path))
+        git_dir_path = pygit2.discover_repository(str(path))
     except (KeyError, ValueError, pygit2.GitError):
-        discovered = None
-    if not discovered:
+        git_dir_path = None
+    if not git_dir_path:
         raise not_a_repository_error(path)
-    git_dir = Path(discovered)
+    git_dir = Path(git_dir_path)
     settings: dict[str, str] = {}
     try:
         for file in (find_common_dir(git_dir) / "config", git_dir / "config.worktree"):
@@ -196,10 +196,10 @@ def open_repository(path: Path) -> pygit2.Repository:
     return repo
 
 
-def initialise(path: Path, branch: str | None = None) -> None:
+def create_repository(path: Path, branch: str | None = None) -> None:
     """Create a repository in a folder, which is created if missing, without a commit, template or hook.
 
-    Its branch is the given one, else the user's `init.defaultBranch`, else `main`. Raises OSError if the
+    HEAD points to `branch`, else to the user's `init.defaultBranch`, else to `main`. Raises OSError if the
     folder cannot be written.
     """
     if branch is None:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pygit2
 
-_GROUP = ("group", "true", "yes", "on", "1")
-_EVERYBODY = ("all", "world", "everybody", "2")
+_GROUP_WORDS = ("group", "true", "yes", "on", "1")
+_EVERYBODY_WORDS = ("all", "world", "everybody", "2")
 _OCTAL = re.compile("[0-7]+")
-_MAY_READ_AND_WRITE = 0o060
+_GROUP_READ_WRITE_MODE = 0o060
 
 
 def is_group_shared(common_dir: Path) -> bool:
@@ -25,11 +25,11 @@ def is_group_shared(common_dir: Path) -> bool:
         status = os.stat(common_dir / "config")
     except OSError:
         return False
-    return _is_shared(common_dir, (status.st_ino, status.st_size, status.st_mtime_ns))
+    return _read_cached(common_dir, (status.st_ino, status.st_size, status.st_mtime_ns))
 
 
 @lru_cache(maxsize=64)
-def _is_shared(common_dir: Path, stamp: tuple[int, int, int]) -> bool:
+def _read_cached(common_dir: Path, stamp: tuple[int, int, int]) -> bool:
     """Return the cached result of `is_group_shared` for one `stamp` of the configuration file."""
     return is_shared_with_group(_read_setting(common_dir))
 
@@ -39,12 +39,12 @@ def is_shared_with_group(value: str | None) -> bool:
     if value is None:
         return False
     word = value.lower()
-    if word in _GROUP or word in _EVERYBODY:
+    if word in _GROUP_WORDS or word in _EVERYBODY_WORDS:
         return True
     if not _OCTAL.fullmatch(word):
         return False
     mode = int(word, 8)
-    return mode & 0o600 == 0o600 and mode & _MAY_READ_AND_WRITE == _MAY_READ_AND_WRITE
+    return mode & 0o600 == 0o600 and mode & _GROUP_READ_WRITE_MODE == _GROUP_READ_WRITE_MODE
 
 
 def _read_setting(common_dir: Path) -> str | None:

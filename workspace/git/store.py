@@ -46,13 +46,13 @@ def require_writable(git: GitReader) -> GitStore:
 class GitStore(GitReader):
     """A repository opened for writing objects, with the functions for a checkout of its work tree.
 
-    It never moves a ref: that is `workspace.publishing`.
+    It never moves a ref; only `workspace.publishing` does.
     """
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         self._stores: dict[Path, GitStore] = {}
-        self._rules = self._read_line_rules()
+        self._line_rules = self._read_line_rules()
         self._index: IndexFile | None = None
         self._recording = threading.local()
 
@@ -79,9 +79,9 @@ class GitStore(GitReader):
         return self._write(ObjectType.TREE, objects.encode_tree(entries))
 
     def edit_tree(self, tree: str | None, changes: Mapping[str, TreeEntry | None]) -> str | None:
-        """Write a tree with entries set, or removed (None), and return its id; None if nothing is left."""
+        """Write a tree with entries set, or removed (None), and return its id; None if no entry remains."""
         with self._lock, translate_write_errors():
-            builder = self._repo.TreeBuilder(self._tree(tree)) if tree else self._repo.TreeBuilder()
+            builder = self._repo.TreeBuilder(self._read_tree(tree)) if tree else self._repo.TreeBuilder()
             for name, entry in changes.items():
                 if entry is not None:
                     builder.insert(name, entry.id, entry.mode)
@@ -122,7 +122,7 @@ class GitStore(GitReader):
             return self._stores[worktree.git_dir]
 
     def index_file(self, data: bytes) -> IndexFile:
-        """Return Git's index of these bytes; the last index is cached.
+        """Return Git's index, parsed from these bytes; the last index is cached.
 
         Raises the errors of `IndexFile`.
         """
@@ -131,8 +131,8 @@ class GitStore(GitReader):
                 self._index = IndexFile(data)
             return self._index
 
-    def remember_index(self, index: IndexFile) -> None:
-        """Cache the index that was just written."""
+    def cache_index(self, index: IndexFile) -> None:
+        """Cache the index that the caller has written."""
         with self._lock:
             self._index = index
 
@@ -140,9 +140,9 @@ class GitStore(GitReader):
         """Apply changed settings for line endings: libgit2 reads them once for a repository."""
         with self._lock:
             rules = self._read_line_rules()
-            if rules != self._rules:
+            if rules != self._line_rules:
                 self._repo = open_repository(self._path)
-                self._rules = rules
+                self._line_rules = rules
 
     def _read_line_rules(self) -> tuple[str | None, ...]:
         return tuple(
@@ -150,7 +150,7 @@ class GitStore(GitReader):
         )
 
     def has_foreign_filter(self, path: str) -> bool:
-        """Return True if Git would run a program or change the encoding when it checks this path out."""
+        """Return True if a checkout of this path by Git would run a program or change the encoding."""
         with self._lock:
             names = ("filter", "working-tree-encoding")
             return any(isinstance(self._repo.get_attr(path, name), str) for name in names)
@@ -160,7 +160,7 @@ class GitStore(GitReader):
         with self._lock:
             if self._repo.load_filter_list(path, FilterMode.TO_WORKTREE) is None:
                 return self.blob(id)
-            self._check_whole(id)
+            self._check_object(id)
             # FilterList.apply_to_blob would cut the text at its first NUL.
             blob = self._repo[id]
             assert isinstance(blob, pygit2.Blob)
@@ -213,7 +213,7 @@ _fsync_users = 0
 def sync_written_objects(durable: bool = True) -> Iterator[None]:
     """Sync objects to disk as they are written, during the block.
 
-    libgit2 has one such switch for the process, so it stays on until the last durable writer has finished.
+    libgit2 has one such switch for the process, so the switch stays on until the last durable writer ends.
     """
     global _fsync_users
     if not durable:
@@ -232,7 +232,7 @@ def sync_written_objects(durable: bool = True) -> Iterator[None]:
 
 
 def read_staged_entries(git: GitReader) -> dict[str, TreeEntry]:
-    """Return the entries of Git's index by path; for a path in conflict, the last version.
+    """Return the entries of Git's index by path; for a path in conflict, the last of its entries.
 
     Raises DamagedRepository if the index cannot be read.
     """
@@ -260,11 +260,11 @@ def is_ignored(git: GitReader, path: str) -> bool:
             return False
 
 
-def find_merge_base(git: GitReader, one: str, other: str) -> str | None:
+def find_merge_base(git: GitReader, left: str, right: str) -> str | None:
     """Return the best common ancestor of two commits (git-merge-base), or None."""
     with git._lock:
         try:
-            base = git._repo.merge_base(one, other)
+            base = git._repo.merge_base(left, right)
         except (KeyError, ValueError, pygit2.GitError):
             return None
     return str(base) if base else None

@@ -12,11 +12,11 @@ from workspace.git.repository import DamagedRepository
 if TYPE_CHECKING:
     from workspace.git.reader import GitReader
 
-_REMOTE = "origin/"
+_ORIGIN_PREFIX = "origin/"
 
 
 class Tips:
-    """The tips of branches. Remote branches are listed once, so each response needs its own instance."""
+    """The tips of branches. Remote branches are listed once, so each response needs a new instance."""
 
     def __init__(self, git: GitReader) -> None:
         self._git = git
@@ -39,12 +39,12 @@ class Tips:
 
     @cached_property
     def _remote_names(self) -> dict[str, Sequence[str]]:
-        """Return the remote branches by the local name they may have: `origin/topic/one` by `topic/one`."""
+        """Return the remote branches by their names without the remote: `origin/topic/one` by `topic/one`."""
         names_by_branch: dict[str, list[str]] = {}
         for name in self._git.ref_names():
             names_by_branch.setdefault(name.partition("/")[2], []).append(name)
         return {
-            branch: sorted(names, key=lambda name: (not name.startswith(_REMOTE), name))
+            branch: sorted(names, key=lambda name: (not name.startswith(_ORIGIN_PREFIX), name))
             for branch, names in names_by_branch.items()
         }
 

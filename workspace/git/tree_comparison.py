@@ -1,4 +1,4 @@
-"""A comparison of trees as bytes: common entries are never parsed, which is ten times faster."""
+"""A comparison of trees as bytes. Common entries are not parsed, which makes it ten times faster."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from workspace.git import objects
 from workspace.git.objects import TreeEntry
 from workspace.lru_cache import LRUCache
 
-CACHED_ENTRIES = 50_000
-"""The number of cached tree entries: a walk along a history reads each tree twice."""
+MAX_CACHED_ENTRIES = 50_000
+"""The maximum number of cached tree entries: a walk through a history reads each tree twice."""
 
 _ROW = re.compile(rb"[0-7]+ [^\0]+\0.{20}", re.DOTALL)  # an entry in a tree's bytes
-_FEW = 16
+_MAX_SORTED_ROWS = 16
 
 
 class _Rows(NamedTuple):
     """The entries of a tree as bytes, in Git's order, and the same entries as a set."""
 
-    ordered: tuple[bytes, ...]
-    distinct: frozenset[bytes]
+    ordered_rows: tuple[bytes, ...]
+    row_set: frozenset[bytes]
 
     def subtract(self, others: frozenset[bytes]) -> tuple[TreeEntry, ...]:
-        own = self.distinct - others
-        if len(own) > _FEW:
-            rows = [row for row in self.ordered if row in own]
+        remaining = self.row_set - others
+        if len(remaining) > _MAX_SORTED_ROWS:
+            rows = [row for row in self.ordered_rows if row in remaining]
         else:
-            rows = sorted(own, key=self.ordered.index)
+            rows = sorted(remaining, key=self.ordered_rows.index)
         return objects.parse_tree(b"".join(rows))
 
 
@@ -43,14 +43,16 @@ class TreeComparison:
 
     def __init__(self, read: Callable[[str], bytes]) -> None:
         self._read = read
-        self._cache: LRUCache[str, _Rows] = LRUCache(CACHED_ENTRIES, lambda rows: len(rows.ordered))
+        self._cache: LRUCache[str, _Rows] = LRUCache(MAX_CACHED_ENTRIES, lambda rows: len(rows.ordered_rows))
 
     def compare(
-        self, one: str | None, other: str | None
+        self, left: str | None, right: str | None
     ) -> tuple[tuple[TreeEntry, ...], tuple[TreeEntry, ...]]:
         """Return the entries that only one of the trees has, in Git's order; None means an empty tree."""
-        left, right = (self._cache.get(id, self._read_rows, id) if id else _EMPTY for id in (one, other))
-        return left.subtract(right.distinct), right.subtract(left.distinct)
+        left_rows, right_rows = (
+            self._cache.get(id, self._read_rows, id) if id else _EMPTY for id in (left, right)
+        )
+        return left_rows.subtract(right_rows.row_set), right_rows.subtract(left_rows.row_set)
 
     def _read_rows(self, id: str) -> _Rows:
         rows = tuple(_ROW.findall(self._read(id)))

@@ -13,26 +13,26 @@ from workspace.git.store import GitStore
 
 
 class PathBlocked(WorkspaceError):
-    """A path that cannot be written, because it or a folder above it is of another kind."""
+    """A path that cannot be written, because the path or a folder above it has another kind."""
 
     code: ClassVar[str] = "PATH_BLOCKED"
 
     def __init__(self, path: str, entry: TreeEntry) -> None:
         kind = "a folder" if entry.is_tree else "a file" if entry.is_blob else "a link or a submodule"
         super().__init__(
-            f"`{path}` is {kind}, so this cannot be written", fix="Choose another path.", path=path
+            f"`{path}` is {kind}, so the change cannot be written", fix="Choose another path.", path=path
         )
 
 
 class WholeEntry(NamedTuple):
-    """An entry of any kind and mode to place at a path, such as one of another tree; None clears the path."""
+    """An entry of any kind and mode to write at a path, such as an entry of another tree; None removes it."""
 
     entry: TreeEntry | None
 
 
 @dataclass(frozen=True, slots=True)
 class TreeChange:
-    """A path at which two trees differ; `old` or `new` is None if the path does not exist."""
+    """A path at which two trees differ; `old` or `new` is None if the path is missing there."""
 
     path: str
     old: TreeEntry | None
@@ -72,12 +72,12 @@ def diff_trees(git: GitReader, old: str | None, new: str | None) -> Iterator[Tre
     stack = [("", old, new)] if old != new else []
     while stack:
         prefix, left, right = stack.pop()
-        removed, added = git.compare_trees(left, right)
-        before = {entry.name: entry for entry in removed}
-        after = {entry.name: entry for entry in added}
+        removed_entries, added_entries = git.compare_trees(left, right)
+        removed_by_name = {entry.name: entry for entry in removed_entries}
+        added_by_name = {entry.name: entry for entry in added_entries}
         folders = []
-        for name in sorted(before.keys() | after.keys()):
-            old_entry, new_entry = before.get(name), after.get(name)
+        for name in sorted(removed_by_name.keys() | added_by_name.keys()):
+            old_entry, new_entry = removed_by_name.get(name), added_by_name.get(name)
             if old_entry == new_entry:
                 continue
             tree_ids = (
@@ -86,17 +86,17 @@ def diff_trees(git: GitReader, old: str | None, new: str | None) -> Iterator[Tre
             )
             if tree_ids[0] != tree_ids[1]:
                 folders.append((f"{prefix}{name}/", *tree_ids))
-            file = (
+            files = (
                 old_entry if old_entry and not old_entry.is_tree else None,
                 new_entry if new_entry and not new_entry.is_tree else None,
             )
-            if file != (None, None):
-                yield TreeChange(prefix + name, *file)
+            if files != (None, None):
+                yield TreeChange(prefix + name, *files)
         stack.extend(reversed(folders))
 
 
 def rewrite_tree(store: GitStore, tree: str | None, changes: Mapping[str, str | WholeEntry | None]) -> str:
-    """Write the tree that has these blobs at these paths (None removes one), and return its id.
+    """Write a tree with these blobs at these paths (None removes a path), and return its id.
 
     An existing file keeps its mode. Empty folders are removed. The removal of a missing file is ignored. A
     `WholeEntry` replaces a file, a link or a submodule.
@@ -104,51 +104,51 @@ def rewrite_tree(store: GitStore, tree: str | None, changes: Mapping[str, str | 
     Raises:
         PathBlocked: a link, a submodule or a folder is at the path of a file, or a file at that of a folder.
     """
-    return _rewrite(store, tree, changes, "") or store.put_tree(())
+    return _rewrite_folder(store, tree, changes, "") or store.put_tree(())
 
 
-def _rewrite(
+def _rewrite_folder(
     store: GitStore, tree: str | None, changes: Mapping[str, str | WholeEntry | None], prefix: str
 ) -> str | None:
-    own_changes: dict[str, str | WholeEntry | None] = {}
+    file_changes: dict[str, str | WholeEntry | None] = {}
     changes_by_folder: dict[str, dict[str, str | WholeEntry | None]] = {}
     for path, id in changes.items():
         name, slash, rest = path.partition("/")
         if slash:
             changes_by_folder.setdefault(name, {})[rest] = id
         else:
-            own_changes[name] = id
-    names = own_changes.keys() | changes_by_folder.keys()
-    before = {name: store.entry(tree, name) if tree else None for name in names}
-    after = dict(before)
+            file_changes[name] = id
+    names = file_changes.keys() | changes_by_folder.keys()
+    old_entries = {name: store.entry(tree, name) if tree else None for name in names}
+    new_entries = dict(old_entries)
     # Removals come first, so that one batch can replace a file by a folder of its name, and the reverse.
-    for name in [name for name, id in own_changes.items() if _is_removal(id)]:
-        entry = after[name]
-        if entry is not None and (entry.is_blob or (own_changes[name] is not None and not entry.is_tree)):
-            after[name] = None
+    for name in [name for name, id in file_changes.items() if _is_removal(id)]:
+        entry = new_entries[name]
+        if entry is not None and (entry.is_blob or (file_changes[name] is not None and not entry.is_tree)):
+            new_entries[name] = None
         elif entry is not None and not entry.is_tree:
             raise PathBlocked(prefix + name, entry)
     for name, folder_changes in changes_by_folder.items():
-        entry = after[name]
+        entry = new_entries[name]
         if entry is not None and not entry.is_tree:
             if all(map(_is_removal, folder_changes.values())):
                 continue
             raise PathBlocked(prefix + name, entry)
-        folder = _rewrite(store, entry.id if entry else None, folder_changes, f"{prefix}{name}/")
-        after[name] = TreeEntry(name, folder, TREE_MODE) if folder else None
-    for name, id in own_changes.items():
+        folder = _rewrite_folder(store, entry.id if entry else None, folder_changes, f"{prefix}{name}/")
+        new_entries[name] = TreeEntry(name, folder, TREE_MODE) if folder else None
+    for name, id in file_changes.items():
         if id is None or _is_removal(id):
             continue
-        entry = after[name]
+        entry = new_entries[name]
         if entry is not None and (entry.is_tree or (isinstance(id, str) and not entry.is_blob)):
             raise PathBlocked(prefix + name, entry)
         if isinstance(id, str):
-            after[name] = TreeEntry(name, id, entry.mode if entry else FILE_MODE)
+            new_entries[name] = TreeEntry(name, id, entry.mode if entry else FILE_MODE)
         elif id.entry is not None:
-            after[name] = TreeEntry(name, id.entry.id, id.entry.mode)
-    if after == before:
+            new_entries[name] = TreeEntry(name, id.entry.id, id.entry.mode)
+    if new_entries == old_entries:
         return tree
-    return store.edit_tree(tree, after)
+    return store.edit_tree(tree, new_entries)
 
 
 def _is_removal(change: str | WholeEntry | None) -> bool:

@@ -11,11 +11,11 @@ from workspace.errors import WorkspaceError
 
 _HEADS = "refs/heads/"
 
-SYMBOLIC_DEPTH = 5
+MAX_SYMBOLIC_DEPTH = 5
 """The maximum number of symbolic refs that Git follows in a chain."""
 
 # The same files as in wt-status.c of Git.
-_OPERATIONS = {
+_OPERATION_FILES = {
     "rebase-merge": "a rebase",
     "rebase-apply": "a rebase or `git am`",
     "MERGE_HEAD": "a merge",
@@ -46,33 +46,37 @@ class Worktree:
     git_dir: Path
 
 
-def find_worktrees(branch: str, common_dir: Path, main: Path | None) -> tuple[Worktree, ...]:
+def find_worktrees(branch: str, common_dir: Path, main_folder: Path | None) -> tuple[Worktree, ...]:
     """Return the work trees in which a branch is checked out, or from which it is rebased or bisected.
 
-    `main` is the main work tree's folder, if there is one. Linked work trees whose folder is missing are left
-    out, unless they are locked (git-worktree, "prunable").
+    `main_folder` is the main work tree's folder, if there is one. Linked work trees whose folder is missing
+    are ignored, unless they are locked (git-worktree, "prunable").
 
     Raises:
         ForeignWorktree: a folder belongs to another repository.
     """
     candidates = (
-        find_worktree(git_dir, common_dir, main)
+        find_worktree(git_dir, common_dir, main_folder)
         for git_dir in list_git_dirs(common_dir)
-        if _will_return_to(git_dir, branch, common_dir)
+        if _uses_branch(git_dir, branch, common_dir)
     )
     return tuple(worktree for worktree in candidates if worktree is not None)
 
 
-def find_worktree(git_dir: Path, common_dir: Path, main: Path | None) -> Worktree | None:
-    """Return the work tree of a Git directory, on any branch; None if there is none, or if it is missing.
+def find_worktree(git_dir: Path, common_dir: Path, main_folder: Path | None) -> Worktree | None:
+    """Return the work tree of a Git directory, on any branch; None if the work tree does not exist.
 
     Raises:
         ForeignWorktree: the folder belongs to another repository.
     """
     if git_dir == common_dir:
-        if main is not None and main.is_dir() and not _is_main_worktree(main, common_dir):
-            raise ForeignWorktree(main)
-        return Worktree(main, common_dir) if main is not None else None
+        if (
+            main_folder is not None
+            and main_folder.is_dir()
+            and not _is_main_worktree(main_folder, common_dir)
+        ):
+            raise ForeignWorktree(main_folder)
+        return Worktree(main_folder, common_dir) if main_folder is not None else None
     pointer = read_line(git_dir / "gitdir")
     dot_git = git_dir / pointer
     if pointer and dot_git.exists() and not _is_pointer_to(dot_git, git_dir):
@@ -82,9 +86,11 @@ def find_worktree(git_dir: Path, common_dir: Path, main: Path | None) -> Worktre
     return None
 
 
-def find_heads_on(branch: str, common_dir: Path) -> tuple[Path, ...]:
-    """Return the Git directories, a bare repository's included, whose HEAD points to a branch."""
-    return tuple(git_dir for git_dir in list_git_dirs(common_dir) if _is_on(git_dir, branch, common_dir))
+def find_git_dirs_on_branch(branch: str, common_dir: Path) -> tuple[Path, ...]:
+    """Return the Git directories, also of a bare repository, whose HEAD points to a branch."""
+    return tuple(
+        git_dir for git_dir in list_git_dirs(common_dir) if _is_on_branch(git_dir, branch, common_dir)
+    )
 
 
 def list_git_dirs(common_dir: Path) -> tuple[Path, ...]:
@@ -97,7 +103,7 @@ def list_git_dirs(common_dir: Path) -> tuple[Path, ...]:
 
 def find_unfinished_operation(git_dir: Path) -> str | None:
     """Return the unfinished Git operation of a work tree, such as "a merge", or None."""
-    return next((name for file, name in _OPERATIONS.items() if (git_dir / file).exists()), None)
+    return next((name for file, name in _OPERATION_FILES.items() if (git_dir / file).exists()), None)
 
 
 def find_common_dir(git_dir: Path) -> Path:
@@ -114,20 +120,20 @@ def read_line(path: Path) -> str:
         return ""
 
 
-def is_same_path(one: Path, two: Path) -> bool:
+def is_same_path(left: Path, right: Path) -> bool:
     """Return True if two paths lead to one file or folder."""
     try:
-        return one.samefile(two)
+        return left.samefile(right)
     except OSError:
         return False
 
 
-def _is_main_worktree(main: Path, common_dir: Path) -> bool:
+def _is_main_worktree(main_folder: Path, common_dir: Path) -> bool:
     """Return True if a folder is the main work tree of a Git directory, inside it or separate."""
-    dot_git = main / ".git"
+    dot_git = main_folder / ".git"
     if dot_git.exists():
         return _is_pointer_to(dot_git, common_dir)
-    return common_dir.name != ".git" or is_same_path(main, common_dir.parent)
+    return common_dir.name != ".git" or is_same_path(main_folder, common_dir.parent)
 
 
 def _is_pointer_to(dot_git: Path, git_dir: Path) -> bool:
@@ -140,12 +146,12 @@ def _is_pointer_to(dot_git: Path, git_dir: Path) -> bool:
     )
 
 
-def _is_on(git_dir: Path, branch: str, common_dir: Path) -> bool:
-    """Return True if HEAD is a symbolic ref of a branch, directly or through other symbolic refs."""
+def _is_on_branch(git_dir: Path, branch: str, common_dir: Path) -> bool:
+    """Return True if HEAD is a symbolic ref to a branch, directly or through other symbolic refs."""
     head = git_dir / "HEAD"
     # Older versions of Git write HEAD as a symbolic link, and so does `core.preferSymlinkRefs`.
     line = f"ref: {os.readlink(head)}" if head.is_symlink() else read_line(head)
-    for _ in range(SYMBOLIC_DEPTH):
+    for _ in range(MAX_SYMBOLIC_DEPTH):
         name = line.removeprefix("ref:").strip()
         if name == line or not name.startswith(_HEADS):
             return False
@@ -155,9 +161,9 @@ def _is_on(git_dir: Path, branch: str, common_dir: Path) -> bool:
     return False
 
 
-def _will_return_to(git_dir: Path, branch: str, common_dir: Path) -> bool:
-    """Return True if a work tree is on a branch, or will be after its rebase or bisection."""
-    if _is_on(git_dir, branch, common_dir):
+def _uses_branch(git_dir: Path, branch: str, common_dir: Path) -> bool:
+    """Return True if a work tree is on a branch, or will be on it after a rebase or bisection."""
+    if _is_on_branch(git_dir, branch, common_dir):
         return True
     rebased_refs = (
         read_line(git_dir / name) for name in ("rebase-merge/head-name", "rebase-apply/head-name")

@@ -18,22 +18,21 @@ if TYPE_CHECKING:
     from workspace.git.ancestry import Graph
     from workspace.git.objects import Commit
     from workspace.git.reader import GitReader
-    from workspace.history.places import TextRange, Versions
+    from workspace.history.text_ranges import TextRange, Versions
 
 CREATED, CHANGED, RENAMED, MOVED, REMOVED = "created", "changed", "renamed", "moved", "removed"
-KINDS = (CREATED, CHANGED, RENAMED, MOVED, REMOVED)
+CHANGE_KINDS = (CREATED, CHANGED, RENAMED, MOVED, REMOVED)
 
 
 @dataclass(frozen=True, slots=True)
 class CommitChange:
     """The change that a commit made to the tracked document or section.
 
-    `kind` is one of KINDS; `renamed` and `moved` may also change the text. `path` and `fragment` are its
-    address after the commit, or before it if it was removed. `old_path` and `old_fragment` are those in
-    `parent`, None if it did not exist there.
+    `kind` is one of CHANGE_KINDS; `renamed` and `moved` may also change the text. `path` and `fragment` are
+    the address after the commit, or the last address of removed text. `old_path` and `old_fragment` are the
+    address in `parent`, None if the text did not exist there.
 
-    `before` and `after` are read from the repository on access; None if there is no text, or if it is too
-    large.
+    `before` and `after` are read from the repository on access; None if the text is missing or too large.
     """
 
     info: CommitInfo
@@ -80,7 +79,7 @@ class CommitChange:
 
     @property
     def size(self) -> int:
-        """The bytes of the larger text, known without reading it."""
+        """The size of the larger text in bytes, found without reading the text."""
         return max(self.versions.size(self.old), self.versions.size(self.new))
 
     @property
@@ -124,13 +123,13 @@ class CommitChange:
         return self.info.proposal
 
 
-def classify_change(old: TextRange, new: TextRange, versions: Versions, *, is_elsewhere: bool) -> str:
+def classify_change(old: TextRange, new: TextRange, versions: Versions, *, is_in_other_document: bool) -> str:
     """Return the kind of change between two ranges of one text, perhaps in different documents."""
     if not new.exists:
         return REMOVED
     if not old.exists:
         return CREATED
-    if is_elsewhere:
+    if is_in_other_document:
         return MOVED
     if old.key is None or (old.path != new.path and old.key == new.key):
         return CHANGED if old.path == new.path else RENAMED
@@ -146,7 +145,7 @@ def _find_title(text_range: TextRange, versions: Versions) -> str | None:
     return section.title if section else None
 
 
-_MAX_TIME = 253_402_300_799  # the last second of the year 9999, the latest date that can be formatted
+_MAX_TIMESTAMP = 253_402_300_799  # the last second of the year 9999, the latest date that can be formatted
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +169,7 @@ def describe_commit(commit: Commit) -> CommitInfo:
         commit=commit.id,
         author_name=commit.author.name,
         author_email=commit.author.email,
-        time=datetime.fromtimestamp(min(max(commit.author.time, 0), _MAX_TIME), UTC),
+        time=datetime.fromtimestamp(min(max(commit.author.time, 0), _MAX_TIMESTAMP), UTC),
         subject=commit.message.strip().partition("\n")[0].strip(),
         client=trailers.get("Docyard-Client"),
         tool=trailers.get("Docyard-Tool"),
@@ -187,7 +186,7 @@ _MAX_COMMITS = 20_000  # the maximum number of scanned commits; older ones are n
 def attribute_to_proposals(
     changes: Sequence[CommitChange], git: GitReader, graph: Graph, tip: str
 ) -> tuple[CommitChange, ...]:
-    """Return the changes, each with the proposal of its commit; all were found backward from a tip."""
+    """Return the changes, each with the proposal of its commit. All commits are ancestors of `tip`."""
     unattributed = {change.commit for change in changes if change.proposal is None}
     if not unattributed or not any(git.find_object(name) for name in (DISCUSSION, f"origin/{DISCUSSION}")):
         return tuple(changes)
@@ -201,17 +200,19 @@ def attribute_to_proposals(
     )
 
 
-def _find_merges(graph: Graph, tip: str, wanted: Collection[str]) -> Mapping[str, str]:
+def _find_merges(graph: Graph, tip: str, commits: Collection[str]) -> Mapping[str, str]:
     """Return the first merge on the first-parent history that contains each commit, by commit.
 
     Commits that are on the first-parent history themselves are left out.
     """
-    since = min(graph.time(commit) for commit in wanted)
-    first_parents = graph.first_parents(tip, most=_MAX_COMMITS, since=since)
-    seen = {node.id for node in first_parents}
+    since = min(map(graph.time, commits))
+    first_parents = graph.first_parents(tip, max_commits=_MAX_COMMITS, since=since)
+    visited = {node.id for node in first_parents}
     merge_by_commit: dict[str, str] = {}
     for merge in reversed(first_parents):
-        for node in graph.ancestors(merge.parents[1:], seen=seen, since=since, most=2 * _MAX_COMMITS):
-            if node.id in wanted:
+        for node in graph.ancestors(
+            merge.parents[1:], visited=visited, since=since, max_visited=2 * _MAX_COMMITS
+        ):
+            if node.id in commits:
                 merge_by_commit[node.id] = merge.id
     return merge_by_commit

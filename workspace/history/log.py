@@ -11,7 +11,7 @@ from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.history.blame import Blame, BlamedLine
 from workspace.history.commits import CommitInfo, attribute_to_proposals, describe_commit
-from workspace.history.places import TextRange, Versions, make_absent_range
+from workspace.history.text_ranges import TextRange, Versions, make_absent_range
 from workspace.history.walk import HistoryPoint, HistoryStepper, Trail
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.snapshot import DocumentCache
@@ -30,13 +30,13 @@ MAX_SCANNED_COMMITS = 12_000
 """The maximum number of commits scanned for a page; reading a version counts as several commits."""
 
 MAX_BLAMED_COMMITS = 120_000
-"""The maximum number of commits scanned by a blame; older lines are attributed to the last one scanned."""
+"""The maximum number of commits scanned by a blame; older lines are attributed to the last scanned commit."""
 
-_CACHED_ADDRESSES = 64
-_CACHED_STARTS = 8  # start commits for each address
-_CACHED_VERSIONS = 4
-_CACHED_LINES = 200_000
-_CACHED_BYTES = 16_000_000
+_MAX_CACHED_ADDRESSES = 64
+_MAX_CACHED_STARTS = 8  # start commits for each address
+_MAX_CACHED_VERSIONS = 4
+_MAX_CACHED_LINES = 200_000
+_MAX_CACHED_BYTES = 16_000_000
 _MAX_LISTED_COMMITS = 5
 
 
@@ -47,7 +47,7 @@ class NoHistory(WorkspaceError):
 
     def __init__(self) -> None:
         super().__init__(
-            "an artifact holds one state of the documents, and no history",
+            "an artifact contains one version of the documents and no history",
             fix="Call a server of the repository itself; the artifact was built from its source_commit.",
         )
 
@@ -56,7 +56,7 @@ class ChangePage(NamedTuple):
     """A page of changes, newest first.
 
     `next` is the `after` of the next page, None at the end. `complete` is False if the page ended early
-    because of the number of scanned commits. `notes` state which parts of the history could not be read.
+    because of the number of scanned commits. `notes` name the commits and versions that could not be read.
     """
 
     entries: tuple[CommitChange, ...]
@@ -74,13 +74,13 @@ class History:
     def __init__(self, git: GitReader) -> None:
         self._git = git
         self._graph = Graph(git)
-        # A step reads the same two versions several times.
-        self._read = lru_cache(maxsize=_CACHED_VERSIONS)(git.blob_within)
+        # A step back reads the same two versions several times.
+        self._read_blob = lru_cache(maxsize=_MAX_CACHED_VERSIONS)(git.blob_within)
         # Separate from the cache of the workspace, from which old versions would evict current ones.
-        self._cache = DocumentCache(_CACHED_BYTES)
-        self._trails: LRUCache[tuple[object, ...], dict[str, Trail]] = LRUCache(_CACHED_ADDRESSES)
+        self._cache = DocumentCache(_MAX_CACHED_BYTES)
+        self._trails: LRUCache[tuple[object, ...], dict[str, Trail]] = LRUCache(_MAX_CACHED_ADDRESSES)
         self._blames: LRUCache[tuple[str, str, str | None], tuple[BlamedLine, ...]] = LRUCache(
-            _CACHED_LINES, len
+            _MAX_CACHED_LINES, len
         )
         self._lock = threading.Lock()
 
@@ -111,23 +111,31 @@ class History:
         trail, known_trails = self._find_trail(snapshot, text_range)
         start_position = int(after) if after and after.isdecimal() else 0
         with trail.lock:
-            while trail.seen < start_position and not trail.is_done:
-                trail.walk(len(trail.found) + limit, max_scanned, known_trails, progress)
-            first = sum(item.seen <= start_position for item in trail.found)
-            trail.walk(first + limit, max_scanned, known_trails, progress)
-            page = trail.found[first : first + limit]
-            has_more = len(trail.found) > first + limit or not trail.is_done
-            ended_early = has_more and len(page) < limit
-            seen = page[-1].seen if len(page) == limit else trail.seen
-        if not page and not has_more and not first and not text_range.exists and not trail.unread:
+            while trail.scanned_count < start_position and not trail.is_done:
+                trail.walk(len(trail.changes) + limit, max_scanned, known_trails, progress)
+            first_index = sum(trail_change.scanned_count <= start_position for trail_change in trail.changes)
+            trail.walk(first_index + limit, max_scanned, known_trails, progress)
+            page_changes = trail.changes[first_index : first_index + limit]
+            has_more = len(trail.changes) > first_index + limit or not trail.is_done
+            has_ended_early = has_more and len(page_changes) < limit
+            scanned_count = (
+                page_changes[-1].scanned_count if len(page_changes) == limit else trail.scanned_count
+            )
+        if (
+            not page_changes
+            and not has_more
+            and not first_index
+            and not text_range.exists
+            and not trail.unreadable_commits
+        ):
             raise self._not_found_error(snapshot, path, fragment)
         entries = attribute_to_proposals(
-            [item.change for item in page], self._git, self._graph, snapshot.commit
+            [trail_change.change for trail_change in page_changes], self._git, self._graph, snapshot.commit
         )
         return ChangePage(
             entries,
-            str(seen) if has_more else None,
-            not ended_early,
+            str(scanned_count) if has_more else None,
+            not has_ended_early,
             () if has_more else self._make_notes(trail),
         )
 
@@ -187,7 +195,7 @@ class History:
         return snapshot.not_found(path)
 
     def _make_versions(self, snapshot: Snapshot) -> Versions:
-        return Versions(self._git, self._read, self._cache, snapshot.config.limits.document_bytes)
+        return Versions(self._git, self._read_blob, self._cache, snapshot.config.limits.document_bytes)
 
     def _find_trail(self, snapshot: Snapshot, text_range: TextRange) -> tuple[Trail, Mapping[str, Trail]]:
         """Return the trail of a range, and the trails of its address that began at other commits."""
@@ -204,21 +212,21 @@ class History:
                 stepper = HistoryStepper(self._graph, versions, snapshot.config.is_document)
                 start = HistoryPoint(snapshot.commit, text_range)
                 trail = trails[snapshot.commit] = Trail(self._git, self._graph, versions, stepper, start)
-                while len(trails) > _CACHED_STARTS:
+                while len(trails) > _MAX_CACHED_STARTS:
                     trails.pop(next(iter(trails)))
         return trail, known_trails
 
     def _make_notes(self, trail: Trail) -> tuple[str, ...]:
         """Return notes on unreadable parts of a history that was read to its end."""
         notes: list[str] = []
-        if trail.unread and self._graph.is_shallow:
+        if trail.unreadable_commits and self._graph.is_shallow:
             notes.append(
                 "the clone is shallow, and older commits were not fetched; run: git fetch --unshallow"
             )
-        elif trail.unread:
-            ids = ", ".join(id[:12] for id in trail.unread[:_MAX_LISTED_COMMITS])
+        elif trail.unreadable_commits:
+            ids = ", ".join(id[:12] for id in trail.unreadable_commits[:_MAX_LISTED_COMMITS])
             notes.append(f"commits that cannot be read end the history: {ids}")
-        if trail.versions.is_cut:
-            size = f"{trail.versions.max_bytes:,}"
-            notes.append(f"versions of over {size} bytes were not read; text from them is shown as created")
+        if trail.versions.has_unread_version:
+            limit = f"{trail.versions.max_bytes:,}"
+            notes.append(f"versions of over {limit} bytes were not read; text from them is shown as created")
         return tuple(notes)

@@ -25,13 +25,16 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 MAX_COMMITS = 1_000
-"""The maximum number of first parents that are searched."""
+"""The maximum number of first-parent commits that are searched."""
 
-_MAX_OTHER_DOCUMENTS = 100  # in one step
+_MAX_OTHER_DOCUMENTS = 100  # between two trees
 
 
 class SectionPosition(NamedTuple):
-    """A location: a path, and a section of this version (None for the full document)."""
+    """A location: a path, the version of the document there, and a section of it.
+
+    The last two are None for the full document.
+    """
 
     path: str
     document: Document | None = None
@@ -44,9 +47,9 @@ class SectionPosition(NamedTuple):
 
 
 class Tracker:
-    """The tracking of locations from tree to tree.
+    """A tracker of locations from tree to tree.
 
-    Each version is read once, and all together up to `budget` bytes.
+    Each document version is read once. At most `budget` bytes are read in total.
     """
 
     def __init__(self, git: GitReader, is_document: Callable[[str], bool], budget: int) -> None:
@@ -56,7 +59,7 @@ class Tracker:
         self._entries: dict[tuple[str, str], str | None] = {}
 
     def step(self, position: SectionPosition, old: str, new: str) -> SectionPosition | None:
-        """Return the location in the tree `new` of a location in `old`; None if missing or ambiguous."""
+        """Map a location in the tree `old` to the tree `new`; return None if it is missing or ambiguous."""
         new_blob = self.blob(new, position.path)
         if new_blob is not None:
             if position.section is None or new_blob == self.blob(old, position.path):
@@ -93,7 +96,7 @@ class Tracker:
         return folder
 
     def document(self, path: str, blob: str) -> Document | None:
-        """Return a version of a document; None if it cannot be read, or if the budget is used up."""
+        """Return a version of a document; None if it cannot be parsed, or if the budget is used up."""
         key = (path, blob)
         if key not in self._documents:
             self._documents[key] = self._read_document(path, blob)
@@ -163,7 +166,7 @@ class Move(NamedTuple):
 
 
 class Moves:
-    """The moves of a branch, by its history or by a list. Safe in several threads."""
+    """The moves of documents and sections, found in the history of a branch. Safe in several threads."""
 
     def __init__(self, git: GitReader) -> None:
         self._git = git
@@ -171,9 +174,9 @@ class Moves:
         self._cache: LRUCache[tuple[str, str, str | None], Move | None] = LRUCache(_MAX_CACHED_MOVES)
 
     @classmethod
-    def of(cls, moved: Mapping[str, str]) -> Moves:
-        """Return moves by a list, which maps each old path of a document to its current path."""
-        return _ListedMoves(moved)
+    def of(cls, current_paths: Mapping[str, str]) -> Moves:
+        """Return the moves of documents that a mapping of old paths to current paths describes."""
+        return _MappedMoves(current_paths)
 
     def find(self, tip: Snapshot, path: str, fragment: str | None = None) -> Move | None:
         """Return the current location of an address that does not exist at a tip; None if it was not moved.
@@ -187,39 +190,39 @@ class Moves:
     def _search(self, tip: Snapshot, commit: str, path: str, fragment: str | None) -> Move | None:
         self._graph.refresh()
         try:
-            states = self._graph.first_parents(commit, most=MAX_COMMITS)
-            return _Search(self._git, tip, states).find(path, fragment)
+            commits = self._graph.first_parents(commit, max_commits=MAX_COMMITS)
+            return _Search(self._git, tip, commits).find(path, fragment)
         except DamagedRepository:
             return None
 
 
-class _ListedMoves(Moves):
-    """Moves of documents by a list; addresses of sections within them are unchanged."""
+class _MappedMoves(Moves):
+    """The moves that a mapping of paths describes; the sections in these documents keep their addresses."""
 
-    def __init__(self, moved: Mapping[str, str]) -> None:
-        self._moved = moved
+    def __init__(self, current_paths: Mapping[str, str]) -> None:
+        self._current_paths = current_paths
 
     def find(self, tip: Snapshot, path: str, fragment: str | None = None) -> Move | None:
-        new = self._moved.get(path)
-        if new is None or path in tip.documents or new not in tip.documents:
+        current_path = self._current_paths.get(path)
+        if current_path is None or path in tip.documents or current_path not in tip.documents:
             return None
         if fragment is None:
-            return Move(new, None, None)
-        section = _find_section(tip.document(new), fragment)
-        return Move(new, section.key, None) if section else None
+            return Move(current_path, None, None)
+        section = _find_section(tip.document(current_path), fragment)
+        return Move(current_path, section.key, None) if section else None
 
 
-def map_renamed_documents(tip: Snapshot, most: int = MAX_COMMITS) -> Mapping[str, str]:
+def map_renamed_documents(tip: Snapshot, max_commits: int = MAX_COMMITS) -> Mapping[str, str]:
     """Return the old paths of documents that the last commits renamed, with their paths at the tip.
 
-    `most` is the number of commits to search.
+    `max_commits` is the number of commits to search.
     """
     if tip.commit is None:
         return {}
-    states = Graph(tip.git).first_parents(tip.commit, most=most)
+    commits = Graph(tip.git).first_parents(tip.commit, max_commits=max_commits)
     current_paths: dict[str, str] = {}  # path before the scanned commit: path at the tip
-    moved: dict[str, str] = {}
-    for new, old in pairwise(states):
+    renamed_paths: dict[str, str] = {}
+    for new, old in pairwise(commits):
         try:
             renames = Renames(tip.git, old.tree, new.tree, tip.config.is_document)
             new_paths = {path: renames.find_new_path(path) for path in renames.removed}
@@ -230,60 +233,60 @@ def map_renamed_documents(tip: Snapshot, most: int = MAX_COMMITS) -> Mapping[str
             for path, new_path in new_paths.items()
         }
         for path in new_paths:
-            moved.setdefault(path, current_paths[path])
+            renamed_paths.setdefault(path, current_paths[path])
     current_documents = tip.documents
     return {
         path: new
-        for path, new in sorted(moved.items())
+        for path, new in sorted(renamed_paths.items())
         if new in current_documents and path not in current_documents
     }
 
 
 class _Search:
-    """A search along the states of a branch, newest first."""
+    """A search in the first-parent commits of a branch, newest first."""
 
-    def __init__(self, git: GitReader, tip: Snapshot, states: Sequence[Node]) -> None:
-        self._tip, self._states = tip, states
+    def __init__(self, git: GitReader, tip: Snapshot, commits: Sequence[Node]) -> None:
+        self._tip, self._commits = tip, commits
         self._tracker = Tracker(git, tip.config.is_document, _MAX_BYTES_READ)
 
     def find(self, path: str, fragment: str | None) -> Move | None:
         origin = self._find_origin(path, fragment)
         if origin is None:
             return None
-        age, position = origin
-        # If an alias or a slug was the address, the section did not move, but lost that name.
-        lost_its_name = age > 0 and fragment is not None and position.address != (path, fragment)
-        moved = self._states[age - 1].id if lost_its_name else None
-        for index in range(age - 1, -1, -1):
+        origin_index, position = origin
+        # If the address was an alias or a slug, the section may have lost that name without a move.
+        has_lost_name = origin_index > 0 and fragment is not None and position.address != (path, fragment)
+        moving_commit = self._commits[origin_index - 1].id if has_lost_name else None
+        for index in range(origin_index - 1, -1, -1):
             new_position = self._tracker.step(
-                position, self._states[index + 1].tree, self._states[index].tree
+                position, self._commits[index + 1].tree, self._commits[index].tree
             )
             if new_position is None:
                 return None
             if new_position.address != position.address:
-                moved = self._states[index].id
+                moving_commit = self._commits[index].id
             position = new_position
-        if moved is None or position.path not in self._tip.documents:
+        if moving_commit is None or position.path not in self._tip.documents:
             return None
-        return Move(*position.address, moved)
+        return Move(*position.address, moving_commit)
 
     def _find_origin(self, path: str, fragment: str | None) -> tuple[int, SectionPosition] | None:
-        """Return the newest state in which an address existed: its age, and the location."""
-        newer: str | None = None
-        for age, state in enumerate(self._states):
+        """Return the index of the newest commit in which an address existed, and the location there."""
+        newer_blob: str | None = None
+        for index, commit in enumerate(self._commits):
             try:
-                blob = self._tracker.blob(state.tree, path)
+                blob = self._tracker.blob(commit.tree, path)
             except DamagedRepository:
                 return None
-            if blob is None or blob == newer:
+            if blob is None or blob == newer_blob:
                 continue
-            newer = blob
+            newer_blob = blob
             if fragment is None:
-                return age, SectionPosition(path)
+                return index, SectionPosition(path)
             document = self._tracker.document(path, blob)
             section = _find_section(document, fragment) if document else None
             if section is not None:
-                return age, SectionPosition(path, document, section)
+                return index, SectionPosition(path, document, section)
         return None
 
 

@@ -1,12 +1,12 @@
 """The origin of a text range in a parent commit: the same path, a renamed path, another document, or none.
 
-A new document has its origin in a removed one if `renames` matches them. A section is matched backward, also
-in other documents of the commit.
+A new document has its origin in a removed document if `renames` matches the two. A section is searched in
+the parent's version of its document, then in the other documents that the commit changed.
 
-An edit can add or remove a heading only by lines with the characters of headings, fences, quotes or HTML. Or
-it moves the end of a list or a block of HTML around a heading. Both end at a blank line before a line that is
-not indented (CommonMark 0.31 §5.2, §4.6). So only the lines from the edit to that blank line are checked,
-without a parse.
+An edit can only add or remove a heading in two ways. It changes lines with the characters of headings,
+fences, quotations or HTML. Or it moves the end of a list or of a block of HTML past a heading. A list and a
+block of HTML end at a blank line before a line that is not indented (CommonMark 0.31 §5.2, §4.6). So only
+the lines from the edit to that blank line are checked, without a parse.
 """
 
 from __future__ import annotations
@@ -19,63 +19,65 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.diff.renames import Renames
 from workspace.diff.sections import Evidence, SectionMatch, find_moved_section
-from workspace.history.places import TextRange, find_section, make_absent_range
+from workspace.history.text_ranges import TextRange, find_section, make_absent_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.history.places import Versions
+    from workspace.history.text_ranges import Versions
 
-# The marks that may begin, end or hide a heading (CommonMark 0.31 §4.2 to §4.6, §5.1). A CR alone is a line
-# end too, but lines are not checked one by one.
-_MARKS = re.compile(rb"[#<>]|```|~~~|\r(?!\n)|^[ \t]*(?:=+|-+)[ \t]*\r?$", re.MULTILINE)
+# The marks that may begin, end or hide a heading (CommonMark 0.31 §4.2 to §4.6, §5.1). A CR alone is also
+# a line end, and the lines are not checked one by one.
+_HEADING_MARKS = re.compile(rb"[#<>]|```|~~~|\r(?!\n)|^[ \t]*(?:=+|-+)[ \t]*\r?$", re.MULTILINE)
 _BLOCK_END = re.compile(rb"\n[ \t]*\r?\n(?=[^ \t\r\n])")
 _CHUNK_BYTES = 1 << 12
 _BOM = b"\xef\xbb\xbf"
 
 
 class ByteEdit(NamedTuple):
-    """An edit that changes no headings: [first, last) of one version became [first, end) of the other."""
+    """An edit that changes no heading: it replaced the bytes [start, old_end) by [start, new_end)."""
 
-    first: int
-    last: int
-    end: int
+    start: int
+    new_end: int
+    old_end: int
 
-    def map_range(self, start: int, stop: int) -> tuple[int, int] | None:
-        """Return the range of a section at [start, stop) in the other version; None if it is uncertain.
+    def map_range(self, start: int, end: int) -> tuple[int, int] | None:
+        """Return the old range of a section at [start, end) in the new version; None if it is uncertain.
 
-        An edit at the end of a section belongs to it: a heading there would be next to the edit.
+        An edit at the end of a section belongs to the section: the next heading follows the edit.
         """
-        shift = self.end - self.last
-        if self.first > stop:
-            return start, stop
-        if self.last <= start:
-            return start + shift, stop + shift
-        return (start, stop + shift) if self.first > start and self.last <= stop else None
+        shift = self.old_end - self.new_end
+        if self.start > end:
+            return start, end
+        if self.new_end <= start:
+            return start + shift, end + shift
+        return (start, end + shift) if self.start > start and self.new_end <= end else None
 
 
 def find_heading_free_edit(new: bytes, old: bytes) -> ByteEdit | None:
-    """Return the edit from one version back to another; None if it may affect a heading."""
-    first = measure_common_prefix(new, old)
-    # Full lines are compared, because the meaning of a line depends on its beginning.
-    first = new.rfind(b"\n", 0, first) + 1
-    suffix_size = measure_common_suffix(new, old, first)
-    last, end = len(new) - suffix_size, len(old) - suffix_size
-    block_end = _BLOCK_END.search(new, last)
-    tail_size = block_end.start() - last if block_end else suffix_size
-    if _MARKS.search(new, first, last + tail_size) or _MARKS.search(old, first, end + tail_size):
+    """Return the edit between two versions; None if it may affect a heading."""
+    start = measure_common_prefix(new, old)
+    # The edit begins at the start of a line, because the meaning of a line depends on its beginning.
+    start = new.rfind(b"\n", 0, start) + 1
+    suffix_size = measure_common_suffix(new, old, start)
+    new_end, old_end = len(new) - suffix_size, len(old) - suffix_size
+    block_end = _BLOCK_END.search(new, new_end)
+    tail_size = block_end.start() - new_end if block_end else suffix_size
+    if _HEADING_MARKS.search(new, start, new_end + tail_size) or _HEADING_MARKS.search(
+        old, start, old_end + tail_size
+    ):
         return None
-    # If no text precedes the first heading, the title is the preamble.
-    precedes_text = not _has_text(new, 0, first) or new.removeprefix(_BOM).startswith(b"---")
-    if precedes_text and not (_has_text(new, first, last) and _has_text(old, first, end)):
+    # A title at the start of the document is the preamble; text before it would make it a section.
+    precedes_text = not _has_text(new, 0, start) or new.removeprefix(_BOM).startswith(b"---")
+    if precedes_text and not (_has_text(new, start, new_end) and _has_text(old, start, old_end)):
         return None
-    return ByteEdit(first, last, end)
+    return ByteEdit(start, new_end, old_end)
 
 
-def _has_text(text: bytes, first: int, last: int) -> bool:
-    return bool(text[first:last].removeprefix(_BOM).strip())
+def _has_text(text: bytes, start: int, end: int) -> bool:
+    return bool(text[start:end].removeprefix(_BOM).strip())
 
 
 def measure_common_prefix(left: bytes, right: bytes) -> int:
@@ -107,36 +109,37 @@ def _read_tail(text: bytes, distance: int, size: int) -> bytes:
 
 
 _MAX_OTHER_DOCUMENTS = 100  # in a commit
+# Costs in scanned commits.
 _COMPARE_WORK = 4
 _PARSE_WORK = 40
-_BYTES_PER_STEP = 256  # parsed bytes that cost as much as one scanned commit
 _RENAMES_WORK = 100
-_MAX_SLUG_LENGTH = 60  # characters of a slug that are searched
+_BYTES_PER_COMMIT = 256  # parsed bytes that cost as much as one scanned commit
+_MAX_SLUG_LENGTH = 60  # characters; the rest of a longer slug is not searched
 _WORD = re.compile("[A-Za-z0-9]+")
 
 
 class Origin(NamedTuple):
-    """A range in a parent, perhaps in another document; `work` is its cost in scanned commits."""
+    """A range in a parent. `work` is the cost of the search, in scanned commits."""
 
-    place: TextRange
+    text_range: TextRange
     work: int
-    is_elsewhere: bool
+    is_in_other_document: bool
 
 
 class Origins:
-    """The search for ranges in parents, for one walk; `is_document` selects the paths of documents."""
+    """The search for the ranges of one walk in parents; `is_document` selects the paths of documents."""
 
     def __init__(self, versions: Versions, is_document: Callable[[str], bool]) -> None:
         self._versions = versions
         self._is_document = is_document
         self._work = 0
-        self._is_elsewhere = False
+        self._is_in_other_document = False
 
     def find(self, text_range: TextRange, tree: str, parent: str, blob: str | None) -> Origin:
         """Return the origin of a range of `tree` in the tree `parent`, which has `blob` at the same path."""
-        self._work, self._is_elsewhere = 0, False
+        self._work, self._is_in_other_document = 0, False
         origin = self._find_range(text_range, tree, parent, blob)
-        return Origin(origin, self._work, self._is_elsewhere)
+        return Origin(origin, self._work, self._is_in_other_document)
 
     def _find_range(self, text_range: TextRange, tree: str, parent: str, blob: str | None) -> TextRange:
         if blob == text_range.blob:
@@ -162,7 +165,7 @@ class Origins:
         )
 
     def _find_absent(self, text_range: TextRange, tree: str, parent: str, blob: str | None) -> TextRange:
-        """Return the range of a name that did not exist; the parent may have it."""
+        """Return the range in the parent of a document or section that does not exist in the commit."""
         if blob is None:
             if text_range.blob is None or text_range.key is None:
                 return make_absent_range(text_range.path, text_range.key)
@@ -180,7 +183,7 @@ class Origins:
             if data is None or not _may_contain_name(data, key):
                 return make_absent_range(path, key, blob)
             self._add_work(blob)
-        return self._versions.find_named(path, key, blob)
+        return self._versions.find_range_by_name(path, key, blob)
 
     def _find_in_document(self, text_range: TextRange, tree: str, parent: str, blob: str) -> TextRange:
         """Return the section in the parent's version of its document, or in another document."""
@@ -189,9 +192,9 @@ class Origins:
         if old is None or new is None:
             return make_absent_range(text_range.path, text_range.key, blob)
         edit = find_heading_free_edit(new, old)
-        mapped = edit.map_range(text_range.start, text_range.end) if edit else None
-        if mapped is not None:
-            return text_range._replace(blob=blob, start=mapped[0], end=mapped[1])
+        old_range = edit.map_range(text_range.start, text_range.end) if edit else None
+        if old_range is not None:
+            return text_range._replace(blob=blob, start=old_range[0], end=old_range[1])
         section_range = self._match_section(text_range, text_range.path, blob)
         if section_range is not None:
             return section_range
@@ -200,7 +203,7 @@ class Origins:
     def _find_missing(
         self, text_range: TextRange, renames: Renames, path: str, blob: str | None = None
     ) -> TextRange:
-        """Return the range of a section that its own document does not have in the parent."""
+        """Return the range of a section that is missing in the parent's version of its document."""
         return self._find_in_other_documents(text_range, renames) or make_absent_range(
             path, text_range.key, blob or renames.removed[path]
         )
@@ -234,7 +237,7 @@ class Origins:
         match = find_moved_section(document, section, others, Evidence.SIMILARITY)
         if match is None:
             return None
-        self._is_elsewhere = True
+        self._is_in_other_document = True
         path = match[0].path
         blob = renames.removed[path] if path in renames.removed else renames.changed[path][0]
         return self._versions.make_range(path, blob, match[1])
@@ -244,23 +247,23 @@ class Origins:
     ) -> Iterator[tuple[Document | None, Document]]:
         """Yield the other changed documents of a commit, after and before."""
         others: dict[str, tuple[str, str | None]] = {
-            **{removed: (blob, None) for removed, blob in renames.removed.items()},
-            **{changed: (before, after) for changed, (before, after) in renames.changed.items()},
+            **{removed_path: (blob, None) for removed_path, blob in renames.removed.items()},
+            **{changed_path: (before, after) for changed_path, (before, after) in renames.changed.items()},
         }
         others.pop(path, None)
         if len(others) > _MAX_OTHER_DOCUMENTS:
             return
-        for other, (before, after) in others.items():
-            old_document = self._read_document(other, before)
+        for other_path, (before, after) in others.items():
+            old_document = self._read_document(other_path, before)
             if old_document is not None:
-                yield (self._read_document(other, after) if after else None), old_document
+                yield (self._read_document(other_path, after) if after else None), old_document
 
     def _read_document(self, path: str, blob: str) -> Document | None:
         self._add_work(blob)
         return self._versions.document(path, blob)
 
     def _add_work(self, blob: str) -> None:
-        self._work += _PARSE_WORK + self._versions.git.blob_size(blob) // _BYTES_PER_STEP
+        self._work += _PARSE_WORK + self._versions.git.blob_size(blob) // _BYTES_PER_COMMIT
 
     def _find_old_path(self, renames: Renames, path: str) -> str | None:
         """Return the old path of an added document."""
@@ -276,7 +279,7 @@ class Origins:
             ),
             None,
         )
-        self._work += renames.bytes_read // _BYTES_PER_STEP
+        self._work += renames.bytes_read // _BYTES_PER_COMMIT
         return old_path
 
     def _compare_trees(self, old: str, new: str) -> Renames:
@@ -285,15 +288,18 @@ class Origins:
 
 
 def _may_contain_name(data: bytes, key: str) -> bool:
-    """Return True if a document contains the words of a slug, so that it may have a section of this name."""
+    """Return True if a document contains all words of a slug: only then can it have such a section."""
     return all(pattern.search(data) for pattern in _find_slug_words(key))
 
 
 @lru_cache(maxsize=256)
 def _find_slug_words(key: str) -> tuple[re.Pattern[bytes], ...]:
-    """Return patterns of the ASCII words in the last part of a key; a slug omits marks between letters."""
-    last = key.rpartition("/")[2][:_MAX_SLUG_LENGTH]
-    words = [word for word in _WORD.findall(last) if not word.isdigit()]
+    """Return patterns of the ASCII words in the last part of a key.
+
+    A slug omits punctuation between letters, so a pattern allows some.
+    """
+    slug = key.rpartition("/")[2][:_MAX_SLUG_LENGTH]
+    words = [word for word in _WORD.findall(slug) if not word.isdigit()]
     return tuple(
         re.compile(b"[^A-Za-z0-9]{0,9}".join(map(_encode_letter, word)), re.IGNORECASE) for word in words
     )

@@ -1,4 +1,4 @@
-"""The walk back from a commit, as far as requested, newest commit first.
+"""The walk back from a commit, newest commit first, until enough changes are found.
 
 A step finds the change that a commit made to a text range, and the range in the commit's parents. A merge is
 reported if it differs from every parent. If one parent has the same text at the same place, only that parent
@@ -15,42 +15,46 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.git.repository import DamagedRepository
 from workspace.history.commits import CommitChange, classify_change, describe_commit
 from workspace.history.origins import Origins
-from workspace.history.places import make_absent_range
+from workspace.history.text_ranges import make_absent_range
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Mapping
 
     from workspace.git.ancestry import Graph
     from workspace.git.reader import GitReader
-    from workspace.history.places import TextRange, Versions
+    from workspace.history.text_ranges import TextRange, Versions
 
 
 class HistoryPoint(NamedTuple):
     """A text range in a commit."""
 
     commit: str
-    place: TextRange
+    text_range: TextRange
 
 
-class ParentState(NamedTuple):
-    """The range in a parent with which a commit is compared; `parent` is None for the first commit."""
+class ParentRange(NamedTuple):
+    """The range in a parent with which a commit is compared.
+
+    `parent` is None for the first commit. `is_in_other_document` is True if the section was moved from
+    another document.
+    """
 
     parent: str | None
-    place: TextRange
-    is_elsewhere: bool
+    text_range: TextRange
+    is_in_other_document: bool
 
 
 class HistoryStep(NamedTuple):
     """The change of a range by a commit.
 
     `before` is None if the commit made no change. `parents` are the points from which to continue. `work` is
-    the cost of the step in scanned commits, and `unread` are the parents that could not be read.
+    the cost of the step in scanned commits. `unreadable_commits` are the parents that could not be read.
     """
 
     parents: tuple[HistoryPoint, ...]
-    before: ParentState | None
+    before: ParentRange | None
     work: int
-    unread: tuple[str, ...]
+    unreadable_commits: tuple[str, ...]
 
 
 class HistoryStepper:
@@ -62,18 +66,18 @@ class HistoryStepper:
         self._origins = Origins(versions, is_document)
 
     def skip_unchanged(
-        self, point: HistoryPoint, max_commits: int, known: Container[str] = ()
+        self, point: HistoryPoint, max_commits: int, stop_commits: Container[str] = ()
     ) -> tuple[HistoryPoint, int]:
         """Return the point before the next possible change of a document, and the number of skipped commits.
 
-        The walk also stops at a commit of `known`. Most of the time is spent here, so only the ids of blobs
-        are compared.
+        The walk also stops at a commit of `stop_commits`. Most of the time is spent here, so only the ids of
+        blobs are compared.
         """
         commit, text_range = point
-        node, blob, skipped = self._graph.node, self._graph.blob, 0
+        node, blob, skipped_count = self._graph.node, self._graph.blob, 0
         with suppress(DamagedRepository):
             commit_node = node(commit)
-            while skipped < max_commits:
+            while skipped_count < max_commits:
                 for parent in commit_node.parents:
                     parent_node = node(parent)
                     if (
@@ -84,13 +88,13 @@ class HistoryStepper:
                         break
                 else:
                     break
-                skipped += 1
-                if commit in known:
+                skipped_count += 1
+                if commit in stop_commits:
                     break
-        return HistoryPoint(commit, text_range), skipped
+        return HistoryPoint(commit, text_range), skipped_count
 
     def step_back(self, point: HistoryPoint) -> HistoryStep:
-        """Return the step back from a point; unreadable parts of the history are listed in its `unread`."""
+        """Return the step back from a point."""
         commit, text_range = point
         try:
             node = self._graph.node(commit)
@@ -98,11 +102,11 @@ class HistoryStepper:
             return HistoryStep((), None, 1, (commit,))
         if not node.parents:
             return HistoryStep((), self._make_creation(text_range), 1, ())
-        skipped = self.skip_unchanged(point, 1)
-        if skipped[1]:
-            return HistoryStep((skipped[0],), None, 1, ())
-        work, unreadable = 1, []
-        states: list[ParentState] = []
+        older_point, skipped_count = self.skip_unchanged(point, 1)
+        if skipped_count:
+            return HistoryStep((older_point,), None, 1, ())
+        work, unreadable_commits = 1, []
+        parent_ranges: list[ParentRange] = []
         for parent in node.parents:
             try:
                 tree = self._graph.node(parent).tree
@@ -110,37 +114,50 @@ class HistoryStepper:
                     text_range, node.tree, tree, self._graph.blob(tree, text_range.path)
                 )
             except DamagedRepository:
-                unreadable.append(parent)
+                unreadable_commits.append(parent)
                 continue
             work += origin.work
-            if self._is_unchanged(origin.place, text_range):
-                return HistoryStep((HistoryPoint(parent, origin.place),), None, work, ())
-            states.append(ParentState(parent, origin.place, origin.is_elsewhere))
-        return self._make_step(text_range, states, work, tuple(unreadable))
+            if self._is_unchanged(origin.text_range, text_range):
+                return HistoryStep((HistoryPoint(parent, origin.text_range),), None, work, ())
+            parent_ranges.append(ParentRange(parent, origin.text_range, origin.is_in_other_document))
+        return self._make_step(text_range, parent_ranges, work, tuple(unreadable_commits))
 
     def _make_step(
-        self, text_range: TextRange, states: list[ParentState], work: int, unreadable: tuple[str, ...]
+        self,
+        text_range: TextRange,
+        parent_ranges: list[ParentRange],
+        work: int,
+        unreadable_commits: tuple[str, ...],
     ) -> HistoryStep:
-        if not states:
-            return HistoryStep((), None, work, unreadable)
-        equal_states = [
-            state for state in states if state.place.exists and self._has_same_text(state.place, text_range)
+        if not parent_ranges:
+            return HistoryStep((), None, work, unreadable_commits)
+        equal_ranges = [
+            parent_range
+            for parent_range in parent_ranges
+            if parent_range.text_range.exists and self._has_same_text(parent_range.text_range, text_range)
         ]
-        relevant_states = equal_states[:1] or states
-        compared_state = next((state for state in relevant_states if state.place.exists), relevant_states[0])
-        parents = tuple(HistoryPoint(state.parent, state.place) for state in relevant_states if state.parent)
-        return HistoryStep(parents, compared_state, work, unreadable)
+        relevant_ranges = equal_ranges[:1] or parent_ranges
+        compared_range = next(
+            (parent_range for parent_range in relevant_ranges if parent_range.text_range.exists),
+            relevant_ranges[0],
+        )
+        parents = tuple(
+            HistoryPoint(parent_range.parent, parent_range.text_range)
+            for parent_range in relevant_ranges
+            if parent_range.parent
+        )
+        return HistoryStep(parents, compared_range, work, unreadable_commits)
 
-    def _make_creation(self, text_range: TextRange) -> ParentState | None:
-        """Return the state before the first commit, if the text exists: this commit created it."""
+    def _make_creation(self, text_range: TextRange) -> ParentRange | None:
+        """Return the absent range before the first commit; None if that commit did not create the text."""
         return (
-            ParentState(None, make_absent_range(text_range.path, text_range.key), False)
+            ParentRange(None, make_absent_range(text_range.path, text_range.key), False)
             if text_range.exists
             else None
         )
 
     def _is_unchanged(self, left: TextRange, right: TextRange) -> bool:
-        """Return True if a range is unchanged: both absent, or the same address and text."""
+        """Return True if both ranges are absent, or if both have the same address and text."""
         if not left.exists or not right.exists:
             return left.exists == right.exists
         return left.address == right.address and self._has_same_text(left, right)
@@ -154,13 +171,13 @@ class HistoryStepper:
         return text is not None and text == self._versions.text(right)
 
 
-_PROGRESS_INTERVAL = 500
+_PROGRESS_INTERVAL = 500  # scanned commits
 
 
-class FoundChange(NamedTuple):
+class TrailChange(NamedTuple):
     """A change, and the number of commits scanned before it."""
 
-    seen: int
+    scanned_count: int
     change: CommitChange
 
 
@@ -198,30 +215,30 @@ class Frontier:
         return heappop(self._points)[2]
 
     def copy(self) -> Frontier:
-        """Return a copy of the points, for another walk."""
+        """Return a copy for another walk."""
         other = Frontier(self._graph)
         other._points, other._visited, other._count = [*self._points], {*self._visited}, self._count
         return other
 
 
 class Trail:
-    """The changes of one range found so far. Only one thread at a time may call its methods.
+    """The changes of one range that a walk has found. A caller of a method must have the `lock`.
 
-    `seen` counts the scanned commits; `unread` are those that could not be read.
+    `scanned_count` is the number of scanned commits. `unreadable_commits` are those that could not be read.
     """
 
     def __init__(
-        self, git: GitReader, graph: Graph, versions: Versions, steps: HistoryStepper, start: HistoryPoint
+        self, git: GitReader, graph: Graph, versions: Versions, stepper: HistoryStepper, start: HistoryPoint
     ) -> None:
-        self._git, self._stepper = git, steps
+        self._git, self._stepper = git, stepper
         self.versions = versions
         self.start = start
         self._frontier = Frontier(graph)
         self._frontier.add(start)
         self.lock = threading.Lock()
-        self.found: list[FoundChange] = []
-        self.seen = 0
-        self.unread: list[str] = []
+        self.changes: list[TrailChange] = []
+        self.scanned_count = 0
+        self.unreadable_commits: list[str] = []
 
     @property
     def is_done(self) -> bool:
@@ -230,51 +247,56 @@ class Trail:
 
     def walk(
         self,
-        until: int,
-        work: int,
-        known: Mapping[str, Trail],
+        target_count: int,
+        max_work: int,
+        known_trails: Mapping[str, Trail],
         progress: Callable[[int, int, str], None] | None,
     ) -> None:
-        """Walk until `until` changes are found, the end is reached, or the work is used up.
+        """Walk until `target_count` changes are found, the end is reached, or `max_work` is used up.
 
-        `work` is the maximum number of scanned commits. `known` are trails by their start commits, whose
-        changes are reused.
+        `max_work` is the maximum number of scanned commits. `known_trails` are trails by their start commits,
+        whose changes are reused.
         """
-        remaining, next_report = work, _PROGRESS_INTERVAL
-        while self._frontier and len(self.found) < until and remaining > 0:
+        remaining, next_report = max_work, _PROGRESS_INTERVAL
+        while self._frontier and len(self.changes) < target_count and remaining > 0:
             point = self._frontier.pop()
             if not self._frontier:
-                if self._append_known(known, point):
+                if self._append_known_trail(known_trails, point):
                     continue
-                point, skipped = self._stepper.skip_unchanged(
-                    point, min(remaining, _PROGRESS_INTERVAL), known
+                point, skipped_count = self._stepper.skip_unchanged(
+                    point, min(remaining, _PROGRESS_INTERVAL), known_trails
                 )
-                remaining -= skipped
-                self.seen += skipped
+                remaining -= skipped_count
+                self.scanned_count += skipped_count
                 # If times are out of order, the parents of a newer commit may have been visited before it.
-                if (skipped and not self._frontier.mark_visited(point)) or self._append_known(known, point):
+                if (skipped_count and not self._frontier.mark_visited(point)) or self._append_known_trail(
+                    known_trails, point
+                ):
                     continue
             step = self._stepper.step_back(point)
             remaining -= step.work
-            self.seen += 1
-            self.unread += step.unread
+            self.scanned_count += 1
+            self.unreadable_commits += step.unreadable_commits
             self._add_change(point, step)
             for parent in step.parents:
                 self._frontier.add(parent)
-            if progress is not None and work - remaining >= next_report:
+            if progress is not None and max_work - remaining >= next_report:
                 next_report += _PROGRESS_INTERVAL
-                progress(work - remaining, work, "Reading the history")
+                progress(max_work - remaining, max_work, "Reading the history")
 
-    def _append_known(self, known_trails: Mapping[str, Trail], point: HistoryPoint) -> bool:
-        """Add the changes of a known trail that starts at a point; return True if there is one."""
+    def _append_known_trail(self, known_trails: Mapping[str, Trail], point: HistoryPoint) -> bool:
+        """Add the changes of a known trail that starts at a point; return True if there is such a trail."""
         other = known_trails.get(point.commit)
         if other is None or other.start != point:
             return False
         with other.lock:
-            self.found += [FoundChange(self.seen + seen, change) for seen, change in other.found]
-            self.seen += other.seen
-            self.unread += other.unread
-            self.versions.is_cut |= other.versions.is_cut
+            self.changes += [
+                TrailChange(self.scanned_count + scanned_count, change)
+                for scanned_count, change in other.changes
+            ]
+            self.scanned_count += other.scanned_count
+            self.unreadable_commits += other.unreadable_commits
+            self.versions.has_unread_version |= other.versions.has_unread_version
             self._frontier = other._frontier.copy()
         return True
 
@@ -284,9 +306,11 @@ class Trail:
         try:
             commit = self._git.commit(point.commit)
         except DamagedRepository:
-            self.unread.append(point.commit)
+            self.unreadable_commits.append(point.commit)
             return
-        parent, old, is_elsewhere = step.before
-        kind = classify_change(old, point.place, self.versions, is_elsewhere=is_elsewhere)
-        change = CommitChange(describe_commit(commit), parent, kind, old, point.place, self.versions)
-        self.found.append(FoundChange(self.seen, change))
+        parent, old, is_in_other_document = step.before
+        kind = classify_change(
+            old, point.text_range, self.versions, is_in_other_document=is_in_other_document
+        )
+        change = CommitChange(describe_commit(commit), parent, kind, old, point.text_range, self.versions)
+        self.changes.append(TrailChange(self.scanned_count, change))

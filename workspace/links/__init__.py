@@ -1,7 +1,8 @@
-"""Links: what a document refers to, what a link resolves to, and its destination after a move.
+"""Links: the links of a document, their targets, and their destinations after a move.
 
 definitions.py   labels of references and footnotes, their definitions and uses
 destinations.py  formatting of destinations
+file_tree.py     the tree of files in which links are resolved
 fragments.py     names in a document that a link's fragment can reach
 inbound.py       search for documents that may link to a path
 inline.py        links in inline Markdown, in linear time
@@ -11,5 +12,4 @@ reader.py        the links of a document, and the names that its HTML and footno
 resolver.py      resolution of links in a tree of files
 updates.py       link updates after an operation
 warnings.py      warnings about broken links
-world.py         the tree of files in which links are resolved
 """

@@ -1,10 +1,10 @@
 """Labels of references and footnotes: their uses and their definitions.
 
-A footnote's label begins with `^` (GFM's footnotes). `[^1]` is a use of it. `[^1]: text`, with the indented
-lines below, is its definition.
+A footnote's label begins with `^` (GFM's footnotes). `[^1]` is a use of the label. `[^1]: text`, with the
+indented lines below, is its definition.
 
-`find_dangling_references` finds references and footnotes whose definition an operation removed. These are
-text now, or use another definition.
+`find_dangling_references` finds references and footnotes whose definition an operation removed. They are
+plain text now, or use another definition.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ if TYPE_CHECKING:
     from workspace.links.offset_map import OffsetMap
     from workspace.snapshot.overlay import Overlay
 
-_FOOTNOTE = re.compile(r"^[ \t]*(\[\^[^\]\s]+\]):", re.MULTILINE)
+_FOOTNOTE_DEFINITION = re.compile(r"^[ \t]*(\[\^[^\]\s]+\]):", re.MULTILINE)
 _INDENTED = (b"    ", b"\t")
 
 
 class LabelUse(NamedTuple):
-    """A use of a label, and its last brackets [start, end), which contain the label.
+    """A use of a label, and the bytes [start, end) of the label with its brackets.
 
-    The range is empty where the only brackets also contain the text of the link.
+    The range is empty for a shortcut reference (`[label]`), whose label is also its text.
     """
 
     label: str
@@ -52,10 +52,10 @@ class Label(NamedTuple):
 
 
 class Definition(NamedTuple):
-    """A definition [start, end), the bytes of its label, and its meaning.
+    """A definition at [start, end), the range of its label, and its meaning.
 
-    `meaning` is equal for two definitions that lead to the same target with the same title, or that are
-    footnotes of the same text. `link` is None for a footnote.
+    `meaning` is equal for two definitions with the same target and the same title, and for two footnotes with
+    the same text. `link` is None for a footnote.
     """
 
     label: str
@@ -118,40 +118,40 @@ def _make_definition(document: Document, link: Link, rules: LinkRules) -> Defini
 
 def _find_uses_in(block: _InlineText, labels: Container[str]) -> Iterator[LabelUse]:
     text = block.text
-    definitions = {match.start(1) for match in _FOOTNOTE.finditer(text)}
-    for first, last in find_inline_regions(text):
-        for part in read_inline(text, first, last, labels):
-            if not isinstance(part, LinkSpan) or part.kind is not LinkKind.REFERENCE or part.label is None:
+    definition_starts = {match.start(1) for match in _FOOTNOTE_DEFINITION.finditer(text)}
+    for region_start, region_end in find_inline_regions(text):
+        for span in read_inline(text, region_start, region_end, labels):
+            if not isinstance(span, LinkSpan) or span.kind is not LinkKind.REFERENCE or span.label is None:
                 continue
-            opening = text.rfind("[", part.start, part.end)
-            while opening > part.start and text[opening - 1] == "\\":
-                opening = text.rfind("[", part.start, opening)
-            if opening in definitions:
+            bracket = text.rfind("[", span.start, span.end)
+            while bracket > span.start and text[bracket - 1] == "\\":
+                bracket = text.rfind("[", span.start, bracket)
+            if bracket in definition_starts:
                 continue
-            start, end = block.offset(opening), block.offset(part.end - 1) + 1
-            is_alone = opening <= part.start + part.is_image and not part.label.startswith("^")
-            yield LabelUse(part.label, end if is_alone else start, end)
+            start, end = block.offset(bracket), block.offset(span.end - 1) + 1
+            is_shortcut = bracket <= span.start + span.is_image and not span.label.startswith("^")
+            yield LabelUse(span.label, end if is_shortcut else start, end)
 
 
 def _read_footnotes(document: Document) -> Iterator[Definition]:
     """Yield the definitions of footnotes outside of lists and quotations."""
     lines, data = document.lines, document.data
     for block in _read_texts(document):
-        matches = list(_FOOTNOTE.finditer(block.text))
+        matches = list(_FOOTNOTE_DEFINITION.finditer(block.text))
         if not matches:
             continue
-        after = lines.line_at(block.offset(len(block.text.rstrip("\n")) - 1)) + 1
+        line_after = lines.line_at(block.offset(len(block.text.rstrip("\n")) - 1)) + 1
         ends = [lines.line_at(block.offset(match.start(1))) for match in matches[1:]]
-        for match, end in zip(matches, [*ends, _skip_continuation(document, after)], strict=True):
+        for match, end in zip(matches, [*ends, _skip_continuation(document, line_after)], strict=True):
             start = block.offset(match.start(1))
             line = lines.line_at(start)
             if data[lines.offset(line) : start].strip(b" ") or start - lines.offset(line) > 3:
                 continue
             label_end = block.offset(match.end(1) - 1)
-            stop = lines.offset(end - 1) + len(lines.line_bytes(end - 1))
+            definition_end = lines.offset(end - 1) + len(lines.line_bytes(end - 1))
             label = normalize_label(decode_utf8(match[1][1:-1]))
-            words = b" ".join(data[label_end + 2 : stop].split())
-            yield Definition(label, start, stop, start + 1, label_end, words, None)
+            words = b" ".join(data[label_end + 2 : definition_end].split())
+            yield Definition(label, start, definition_end, start + 1, label_end, words, None)
 
 
 def _skip_continuation(document: Document, line: int) -> int:
@@ -159,11 +159,11 @@ def _skip_continuation(document: Document, line: int) -> int:
     lines = document.lines
     end = line
     while line < len(lines):
-        raw = lines.line_bytes(line)
+        line_bytes = lines.line_bytes(line)
         line += 1
-        if not raw.strip():
+        if not line_bytes.strip():
             continue
-        if not raw.startswith(_INDENTED):
+        if not line_bytes.startswith(_INDENTED):
             break
         end = line
     return end
@@ -171,24 +171,25 @@ def _skip_continuation(document: Document, line: int) -> int:
 
 def _read_texts(document: Document, kind: InlineKind = InlineKind.INLINE) -> Iterator[_InlineText]:
     """Yield the inline text of each block of a kind."""
-    sources, place = read_body_sources(document)
+    sources, to_byte_offset = read_body_sources(document)
 
     def offset_in(source: InlineSource) -> Callable[[int], int]:
-        return lambda position: place(source.source_position(position))
+        return lambda position: to_byte_offset(source.source_position(position))
 
     for source in sources:
         if source.kind is kind:
             yield _InlineText(source.text, offset_in(source))
 
 
-_DEFINES = b"]:"
-_FOOTNOTE_LABEL = b"[^"
+_DEFINITION_MARK = b"]:"
+_FOOTNOTE_MARK = b"[^"
 
 
 class DanglingReference(NamedTuple):
-    """An old reference without its definition, and its new position; `is_text` is True if it is text now.
+    """An old reference without its definition, and its new position.
 
-    The destination of a footnote's use is the text of its brackets.
+    `is_text` is True if the reference is plain text now. For a footnote, `link.destination` contains the
+    bracketed label, such as `[^1]`.
     """
 
     link: Link
@@ -200,7 +201,7 @@ class DanglingReference(NamedTuple):
 def find_dangling_references(
     before: Overlay, after: Overlay, offset_map: OffsetMap
 ) -> Iterator[DanglingReference]:
-    """Yield the references that an operation preserved although it removed their definition."""
+    """Yield the references that an operation preserved and whose definition it removed."""
     for path in sorted(offset_map.paths):
         try:
             old = before.find(path)
@@ -208,37 +209,37 @@ def find_dangling_references(
             continue
         if old is not None and _may_lose_definition(old, offset_map.find_lost_spans(old)):
             yield from _find_dangling_links(old, after, offset_map)
-            if _FOOTNOTE_LABEL in old.data:
+            if _FOOTNOTE_MARK in old.data:
                 yield from _find_dangling_footnotes(old, after, offset_map)
 
 
 def _find_dangling_links(old: Document, after: Overlay, offset_map: OffsetMap) -> Iterator[DanglingReference]:
     removed_labels = {
         label
-        for label, new_link in _find_definition_links(old).items()
-        if offset_map.span(old.path, new_link.start, new_link.destination_start) is None
+        for label, definition in _find_definition_links(old).items()
+        if offset_map.map_span(old.path, definition.start, definition.destination_start) is None
     }
     new_links: dict[str, dict[int, Link]] = {}
     preserved_labels: dict[str, set[str]] = {}
     for link in read_cached_links(old).links if removed_labels else ():
         if link.kind is not LinkKind.REFERENCE or link.label not in removed_labels:
             continue
-        position = offset_map.span(old.path, link.start, link.end)
-        document = None if position is None else after.find(position[0])
-        if position is None or document is None:
+        new_position = offset_map.map_span(old.path, link.start, link.end)
+        document = None if new_position is None else after.find(new_position[0])
+        if new_position is None or document is None:
             continue
         if document.path not in new_links:
             new_links[document.path] = {
                 new_link.start: new_link for new_link in read_cached_links(document).links
             }
             preserved_labels[document.path] = _find_preserved_labels(document, offset_map)
-        new_link = new_links[document.path].get(position[1])
+        new_link = new_links[document.path].get(new_position[1])
         leads_elsewhere = (
             new_link is not None and new_link.destination != link.destination and document.path == old.path
         )
         # A second definition of the label may be effective now, and lead elsewhere.
         if new_link is None or (leads_elsewhere and link.label in preserved_labels[document.path]):
-            yield DanglingReference(link, *position, is_text=new_link is None)
+            yield DanglingReference(link, *new_position, is_text=new_link is None)
 
 
 def _find_definition_links(document: Document) -> dict[str, Link]:
@@ -255,8 +256,8 @@ def _find_preserved_labels(document: Document, offset_map: OffsetMap) -> set[str
     written_spans = offset_map.find_written_spans(document)
     return {
         label
-        for label, item in _find_definition_links(document).items()
-        if not _overlaps(written_spans, item.start, item.destination_start)
+        for label, definition in _find_definition_links(document).items()
+        if not _overlaps(written_spans, definition.start, definition.destination_start)
     }
 
 
@@ -273,12 +274,12 @@ def _find_dangling_footnotes(
     rules = after.snapshot.config.links
     removed_labels = [
         label
-        for label, item in find_definitions(old, rules).items()
-        if item.link is None and offset_map.place(old.path, item.label_start) is None
+        for label, definition in find_definitions(old, rules).items()
+        if definition.link is None and offset_map.map_offset(old.path, definition.label_start) is None
     ]
     definitions: dict[str, Container[str]] = {}
     for use in find_uses(old, removed_labels):
-        position = offset_map.span(old.path, use.start, use.end)
+        position = offset_map.map_span(old.path, use.start, use.end)
         document = None if position is None else after.find(position[0])
         if position is None or document is None:
             continue
@@ -293,13 +294,13 @@ def _find_dangling_footnotes(
 
 def _may_lose_definition(old: Document, spans: Sequence[tuple[int, int]]) -> bool:
     """Return True if the lines of some spans may contain a definition."""
-    data, stop = old.data, 0
+    data, line_end = old.data, 0
     for start, end in spans:
-        if end < stop:  # the line was already checked
+        if end < line_end:  # the line was already checked
             continue
-        begin = max(stop, data.rfind(b"\n", stop, start) + 1)
-        stop = data.find(b"\n", end)
-        stop = len(data) if stop < 0 else stop
-        if data.find(_DEFINES, begin, stop) >= 0:
+        line_start = max(line_end, data.rfind(b"\n", line_end, start) + 1)
+        line_end = data.find(b"\n", end)
+        line_end = len(data) if line_end < 0 else line_end
+        if data.find(_DEFINITION_MARK, line_start, line_end) >= 0:
             return True
     return False

@@ -1,8 +1,8 @@
 """Formatting of destinations, in the style of the old destination.
 
 The style is the base (the document's folder or the root), `./`, an omitted ending, a slash at the end, the
-query, and percent escapes. A folder in place of its index file is also a part of the style. Each formatted
-destination is resolved once more as a check.
+query, percent escapes, and a folder in place of its index file. Each formatted destination is resolved again
+as a check.
 
 `enclose_destination` adds the escapes that a destination needs between its marks.
 """
@@ -30,40 +30,44 @@ if TYPE_CHECKING:
     from workspace.links.resolver import DestinationParts, FileTree, Target
 
 # CommonMark §6.2: an ampersand is literal unless a name or number follows it.
-_ENTITY = re.compile(r"&(?=[#A-Za-z])")
+_ENTITY_START = re.compile(r"&(?=[#A-Za-z])")
 
 # CommonMark §2.4: a backslash before ASCII punctuation escapes it.
 _ESCAPE = re.compile(r"\\(?=[!-/:-@\[-`{-~])")
-_BLANK = re.compile(r"[\x00-\x20\x7f]")
+_SPACE_OR_CONTROL = re.compile(r"[\x00-\x20\x7f]")
 
 # CommonMark §6.3 limits the nesting of parentheses; the library reads 32 levels.
-_MAX_DEPTH = 30
-_IN_UNQUOTED = re.compile(r"[\x00-\x20\x7f\"'<>`]")
+_MAX_PARENTHESES_DEPTH = 30
+_UNSAFE_IN_UNQUOTED = re.compile(r"[\x00-\x20\x7f\"'<>`]")
 
 
 def enclose_destination(destination: str, enclosure: Enclosure) -> str:
-    """Return the text to write between a destination's marks, which is read as the destination.
+    """Return a destination with the escapes that it needs between its marks.
 
-    Only characters that cannot be escaped there (a space in `BARE`, a line break) are percent-encoded.
+    Only characters that have no escape there (a space in `BARE`, a line break) are percent-encoded.
     """
     match enclosure:
         case Enclosure.BARE:
             return _escape_bare(destination)
         case Enclosure.ANGLE:
-            escaped = _ENTITY.sub("&amp;", _ESCAPE.sub(r"\\\\", _encode_line_breaks(destination)))
+            escaped = _ENTITY_START.sub("&amp;", _ESCAPE.sub(r"\\\\", _encode_line_breaks(destination)))
             return re.sub(r"([<>])", r"\\\1", escaped)
         case Enclosure.DOUBLE:
-            return _ENTITY.sub("&amp;", _encode_line_breaks(destination)).replace('"', "&quot;")
+            return _ENTITY_START.sub("&amp;", _encode_line_breaks(destination)).replace('"', "&quot;")
         case Enclosure.SINGLE:
-            return _ENTITY.sub("&amp;", _encode_line_breaks(destination)).replace("'", "&#39;")
+            return _ENTITY_START.sub("&amp;", _encode_line_breaks(destination)).replace("'", "&#39;")
         case Enclosure.UNQUOTED:
-            return _ENTITY.sub("&amp;", _IN_UNQUOTED.sub(_encode_match, destination)).replace("=", "&#61;")
+            return _ENTITY_START.sub("&amp;", _UNSAFE_IN_UNQUOTED.sub(_encode_match, destination)).replace(
+                "=", "&#61;"
+            )
         case Enclosure.WIKI:
             return destination
 
 
 def _escape_bare(destination: str) -> str:
-    escaped = _ENTITY.sub("&amp;", _ESCAPE.sub(r"\\\\", _BLANK.sub(_encode_match, destination)))
+    escaped = _ENTITY_START.sub(
+        "&amp;", _ESCAPE.sub(r"\\\\", _SPACE_OR_CONTROL.sub(_encode_match, destination))
+    )
     if not _is_balanced(escaped):
         escaped = re.sub(r"([()])", r"\\\1", escaped)
     return f"\\{escaped}" if escaped.startswith("<") else escaped
@@ -81,7 +85,7 @@ def _is_balanced(text: str) -> bool:
     depth = 0
     for parenthesis in re.findall(r"[()]", text):
         depth += 1 if parenthesis == "(" else -1
-        if not 0 <= depth <= _MAX_DEPTH:
+        if not 0 <= depth <= _MAX_PARENTHESES_DEPTH:
             return False
     return depth == 0
 
@@ -95,7 +99,7 @@ _ESCAPED_NOT_ASCII = re.compile(r"%[89A-Fa-f][0-9A-Fa-f]")
 
 
 class _Style(NamedTuple):
-    """The style in which a destination was written."""
+    """The style of a destination."""
 
     is_absolute: bool
     is_dotted: bool
@@ -107,24 +111,24 @@ class _Style(NamedTuple):
 
 
 def format_destination(
-    link: Link, source: str, target: Target, tree: FileTree, written: bytes | None = None
+    link: Link, source: str, target: Target, tree: FileTree, old_bytes: bytes | None = None
 ) -> bytes:
     """Return the bytes of a destination by which `link`, in the document `source`, leads to `target`.
 
-    `target.path` is the file or folder itself, and `target.fragment` is decoded. `written` are the bytes of
+    `target.path` is the file or folder itself, and `target.fragment` is decoded. `old_bytes` are the bytes of
     the old destination; they are returned unchanged if they already lead to the target.
     """
-    if written is not None and _leads_to(link, link.destination, source, target, tree):
-        return written
+    if old_bytes is not None and _leads_to(link, link.destination, source, target, tree):
+        return old_bytes
     if link.enclosure is Enclosure.WIKI:
         from workspace.links.resolver import format_wiki_destination
 
         return format_wiki_destination(link, source, target, tree).encode()
     candidates = list(_list_candidates(link, source, target, tree))
-    chosen = next(
+    destination = next(
         (text for text in candidates if _leads_to(link, text, source, target, tree)), candidates[-1]
     )
-    return enclose_destination(chosen, link.enclosure).encode()
+    return enclose_destination(destination, link.enclosure).encode()
 
 
 def _leads_to(link: Link, destination: str, source: str, target: Target, tree: FileTree) -> bool:
@@ -135,14 +139,14 @@ def _leads_to(link: Link, destination: str, source: str, target: Target, tree: F
 
 
 def _list_candidates(link: Link, source: str, target: Target, tree: FileTree) -> Iterator[str]:
-    """Yield the ways to write a destination, the most similar to the old one first.
+    """Yield possible destinations, the most similar to the old one first.
 
-    The last destination is always correct.
+    The last one is always correct.
     """
-    old = split_destination(link.destination)
-    style = _read_style(old, link.enclosure)
-    tail = old.query + _format_fragment(old, target, style)
-    if not old.path and target.path == source:
+    old_parts = split_destination(link.destination)
+    style = _read_style(old_parts, link.enclosure)
+    tail = old_parts.query + _format_fragment(old_parts, target, style)
+    if not old_parts.path and target.path == source:
         yield tail
     rules = tree.rules
     folder, _, name = target.path.rpartition("/")
@@ -164,8 +168,8 @@ def _list_candidates(link: Link, source: str, target: Target, tree: FileTree) ->
     yield _format_path(target.path, source, tree, style, is_folder=is_folder) + tail
 
 
-def _read_style(old: DestinationParts, enclosure: Enclosure) -> _Style:
-    path = old.path
+def _read_style(parts: DestinationParts, enclosure: Enclosure) -> _Style:
+    path = parts.path
     last = path.rpartition("/")[2]
     is_quoted = enclosure in (Enclosure.DOUBLE, Enclosure.SINGLE)
     return _Style(
@@ -175,7 +179,7 @@ def _read_style(old: DestinationParts, enclosure: Enclosure) -> _Style:
         omits_ending=bool(path) and not last.endswith(ENDINGS),
         escapes_spaces=not (enclosure is Enclosure.ANGLE and "%20" not in path)
         and not (is_quoted and " " in path),
-        escapes_letters=_ESCAPED_NOT_ASCII.search(path + old.fragment) is not None
+        escapes_letters=_ESCAPED_NOT_ASCII.search(path + parts.fragment) is not None
         and not _NOT_ASCII.search(path),
         escapes_parentheses="%28" in path or "%29" in path,
     )
@@ -184,41 +188,43 @@ def _read_style(old: DestinationParts, enclosure: Enclosure) -> _Style:
 def _format_path(path: str, source: str, tree: FileTree, style: _Style, *, is_folder: bool = False) -> str:
     """Return a path in a style.
 
-    The path begins at the root if the style is absolute and `path` is below the root. Otherwise the path is
-    relative to the source.
+    The path is relative to the root if the style is absolute and `path` is below the root, else to `source`.
     """
     root = tree.rules.root
-    inside = path if not root else path.removeprefix(f"{root}/")
+    path_in_root = path if not root else path.removeprefix(f"{root}/")
     slash = "/" if is_folder else ""
-    if style.is_absolute and (not root or inside != path):
-        return f"/{_escape(inside, style)}{slash}" if inside else "/"
-    relative = make_relative_path(path, source.rpartition("/")[0])
-    if not relative or relative.rpartition("/")[2] == "..":
-        return f"{relative}{slash}" if relative else f".{slash or '/'}"
-    formatted = _escape(relative, style) + slash
-    starts_with_dot = style.is_dotted and not relative.startswith("../")
-    return f"./{formatted}" if starts_with_dot or is_external(formatted) else formatted
+    if style.is_absolute and (not root or path_in_root != path):
+        return f"/{_escape(path_in_root, style)}{slash}" if path_in_root else "/"
+    relative_path = make_relative_path(path, source.rpartition("/")[0])
+    if not relative_path or relative_path.rpartition("/")[2] == "..":
+        return f"{relative_path}{slash}" if relative_path else f".{slash or '/'}"
+    formatted_path = _escape(relative_path, style) + slash
+    starts_with_dot = style.is_dotted and not relative_path.startswith("../")
+    return f"./{formatted_path}" if starts_with_dot or is_external(formatted_path) else formatted_path
 
 
 def make_relative_path(path: str, folder: str) -> str:
     """Return a path relative to a folder; "" for the folder itself.
 
-    Both arguments are relative to the root.
+    Both arguments are relative to the repository's root.
     """
     target_parts = path.split("/") if path else []
     folder_parts = folder.split("/") if folder else []
-    shared = 0
-    while shared < min(len(target_parts), len(folder_parts)) and target_parts[shared] == folder_parts[shared]:
-        shared += 1
-    return "/".join([".."] * (len(folder_parts) - shared) + target_parts[shared:])
+    shared_count = 0
+    while (
+        shared_count < min(len(target_parts), len(folder_parts))
+        and target_parts[shared_count] == folder_parts[shared_count]
+    ):
+        shared_count += 1
+    return "/".join([".."] * (len(folder_parts) - shared_count) + target_parts[shared_count:])
 
 
-def _format_fragment(old: DestinationParts, target: Target, style: _Style) -> str:
+def _format_fragment(old_parts: DestinationParts, target: Target, style: _Style) -> str:
     """Return the fragment with its `#`, unchanged if its decoded text equals the target's fragment."""
     if target.fragment is None:
         return ""
-    if old.fragment and unquote(old.fragment[1:]) == target.fragment:
-        return old.fragment
+    if old_parts.fragment and unquote(old_parts.fragment[1:]) == target.fragment:
+        return old_parts.fragment
     return "#" + _escape(target.fragment, style)
 
 

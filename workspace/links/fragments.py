@@ -1,8 +1,8 @@
 """Names: the fragments by which links lead to positions in a document.
 
 Names that an author wrote come first: anchors of headings, ids of HTML, footnotes. The fragments that the
-dialect's renderer derives from the headings follow, then Docyard's own addresses, then those of earlier
-versions. A name that occurs more than once leads to its first position, as in a browser.
+dialect's renderer derives from the headings follow, then Docyard's own addresses, then the addresses
+of earlier versions. A name that occurs more than once leads to its first position, as in a browser.
 
 Headings at any depth of lists and quotations count, and equal headings are numbered over the full document.
 """
@@ -48,30 +48,30 @@ def make_mkdocs_slug(text: str) -> str:
 class UnderscoredIds:
     """A generator of unique ids as Python-Markdown's `unique` makes them: `errors`, `errors_1`.
 
-    A name that ends in a number is counted up from it.
+    If a used name ends in `_` and a number, the number is increased.
     """
 
-    def __init__(self, used: set[str]) -> None:
-        self._used = used
-        self._next: dict[str, str] = {}
+    def __init__(self, used_ids: set[str]) -> None:
+        self._used_ids = used_ids
+        self._next_ids: dict[str, str] = {}
 
-    def give(self, name: str) -> str:
+    def make_unique(self, name: str) -> str:
         """Return the name if it is unused, else the next unused one."""
         used_names: list[str] = []
-        while name in self._used or not name:
+        while name in self._used_ids or not name:
             used_names.append(name)
-            name = self._next.get(name) or _increment(name)
+            name = self._next_ids.get(name) or _increment(name)
         # The used names point to the new one, so that the next search for them is short.
-        self._next.update(dict.fromkeys(used_names, name))
-        self._used.add(name)
+        self._next_ids.update(dict.fromkeys(used_names, name))
+        self._used_ids.add(name)
         return name
 
 
 def _increment(name: str) -> str:
-    numbered = _NUMBERED.fullmatch(name)
+    match = _NUMBERED.fullmatch(name)
     # Longer numbers are not counters, and Python limits the digits of an integer that it reads.
-    if numbered and len(numbered[2]) < 10:
-        return f"{numbered[1]}_{int(numbered[2]) + 1}"
+    if match and len(match[2]) < 10:
+        return f"{match[1]}_{int(match[2]) + 1}"
     return f"{name}_1"
 
 
@@ -83,19 +83,19 @@ _ANCHOR_TAGS = re.compile(r"<a [^<>`\\]*>[ \t]*</a>", re.IGNORECASE)
 # Anchors on lines of their own, which are part of the text of an underlined heading.
 _ANCHORS_ABOVE = re.compile(r"^(?:<a [^<>`\\]*>[ \t]*</a>[ \t]*\r?\n)+", re.IGNORECASE)
 
-# Tags and images that leave spaces at the ends of a text, and entities that are spaces.
-_AT_ENDS = re.compile(r"[<&]|!\[|` | `")
+# Tags, images and code that may leave spaces at the ends of a text, and entities that may be spaces.
+_MAY_LEAVE_SPACES = re.compile(r"[<&]|!\[|` | `")
 
-# An anchor in braces that every renderer without attribute lists shows as text.
+# An anchor in braces that a renderer without attribute lists displays as text.
 _PLAIN_BRACES = re.compile(r"[ \t]*\{:?[ \t]*#[A-Za-z0-9./-]+[ \t]*\}")
 
 
 class LinkedHeading(NamedTuple):
-    """A heading at any depth: the byte of its line, its inline Markdown, and the Markdown without its anchor.
+    """A heading at any depth: the byte offset of its line, and its inline Markdown.
 
-    Only attribute lists and an anchor in angle brackets are removed from `words`, because no renderer shows
-    HTML. `text` is the rendered text of the words, or None if only a parser can find it; spaces next to tags
-    and images count.
+    `words` is the Markdown without attribute lists and without an anchor in angle brackets. HTML stays in it,
+    because no renderer displays HTML as text. `text` is the rendered text of `words`, with the spaces next to
+    tags and images, or None if only a parser can find it.
     """
 
     offset: int
@@ -135,33 +135,36 @@ def _make_heading(offset: int, source: str, text: HeadingText, title: str | None
 def _restore_spaces(title: str, words: str) -> str | None:
     """Return a title with the spaces next to its tags; None if only a parser can find them."""
     visible_words = _ANCHOR_TAGS.sub("", words) if "<" in words else words
-    if _AT_ENDS.search(visible_words):
+    if _MAY_LEAVE_SPACES.search(visible_words):
         return None
     start, end = len(visible_words) - len(visible_words.lstrip()), len(visible_words.rstrip())
     return visible_words[:start] + title + visible_words[end:]
 
 
 def derive_fragments(
-    headings: Sequence[LinkedHeading], dialect: Dialect, written: set[str]
+    headings: Sequence[LinkedHeading], dialect: Dialect, author_names: set[str]
 ) -> Iterable[tuple[str, int]]:
     """Return the fragments that the dialect's renderer makes of headings, each with its byte offset.
 
-    `written` are the names that authors gave to positions in the document.
+    `author_names` are the names that authors wrote.
     """
     match dialect:
         case Dialect.GITHUB:
             return _derive_github_fragments(headings)
         case Dialect.DOCUSAURUS:
-            # @docusaurus/mdx-loader, `remark/headings`: a heading with an explicit id takes no number.
+            # @docusaurus/mdx-loader, `remark/headings`: a heading with an explicit id is not numbered.
             own_names = [(_find_own_name(heading, Dialect.DOCUSAURUS), heading) for heading in headings]
-            named = [(name, heading.offset) for name, heading in own_names if name]
-            return [*named, *_derive_github_fragments([heading for name, heading in own_names if not name])]
+            explicit = [(name, heading.offset) for name, heading in own_names if name]
+            return [
+                *explicit,
+                *_derive_github_fragments([heading for name, heading in own_names if not name]),
+            ]
         case Dialect.MKDOCS:
-            return _derive_mkdocs_fragments(headings, written)
+            return _derive_mkdocs_fragments(headings, author_names)
 
 
 def derive_brace_fragments(headings: Sequence[LinkedHeading]) -> Iterable[tuple[str, int]]:
-    """Return GitHub's fragments of headings, where an anchor in braces is text of the heading."""
+    """Return the fragments that GitHub makes of headings: there, an anchor in braces is part of the text."""
     if not any(heading.is_anchored for heading in headings):
         return ()
     return _derive_github_fragments(
@@ -185,7 +188,7 @@ def _derive_github_fragments(headings: Iterable[LinkedHeading]) -> Iterable[tupl
 
 
 def _derive_mkdocs_fragments(
-    headings: Iterable[LinkedHeading], written: set[str]
+    headings: Iterable[LinkedHeading], author_names: set[str]
 ) -> Iterable[tuple[str, int]]:
     own_names = [(_find_own_name(heading, Dialect.MKDOCS), heading) for heading in headings]
     explicit = [(name, heading.offset) for name, heading in own_names if name]
@@ -194,21 +197,21 @@ def _derive_mkdocs_fragments(
         for name, heading in own_names
         if not name
     ]
-    ids = UnderscoredIds({*written, *(name for name, _ in explicit)})
-    return [*explicit, *((ids.give(name), offset) for name, offset in slugs)]
+    ids = UnderscoredIds({*author_names, *(name for name, _ in explicit)})
+    return [*explicit, *((ids.make_unique(name), offset) for name, offset in slugs)]
 
 
 def _find_own_name(heading: LinkedHeading, dialect: Dialect) -> str | None:
-    """Return the id that a dialect reads from a heading's attribute list or angle brackets."""
+    """Return the id that a dialect reads from a heading's attribute list or angle brackets; else None."""
     if not heading.is_anchored:
         return None
     text = read_heading(heading.source)
-    is_read = text.form is not AnchorForm.ANGLE or dialect is not Dialect.MKDOCS
-    return text.name if is_read and text.form is not AnchorForm.HTML else None
+    reads_name = text.form is not AnchorForm.ANGLE or dialect is not Dialect.MKDOCS
+    return text.name if reads_name and text.form is not AnchorForm.HTML else None
 
 
 def _strip_braces(heading: LinkedHeading) -> LinkedHeading:
-    """Return a heading without braces that Python-Markdown reads as attributes and Docyard as text."""
+    """Return a heading without the braces that are attributes in Python-Markdown, and text in Docyard."""
     match = _ATTRIBUTES.search(heading.words)
     return heading._replace(words=heading.words[: match.start()], text=None) if match else heading
 
@@ -224,16 +227,14 @@ def _render_text(heading: LinkedHeading) -> str:
 
 
 # GitHub adds this prefix to every id of a document, and resolves ids with and without it.
-_USER_CONTENT = "user-content-"
+_USER_CONTENT_PREFIX = "user-content-"
 
 # The URL Fragment Text Directives draft: the text after this mark is a search text, not a name.
-_DIRECTIVE = ":~:"
+_DIRECTIVE_MARK = ":~:"
 
 # Without `[^`, `id=` or `name=` a document has only the names of its headings. The expression begins
 # with the rarest letter of each and looks back at the others, so that it is tried at these letters only.
-_MAY_BE_NAMED = re.compile(
-    rb"[\[dDmM](?:(?<=\[)\^|(?<=[iI][dD])[ \t\r\n]*=|(?<=[nN][aA][mM])[eE][ \t\r\n]*=)"
-)
+_NAME_MARK = re.compile(rb"[\[dDmM](?:(?<=\[)\^|(?<=[iI][dD])[ \t\r\n]*=|(?<=[nN][aA][mM])[eE][ \t\r\n]*=)")
 
 
 class FragmentTarget(NamedTuple):
@@ -247,10 +248,10 @@ class FragmentTarget(NamedTuple):
     section: int | None
 
 
-TOP = "top"
+TOP_FRAGMENT = "top"
 """The fragment of a document's top (HTML §7.4.6.3), in any letter case, unless the document defines it."""
 
-DOCUMENT = FragmentTarget(0, None)
+DOCUMENT_TARGET = FragmentTarget(0, None)
 """The document itself: the target of its empty fragment, of `top` and of `_preamble`."""
 
 
@@ -260,31 +261,35 @@ def find_names(document: Document, dialect: Dialect) -> Mapping[str, FragmentTar
 
 
 def find_target(names: Mapping[str, FragmentTarget], fragment: str) -> FragmentTarget | None:
-    """Return the target of a decoded fragment, whose letter case counts; None if it has no target."""
-    name = fragment.partition(_DIRECTIVE)[0]
+    """Return the target of a decoded fragment, which is case-sensitive; None if it has no target."""
+    name = fragment.partition(_DIRECTIVE_MARK)[0]
     target = names.get(name)
-    if target is None and name.startswith(_USER_CONTENT):
-        target = names.get(name.removeprefix(_USER_CONTENT))
-    return DOCUMENT if target is None and name.lower() == TOP else target
+    if target is None and name.startswith(_USER_CONTENT_PREFIX):
+        target = names.get(name.removeprefix(_USER_CONTENT_PREFIX))
+    return DOCUMENT_TARGET if target is None and name.lower() == TOP_FRAGMENT else target
 
 
 def choose_name(document: Document, offset: int, fragment: str | None, dialect: Dialect) -> str | None:
-    """Return the best name of an offset: the name that a link used, else the author's, else any other."""
+    """Return the best name of an offset: the fragment of the link, else an author's name, else any name."""
     names = find_names(document, dialect)
     if fragment is not None and (target := find_target(names, fragment)) and target.offset == offset:
         return fragment
-    candidates = [name for name, target in names.items() if target.offset == offset and target != DOCUMENT]
+    candidates = [
+        name for name, target in names.items() if target.offset == offset and target != DOCUMENT_TARGET
+    ]
     preamble = document.preamble
     if not candidates and preamble is not None and preamble.heading_start == offset:
         # The slug of the title names another heading now.
-        return choose_document_name(document, TOP, dialect)
+        return choose_document_name(document, TOP_FRAGMENT, dialect)
     return candidates[0] if candidates else None
 
 
 def choose_document_name(document: Document, fragment: str, dialect: Dialect) -> str:
-    """Return a name of the full document: the name that a link used, unless a section has it now."""
+    """Return a name of the full document: the fragment of the link, unless a section has that name now."""
     names = find_names(document, dialect)
-    candidates = (name for name in (fragment, TOP, PREAMBLE) if find_target(names, name) == DOCUMENT)
+    candidates = (
+        name for name in (fragment, TOP_FRAGMENT, PREAMBLE) if find_target(names, name) == DOCUMENT_TARGET
+    )
     return next(candidates, "")
 
 
@@ -297,7 +302,7 @@ def _collect_names(document: Document, dialect: Dialect) -> dict[str, FragmentTa
     explicit = sorted(_find_explicit_names(document), key=lambda item: item[1])
     headings = read_linked_headings(document)
     author_names = {name for name, _ in explicit}
-    names: dict[str, FragmentTarget] = {"": DOCUMENT, PREAMBLE: DOCUMENT}
+    names: dict[str, FragmentTarget] = {"": DOCUMENT_TARGET, PREAMBLE: DOCUMENT_TARGET}
     for name, offset in (*explicit, *derive_fragments(headings, dialect, author_names)):
         if name not in names:
             names[name] = make_target_at(offset)
@@ -327,7 +332,7 @@ def _find_explicit_names(document: Document) -> Iterator[tuple[str, int]]:
         for name in (*filter(None, (section.anchor,)), *section.aliases):
             sections_by_name.setdefault(name, []).append(section)
             yield name, section.heading_start
-    if not _MAY_BE_NAMED.search(document.data):
+    if not _NAME_MARK.search(document.data):
         return
     for anchor in read_cached_links(document).anchors:
         # The sections are in document order, and many may have the same name.

@@ -3,8 +3,8 @@
 A document that is returned without need only costs time, but a missed document keeps a broken link. So every
 result is a superset of the documents that link to the path.
 
-`AffectedPaths` are the paths whose links an operation may change. They are computed after every edit, so the
-result is empty after a quick check if no name in the document can have changed.
+`AffectedPaths` are the paths whose links an operation may change. They are computed after every edit, so a
+quick check comes first: most edits change no name in the document.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from workspace.config.tables import LinkRules
     from workspace.document.document import Document
     from workspace.document.sections import Section
+    from workspace.links.file_tree import OverlayFileTree
     from workspace.links.link import Link
     from workspace.links.offset_map import OffsetMap
-    from workspace.links.world import OverlayFileTree
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
 
-_ENDING = re.compile(f"(?:{'|'.join(map(re.escape, ENDINGS))})\\Z", re.IGNORECASE)
-_LETTERS = re.compile(r"[a-z0-9]+")
+_SUFFIX = re.compile(f"(?:{'|'.join(map(re.escape, ENDINGS))})\\Z", re.IGNORECASE)
+_LETTER_RUN = re.compile(r"[a-z0-9]+")
 _HEX_LETTER = re.compile(rb"%(?:3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])")  # an ASCII letter or digit
 
 # The URL standard removes tabs and line breaks anywhere.
@@ -85,8 +85,8 @@ class Inbound(Protocol):
 class ScannedInbound:
     """A source that searches the bytes of every document for the paths' names, without an index.
 
-    It reads each document once, about 100 MB a second. A document that Git cannot read is skipped. A document
-    above the size limit of the workspace, which is never parsed, is returned without a search.
+    It reads each document once, at about 100 MB a second. A document that Git cannot read is skipped. A
+    document above the size limit of the workspace, which is never parsed, is returned without a search.
     """
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
@@ -103,24 +103,24 @@ def scan_documents(
     """
     rules = snapshot.config.links
     patterns = [LinkPattern.of(path, rules.root) for path in dict.fromkeys(paths)]
-    given_paths = frozenset(paths)
+    target_paths = frozenset(paths)
     max_bytes = snapshot.config.limits.document_bytes
     for path, blob in documents:
         try:
             data = snapshot.git.blob_within(blob, max_bytes)
         except DamagedRepository:
             continue
-        if path in given_paths or data is None or may_link(path, data, patterns, wiki=rules.wiki):
+        if path in target_paths or data is None or may_link(path, data, patterns, wiki=rules.wiki):
             yield path
 
 
 class LinkPattern(NamedTuple):
-    """The text that every link to a path contains, in any spelling.
+    """The text that every link to a path contains, however it is written.
 
     `names` are the file's name without its ending and, if the file is the index of its folder, the folder's
-    name. Each is a pair: the name's longest run of letters (empty if it has none), and the pattern of the
-    full name. The letters are searched first. The pattern begins with the name itself, because a search for
-    letters is much faster than a search for the text before them.
+    name. Each is a pair: the name's longest run of letters (empty if the name has no letter), and the pattern
+    of the full name. The letters are searched first. The pattern begins with the name itself, because a
+    search for letters is much faster than a search for the text before them.
 
     Links may lead to `folder` by dots, and by a single slash if `is_root`.
     """
@@ -133,25 +133,25 @@ class LinkPattern(NamedTuple):
     def of(cls, path: str, root: str = "") -> LinkPattern:
         """Return the pattern of a path; destinations that begin with a slash are relative to `root`."""
         parent, _, name = path.rstrip("/").rpartition("/")
-        stem = _ENDING.sub("", name) or name
+        stem = _SUFFIX.sub("", name) or name
         folder = parent if stem.casefold() in INDEX_STEMS else path.rstrip("/") if stem == name else None
         names = [] if folder == path.rstrip("/") else [*_make_name_patterns(stem, _AFTER_FILE)]
         if folder:
             names += _make_name_patterns(folder.rpartition("/")[2], _AFTER_FOLDER)
         return cls(tuple(names), folder, folder is not None and folder == root.strip("/"))
 
-    def is_passed(self, path: str, lowered: bytes) -> bool:
-        """Return True if a relative path of dots may lead from a document to this folder or through it."""
-        below = not self.folder or path.startswith(f"{self.folder}/")
-        return below or any(letters in lowered for letters, _ in self.names)
+    def may_be_on_dot_path(self, path: str, lowered: bytes) -> bool:
+        """Return True if a destination of dots may lead from the document `path` to this folder or beyond."""
+        is_below = not self.folder or path.startswith(f"{self.folder}/")
+        return is_below or any(letters in lowered for letters, _ in self.names)
 
 
 def may_link(path: str, data: bytes, patterns: Iterable[LinkPattern], *, wiki: bool = False) -> bool:
     """Return True if the bytes of a document may contain a link that one of the patterns matches."""
     lowered = data.lower()
     if wiki and b"[[" in data:
-        folded = str(data, "utf-8", "replace").casefold()
-        lowered += b"\n" + folded.encode()
+        folded_text = str(data, "utf-8", "replace").casefold()
+        lowered += b"\n" + folded_text.encode()
     if _hides_letters(lowered):
         return True
     for link_pattern in patterns:
@@ -159,7 +159,7 @@ def may_link(path: str, data: bytes, patterns: Iterable[LinkPattern], *, wiki: b
             return True
         if (
             link_pattern.folder is not None
-            and link_pattern.is_passed(path, lowered)
+            and link_pattern.may_be_on_dot_path(path, lowered)
             and _DOTS.search(lowered)
         ):
             return True
@@ -181,7 +181,7 @@ def _is_named(lowered: bytes, pattern: re.Pattern[bytes]) -> bool:
 
 
 def _hides_letters(lowered: bytes) -> bool:
-    """Return True if letters may be written as numbers or ligature entities, or separated by breaks."""
+    """Return True if letters may be written as numeric or ligature entities, or separated by line breaks."""
     if b"&#" in lowered or b"&fjlig;" in lowered or b"&tab;" in lowered or b"&newline;" in lowered:
         return True
     if b"%" in lowered and _HEX_LETTER.search(lowered):
@@ -192,21 +192,21 @@ def _hides_letters(lowered: bytes) -> bool:
 
 
 def _make_name_patterns(name: str, after: bytes) -> Iterator[tuple[bytes, re.Pattern[bytes]]]:
-    """Yield the patterns of a name in lower case, and case-folded as in the comparison of wiki links."""
-    plain = name.encode("utf-8", "surrogateescape").lower().decode("utf-8", "surrogateescape")
-    for form in dict.fromkeys((plain, name.casefold())):
-        letters = max(_LETTERS.findall(form), key=len, default="").encode()
+    """Yield the patterns of a name in lower case, and of its case-folded form, by which wiki links match."""
+    lower_case_name = name.encode("utf-8", "surrogateescape").lower().decode("utf-8", "surrogateescape")
+    for form in dict.fromkeys((lower_case_name, name.casefold())):
+        letters = max(_LETTER_RUN.findall(form), key=len, default="").encode()
         pattern = b"".join(map(_make_character_pattern, form))
         yield letters, re.compile(pattern + after)
 
 
 def _make_character_pattern(character: str) -> bytes:
-    """Return a pattern of the ways to write a character in a destination, in lower case."""
+    """Return a pattern of all forms of a character in a destination, in lower case."""
     if character.isascii() and character.isalnum():
         return character.encode()
-    raw = character.encode("utf-8", "surrogateescape")
-    escaped = b"".join(b"%%%02x" % byte for byte in raw)
-    pattern = rb"(?:\\?" + re.escape(raw) + rb"|" + escaped + rb"|&[a-z0-9]{1,31};?)"
+    raw_bytes = character.encode("utf-8", "surrogateescape")
+    percent_escapes = b"".join(b"%%%02x" % byte for byte in raw_bytes)
+    pattern = rb"(?:\\?" + re.escape(raw_bytes) + rb"|" + percent_escapes + rb"|&[a-z0-9]{1,31};?)"
     return pattern + b"?" if character in _SECOND_CHARACTERS else pattern
 
 
@@ -217,12 +217,13 @@ _TAG_NAME = re.compile(rb"(?:id|name)[ \t\r\n]*=", re.IGNORECASE)
 class AffectedPaths(NamedTuple):
     """The old paths whose links must be checked.
 
-    `vanished` maps folders that disappeared with their last document to the new path of that document, or to
-    None if it was removed. `spellings` are the paths by which a destination may refer to one of the paths.
+    `vanished_folders` maps folders that disappeared with their last document to the new path of that
+    document, or to None if it was removed. `spellings` are the paths by which a destination may refer to one
+    of the paths.
     """
 
     paths: frozenset[str]
-    vanished: Mapping[str, str | None]
+    vanished_folders: Mapping[str, str | None]
     spellings: frozenset[str | None]
     rules: LinkRules
 
@@ -232,29 +233,32 @@ class AffectedPaths(NamedTuple):
         rules = before.snapshot.config.links
         tree: OverlayFileTree | None = None
         paths: set[str] = set()
-        vanished: dict[str, str | None] = {}
+        vanished_folders: dict[str, str | None] = {}
         for path in offset_map.paths:
-            new_path = offset_map.document(path)
+            new_path = offset_map.find_new_path(path)
             try:
                 old = before.find(path)
             except LimitExceeded:  # an operation can only remove such a document
-                old, existed = None, True
+                old, has_existed = None, True
             else:
-                existed = old is not None
-            if new_path is not None and (new_path != path or not existed):
+                has_existed = old is not None
+            if new_path is not None and (new_path != path or not has_existed):
                 paths.update(_find_shadowed_paths(before, new_path, rules))
-            if existed and new_path != path:
+            if has_existed and new_path != path:
                 paths.add(path)
                 tree = tree or _make_file_tree(after)
-                vanished |= dict.fromkeys(_find_vanished_folders(tree, path), new_path)
+                vanished_folders |= dict.fromkeys(_find_vanished_folders(tree, path), new_path)
             elif old is not None and _may_rename(old, after.document(path), offset_map, rules):
                 paths.add(path)
         return cls(
-            frozenset(paths.union(vanished)), vanished, _list_affected_spellings(paths.union(vanished)), rules
+            frozenset(paths.union(vanished_folders)),
+            vanished_folders,
+            _list_affected_spellings(paths.union(vanished_folders)),
+            rules,
         )
 
-    def may_mean(self, link: Link, source: str) -> bool:
-        """Return True if a link of the document `source` may refer to one of the paths, by its spelling."""
+    def may_refer(self, link: Link, source: str) -> bool:
+        """Return True if the destination of a link in the document `source` may refer to one of the paths."""
         if link.kind is LinkKind.WIKI:
             return True
         target = read_target(link.destination, source, self.rules)
@@ -267,7 +271,8 @@ def _may_rename(old: Document, new: Document, offset_map: OffsetMap, rules: Link
         _has_same_names(
             old_section,
             new_section,
-            offset_map.place(old.path, old_section.heading_start) == (new.path, new_section.heading_start),
+            offset_map.map_offset(old.path, old_section.heading_start)
+            == (new.path, new_section.heading_start),
         )
         and (
             old.source(old_section) == new.source(new_section)
@@ -277,17 +282,21 @@ def _may_rename(old: Document, new: Document, offset_map: OffsetMap, rules: Link
     ):
         return False
     # Imported late because the module imports the parser, which most edits do not need.
-    from workspace.links.fragments import DOCUMENT, TOP, find_names, find_target
+    from workspace.links.fragments import DOCUMENT_TARGET, TOP_FRAGMENT, find_names, find_target
 
     names = find_names(new, rules.dialect)
-    if find_target(names, TOP) != find_target(find_names(old, rules.dialect), TOP) == DOCUMENT:
+    if (
+        find_target(names, TOP_FRAGMENT)
+        != find_target(find_names(old, rules.dialect), TOP_FRAGMENT)
+        == DOCUMENT_TARGET
+    ):
         return True
     for name, old_target in find_names(old, rules.dialect).items():
         new_target = find_target(names, name)
-        new_position = offset_map.place(old.path, old_target.offset)
+        new_position = offset_map.map_offset(old.path, old_target.offset)
         if (
             new_target != old_target
-            if old_target == DOCUMENT
+            if old_target == DOCUMENT_TARGET
             else new_target is None or new_position != (new.path, new_target.offset)
         ):
             return True
@@ -296,7 +305,7 @@ def _may_rename(old: Document, new: Document, offset_map: OffsetMap, rules: Link
 
 
 def _has_same_names(old: Section, new: Section, is_preserved: bool) -> bool:
-    """Return True if a section has the same names as before."""
+    """Return True if an edit preserved the names of a section."""
     if old.heading is None or new.heading is None:
         return old.heading is new.heading
     return (
@@ -314,7 +323,7 @@ def _may_define_name(text: bytes) -> bool:
 
 
 def _list_affected_spellings(paths: Iterable[str]) -> frozenset[str | None]:
-    """Return the paths, the paths without their endings, and the folders of which they may be indexes."""
+    """Return the paths, with and without their endings, and the folders whose index files they may be."""
     spellings: set[str | None] = set()
     for path in paths:
         folder, _, name = path.rpartition("/")
@@ -327,7 +336,7 @@ def _list_affected_spellings(paths: Iterable[str]) -> frozenset[str | None]:
 
 def _make_file_tree(after: Overlay) -> OverlayFileTree:
     # Imported late because the module imports the resolver, which most edits do not need.
-    from workspace.links.world import OverlayFileTree
+    from workspace.links.file_tree import OverlayFileTree
 
     return OverlayFileTree(after)
 
@@ -342,7 +351,7 @@ def _find_vanished_folders(tree: OverlayFileTree, path: str) -> Iterator[str]:
 
 def _find_shadowed_paths(before: Overlay, new_path: str, rules: LinkRules) -> Iterator[str]:
     """Yield the documents that links may no longer refer to because a document was added at `new_path`."""
-    from workspace.links.world import OverlayFileTree
+    from workspace.links.file_tree import OverlayFileTree
 
     tree = OverlayFileTree(before)
     folder, _, name = new_path.rpartition("/")

@@ -1,7 +1,7 @@
 """Links in inline Markdown, in linear time (CommonMark §6, "An algorithm for parsing").
 
 The reader makes one pass over the marks that affect links: backslashes, code spans, autolinks, HTML and
-brackets. Emphasis is ignored, because brackets bind more tightly.
+brackets. Emphasis is ignored, because brackets take precedence over it.
 
 The module also reads destinations and titles (CommonMark §6.3, §4.7), and `href`, `src`, `id`, and the `name`
 of an `a` in raw HTML (§4.6, §6.6). The cells of a table (GFM §4.10) are parsed separately, because not even a
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator
 
 _SPACES = re.compile(r"[ \t\n]*")
-_ANGLE = re.compile(r"<([^<>\n\\]*(?:\\.[^<>\n\\]*)*)>")
-_BARE = re.compile(r"[^\x00-\x20\x7f()\\]+|\\[!-/:-@\[-`{-~]|[\\()]")
+_ANGLE_DESTINATION = re.compile(r"<([^<>\n\\]*(?:\\.[^<>\n\\]*)*)>")
+_BARE_TOKEN = re.compile(r"[^\x00-\x20\x7f()\\]+|\\[!-/:-@\[-`{-~]|[\\()]")
 
 _TITLE = re.compile(
     r'"[^"\\]*(?:\\.[^"\\]*)*"' r"|'[^'\\]*(?:\\.[^'\\]*)*'" r"|\([^()\\]*(?:\\.[^()\\]*)*\)", re.DOTALL
 )
 
-_LABEL = re.compile(r"\[([^\[\]\\]*(?:\\.[^\[\]\\]*)*)\]", re.DOTALL)
+_BRACKETED_LABEL = re.compile(r"\[([^\[\]\\]*(?:\\.[^\[\]\\]*)*)\]", re.DOTALL)
 
 # The usual form: a destination of plain characters, then the closing parenthesis.
-_PLAIN = re.compile(r"\(([^\x00-\x20\x7f()\\<][^\x00-\x20\x7f()\\]*)\)")
+_PLAIN_PARENTHESES = re.compile(r"\(([^\x00-\x20\x7f()\\<][^\x00-\x20\x7f()\\]*)\)")
 
-# The limit of the reference implementations.
+# The nesting limit of the reference implementations.
 _MAX_PARENTHESES = 32
 
 
@@ -49,10 +49,10 @@ class ParsedDestination(NamedTuple):
 def read_destination(text: str, start: int, end: int) -> ParsedDestination | None:
     """Return the destination at a position, which must not be white space; None without a destination."""
     if text.startswith("<", start, end):
-        match = _ANGLE.match(text, start, end)
+        match = _ANGLE_DESTINATION.match(text, start, end)
         return ParsedDestination(*match.span(1), Enclosure.ANGLE, match.end()) if match else None
     depth, position = 0, start
-    while match := _BARE.match(text, position, end):
+    while match := _BARE_TOKEN.match(text, position, end):
         if match.group() == "(":
             depth += 1
             if depth > _MAX_PARENTHESES:
@@ -68,16 +68,18 @@ def read_destination(text: str, start: int, end: int) -> ParsedDestination | Non
 
 
 def read_parentheses(text: str, start: int, end: int) -> ParsedDestination | None:
-    """Return the content of the parentheses at a position; None if an inline link cannot have them."""
-    plain = _PLAIN.match(text, start, end)
-    if plain:
-        return ParsedDestination(*plain.span(1), Enclosure.BARE, plain.end())
-    begin = _skip_spaces(text, start + 1, end)
-    destination = read_destination(text, begin, end) or ParsedDestination(begin, begin, Enclosure.BARE, begin)
-    if destination.next_position == begin and text.startswith("<", begin, end):
+    """Return the destination in the parentheses at a position; None if they cannot end an inline link."""
+    plain_match = _PLAIN_PARENTHESES.match(text, start, end)
+    if plain_match:
+        return ParsedDestination(*plain_match.span(1), Enclosure.BARE, plain_match.end())
+    destination_start = _skip_spaces(text, start + 1, end)
+    destination = read_destination(text, destination_start, end) or ParsedDestination(
+        destination_start, destination_start, Enclosure.BARE, destination_start
+    )
+    if destination.next_position == destination_start and text.startswith("<", destination_start, end):
         return None
     next_position = _skip_spaces(text, destination.next_position, end)
-    if next_position > destination.next_position > begin and (
+    if next_position > destination.next_position > destination_start and (
         title := _TITLE.match(text, next_position, end)
     ):
         next_position = _skip_spaces(text, title.end(), end)
@@ -89,8 +91,8 @@ def read_parentheses(text: str, start: int, end: int) -> ParsedDestination | Non
 
 
 def read_label(text: str, start: int, end: int) -> str | None:
-    """Return the link label in the brackets at a position, as it is written; None without such brackets."""
-    match = _LABEL.match(text, start, end)
+    """Return the label in the brackets at a position, without decoding; None if there is no label."""
+    match = _BRACKETED_LABEL.match(text, start, end)
     return match[1] if match else None
 
 
@@ -121,7 +123,7 @@ _ATTRIBUTES = re.compile(_ATTRIBUTE)
 _ENCLOSURES = {2: Enclosure.DOUBLE, 3: Enclosure.SINGLE, 4: Enclosure.UNQUOTED}
 
 # Constructs without tags extend to their end mark, or to the end of the text.
-_TAG_OR_OTHER = re.compile(
+_HTML_CONSTRUCT = re.compile(
     r"<!--(?:-?>|[\s\S]*?(?:-->|\Z))"
     r"|<!\[CDATA\[[\s\S]*?(?:\]\]>|\Z)"
     r"|<\?[\s\S]*?(?:\?>|\Z)"
@@ -145,7 +147,7 @@ _URL_ATTRIBUTES = {
 
 def read_html(text: str) -> Iterator[LinkSpan | NameSpan]:
     """Yield the links and names of a block of raw HTML."""
-    for match in _TAG_OR_OTHER.finditer(text):
+    for match in _HTML_CONSTRUCT.finditer(text):
         if match["tag"] and (tag := TAG.match(text, match.start())):
             yield from read_tag(tag)
 
@@ -155,12 +157,12 @@ def read_tag(tag: re.Match[str]) -> Iterator[LinkSpan | NameSpan]:
     if not tag[2]:
         return
     element, (start, end) = tag[1].lower(), tag.span()
-    seen: set[str] = set()
+    attribute_names: set[str] = set()
     for attribute in _ATTRIBUTES.finditer(tag.string, *tag.span(2)):
         name, kind = attribute[1].lower(), attribute.lastindex
-        if name in seen or kind is None or kind == 1:
+        if name in attribute_names or kind is None or kind == 1:
             continue
-        seen.add(name)
+        attribute_names.add(name)
         if name == "id" or (name == "name" and element == "a"):
             if value := decode_attribute(decode_utf8(attribute[kind])):
                 yield NameSpan(value, start)
@@ -175,11 +177,11 @@ _AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\x00-\x20]*)>")
 _WIKI = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\](?!\()")
 
 # Raw HTML other than tags (CommonMark §6.6): its beginning, its end, and the minimum distance between them.
-_OTHER_HTML = (("<!--", "-->", 4), ("<![CDATA[", "]]>", 9), ("<?", "?>", 2), ("<!", ">", 3))
+_HTML_WITHOUT_TAGS = (("<!--", "-->", 4), ("<![CDATA[", "]]>", 9), ("<?", "?>", 2), ("<!", ">", 3))
 _SHORT_COMMENT = re.compile(r"<!---?>")
 
 # CommonMark §6.3: the maximum length of a label.
-_MAX_LABEL = 999
+_MAX_LABEL_LENGTH = 999
 
 
 class _Opener(NamedTuple):
@@ -194,15 +196,15 @@ class _Opener(NamedTuple):
 def read_inline(
     text: str, start: int, end: int, labels: Container[str] = frozenset(), *, wiki: bool = False
 ) -> list[LinkSpan | NameSpan]:
-    """Return the links and HTML names of a range [start, end) of a text, ordered by their ends.
+    """Return the links and HTML names in the range [start, end) of a text, ordered by their ends.
 
-    `labels` are the normalized labels of the document's definitions; `wiki` turns on `[[links]]`.
+    `labels` are the normalized labels of the document's definitions; `wiki` enables `[[links]]`.
     """
     return _InlineReader(text, start, end, labels, wiki).read()
 
 
 class _InlineReader:
-    """A single pass over a text: it reads each mark once, and searches for each missing end once."""
+    """A reader of a text in one pass, which reads each mark once and searches for each missing end once."""
 
     __slots__ = (
         "_end",
@@ -222,7 +224,7 @@ class _InlineReader:
         self._labels, self._wiki = labels, wiki
         self._results: list[LinkSpan | NameSpan] = []
         self._openers: list[_Opener] = []
-        # The openers below this index cannot open a link, because links do not nest.
+        # The openers below this index cannot open a link, because a link cannot contain a link.
         self._inactive_count = 0
         self._tick_runs: dict[int, list[int]] | None = None
         self._missing_ends: set[str] = set()
@@ -243,7 +245,7 @@ class _InlineReader:
         return self._results
 
     def _read_code_span(self, start: int, ticks_end: int) -> int:
-        """Return the position after a code span, or after the ticks if they open none."""
+        """Return the position after a code span, or after the backticks if they open no code span."""
         if self._tick_runs is None:
             self._tick_runs = {}
             for run in _TICKS.finditer(self._text, self._start, self._end):
@@ -263,9 +265,9 @@ class _InlineReader:
         if tag := TAG.match(text, start, end):
             self._results += read_tag(tag)
             return tag.end()
-        if short := _SHORT_COMMENT.match(text, start, end):
-            return short.end()
-        for opening, closing, length in _OTHER_HTML:
+        if comment := _SHORT_COMMENT.match(text, start, end):
+            return comment.end()
+        for opening, closing, length in _HTML_WITHOUT_TAGS:
             if text.startswith(opening, start, end):
                 if opening == "<!" and not text[start + 2 : start + 3].isalpha():
                     break
@@ -330,9 +332,11 @@ class _InlineReader:
             next_position += len(label) + 2
         if not label:
             label = (
-                self._text[opener.text_start : position] if position - opener.text_start <= _MAX_LABEL else ""
+                self._text[opener.text_start : position]
+                if position - opener.text_start <= _MAX_LABEL_LENGTH
+                else ""
             )
-        if not label or len(label) > _MAX_LABEL:
+        if not label or len(label) > _MAX_LABEL_LENGTH:
             return None
         name = normalize_label(decode_utf8(label))
         if name not in self._labels:
@@ -349,28 +353,28 @@ class _InlineReader:
         )
 
 
-_DELIMITERS = re.compile(r"\n[-:| \t]++(?=\n|\Z)")
-_DELIMITER = re.compile(r"[ \t]*:?-+:?[ \t]*")
-_PIPE = re.compile(r"\\.|\|")
+_DELIMITER_ROW = re.compile(r"\n[-:| \t]++(?=\n|\Z)")
+_DELIMITER_CELL = re.compile(r"[ \t]*:?-+:?[ \t]*")
+_PIPE_OR_ESCAPE = re.compile(r"\\.|\|")
 
 
 def find_inline_regions(text: str) -> list[tuple[int, int]]:
-    """Return the ranges of a paragraph that are parsed separately: cells of a table, or the full text."""
+    """Return the ranges of a paragraph that are parsed separately: cells of a table, else the full text."""
     if "|" in text:
-        for match in _DELIMITERS.finditer(text):
-            header = text.rfind("\n", 0, match.start()) + 1
+        for match in _DELIMITER_ROW.finditer(text):
+            header_start = text.rfind("\n", 0, match.start()) + 1
             columns = count_delimiter_cells(text, match.start() + 1, match.end())
-            if columns and "|" in text[header : match.start()]:
-                if len(split_cells(text, header, match.start())) != columns:
+            if columns and "|" in text[header_start : match.start()]:
+                if len(split_cells(text, header_start, match.start())) != columns:
                     continue
-                return [(0, header), *_split_rows(text, header, columns)]
+                return [(0, header_start), *_split_rows(text, header_start, columns)]
     return [(0, len(text))]
 
 
 def count_delimiter_cells(text: str, start: int, end: int) -> int:
     """Return the number of cells of a delimiter row; 0 if the line is not a delimiter row."""
     cells = split_cells(text, start, end)
-    return len(cells) if all(_DELIMITER.fullmatch(text, *cell) for cell in cells) else 0
+    return len(cells) if all(_DELIMITER_CELL.fullmatch(text, *cell) for cell in cells) else 0
 
 
 def _split_rows(text: str, start: int, columns: int) -> list[tuple[int, int]]:
@@ -393,7 +397,7 @@ def split_cells(text: str, start: int, end: int) -> list[tuple[int, int]]:
     if text.startswith("|", start, end):
         start += 1
     cells: list[tuple[int, int]] = []
-    for pipe in _PIPE.finditer(text, start, end):
+    for pipe in _PIPE_OR_ESCAPE.finditer(text, start, end):
         if pipe.group() == "|":
             cells.append((start, pipe.start()))
             start = pipe.end()

@@ -1,12 +1,12 @@
 """Links as values: their positions in a document's bytes, and their destinations.
 
-`LinkSpan` and `NameSpan` hold positions in a text before the position of that text in the document is known.
+`LinkSpan` and `NameSpan` have positions in a text, such as a paragraph. `Link` has positions in the document.
 
 Bytes are decoded to a text with one character for each byte, so that positions in both are equal. The ASCII
 marks and white space of Markdown are exact in such a text. Words are decoded with `decode_utf8`.
 
 `DocumentBody` is the text below a document's front matter, with a map from its characters to bytes.
-`display_destination` formats a destination for messages and answers.
+`display_destination` formats a destination for messages and responses.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 
 class LinkKind(StrEnum):
-    """The syntax of a link; a `reference` takes its destination from its `definition`."""
+    """The syntax of a link; the destination of a `reference` is in its `definition`."""
 
     INLINE = "inline"  # [text](destination "title"), ![alt](destination)
     REFERENCE = "reference"  # [text][label], [label][], [label], and images of these forms
     DEFINITION = "definition"  # [label]: destination "title"
     AUTOLINK = "autolink"  # <https://example.org>
     HTML = "html"  # href or src of an HTML tag
-    WIKI = "wiki"  # [[Page#Heading|text]], where the workspace turns them on
+    WIKI = "wiki"  # [[Page#Heading|text]], if the workspace enables them
 
 
 class Enclosure(StrEnum):
-    """The marks around a destination, which decide the characters that must be escaped."""
+    """The marks around a destination, which determine the characters that must be escaped."""
 
     BARE = "bare"  # CommonMark §6.3: no spaces, balanced parentheses
     ANGLE = "angle"  # <…>: no line breaks, no unescaped < or >
@@ -52,7 +52,7 @@ class Link(NamedTuple):
     """A link. Offsets are bytes of the document.
 
     [start, end) is the full construct. [destination_start, destination_end) is the destination as it is
-    written, without its enclosing marks. The range is empty in a `reference`, whose destination is in its
+    written, without its enclosing marks. The range is empty for a `reference`, whose destination is in its
     definition.
 
     `destination` is the decoded destination (of the definition, in a `reference`): backslashes and entities
@@ -89,29 +89,31 @@ class Links(NamedTuple):
 
 _REPLACEMENT = "\ufffd"
 
-# The code points from here on are letters without case, and none is white space.
+# The 256 code points from this one are letters without case, and none is white space.
 _FIRST_LETTER = 0x3400
 
 # CommonMark §2.3: a NUL is read as a replacement character.
-_DECODED = _REPLACEMENT + "".join(
+_CHARACTERS = _REPLACEMENT + "".join(
     chr(code if code < 0x80 else _FIRST_LETTER + code) for code in range(1, 0x100)
 )
-_ENCODED: dict[int, int | bytes] = {ord(character): byte for byte, character in enumerate(_DECODED)}
-_ENCODED[ord(_REPLACEMENT)] = _REPLACEMENT.encode()
+_BYTES_BY_CHARACTER: dict[int, int | bytes] = {
+    ord(character): byte for byte, character in enumerate(_CHARACTERS)
+}
+_BYTES_BY_CHARACTER[ord(_REPLACEMENT)] = _REPLACEMENT.encode()
 
 
 def decode_bytes(data: bytes) -> str:
     """Return bytes as a text with one character for each byte."""
     if data.isascii() and b"\0" not in data:
         return data.decode("ascii")
-    return codecs.charmap_decode(data, "strict", _DECODED)[0]
+    return codecs.charmap_decode(data, "strict", _CHARACTERS)[0]
 
 
 def decode_utf8(text: str) -> str:
     """Return the UTF-8 text of a result of `decode_bytes`, with U+FFFD for invalid bytes."""
     if text.isascii():
         return text
-    return codecs.charmap_encode(text, "strict", _ENCODED)[0].decode("utf-8", "replace")
+    return codecs.charmap_encode(text, "strict", _BYTES_BY_CHARACTER)[0].decode("utf-8", "replace")
 
 
 class LinkSpan(NamedTuple):
@@ -140,7 +142,7 @@ class NameSpan(NamedTuple):
 def decode_destination(text: str, span: LinkSpan | NameSpan, *, in_cell: bool = False) -> str:
     r"""Return the decoded destination of a link; "" for a name.
 
-    In a cell of a table `\|` means `|`.
+    In a cell of a table, `\|` is decoded to `|`.
     """
     if isinstance(span, NameSpan):
         return ""
@@ -168,35 +170,35 @@ _LINE_ENDS = re.compile(r"\r\n?|\n")
 class DocumentBody(NamedTuple):
     """A text with one character for each byte, except that line ends are LF, and its map to bytes.
 
-    `place` returns the byte offset in the document of a character of `text`.
+    `to_byte_offset` maps the position of a character in `text` to its byte offset in the document.
     """
 
     text: str
-    place: Callable[[int], int]
+    to_byte_offset: Callable[[int], int]
 
 
 def read_body(document: Document) -> DocumentBody:
     """Return the text below a document's front matter."""
-    begin = document.front_matter_end
-    source = decode_bytes(document.data[begin:])
+    body_start = document.front_matter_end
+    source = decode_bytes(document.data[body_start:])
     text = _LINE_ENDS.sub("\n", source)
     if len(text) == len(source):
-        return DocumentBody(text, lambda position: position + begin)
-    first, lines = document.front_matter_lines, document.lines
-    starts = [0, *(match.end() for match in re.finditer("\n", text))]
+        return DocumentBody(text, lambda position: position + body_start)
+    first_line, lines = document.front_matter_lines, document.lines
+    line_starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
-    def place(position: int) -> int:
-        line = bisect_right(starts, position) - 1
-        return lines.offset(first + line) + position - starts[line]
+    def to_byte_offset(position: int) -> int:
+        line = bisect_right(line_starts, position) - 1
+        return lines.offset(first_line + line) + position - line_starts[line]
 
-    return DocumentBody(text, place)
+    return DocumentBody(text, to_byte_offset)
 
 
 class BodySources(NamedTuple):
-    """The inline sources of a document's body, in order, and the map from the body's characters to bytes."""
+    """The inline sources of a document's body, in order; `to_byte_offset` is as in `DocumentBody`."""
 
     sources: Sequence[InlineSource]
-    place: Callable[[int], int]
+    to_byte_offset: Callable[[int], int]
 
 
 def read_body_sources(document: Document) -> BodySources:
@@ -208,14 +210,18 @@ def read_body_sources(document: Document) -> BodySources:
 
 
 def _read_sources(document: Document) -> BodySources:
-    text, place = read_body(document)
-    return BodySources(read_inline_sources(text), place)
+    text, to_byte_offset = read_body(document)
+    return BodySources(read_inline_sources(text), to_byte_offset)
 
 
-_MAX_DISPLAYED = 200
+_MAX_DISPLAYED_LENGTH = 200
 
 
 def display_destination(destination: str) -> str:
-    """Return a destination for a message: on one line, at most 200 characters, invisible ones escaped."""
-    text = destination if len(destination) <= _MAX_DISPLAYED else destination[:_MAX_DISPLAYED] + "…"
+    """Return a destination for a message: one line of at most 200 characters, invisible ones escaped."""
+    text = (
+        destination
+        if len(destination) <= _MAX_DISPLAYED_LENGTH
+        else destination[:_MAX_DISPLAYED_LENGTH] + "…"
+    )
     return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)

@@ -1,7 +1,7 @@
 """Offset maps: the bytes that an operation preserved, and their new positions.
 
-A link refers to a document or to an offset in one, such as the line of a heading. The operation that moves
-bytes returns their new positions, so that the link's target is found after a move or a rename.
+A link refers to a document or to an offset in one, such as the line of a heading. An operation that moves
+bytes returns their new positions, so that the target of a link is found after a move or a rename.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Offset = tuple[str, int]
 """The path of a document, and the offset of a byte in it."""
 
-_NONE: Mapping[Offset, Offset] = MappingProxyType({})
+_EMPTY_MAP: Mapping[Offset, Offset] = MappingProxyType({})
 
 
 class PreservedSpan(NamedTuple):
@@ -37,16 +37,16 @@ class PreservedSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class OffsetMap:
-    """The bytes that one operation preserved in the documents it changed; all others are unchanged.
+    """The bytes that one operation preserved in the documents that it changed.
 
-    `pieces` are unordered. The old ranges of the pieces of one document do not overlap, nor do the new ones.
+    `preserved_spans` are unordered. In one document, neither their old ranges nor their new ranges overlap.
     `renamed` maps the old offset of a rewritten heading's line to the new one, if it is still the same
-    heading. `documents` maps the old path of each document to the new one, or to None if it was removed. A
-    document that is only in `pieces` has its old path. `copies` are destinations of links that were copied to
-    other positions, where they must lead to the same targets.
+    heading. `documents` maps the old path of each document to the new path, or to None if the document was
+    removed. A document that is only in `preserved_spans` keeps its path. `copies` are destinations of links
+    that were copied to other positions, where they must lead to the same targets.
     """
 
-    pieces: tuple[PreservedSpan, ...]
+    preserved_spans: tuple[PreservedSpan, ...]
     renamed: Mapping[Offset, Offset] = field(default_factory=dict)
     documents: Mapping[str, str | None] = field(default_factory=dict)
     copies: tuple[PreservedSpan, ...] = ()
@@ -57,23 +57,25 @@ class OffsetMap:
         document: Document,
         splices: Iterable[Splice],
         new_path: str | None = None,
-        renamed: Mapping[Offset, Offset] = _NONE,
+        renamed: Mapping[Offset, Offset] = _EMPTY_MAP,
     ) -> OffsetMap:
         """Return the map of an edit; `new_path` is the document's path afterwards, if it moved."""
         path = document.path
         target = path if new_path is None else new_path
-        pieces: list[PreservedSpan] = []
+        preserved_spans: list[PreservedSpan] = []
         old_position = growth = 0
         for splice in sorted(splices, key=lambda splice: (splice.start, splice.end)):
             if old_position < splice.start:
-                pieces.append(PreservedSpan(path, old_position, splice.start, target, old_position + growth))
+                preserved_spans.append(
+                    PreservedSpan(path, old_position, splice.start, target, old_position + growth)
+                )
             growth += len(splice.replacement) - (splice.end - splice.start)
             old_position = splice.end
         if old_position < len(document.data):
-            pieces.append(
+            preserved_spans.append(
                 PreservedSpan(path, old_position, len(document.data), target, old_position + growth)
             )
-        return cls(tuple(pieces), renamed, {path: target})
+        return cls(tuple(preserved_spans), renamed, {path: target})
 
     @classmethod
     def of_removal(cls, path: str) -> OffsetMap:
@@ -86,143 +88,155 @@ class OffsetMap:
         return cls((), documents={path: path})
 
     def compose(self, later: OffsetMap) -> OffsetMap:
-        """Return the map of this operation and a later one; the later one must not have moved a document."""
-        pieces = [preserved for piece in self.pieces for preserved in later._find_preserved_parts(piece)]
+        """Return the map of this operation and a later one, which must not have moved a document."""
+        preserved_spans = [
+            part for span in self.preserved_spans for part in later._find_preserved_parts(span)
+        ]
         new_paths = self._all_new_paths
-        pieces += [piece for piece in later.pieces if piece.old_path not in new_paths]
-        renamed = {old: later.place(*new) or new for old, new in self.renamed.items()}
+        preserved_spans += [span for span in later.preserved_spans if span.old_path not in new_paths]
+        renamed = {old: later.map_offset(*new) or new for old, new in self.renamed.items()}
         for old, new in later.renamed.items():
             origin = self._find_origin(*old)
             if origin is not None:
                 renamed.setdefault(origin, new)
-        copies = [preserved for piece in self.copies for preserved in later._find_preserved_parts(piece)]
-        return OffsetMap(tuple(pieces), renamed, {**later.documents, **self.documents}, tuple(copies))
+        copies = [part for span in self.copies for part in later._find_preserved_parts(span)]
+        return OffsetMap(
+            tuple(preserved_spans), renamed, {**later.documents, **self.documents}, tuple(copies)
+        )
 
-    def _find_preserved_parts(self, piece: PreservedSpan) -> Iterator[PreservedSpan]:
-        """Yield the parts of an earlier operation's piece that this operation preserved."""
-        start, end = piece.new_start, piece.new_start + piece.old_end - piece.old_start
-        if not self._is_changed(piece.new_path):
-            yield piece
+    def _find_preserved_parts(self, earlier_span: PreservedSpan) -> Iterator[PreservedSpan]:
+        """Yield the parts of a span of an earlier operation that this operation preserved."""
+        start, end = (
+            earlier_span.new_start,
+            earlier_span.new_start + earlier_span.old_end - earlier_span.old_start,
+        )
+        if not self._is_changed(earlier_span.new_path):
+            yield earlier_span
             return
-        candidates = self._pieces_by_path.get(piece.new_path, ())
-        for part in candidates[
-            max(0, bisect_right(candidates, start, key=lambda part: part.old_start) - 1) :
+        candidates = self._spans_by_old_path.get(earlier_span.new_path, ())
+        for span in candidates[
+            max(0, bisect_right(candidates, start, key=lambda span: span.old_start) - 1) :
         ]:
-            if part.old_start >= end:
+            if span.old_start >= end:
                 return
-            first, last = max(start, part.old_start), min(end, part.old_end)
+            first, last = max(start, span.old_start), min(end, span.old_end)
             if first < last:
-                old = piece.old_start + first - start
-                new = part.new_start + first - part.old_start
-                yield PreservedSpan(piece.old_path, old, old + last - first, part.new_path, new)
+                old_start = earlier_span.old_start + first - start
+                new_start = span.new_start + first - span.old_start
+                yield PreservedSpan(
+                    earlier_span.old_path, old_start, old_start + last - first, span.new_path, new_start
+                )
 
     def _find_origin(self, path: str, offset: int) -> Offset | None:
         """Return the old position of a byte; None if the operation wrote the byte."""
         if path not in self._all_new_paths:
             return path, offset
-        for piece in self._pieces_by_new_path.get(path, ()):
-            if piece.new_start <= offset < piece.new_start + piece.old_end - piece.old_start:
-                return piece.old_path, piece.old_start + offset - piece.new_start
+        for span in self._spans_by_new_path.get(path, ()):
+            if span.new_start <= offset < span.new_start + span.old_end - span.old_start:
+                return span.old_path, span.old_start + offset - span.new_start
         return None
 
     @property
     def paths(self) -> frozenset[str]:
         """The old paths of the documents that the operation changed."""
-        return frozenset(self._pieces_by_path).union(self.documents, (path for path, _ in self.renamed))
+        return frozenset(self._spans_by_old_path).union(self.documents, (path for path, _ in self.renamed))
 
     @property
     def new_paths(self) -> tuple[str, ...]:
         """The new paths of the documents that the operation changed."""
-        paths = [*(self.document(path) for path in self.paths), *(piece.new_path for piece in self.pieces)]
+        paths = [
+            *(self.find_new_path(path) for path in self.paths),
+            *(span.new_path for span in self.preserved_spans),
+        ]
         return tuple(sorted({path for path in paths if path is not None}))
 
-    def document(self, path: str) -> str | None:
+    def find_new_path(self, path: str) -> str | None:
         """Return the new path of a document; None if it was removed."""
         return self.documents.get(path, path)
 
-    def place(self, path: str, offset: int) -> Offset | None:
+    def map_offset(self, path: str, offset: int) -> Offset | None:
         """Return the new position of a byte; None if it was not preserved."""
         renamed = self.renamed.get((path, offset))
         if renamed is not None:
             return renamed
         if not self._is_changed(path):
             return path, offset
-        piece = self._find_piece(path, offset)
-        return None if piece is None else (piece.new_path, piece.new_start + offset - piece.old_start)
+        span = self._find_preserved_span(path, offset)
+        return None if span is None else (span.new_path, span.new_start + offset - span.old_start)
 
-    def span(self, path: str, start: int, end: int) -> Offset | None:
+    def map_span(self, path: str, start: int, end: int) -> Offset | None:
         """Return the new position of the bytes [start, end); None unless all are preserved and contiguous."""
         if not self._is_changed(path):
             return path, start
-        piece = self._find_piece(path, start)
-        if piece is None or end > piece.old_end:
+        span = self._find_preserved_span(path, start)
+        if span is None or end > span.old_end:
             return None
-        return piece.new_path, piece.new_start + start - piece.old_start
+        return span.new_path, span.new_start + start - span.old_start
 
     def find_written_spans(self, document: Document) -> Sequence[tuple[int, int]]:
         """Return the spans of a document that the operation wrote.
 
         An empty span marks a position where the operation removed bytes.
         """
-        pieces = self._pieces_by_new_path.get(document.path, ())
-        if not pieces and document.path not in self._all_new_paths:
+        preserved_spans = self._spans_by_new_path.get(document.path, ())
+        if not preserved_spans and document.path not in self._all_new_paths:
             return ()
-        spans: list[tuple[int, int]] = []
+        written_spans: list[tuple[int, int]] = []
         position, previous_end = 0, None
-        for piece in pieces:
-            piece_start = piece.old_path, piece.old_start
-            if position < piece.new_start or (previous_end is not None and previous_end != piece_start):
-                spans.append((position, piece.new_start))
-            position = piece.new_start + piece.old_end - piece.old_start
-            previous_end = piece.old_path, piece.old_end
+        for span in preserved_spans:
+            span_start = span.old_path, span.old_start
+            if position < span.new_start or (previous_end is not None and previous_end != span_start):
+                written_spans.append((position, span.new_start))
+            position = span.new_start + span.old_end - span.old_start
+            previous_end = span.old_path, span.old_end
         if position < len(document.data):
-            spans.append((position, len(document.data)))
-        return spans
+            written_spans.append((position, len(document.data)))
+        return written_spans
 
     def find_lost_spans(self, document: Document) -> Sequence[tuple[int, int]]:
-        """Return the spans of an old document that were not preserved; the full text if no byte was."""
-        spans: list[tuple[int, int]] = []
+        """Return the spans of an old document that the operation did not preserve."""
+        lost_spans: list[tuple[int, int]] = []
         position = 0
-        for piece in self._pieces_by_path.get(document.path, ()):
-            if position < piece.old_start:
-                spans.append((position, piece.old_start))
-            position = piece.old_end
+        for span in self._spans_by_old_path.get(document.path, ()):
+            if position < span.old_start:
+                lost_spans.append((position, span.old_start))
+            position = span.old_end
         if position < len(document.data) and self._is_changed(document.path):
-            spans.append((position, len(document.data)))
-        return spans
+            lost_spans.append((position, len(document.data)))
+        return lost_spans
 
     def _is_changed(self, path: str) -> bool:
-        return path in self._pieces_by_path or path in self.documents
+        return path in self._spans_by_old_path or path in self.documents
 
-    def _find_piece(self, path: str, offset: int) -> PreservedSpan | None:
-        """Return the piece that contains a byte."""
-        pieces = self._pieces_by_path.get(path, ())
-        index = bisect_right(pieces, offset, key=lambda piece: piece.old_start) - 1
-        return pieces[index] if index >= 0 and offset < pieces[index].old_end else None
+    def _find_preserved_span(self, path: str, offset: int) -> PreservedSpan | None:
+        """Return the preserved span that contains a byte; None if the byte was not preserved."""
+        preserved_spans = self._spans_by_old_path.get(path, ())
+        index = bisect_right(preserved_spans, offset, key=lambda span: span.old_start) - 1
+        return preserved_spans[index] if index >= 0 and offset < preserved_spans[index].old_end else None
 
     @cached_property
     def _all_new_paths(self) -> frozenset[str]:
         return frozenset(self.new_paths)
 
     @cached_property
-    def _pieces_by_new_path(self) -> Mapping[str, Sequence[PreservedSpan]]:
-        pieces_by_path: dict[str, list[PreservedSpan]] = {}
-        for piece in sorted(self.pieces, key=lambda piece: piece.new_start):
-            pieces_by_path.setdefault(piece.new_path, []).append(piece)
-        return pieces_by_path
+    def _spans_by_new_path(self) -> Mapping[str, Sequence[PreservedSpan]]:
+        spans_by_path: dict[str, list[PreservedSpan]] = {}
+        for span in sorted(self.preserved_spans, key=lambda span: span.new_start):
+            spans_by_path.setdefault(span.new_path, []).append(span)
+        return spans_by_path
 
     @cached_property
-    def _pieces_by_path(self) -> Mapping[str, Sequence[PreservedSpan]]:
-        pieces_by_path: dict[str, list[PreservedSpan]] = {}
-        for piece in sorted(self.pieces):
-            pieces_by_path.setdefault(piece.old_path, []).append(piece)
-        return pieces_by_path
+    def _spans_by_old_path(self) -> Mapping[str, Sequence[PreservedSpan]]:
+        spans_by_path: dict[str, list[PreservedSpan]] = {}
+        for span in sorted(self.preserved_spans):
+            spans_by_path.setdefault(span.old_path, []).append(span)
+        return spans_by_path
 
 
 def match_same_headings(
     before: Document, after: Document, splices: Iterable[Splice]
 ) -> Mapping[Offset, Offset]:
-    """Return the headings that an edit rewrote at their old address: a renamed or replaced section.
+    """Map the headings that an edit rewrote to the new headings with the same addresses, by offset.
 
     Only an address that names exactly one section before and after the edit counts.
     """

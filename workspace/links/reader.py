@@ -3,12 +3,12 @@
 The result is exact by CommonMark 0.31, and by GFM for cells of tables and footnotes. Most texts are read line
 by line, which is much faster. The parser finds the blocks of all others.
 
-A text can be read line by line if no line ends inside of a bracket, code span or tag. Further, no line may be
-code, raw HTML or a table whose cells matter. The links then do not depend on how lines form paragraphs, lists
-and quotations. Other texts are parsed, each from one heading to the next.
+A text can be read line by line if no line ends inside of a bracket, code span or tag, and if no line is
+code, raw HTML, or a table with links. The links of such a text do not depend on the paragraphs, lists and
+quotations that the lines form. Other texts are parsed, each from one heading to the next.
 
-Linewise reading is kept for its speed: without it, the row "link graph" of `make bench` takes 2.0 times as
-long, at 14,000 files.
+Linewise reading is only for speed: without it, the row "link graph" of `make bench` takes 2.0 times as long,
+at 14,000 files.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from workspace.links.link import LinkSpan
 
 # These line ends precede a text, so that each of its lines follows a line end.
-ABOVE = "\n\n"
+LINE_ENDS_ABOVE = "\n\n"
 
 # The marks that may begin a line of a list or quotation.
 _PREFIX = r"[ \t>*+\-0-9.)]*+"
@@ -60,8 +60,9 @@ _MARKS = r"[>*+\-0-9.)]+"
 _DEEP = r"(?: {4}| {0,3}\t)[ \t]*[^ \t\n]"
 _TEXT = r"[^\[\]`<\\\n]*(?:(?:`[^`\n]+`(?!`)|\\[!-/:-@\[-`{-~])[^\[\]`<\\\n]*)*\]"
 
-# Brackets around a link are text, because links do not nest. Those of a footnote or an image may be markup.
-_AROUND = r"[^\[\]`<\\\n]"
+# Brackets around a link are text, because a link cannot contain a link. Brackets of a footnote or an image
+# may be markup.
+_TEXT_AROUND_LINK = r"[^\[\]`<\\\n]"
 _DESTINATION = r"([^\x00-\x20\x7f()\\<][^\x00-\x20\x7f()\\]*)"
 
 # Each alternative looks back at its first character, so the expression is tried at these characters only.
@@ -78,7 +79,7 @@ _TOKEN = (
     rf"|(?P<heading>{_PREFIX}#{{1,6}}[ \t][^\n]*(?=\n{_DEEP})))"
     rf"|(?<=`)(?P<code>[^`\n]+`(?!`)|(?P<ticks>`*)(?!`)[^\n]*?(?<!`)`(?P=ticks)(?!`))"
     rf"|(?<=\[)(?P<badge>(!\[{_TEXT}\({_DESTINATION}\))\]\({_DESTINATION}\))"
-    rf"|(?<=[^!]\[)(?P<nested>(?!\^){_AROUND}+(?<!!)(\[{_TEXT}\({_DESTINATION}\)){_AROUND}*\])"
+    rf"|(?<=[^!]\[)(?P<nested>(?!\^){_TEXT_AROUND_LINK}+(?<!!)(\[{_TEXT}\({_DESTINATION}\)){_TEXT_AROUND_LINK}*\])"
     rf"|(?P<link>(?:(?<=\[)|(?<=!)\[){_TEXT}(\((?:{_DESTINATION}\))?)?)"
     r"|(?<=\\)(?P<escape>[!-/:-@\[-`{-~])"
     r"|(?<=<)(?P<autolink>([A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\x00-\x20]*)>)"
@@ -88,46 +89,48 @@ _TOKEN = (
 
 _DEFINITION = re.compile(rf"\n{_PREFIX}\[(?!\^)[^\[\]\\]*(?:\\.[^\[\]\\]*)*\]:", re.DOTALL)
 _BLANK_LINE = re.compile(r"\n[ \t]*(?=\n|\Z)")
-_CANDIDATE = re.compile(r"\]\(|<[A-Za-z!?]|```|~~~|\[[\^\[]")
+_LINK_CANDIDATE = re.compile(r"\]\(|<[A-Za-z!?]|```|~~~|\[[\^\[]")
 _DEEP_LINE = re.compile(rf"\n{_DEEP}")
 _ROW = re.compile(r"\n {0,3}\|[^\n]*")
 _ITEM = re.compile(rf" *{LIST_MARKER} {{1,4}}(?=[^ \n])")
 
 
 def may_have_definitions(text: str) -> bool:
-    """Return True if a text that begins with a line end may hold link definitions."""
+    """Return True if a text that begins with a line end may contain link definitions."""
     return "]:" in text and _DEFINITION.search(text) is not None
 
 
-def read_linewise(text: str, units: Sequence[int]) -> tuple[list[LinkSpan | NameSpan], list[tuple[int, int]]]:
+def read_linewise(
+    text: str, part_starts: Sequence[int]
+) -> tuple[list[LinkSpan | NameSpan], list[tuple[int, int]]]:
     """Return the links and names of a text without definitions, and the parts that need a full parse.
 
-    The text begins with two line ends, and all its lines end in LF. `units` are the starts of its parts, in
-    order, from 2 on; a part is parsed in full or not at all.
+    The text begins with two line ends, and all its lines end in LF. `part_starts` are the positions at which
+    its parts begin, in order, the first at 2. A part is parsed in full or not at all.
     """
-    return _LinewiseReader(text, units).read()
+    return _LinewiseReader(text, part_starts).read()
 
 
 @cache
 def _compile_token() -> re.Pattern[str]:
-    # Compiled late because compilation takes longer than reading a document.
+    # Compiled at the first use, because compilation takes longer than reading a document.
     return re.compile(_TOKEN, re.MULTILINE)
 
 
 class _NeedsFullParse(Exception):
-    """An error: only the parser can find the links of a part."""
+    """A signal that only the parser can find the links of a part."""
 
 
 class _LinewiseReader:
-    __slots__ = ("_results", "_text", "_units")
+    __slots__ = ("_part_starts", "_results", "_text")
 
-    def __init__(self, text: str, units: Sequence[int]) -> None:
-        self._text, self._units = text, [*units, len(text)]
+    def __init__(self, text: str, part_starts: Sequence[int]) -> None:
+        self._text, self._part_starts = text, [*part_starts, len(text)]
         self._results: list[LinkSpan | NameSpan] = []
 
     def read(self) -> tuple[list[LinkSpan | NameSpan], list[tuple[int, int]]]:
-        text, units, results = self._text, self._units, self._results
-        unparsed: list[tuple[int, int]] = []
+        text, part_starts, results = self._text, self._part_starts, self._results
+        unparsed_parts: list[tuple[int, int]] = []
         search = _compile_token().search
         position = 0
         while token := search(text, position):
@@ -139,15 +142,17 @@ class _LinewiseReader:
                 position = self._read_token(token, kind or "")
             except _NeedsFullParse:
                 failed_position = token.start() + (text[token.start()] == "\n")
-                unit = bisect_right(units, min(max(failed_position, units[0]), len(text) - 1)) - 1
-                start, end = units[unit : unit + 2]
+                index = (
+                    bisect_right(part_starts, min(max(failed_position, part_starts[0]), len(text) - 1)) - 1
+                )
+                start, end = part_starts[index : index + 2]
                 while results and results[-1].start >= start:
                     results.pop()
-                unparsed.append((start, end))
+                unparsed_parts.append((start, end))
                 if end == len(text):
                     break
                 position = end - 1
-        return results, unparsed
+        return results, unparsed_parts
 
     def _read_token(self, token: re.Match[str], kind: str) -> int:
         """Read the construct that a token begins, and return the position after it.
@@ -222,12 +227,12 @@ class _LinewiseReader:
         """Read a code fence, and return the line end after it."""
         text, number = self._text, token.re.groupindex["fence"]
         indent, marks = len(token[number + 1]), token[number + 2]
-        unit_end = self._units[bisect_right(self._units, token.start() + 1)]
+        part_end = self._part_starts[bisect_right(self._part_starts, token.start() + 1)]
         deepest = "{0,3}" if indent < 2 else "*"
         closing = re.compile(rf"\n( {deepest}){marks[0]}{{{len(marks)},}}[ \t]*(?=\n|\Z)")
-        end_mark = closing.search(text, token.end(), unit_end)
+        end_mark = closing.search(text, token.end(), part_end)
         if indent < 2:
-            return self._skip_code(end_mark.end()) if end_mark else unit_end - 1
+            return self._skip_code(end_mark.end()) if end_mark else part_end - 1
         # An indented fence may be in a list, and ends where the list ends.
         if (
             end_mark is None
@@ -259,13 +264,13 @@ class _LinewiseReader:
         return end
 
     def _read_row(self, start: int, end: int, columns: int) -> None:
-        if _CANDIDATE.search(self._text, start, end):
-            # A pipe in an address or a wiki link is written with a backslash that is not part of it.
+        if _LINK_CANDIDATE.search(self._text, start, end):
+            # A pipe in an address or a wiki link has a backslash that is not part of the destination.
             line = self._text[start:end]
             if "[[" in line or ("<" in line and "\\|" in line):
                 raise _NeedsFullParse
             for first, last in split_cells(self._text, start, end)[:columns]:
-                if _CANDIDATE.search(self._text, first, last):
+                if _LINK_CANDIDATE.search(self._text, first, last):
                     self._results += read_inline(self._text, first, last)
 
     def _skip_indented(self, start: int) -> int:
@@ -275,7 +280,7 @@ class _LinewiseReader:
         """
         blank = _BLANK_LINE.search(self._text, start + 1)
         end = blank.start() if blank else len(self._text)
-        if _CANDIDATE.search(self._text, start, end):
+        if _LINK_CANDIDATE.search(self._text, start, end):
             raise _NeedsFullParse
         return end
 
@@ -289,16 +294,16 @@ class _LinewiseReader:
 
 
 # GFM: a footnote may begin on any line of a paragraph.
-_FOOTNOTE = re.compile(r"^[ \t]*\[\^([^\]\s]+)\]:", re.MULTILINE)
+_FOOTNOTE_DEFINITION = re.compile(r"^[ \t]*\[\^([^\]\s]+)\]:", re.MULTILINE)
 
 # The ids of a footnote on GitHub: in the page, and in links to it.
 _FOOTNOTE_NAMES = ("user-content-fn-{}", "fn-{}")
 
 
 def read_parsed_links(text: str, shift: int, *, wiki: bool = False) -> list[tuple[LinkSpan | NameSpan, str]]:
-    """Return the links and names of a text, each with its decoded destination, by the parser.
+    """Parse a text, and return its links and names, each with its decoded destination.
 
-    `shift` is the offset of the text in the document's text. A reference has the destination of its
+    `shift` is the position of the text in the document's text. A reference has the destination of its
     definition.
     """
     sources = read_inline_sources(text)
@@ -336,16 +341,16 @@ def _parse_definition(text: str) -> LinkSpan | None:
 def _read_inline(
     text: str, definitions: Mapping[str, tuple[LinkSpan, str]], wiki: bool
 ) -> Iterator[tuple[LinkSpan | NameSpan, str]]:
-    for footnote in _FOOTNOTE.finditer(text):
+    for footnote in _FOOTNOTE_DEFINITION.finditer(text):
         for name in _FOOTNOTE_NAMES:
             yield NameSpan(name.format(decode_utf8(footnote[1])), footnote.start()), ""
-    parts = find_inline_regions(text)
-    for start, end in parts:
-        for part in read_inline(text, start, end, definitions, wiki=wiki):
-            if isinstance(part, LinkSpan) and part.label is not None:
-                yield part, definitions[part.label][1]
+    regions = find_inline_regions(text)
+    for start, end in regions:
+        for span in read_inline(text, start, end, definitions, wiki=wiki):
+            if isinstance(span, LinkSpan) and span.label is not None:
+                yield span, definitions[span.label][1]
             else:
-                yield part, decode_destination(text, part, in_cell=len(parts) > 1)
+                yield span, decode_destination(text, span, in_cell=len(regions) > 1)
 
 
 def _shift_span(span: LinkSpan | NameSpan, source: InlineSource, shift: int) -> LinkSpan | NameSpan:
@@ -368,58 +373,61 @@ def read_cached_links(document: Document, wiki: bool = False) -> Links:
 
 
 def read_links(document: Document, *, wiki: bool = False) -> Links:
-    """Return the links and names of a document; `wiki` turns on `[[links]]`."""
-    begin = document.front_matter_end
-    body = document.data[begin:]
+    """Return the links and names of a document; `wiki` enables `[[links]]`."""
+    body_start = document.front_matter_end
+    body = document.data[body_start:]
     if b"[" not in body and b"<" not in body:
         return Links((), ())
-    text = f"{ABOVE}{decode_bytes(body)}"
+    text = f"{LINE_ENDS_ABOVE}{decode_bytes(body)}"
     if "\r" in text or may_have_definitions(text):
         return read_by_parser(document, wiki=wiki)
-    shift = begin - len(ABOVE)
-    starts = {begin, *(section.heading_start for section in document.sections)}
-    linewise_spans, unparsed = read_linewise(text, sorted(start - shift for start in starts))
-    results = [(part, decode_destination(text, part)) for part in linewise_spans]
-    for start, end in unparsed:
+    shift = body_start - len(LINE_ENDS_ABOVE)
+    part_starts = {body_start, *(section.heading_start for section in document.sections)}
+    linewise_spans, unparsed_parts = read_linewise(text, sorted(start - shift for start in part_starts))
+    results = [(span, decode_destination(text, span)) for span in linewise_spans]
+    for start, end in unparsed_parts:
         results += read_parsed_links(text[start:end], start, wiki=wiki)
-    first_line = document.front_matter_lines + 1 - ABOVE.count("\n")
+    first_line = document.front_matter_lines + 1 - LINE_ENDS_ABOVE.count("\n")
     return _sort_links(text, results, lambda place: place + shift, first_line)
 
 
 def read_by_parser(document: Document, *, wiki: bool = False) -> Links:
-    """Return the same links and names as `read_links`, by the parser alone."""
-    text, place = read_body(document)
+    """Return the same links and names as `read_links`, read only by the parser."""
+    text, to_byte_offset = read_body(document)
     results = read_parsed_links(text, 0, wiki=wiki)
-    return _sort_links(text, results, place, document.front_matter_lines + 1)
+    return _sort_links(text, results, to_byte_offset, document.front_matter_lines + 1)
 
 
 def _sort_links(
-    text: str, parts: list[tuple[LinkSpan | NameSpan, str]], place: Callable[[int], int], first_line: int
+    text: str,
+    spans: list[tuple[LinkSpan | NameSpan, str]],
+    to_byte_offset: Callable[[int], int],
+    first_line: int,
 ) -> Links:
     """Return the links and names in order of position.
 
-    `place` maps a character to its byte; lines count from 1.
+    `to_byte_offset` maps the position of a character to its byte offset; lines count from 1.
     """
     links: list[Link] = []
     anchors: list[Anchor] = []
-    line, counted = first_line, 0
-    for part, destination in sorted(parts, key=lambda part: part[0].start):
-        start = part.start
-        line += text.count("\n", counted, start)
-        counted = start
-        if isinstance(part, NameSpan):
-            anchors.append(Anchor(part.name, place(start), line))
+    line, counted_end = first_line, 0
+    for span, destination in sorted(spans, key=lambda span: span[0].start):
+        start = span.start
+        line += text.count("\n", counted_end, start)
+        counted_end = start
+        if isinstance(span, NameSpan):
+            anchors.append(Anchor(span.name, to_byte_offset(start), line))
             continue
-        kind, is_image, _, end, first, last, enclosure, label = part
-        destination_start = place(first) if first < last else place(first - 1) + 1
+        kind, is_image, _, end, first, last, enclosure, label = span
+        destination_start = to_byte_offset(first) if first < last else to_byte_offset(first - 1) + 1
         links.append(
             Link(
                 kind,
                 is_image,
-                place(start),
-                place(end - 1) + 1,
+                to_byte_offset(start),
+                to_byte_offset(end - 1) + 1,
                 destination_start,
-                place(last - 1) + 1 if first < last else destination_start,
+                to_byte_offset(last - 1) + 1 if first < last else destination_start,
                 enclosure,
                 destination,
                 label,

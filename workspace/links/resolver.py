@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # RFC 3986 §3.1. A Windows drive (`C:\`) matches too.
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
-# The URL standard, "basic URL parser": the parser removes these characters anywhere.
+# The URL standard, "basic URL parser": these characters are removed anywhere in a URL.
 _IGNORED_BY_URLS = str.maketrans("", "", "\t\n\r")
 ENDINGS = (*DOCUMENT_SUFFIXES, ".mdx")
 """The endings that a destination may omit in at least one dialect."""
@@ -48,14 +48,14 @@ class Target(NamedTuple):
     """The target of a destination: a path relative to the repository's root ("" is the root) and a fragment.
 
     `fragment` is decoded; None without a `#`. `literal` is the path without percent-decoding, if that
-    differs. `is_folder` is True for a slash at the end. `outside` is True for a path outside of the
-    repository; `path` is then "".
+    differs. `is_folder` is True for a slash at the end. `is_outside` is True for a path outside of
+    the repository; `path` is then "".
     """
 
     path: str
     fragment: str | None
     is_folder: bool = False
-    outside: bool = False
+    is_outside: bool = False
     literal: str | None = None
 
 
@@ -82,32 +82,32 @@ def is_external(destination: str) -> bool:
 def read_target(destination: str, source: str, rules: LinkRules) -> Target | None:
     """Return the target of a destination in the document `source`; None for an external one.
 
-    A path with a leading slash is relative to `rules.root`, any other to the document's folder. An empty
-    path is the document itself. Escapes that are not UTF-8 stay as they are.
+    A path with a leading slash is relative to `rules.root`, another path to the document's folder. An empty
+    path means the document itself. Escapes that are not UTF-8 stay as they are.
     """
     destination = destination.strip()
     if not destination.isprintable():
         destination = destination.translate(_IGNORED_BY_URLS).strip()
     if is_external(destination):
         return None
-    written, _, fragment_part = split_destination(destination)
+    raw_path, _, fragment_part = split_destination(destination)
     fragment = unquote(fragment_part[1:]) if fragment_part else None
-    if not written:
+    if not raw_path:
         return Target(source, fragment)
-    decoded = _decode(written)
-    base = rules.root if written.startswith("/") else source.rpartition("/")[0]
-    path = join_path(base, decoded)
-    if rules.ignore and (rules.ignores(written.removeprefix("./")) or (path and rules.ignores(path))):
+    decoded_path = _decode_path(raw_path)
+    base = rules.root if raw_path.startswith("/") else source.rpartition("/")[0]
+    path = join_path(base, decoded_path)
+    if rules.ignore and (rules.ignores(raw_path.removeprefix("./")) or (path and rules.ignores(path))):
         return None
     if path is None:
-        return Target("", fragment, outside=True)
-    is_folder = decoded.rpartition("/")[2] in ("", ".", "..")
-    literal = join_path(base, written) if written != decoded else None
+        return Target("", fragment, is_outside=True)
+    is_folder = decoded_path.rpartition("/")[2] in ("", ".", "..")
+    literal = join_path(base, raw_path) if raw_path != decoded_path else None
     return Target(path, fragment, is_folder, literal=None if literal == path else literal)
 
 
 def list_candidate_paths(target: Target, rules: LinkRules) -> tuple[str, ...]:
-    """Return every path that a target may refer to, in the order of a renderer's search."""
+    """Return every path that a target may refer to, in the order in which a renderer searches."""
     candidates: list[str] = []
     for path in (target.path, target.literal):
         if path is None:
@@ -130,19 +130,19 @@ def strip_suffix(path: str) -> str:
 
 
 def list_index_paths(folder: str, rules: LinkRules) -> tuple[str, ...]:
-    """Return the possible index files of a folder, in the order of a renderer's search."""
+    """Return the possible index files of a folder, in the order in which a renderer searches."""
     names = _INDEX_NAMES_README_FIRST if rules.dialect is Dialect.GITHUB else _INDEX_NAMES
     docusaurus_names = ("index.mdx", "README.mdx") if rules.dialect is Dialect.DOCUSAURUS else ()
     return tuple(f"{folder}/{name}" if folder else name for name in (*names, *docusaurus_names))
 
 
-def _decode(written: str) -> str:
-    if "%" not in written:
-        return written
+def _decode_path(raw_path: str) -> str:
+    if "%" not in raw_path:
+        return raw_path
     try:
-        return unquote_to_bytes(written).decode()
+        return unquote_to_bytes(raw_path).decode()
     except UnicodeDecodeError:
-        return written
+        return raw_path
 
 
 def join_path(base: str, path: str) -> str | None:
@@ -158,32 +158,32 @@ def join_path(base: str, path: str) -> str | None:
     return "/".join(parts)
 
 
-# GitHub shows the source of a document for this query; its fragments are lines.
-_PLAIN = "plain=1"
-_LINES = re.compile(r"L[0-9]{1,9}(?:C[0-9]{1,9})?(?:-L?[0-9]{1,9}(?:C[0-9]{1,9})?)?")
+# GitHub displays the source of a document for this query; the fragments are then line numbers.
+_SOURCE_VIEW_QUERY = "plain=1"
+_LINE_FRAGMENT = re.compile(r"L[0-9]{1,9}(?:C[0-9]{1,9})?(?:-L?[0-9]{1,9}(?:C[0-9]{1,9})?)?")
 
 
 class LinkStatus(StrEnum):
-    """The status of a link: resolved, or the part that is missing."""
+    """The status of a link after its resolution."""
 
     OK = "ok"
     MISSING_FILE = "missing_file"
     MISSING_FRAGMENT = "missing_fragment"
     OUTSIDE = "outside"  # of the repository
-    EXTERNAL = "external"  # another host, or served by another program: not checked
+    EXTERNAL = "external"  # on another host or of another program; not checked
 
 
 class ResolvedLink(NamedTuple):
     """The result of resolving a link.
 
-    `path` is the file or folder that the link leads to, or None if it does not exist. `place` is the target
-    of the link's fragment; None without a fragment, or if the file is not a document.
+    `path` is the file or folder that the link leads to, None if it does not exist. `fragment_target` is the
+    target of the link's fragment; None without a fragment, or if the file is not a document.
     """
 
     status: LinkStatus
     target: Target | None
     path: str | None = None
-    place: FragmentTarget | None = None
+    fragment_target: FragmentTarget | None = None
 
     @property
     def is_broken(self) -> bool:
@@ -192,7 +192,7 @@ class ResolvedLink(NamedTuple):
 
 
 class FileTree(Protocol):
-    """The tree of files in which links are resolved. Letter case counts in paths."""
+    """The tree of files in which links are resolved. Paths are case-sensitive."""
 
     @property
     def rules(self) -> LinkRules:
@@ -230,19 +230,19 @@ def resolve(tree: FileTree, source: str, link: Link) -> ResolvedLink:
     target = read_target(link.destination, source, tree.rules)
     if target is None:
         return ResolvedLink(LinkStatus.EXTERNAL, None)
-    if target.outside:
+    if target.is_outside:
         return ResolvedLink(LinkStatus.OUTSIDE, target)
     path = source if target.path == source and not target.is_folder else find_path(tree, target)
     if path is None:
         return ResolvedLink(LinkStatus.MISSING_FILE, target)
-    if _PLAIN in link.destination and _shows_lines(link.destination):
+    if _SOURCE_VIEW_QUERY in link.destination and _shows_lines(link.destination):
         return ResolvedLink(LinkStatus.OK, target, path)
     return resolve_fragment(tree, target, path)
 
 
 def _shows_lines(destination: str) -> bool:
     _, query, fragment = split_destination(destination)
-    return _PLAIN in query and _LINES.fullmatch(fragment[1:]) is not None
+    return _SOURCE_VIEW_QUERY in query and _LINE_FRAGMENT.fullmatch(fragment[1:]) is not None
 
 
 def resolve_fragment(tree: FileTree, target: Target, path: str) -> ResolvedLink:
@@ -250,20 +250,20 @@ def resolve_fragment(tree: FileTree, target: Target, path: str) -> ResolvedLink:
     document = tree.document(path) if target.fragment is not None else None
     if document is None or target.fragment is None:
         return ResolvedLink(LinkStatus.OK, target, path)
-    place = find_target(find_names(document, tree.rules.dialect), target.fragment)
-    status = LinkStatus.OK if place is not None else LinkStatus.MISSING_FRAGMENT
-    return ResolvedLink(status, target, path, place)
+    fragment_target = find_target(find_names(document, tree.rules.dialect), target.fragment)
+    status = LinkStatus.OK if fragment_target is not None else LinkStatus.MISSING_FRAGMENT
+    return ResolvedLink(status, target, path, fragment_target)
 
 
 def find_path(tree: FileTree, target: Target) -> str | None:
     """Return the file or folder of a target: its own path, else the path that a renderer would use.
 
-    A target with a fragment that is a folder resolves to the index file of the folder.
+    A folder with a fragment resolves to the index file of the folder.
     """
     for path in (target.path, target.literal):
-        resolved = None if path is None else _find_at(tree, path, target)
-        if resolved is not None:
-            return resolved
+        existing_path = None if path is None else _find_at(tree, path, target)
+        if existing_path is not None:
+            return existing_path
     return None
 
 
@@ -292,9 +292,9 @@ def _find_with_ending(tree: FileTree, path: str) -> str | None:
 def resolve_wiki(tree: FileTree, source: str, destination: str) -> ResolvedLink:
     """Return the result of resolving a wiki link of the document `source`.
 
-    A page is a path from the document's folder or from the root, with or without its ending. If no such file
-    exists, it is the only document of this name, in any letter case. The last of several headings counts, as
-    in `Page#A#B`.
+    The page in a link is a path relative to the document's folder or to the root, with or without its ending.
+    If no such file exists, the page is the only document of this name, in any letter case. Of several
+    headings, as in `Page#A#B`, the last one counts.
     """
     page, separator, headings = destination.partition("#")
     page = page.strip()
@@ -306,12 +306,16 @@ def resolve_wiki(tree: FileTree, source: str, destination: str) -> ResolvedLink:
     document = tree.document(path) if heading is not None else None
     if document is None or heading is None:
         return ResolvedLink(LinkStatus.OK, target, path)
-    place = find_target(find_names(document, tree.rules.dialect), heading) or _find_title(document, heading)
-    return ResolvedLink(LinkStatus.OK if place else LinkStatus.MISSING_FRAGMENT, target, path, place)
+    fragment_target = find_target(find_names(document, tree.rules.dialect), heading) or _find_title(
+        document, heading
+    )
+    return ResolvedLink(
+        LinkStatus.OK if fragment_target else LinkStatus.MISSING_FRAGMENT, target, path, fragment_target
+    )
 
 
 def find_page(tree: FileTree, source: str, page: str) -> str | None:
-    """Return the file of a page's name; None unless exactly one document matches."""
+    """Return the file of a page; None if there is no such file, and not exactly one document of this name."""
     for path in iterate_page_paths(source, page, tree.rules.root):
         if tree.exists(path) and not tree.is_folder(path):
             return path
@@ -323,7 +327,7 @@ def find_page(tree: FileTree, source: str, page: str) -> str | None:
 
 
 def iterate_page_paths(source: str, page: str, root: str) -> Iterator[str]:
-    """Yield the paths that a page's name may refer to, in the order of the search."""
+    """Yield the paths that a page may refer to, in the order of the search."""
     for base in (source.rpartition("/")[0], root):
         path = join_path(base, page)
         if path:
@@ -337,7 +341,7 @@ def _extract_stem(page: str) -> str:
 
 
 def _find_title(document: Document, heading: str) -> FragmentTarget | None:
-    """Return the first section with a title, in any letter case."""
+    """Return the first section with this title, in any letter case; None if there is none."""
     return document.derive(_collect_titles).get(_fold_title(heading))
 
 
@@ -356,7 +360,7 @@ def _fold_title(title: str) -> str:
 
 
 def format_wiki_destination(link: Link, source: str, target: Target, tree: FileTree) -> str:
-    """Return a wiki link's destination for a target: a unique name if the link had a name, else a path.
+    """Return a wiki link's destination for a target: a unique name if the old link had a name, else a path.
 
     Wiki links have no escapes, so a name with brackets or bars cannot be written. For such a name, the old
     destination is returned.
@@ -378,17 +382,17 @@ def format_wiki_destination(link: Link, source: str, target: Target, tree: FileT
     return link.destination
 
 
-# Limits of the comparison: a folder may contain thousands of files, and a page thousands of headings.
+# A folder may contain thousands of files, and a document thousands of headings.
 _MAX_COMPARED_NAMES = 200
-_MAX_COMPARED_LENGTH = 200
-_PREFIX_LENGTH = 3
+_MAX_COMPARED_LENGTH = 200  # characters
+_PREFIX_LENGTH = 3  # characters
 
 # Names below this similarity (difflib's ratio) share letters, but rarely a meaning.
 _MIN_SIMILARITY = 0.75
 
 
 def suggest_destination(tree: FileTree, resolved: ResolvedLink) -> str | None:
-    """Return the existing path or fragment most similar to a broken link's; None without a similar one.
+    """Return the existing path or fragment most similar to that of a broken link; None if none is similar.
 
     A path is relative to the repository's root, like `Target.path`. Names in the same folder that differ only
     in letter case come first. Documents of the same name in other folders follow, then similar names in the
@@ -402,7 +406,7 @@ def suggest_destination(tree: FileTree, resolved: ResolvedLink) -> str | None:
     document = tree.document(resolved.path) if resolved.path is not None else None
     if document is None or not target.fragment:
         return None
-    return _find_similar(target.fragment, find_names(document, tree.rules.dialect))
+    return _find_similar_name(target.fragment, find_names(document, tree.rules.dialect))
 
 
 def _suggest_path(tree: FileTree, path: str) -> str | None:
@@ -411,13 +415,13 @@ def _suggest_path(tree: FileTree, path: str) -> str | None:
     entries: Collection[str] = ()
     if tree.is_folder(folder):
         entries = tree.entries(folder)
-        wanted_names = (
+        possible_names = (
             name.lower(),
             *(name.lower() + suffix for suffix in list_omittable_suffixes(tree.rules)),
         )
-        same_names = [candidate for candidate in entries if candidate.lower() in wanted_names]
-        if same_names:
-            return f"{folder}/{same_names[0]}" if folder else same_names[0]
+        equal_names = [candidate for candidate in entries if candidate.lower() in possible_names]
+        if equal_names:
+            return f"{folder}/{equal_names[0]}" if folder else equal_names[0]
     same_name_paths = [
         candidate
         for candidate in tree.stems.get(name.rpartition(".")[0].lower() or name.lower(), ())
@@ -427,23 +431,23 @@ def _suggest_path(tree: FileTree, path: str) -> str | None:
         return min(
             same_name_paths, key=lambda candidate: (-_count_shared_folders(candidate, path), candidate)
         )
-    similar = _find_similar(name, entries)
-    return None if similar is None else f"{folder}/{similar}" if folder else similar
+    similar_name = _find_similar_name(name, entries)
+    return None if similar_name is None else f"{folder}/{similar_name}" if folder else similar_name
 
 
 def _correct_case(tree: FileTree, folder: str) -> str:
-    """Return a folder in its existing letter case; unchanged if no such folder exists."""
+    """Return a folder in its existing letter case; the same text if there is no such folder."""
     if tree.is_folder(folder):
         return folder
-    corrected = ""
+    corrected_folder = ""
     for part in folder.split("/"):
-        entries = tree.entries(corrected)
+        entries = tree.entries(corrected_folder)
         if part not in entries:
             part = next((entry for entry in entries if entry.lower() == part.lower()), "")
             if not part:
                 return folder
-        corrected = f"{corrected}/{part}" if corrected else part
-    return corrected
+        corrected_folder = f"{corrected_folder}/{part}" if corrected_folder else part
+    return corrected_folder
 
 
 def _count_shared_folders(path: str, other: str) -> int:
@@ -452,8 +456,8 @@ def _count_shared_folders(path: str, other: str) -> int:
     return next((index for index, (left, right) in enumerate(pairs) if left != right), 0)
 
 
-def _find_similar(word: str, names: Iterable[str]) -> str | None:
-    """Return the name most similar to a word; among many names, only those with the same beginning count."""
+def _find_similar_name(word: str, names: Iterable[str]) -> str | None:
+    """Return the name most similar to a word; of many names, only those with its first letters count."""
     candidates = [name for name in names if name]
     equal_name = next((name for name in candidates if name.lower() == word.lower()), None)
     if equal_name is not None:
@@ -464,7 +468,7 @@ def _find_similar(word: str, names: Iterable[str]) -> str | None:
             islice((name for name in candidates if name.lower().startswith(prefix)), _MAX_COMPARED_NAMES)
         )
     names_by_lower_case = {name.lower(): name for name in candidates}
-    similar = difflib.get_close_matches(
+    matches = difflib.get_close_matches(
         word.lower()[:_MAX_COMPARED_LENGTH], names_by_lower_case, n=1, cutoff=_MIN_SIMILARITY
     )
-    return names_by_lower_case[similar[0]] if similar else None
+    return names_by_lower_case[matches[0]] if matches else None

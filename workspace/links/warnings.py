@@ -19,16 +19,13 @@ if TYPE_CHECKING:
     from workspace.links.resolver import FileTree, ResolvedLink
     from workspace.snapshot.overlay import Overlay
 
-# Every link that an edit adds contains one of these marks, on the lines that it writes or next to them.
-_MARKS = (b"](", b"]:", b"[[", b"<")
-_MAX_NAMED = 5
+# A link that an edit adds has one of these marks on a line that the edit changed.
+_LINK_MARKS = (b"](", b"]:", b"[[", b"<")
+_MAX_LINKS_IN_MESSAGES = 5
 
 
 class LinkWarning(NamedTuple):
-    """A link that was broken when an operation wrote it.
-
-    `path` is the path of its document at that time.
-    """
+    """A link that was broken when an operation wrote it; `path` is the document's path at that time."""
 
     path: str
     destination: str
@@ -49,8 +46,8 @@ def find_link_warnings(before: Overlay, after: Overlay, offset_map: OffsetMap) -
         if not written_links:
             continue
         tree = tree or _make_file_tree(after)
-        broken = _find_broken(tree, path, written_links)
-        if not broken:
+        broken_links = _find_broken_links(tree, path, written_links)
+        if not broken_links:
             continue
         old_document = before.find(path)
         old_counts = (
@@ -58,15 +55,19 @@ def find_link_warnings(before: Overlay, after: Overlay, offset_map: OffsetMap) -
             if old_document
             else Counter[str]()
         )
-        added = (
+        added_counts = (
             Counter(link.destination for link in _list_links_with_destination(document, after)) - old_counts
         )
-        warnings += (LinkWarning(path, link.destination) for link, _ in broken if link.destination in added)
+        warnings += (
+            LinkWarning(path, link.destination)
+            for link, _ in broken_links
+            if link.destination in added_counts
+        )
     return list(dict.fromkeys(warnings))
 
 
 def format_warnings(overlay: Overlay, warnings: Sequence[LinkWarning]) -> tuple[str, ...]:
-    """Return the messages for links that are still broken after the batch, which name at most five links."""
+    """Return messages for at most five links that are still broken after the batch."""
     tree = _make_file_tree(overlay)
     broken_links: list[tuple[Link, ResolvedLink]] = []
     for path in dict.fromkeys(warning.path for warning in warnings):
@@ -78,11 +79,15 @@ def format_warnings(overlay: Overlay, warnings: Sequence[LinkWarning]) -> tuple[
                 for link in _list_links_with_destination(document, overlay)
                 if link.destination in destinations
             ]
-            broken_links += _find_broken(tree, document.path, links)
-    messages = tuple(_format_warning(tree, link, resolved) for link, resolved in broken_links[:_MAX_NAMED])
-    omitted = len(broken_links) - len(messages)
+            broken_links += _find_broken_links(tree, document.path, links)
+    messages = tuple(
+        _format_warning(tree, link, resolved) for link, resolved in broken_links[:_MAX_LINKS_IN_MESSAGES]
+    )
+    omitted_count = len(broken_links) - len(messages)
     return (
-        messages if not omitted else (*messages[:-1], f"{messages[-1]}; and {omitted} more links are broken")
+        messages
+        if not omitted_count
+        else (*messages[:-1], f"{messages[-1]}; and {omitted_count} more links are broken")
     )
 
 
@@ -97,36 +102,36 @@ def _list_links_with_destination(document: Document, overlay: Overlay) -> Iterat
 
 
 def _make_file_tree(overlay: Overlay) -> FileTree:
-    from workspace.links.world import OverlayFileTree
+    from workspace.links.file_tree import OverlayFileTree
 
     return OverlayFileTree(overlay)
 
 
-def _find_broken(tree: FileTree, path: str, links: Sequence[Link]) -> list[tuple[Link, ResolvedLink]]:
+def _find_broken_links(tree: FileTree, path: str, links: Sequence[Link]) -> list[tuple[Link, ResolvedLink]]:
     from workspace.links.resolver import resolve
 
     results: dict[tuple[str, str], ResolvedLink] = {}
     for link in links:
         if (link.destination, link.kind) not in results:
             results[link.destination, link.kind] = resolve(tree, path, link)
-    resolved = [(link, results[link.destination, link.kind]) for link in links]
-    return [(link, result) for link, result in resolved if result.is_broken]
+    resolved_links = [(link, results[link.destination, link.kind]) for link in links]
+    return [(link, result) for link, result in resolved_links if result.is_broken]
 
 
 def _may_contain_link(data: bytes, spans: Sequence[tuple[int, int]]) -> bool:
-    """Return True if new text may form a link, by itself or together with the rest of its lines."""
-    stop = 0
+    """Return True if the lines that contain new text may contain a link."""
+    line_end = 0
     for start, end in spans:
-        if end < stop:  # the line was already checked
+        if end < line_end:  # the line was already checked
             continue
         if data[start : start + 1] not in (b"\n", b"\r"):
-            start = max(stop, data.rfind(b"\n", stop, start) + 1)
-        stop = end
+            start = max(line_end, data.rfind(b"\n", line_end, start) + 1)
+        line_end = end
         if data[end - 1 : end] not in (b"\n", b"\r"):
-            stop = data.find(b"\n", end)
-            stop = len(data) if stop < 0 else stop
-        text = data[start:stop]
-        if any(mark in text for mark in _MARKS):
+            line_end = data.find(b"\n", end)
+            line_end = len(data) if line_end < 0 else line_end
+        text = data[start:line_end]
+        if any(mark in text for mark in _LINK_MARKS):
             return True
     return False
 
@@ -148,6 +153,6 @@ def _format_warning(tree: FileTree, link: Link, resolved: ResolvedLink) -> str:
         path = display_destination(resolved.path or target.path)
         reason = f"no section '{display_destination(target.fragment or '')}' in {path}"
     suggestion = suggest_destination(tree, resolved)
-    hint = f"; did you mean '{display_destination(suggestion)}'?" if suggestion else ""
+    suggestion_text = f"; did you mean '{display_destination(suggestion)}'?" if suggestion else ""
     destination = display_destination(link.destination)
-    return f"{subject} '{destination}' on line {link.line} is broken: {reason}{hint}"
+    return f"{subject} '{destination}' on line {link.line} is broken: {reason}{suggestion_text}"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from workspace.errors import LimitExceeded
 from workspace.git.objects import SUBMODULE_MODE, TreeEntry
 from workspace.git.trees import WholeEntry, walk_tree
-from workspace.links.world import group_by_stem
+from workspace.links.file_tree import group_by_stem
 from workspace.snapshot.snapshot import DocumentNotFound, check_pointer
 
 if TYPE_CHECKING:

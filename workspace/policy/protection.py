@@ -3,7 +3,8 @@
 Each matching rule must be fulfilled. If there is any rule, all rules together govern the files
 that define rules and document types. Otherwise a proposal could remove the gate that blocks it.
 
-Globs ignore letter case and Unicode forms: on many disks such names are one file.
+Globs ignore letter case and Unicode normalization, because many file systems treat names that differ only in
+these as one file.
 """
 
 from __future__ import annotations
@@ -34,14 +35,14 @@ _WILD = re.compile(r"\*\*/|[*?]")
 
 
 class GlobMatcher:
-    """Paths to be matched by globs, which start at the top of the repository or the workspace's root."""
+    """A matcher of paths by globs, which are relative to the repository or to the workspace's root."""
 
     def __init__(self, paths: Sequence[str], root: str) -> None:
         self._paths = frozenset(paths)
         self._names = {path: path for path in self._paths}
         self._folded_names = {path: _fold_name(path) for path in self._paths}
-        self._above = f"{root}/" if root else ""
-        self._known: dict[str, frozenset[str]] = {}
+        self._root_prefix = f"{root}/" if root else ""
+        self._paths_by_glob: dict[str, frozenset[str]] = {}
 
     def match(self, globs: Sequence[str]) -> frozenset[str]:
         """Return the paths that match any of the globs; return all paths if there is no glob."""
@@ -50,32 +51,35 @@ class GlobMatcher:
         return frozenset().union(*map(self._match_glob, globs))
 
     def _match_glob(self, text: str) -> frozenset[str]:
-        paths = self._known.get(text)
+        paths = self._paths_by_glob.get(text)
         if paths is None:
-            paths = self._match_names(text, self._names, self._above)
-            folded = _fold_name(text)
+            paths = self._match_names(text, self._names, self._root_prefix)
+            folded_text = _fold_name(text)
             # A folded range such as `[A-z]` matches fewer names, so both forms are tried.
-            if (folded, self._folded_names) != (text, self._names):
-                paths |= self._match_names(folded, self._folded_names, _fold_name(self._above))
-            self._known[text] = paths
+            if (folded_text, self._folded_names) != (text, self._names):
+                paths |= self._match_names(folded_text, self._folded_names, _fold_name(self._root_prefix))
+            self._paths_by_glob[text] = paths
         return paths
 
-    def _match_names(self, text: str, names: Mapping[str, str], above: str) -> frozenset[str]:
-        """Return the paths whose name matches a glob, or whose part below the root does."""
-        plain = find_literal_part(text)
-        candidates = [(path, name) for path, name in names.items() if plain in name]
+    def _match_names(self, text: str, names: Mapping[str, str], root_prefix: str) -> frozenset[str]:
+        """Return the paths whose full name, or whose name relative to the root, matches a glob."""
+        literal_text = find_literal_part(text)
+        candidates = [(path, name) for path, name in names.items() if literal_text in name]
         if not candidates:
             return frozenset()
         glob = Glob.compile(text)
         return frozenset(
             path
             for path, name in candidates
-            if glob.matches(name) or (name.startswith(above) and glob.matches(name[len(above) :]))
+            if glob.matches(name) or (name.startswith(root_prefix) and glob.matches(name[len(root_prefix) :]))
         )
 
 
 def _fold_name(name: str) -> str:
-    """Return the folded form of a name, composed: names that are one file on some disks have one form."""
+    """Return the case-folded NFC form of a name.
+
+    Names that some file systems treat as one file have the same form.
+    """
     return unicodedata.normalize("NFC", fold_name(name))
 
 
@@ -86,8 +90,8 @@ def find_literal_part(glob: str) -> str:
 
 
 SETTINGS_FOLDER = ".docyard/"
-_LISTED = 20
-_NAMED = 3
+_MAX_PATHS_IN_FIELD = 20
+_MAX_PATHS_IN_MESSAGE = 3
 Changes = Mapping[str, "bytes | WholeEntry | None"]
 """The change of each path: new bytes, an entry of another tree, or None for a removed file."""
 
@@ -95,7 +99,7 @@ Changes = Mapping[str, "bytes | WholeEntry | None"]
 class TouchedPath(NamedTuple):
     """A changed path, with the types of its document before and after.
 
-    Both ends of a move are paths of their own. `types` is empty if no rule requires them.
+    A move counts as two paths, the old one and the new one. `types` is empty if no rule requires them.
     """
 
     path: str
@@ -111,7 +115,7 @@ class GoverningRule(NamedTuple):
 
 
 class Protected(WorkspaceError):
-    """A path may only be changed by a proposal. `paths` are the first such paths, `count` is their number."""
+    """Paths that may only be changed by a proposal. `count` is their number, and the first 20 are listed."""
 
     code: ClassVar[str] = "PROTECTED"
 
@@ -120,7 +124,7 @@ class Protected(WorkspaceError):
             message or f"{format_paths(paths)} can change only by a proposal that is reviewed",
             fix=fix
             or f"Make the change in a proposal. The rules are the [[protect]] tables of {CONFIG_PATH}.",
-            paths=list(paths[:_LISTED]),
+            paths=list(paths[:_MAX_PATHS_IN_FIELD]),
             count=len(paths),
         )
         self.paths = tuple(paths)
@@ -152,37 +156,37 @@ def find_governing_rules(
     """Return the rules that govern any of the paths, in the order of the file."""
     governing = []
     matcher = GlobMatcher([entry.path for entry in touched], config.root)
-    settings = {entry.path for entry in touched if is_settings_path(entry.path)}
+    settings_paths = {entry.path for entry in touched if is_settings_path(entry.path)}
     for number, rule in enumerate(config.protect, 1):
-        matched, types = matcher.match(rule.paths), frozenset(rule.types)
+        matching_paths, types = matcher.match(rule.paths), frozenset(rule.types)
         paths = tuple(
             entry.path
             for entry in touched
-            if entry.path in settings
-            or (entry.path in matched and (not types or not types.isdisjoint(entry.types)))
+            if entry.path in settings_paths
+            or (entry.path in matching_paths and (not types or not types.isdisjoint(entry.types)))
         )
         if paths:
             governing.append(GoverningRule(rule, number, paths))
     return tuple(governing)
 
 
-def is_governed(rule: Protection, root: str, one: TouchedPath) -> bool:
-    """Return True if a rule governs a path outside the settings; `root` is the workspace's."""
+def is_governed(rule: Protection, root: str, touched_path: TouchedPath) -> bool:
+    """Return True if a rule governs a path that is not a settings file; `root` is the workspace's root."""
     types = frozenset(rule.types)
-    return one.path in GlobMatcher([one.path], root).match(rule.paths) and (
-        not types or not types.isdisjoint(one.types)
+    return touched_path.path in GlobMatcher([touched_path.path], root).match(rule.paths) and (
+        not types or not types.isdisjoint(touched_path.types)
     )
 
 
 def read_types_before(snapshot: Snapshot, path: str) -> frozenset[str]:
-    """Return the types of a document at a commit; return none for a missing document."""
+    """Return the types of a document at a commit; empty for a missing document."""
     with suppress(DocumentNotFound):
         return frozenset(_read_document_types(snapshot.taxonomy, snapshot.document(path)))
     return frozenset()
 
 
 def read_types_after(snapshot: Snapshot, path: str, change: bytes | WholeEntry | None) -> frozenset[str]:
-    """Return the types of a document after a change to a commit; return none if it is removed."""
+    """Return the types of a document after a change to a commit; empty if the document is removed."""
     if isinstance(change, WholeEntry):
         entry = change.entry
         change = snapshot.git.blob(entry.id) if entry is not None and entry.is_blob else None
@@ -190,14 +194,14 @@ def read_types_after(snapshot: Snapshot, path: str, change: bytes | WholeEntry |
 
 
 def read_types(taxonomy: Taxonomy, path: str, data: bytes) -> frozenset[str]:
-    """Return the types of a document's bytes: of its front matter, else of the nearest manifest."""
+    """Return the types in a document's front matter, else those in the nearest manifest."""
     from workspace.document.document import Document
 
     return frozenset(_read_document_types(taxonomy, Document.parse(data, path)))
 
 
-def check_direct(snapshot: Snapshot, changes: Changes) -> None:
-    """Raise Protected if a change to this commit needs a proposal, by the rules of the commit itself."""
+def check_direct_write(snapshot: Snapshot, changes: Changes) -> None:
+    """Raise Protected if the rules of this commit require a proposal for the changes."""
     if not snapshot.config.protect:
         return
     governed = find_governing_rules(snapshot.config, find_touched_paths(snapshot, changes))
@@ -212,12 +216,12 @@ def is_settings_path(path: str) -> bool:
 
 
 def format_paths(paths: Sequence[str]) -> str:
-    """Return some of the paths as text for a message."""
-    shown = ", ".join(paths[:_NAMED])
-    more = len(paths) - _NAMED
-    return f"{shown} and {more:,} more" if more > 0 else shown
+    """Return the first paths, and the number of the others, as text for a message."""
+    text = ", ".join(paths[:_MAX_PATHS_IN_MESSAGE])
+    omitted_count = len(paths) - _MAX_PATHS_IN_MESSAGE
+    return f"{text} and {omitted_count:,} more" if omitted_count > 0 else text
 
 
 def _read_document_types(taxonomy: Taxonomy, document: Document) -> tuple[str, ...]:
-    own = read_values("type", document.front_matter.get("type"))
-    return own or taxonomy.manifest_values(document.path).get("type", ())
+    front_matter_types = read_values("type", document.front_matter.get("type"))
+    return front_matter_types or taxonomy.manifest_values(document.path).get("type", ())

@@ -1,8 +1,8 @@
 """Named tokens, which prove that a person is acting, and identify that person.
 
-A token is a secret, `docyard_<name>_<48 hex digits>`, shown once at its creation. Its SHA-256 is stored: 192
-random bits need no slow hash. That digest is also the key of the person's seals, so its file is private. Git
-does not fetch, clone or push the file.
+A token is a secret, `docyard_<name>_<48 hex digits>`, displayed once at its creation. Its SHA-256 is stored:
+192 random bits need no slow hash. That digest is also the key of the person's seals, so its file is private.
+Git does not fetch, clone or push the file.
 
 The file of tokens is `docyard/tokens.json` in the common Git directory, of mode 600.
 
@@ -13,8 +13,8 @@ The file of tokens is `docyard/tokens.json` in the common Git directory, of mode
       "version": 1
     }
 
-The file is replaced atomically, under a lock. A file that others own, read or write is not used. A writer
-could claim any name, and a reader could create the seals of every person.
+The file is replaced atomically, under a lock. A file that other users own, or can read or write, is not used.
+A user who can write it could claim any name, and one who can read it could create the seals of every person.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from typing import ClassVar, NamedTuple, Protocol
 
 from workspace.config.tables import TOKEN_NAME
 from workspace.errors import WorkspaceError
-from workspace.git.private_folder import is_closed_to_us
+from workspace.git.private_folder import is_inaccessible
 
-MAX_TEXT = 200
-"""The most characters of a person's name, or of an address."""
+MAX_TEXT_LENGTH = 200
+"""The maximum length of a person's name, and of an e-mail address, in characters."""
 
-_SUGGESTED = 39
-_NO_ADDRESS = re.compile(r"[<>\s]")
+_MAX_TOKEN_NAME_LENGTH = 39
+_INVALID_IN_EMAIL = re.compile(r"[<>\s]")
 
 
 class InvalidPerson(WorkspaceError):
@@ -57,25 +57,25 @@ class Person(NamedTuple):
     email: str
 
 
-def is_same(one: Person, other: Person) -> bool:
-    """Return True if two tokens are one person's, who is identified by the address."""
-    return one.email.casefold() == other.email.casefold()
+def is_same_person(left: Person, right: Person) -> bool:
+    """Return True if two tokens have the same owner: the same e-mail address, in any letter case."""
+    return left.email.casefold() == right.email.casefold()
 
 
 class KnownPerson(NamedTuple):
-    """A person and the key of their seals, which is never shown."""
+    """A person and the key of their seals; the key is never shown."""
 
     person: Person
     key: bytes
 
     def __repr__(self) -> str:
-        return f"Known({self.person!r}, ***)"
+        return f"KnownPerson({self.person!r}, ***)"
 
 
-def make_person(token: str, name: str, email: str) -> Person:
+def make_person(token_name: str, name: str, email: str) -> Person:
     """Return a person with a token of this name. Raises InvalidPerson."""
-    if not TOKEN_NAME.fullmatch(token):
-        suggestion = re.sub("[^a-z0-9.-]+", "-", token[:_SUGGESTED].lower()).strip("-.")
+    if not TOKEN_NAME.fullmatch(token_name):
+        suggestion = re.sub("[^a-z0-9.-]+", "-", token_name[:_MAX_TOKEN_NAME_LENGTH].lower()).strip("-.")
         example = f", such as '{suggestion}'" if TOKEN_NAME.fullmatch(suggestion) else ""
         raise InvalidPerson(
             "the name of the token is invalid",
@@ -83,37 +83,37 @@ def make_person(token: str, name: str, email: str) -> Person:
             field="token",
         )
     display_name = " ".join(_check_text(name, "name").split())
-    address = _check_text(email, "email").strip()
+    clean_email = _check_text(email, "email").strip()
     if not display_name or "<" in display_name or ">" in display_name:
         raise InvalidPerson("the name is empty, or contains < or >", fix="Give a name.", field="name")
-    if not address or _NO_ADDRESS.search(address) or not address.isprintable():
+    if not clean_email or _INVALID_IN_EMAIL.search(clean_email) or not clean_email.isprintable():
         raise InvalidPerson(
             "the address is empty, or contains white space, < or >",
             fix="Give an e-mail address.",
             field="email",
         )
-    return Person(token, display_name, address)
+    return Person(token_name, display_name, clean_email)
 
 
 def _check_text(text: str, field: str) -> str:
-    if len(text) > MAX_TEXT:
+    if len(text) > MAX_TEXT_LENGTH:
         raise InvalidPerson(
-            f"the {field} has {len(text):,} characters; the limit is {MAX_TEXT}",
+            f"the {field} has {len(text):,} characters; the limit is {MAX_TEXT_LENGTH}",
             fix="Shorten it.",
             field=field,
-            limit=MAX_TEXT,
+            limit=MAX_TEXT_LENGTH,
         )
     if not text.isprintable():
         raise InvalidPerson(f"the {field} contains invisible characters", fix="Remove them.", field=field)
     return text
 
 
-FILE = "docyard/tokens.json"
-VERSION = 1
-MAX_BYTES = 2_000_000
-_IS_DIGEST = re.compile("[0-9a-f]{64}")
-_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-_STAMP = ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
+TOKENS_PATH = "docyard/tokens.json"
+_FORMAT_VERSION = 1
+_MAX_FILE_BYTES = 2_000_000
+_DIGEST = re.compile("[0-9a-f]{64}")
+_OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+_STAMP_FIELDS = ("st_dev", "st_ino", "st_size", "st_mtime_ns", "st_ctime_ns")
 
 
 class UnsafeTokens(WorkspaceError):
@@ -122,7 +122,9 @@ class UnsafeTokens(WorkspaceError):
     code: ClassVar[str] = "UNSAFE_TOKENS"
 
     def __init__(self, reason: str, fix: str) -> None:
-        super().__init__(f"the file of tokens is not used: {reason}", fix=fix, file=FILE, reason=reason)
+        super().__init__(
+            f"the file of tokens is not used: {reason}", fix=fix, file=TOKENS_PATH, reason=reason
+        )
 
 
 class DamagedTokens(WorkspaceError):
@@ -133,8 +135,9 @@ class DamagedTokens(WorkspaceError):
     def __init__(self, reason: str) -> None:
         super().__init__(
             f"the file of tokens is damaged: {reason}",
-            fix=f"Restore {FILE} in the Git folder from a backup, or remove it and create the tokens again.",
-            file=FILE,
+            fix=f"Restore {TOKENS_PATH} in the Git folder from a backup, "
+            "or remove it and create the tokens again.",
+            file=TOKENS_PATH,
             reason=reason,
         )
 
@@ -144,39 +147,39 @@ class TokenFile:
 
     def __init__(self, common_dir: Path) -> None:
         self._common_dir = common_dir
-        self._path = common_dir / FILE
-        self._last: tuple[tuple[int, ...], Mapping[str, KnownPerson]] | None = None
+        self._path = common_dir / TOKENS_PATH
+        self._last_read: tuple[tuple[int, ...], Mapping[str, KnownPerson]] | None = None
 
     def read(self) -> Mapping[str, KnownPerson]:
-        """Return the tokens; return none if there is no file. Raises UnsafeTokens, DamagedTokens."""
+        """Return the tokens; empty if there is no file. Raises UnsafeTokens, DamagedTokens."""
         if self._path.parent.is_symlink():
             raise UnsafeTokens(
                 "its folder is a symbolic link", "Replace the link `docyard` in the Git folder by a folder."
             )
         try:
-            handle = os.open(self._path, _FLAGS)
+            handle = os.open(self._path, _OPEN_FLAGS)
         except FileNotFoundError:
             return {}
         except OSError as error:
-            if is_closed_to_us(self._common_dir):
+            if is_inaccessible(self._common_dir):
                 return {}  # the tokens of another user are unknown here
             if error.errno == errno.ELOOP:
-                raise UnsafeTokens("it is a link", "Remove the link.") from None
+                raise UnsafeTokens("it is a symbolic link", "Remove the link.") from None
             raise UnsafeTokens(
-                f"it cannot be read ({error.strerror})", "Only the user who made it can use it."
+                f"it cannot be read ({error.strerror})", "Only the user who created it can use it."
             ) from None
         try:
             status = os.fstat(handle)
             _check_status(status)
-            stamp = tuple(getattr(status, name) for name in _STAMP)
-            last = self._last
-            if last is not None and last[0] == stamp:
-                return last[1]
+            stamp = tuple(getattr(status, name) for name in _STAMP_FIELDS)
+            last_read = self._last_read
+            if last_read is not None and last_read[0] == stamp:
+                return last_read[1]
             with open(handle, "rb", closefd=False) as stream:
-                tokens = decode_tokens(stream.read(MAX_BYTES + 1))
+                tokens = decode_tokens(stream.read(_MAX_FILE_BYTES + 1))
         finally:
             os.close(handle)
-        self._last = stamp, tokens
+        self._last_read = stamp, tokens
         return tokens
 
     @contextmanager
@@ -189,25 +192,25 @@ class TokenFile:
 
         try:
             with docyard_lock(self._common_dir):
-                before = self.read()
-                tokens = dict(before)
+                tokens_before = self.read()
+                tokens = dict(tokens_before)
                 yield tokens
-                if tokens != before:
+                if tokens != tokens_before:
                     self._replace(encode_tokens(tokens))
         except OSError as error:
             raise CannotWrite(error) from error
 
     def _replace(self, data: bytes) -> None:
-        new = self._path.with_name(self._path.name + ".new")
+        new_file = self._path.with_name(self._path.name + ".new")
         with suppress(FileNotFoundError):  # left by a crash
-            new.unlink()
-        handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            new_file.unlink()
+        handle = os.open(new_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         with open(handle, "wb") as stream:
             os.fchmod(handle, 0o600)  # the default ACL of the folder may have granted more
             stream.write(data)
             stream.flush()
             os.fsync(handle)
-        os.replace(new, self._path)
+        os.replace(new_file, self._path)
         folder = os.open(self._path.parent, os.O_RDONLY | os.O_CLOEXEC)
         try:
             os.fsync(folder)
@@ -220,27 +223,29 @@ def encode_tokens(tokens: Mapping[str, KnownPerson]) -> bytes:
     records = [
         {
             "token": name,
-            "name": known.person.name,
-            "email": known.person.email,
-            "digest": known.key.hex(),
+            "name": owner.person.name,
+            "email": owner.person.email,
+            "digest": owner.key.hex(),
         }
-        for name, known in sorted(tokens.items())
+        for name, owner in sorted(tokens.items())
     ]
-    return (json.dumps({"version": VERSION, "tokens": records}, sort_keys=True, indent=2) + "\n").encode()
+    return (
+        json.dumps({"version": _FORMAT_VERSION, "tokens": records}, sort_keys=True, indent=2) + "\n"
+    ).encode()
 
 
 def decode_tokens(data: bytes) -> dict[str, KnownPerson]:
     """Return the tokens in the bytes of a file. Raises DamagedTokens."""
-    if len(data) > MAX_BYTES:
-        raise DamagedTokens(f"it has more than {MAX_BYTES:,} bytes")
+    if len(data) > _MAX_FILE_BYTES:
+        raise DamagedTokens(f"it has more than {_MAX_FILE_BYTES:,} bytes")
     try:
         content = json.loads(data.decode())
     except (ValueError, RecursionError):  # bytes that are not UTF-8 raise ValueError too
         raise DamagedTokens("it is not JSON") from None
     if not isinstance(content, dict) or not isinstance(content.get("tokens"), list):
         raise DamagedTokens("'tokens' must be a list")
-    if content.get("version") != VERSION:
-        raise DamagedTokens(f"'version' must be {VERSION}")
+    if content.get("version") != _FORMAT_VERSION:
+        raise DamagedTokens(f"'version' must be {_FORMAT_VERSION}")
     tokens: dict[str, KnownPerson] = {}
     for number, record in enumerate(content["tokens"], 1):
         fields = (
@@ -249,7 +254,7 @@ def decode_tokens(data: bytes) -> dict[str, KnownPerson]:
             else []
         )
         texts = [field for field in fields if isinstance(field, str)]
-        if len(texts) != 4 or not _IS_DIGEST.fullmatch(texts[3]) or texts[0] in tokens:
+        if len(texts) != 4 or not _DIGEST.fullmatch(texts[3]) or texts[0] in tokens:
             raise DamagedTokens(f"entry {number} of 'tokens' is not a token record")
         try:
             tokens[texts[0]] = KnownPerson(make_person(*texts[:3]), bytes.fromhex(texts[3]))
@@ -262,18 +267,19 @@ def _check_status(status: os.stat_result) -> None:
     if not stat.S_ISREG(status.st_mode):
         raise UnsafeTokens("it is not a regular file", "Remove it.")
     if status.st_uid != os.geteuid():
-        raise UnsafeTokens("it belongs to another user", "Make tokens as the user who runs the server.")
+        raise UnsafeTokens("it belongs to another user", "Create tokens as the user who runs the server.")
     if status.st_mode & 0o077:
         raise UnsafeTokens(
             "others can read or write it",
-            f"Run chmod 600 on {FILE} in the Git folder; if others could have used it, revoke its tokens.",
+            f"Run chmod 600 on {TOKENS_PATH} in the Git folder; "
+            "if others could have used it, revoke its tokens.",
         )
 
 
 MAX_TOKENS = 1_000
-_RANDOM = 24
-_SHOWN = 60
-_IS_SECRET = re.compile(r"docyard_([a-z0-9][a-z0-9.-]{0,38})_[0-9a-f]{48}")
+_SECRET_BYTES = 24
+_MAX_SHOWN_LENGTH = 60
+_SECRET = re.compile(r"docyard_([a-z0-9][a-z0-9.-]{0,38})_[0-9a-f]{48}")
 
 
 class InvalidToken(WorkspaceError):
@@ -283,7 +289,7 @@ class InvalidToken(WorkspaceError):
 
     def __init__(self) -> None:
         super().__init__(
-            "the token is unknown in this repository: it was revoked, or made for another repository",
+            "the token is unknown in this repository: it was revoked, or created for another repository",
             fix="Create one with `docyard tokens add NAME`, or add an existing one with "
             "`docyard tokens trust NAME`.",
         )
@@ -296,20 +302,20 @@ class TokenExists(WorkspaceError):
 
 
 class UnknownToken(WorkspaceError):
-    """No token has this name. `candidates` are the nearest."""
+    """No token has this name. `candidates` are the most similar names."""
 
     code: ClassVar[str] = "UNKNOWN_TOKEN"
 
 
 class Keyring(Protocol):
-    """The owners of tokens, by name."""
+    """The owners of tokens, by the name of the token."""
 
-    def find_known(self, token: str) -> KnownPerson | None:
-        """Return the person and the key of a token's name, or None if the name is unknown."""
+    def find_owner(self, token: str) -> KnownPerson | None:
+        """Return the owner of a token, with their key; None if no token has this name."""
 
 
 class Tokens:
-    """The tokens that a repository knows, by its common Git directory. Safe in several threads.
+    """The tokens of a repository, stored in its common Git directory. Safe in several threads.
 
     Each method raises UnsafeTokens for a file that others could have read or written, and DamagedTokens for
     an invalid one. Methods that change the file also raise AnotherWriter and CannotWrite.
@@ -321,17 +327,17 @@ class Tokens:
     def add(self, token_name: str, name: str, email: str) -> str:
         """Create a token, and return its secret, which is not stored. Raises InvalidPerson, TokenExists."""
         person = make_person(token_name, name, email)
-        secret = f"docyard_{person.token}_{secrets.token_hex(_RANDOM)}"
+        secret = f"docyard_{person.token}_{secrets.token_hex(_SECRET_BYTES)}"
         self._store_token(person, _hash_secret(secret))
         return secret
 
     def trust(self, secret: str, name: str, email: str) -> Person:
         """Add a token that was created elsewhere, for this person.
 
-        Raises InvalidToken for a text that is not a token, InvalidPerson, and TokenExists for another token
-        of its name. The same token may be added again, with another name or address.
+        The same token may be added again with another name or address. Raises InvalidToken for a text that is
+        not a token, InvalidPerson, and TokenExists if another token has the same name.
         """
-        match = _IS_SECRET.fullmatch(secret)
+        match = _SECRET.fullmatch(secret)
         if match is None:
             raise InvalidToken()
         person = make_person(match[1], name, email)
@@ -339,7 +345,7 @@ class Tokens:
         return person
 
     def revoke(self, name: str) -> Person:
-        """Remove a token, so that all its approvals no longer count here. Raises UnknownToken."""
+        """Remove a token; its approvals no longer count in this repository. Raises UnknownToken."""
         with self._file.edit() as tokens:
             if name not in tokens:
                 raise _make_unknown_token_error(name, tokens)
@@ -347,14 +353,14 @@ class Tokens:
 
     def list(self) -> tuple[Person, ...]:
         """Return the people with tokens, in order of the tokens' names."""
-        return tuple(known.person for _, known in sorted(self._file.read().items()))
+        return tuple(owner.person for _, owner in sorted(self._file.read().items()))
 
-    def all(self) -> Mapping[str, KnownPerson]:
+    def read_all(self) -> Mapping[str, KnownPerson]:
         """Return all current tokens by name."""
         return self._file.read()
 
     def person(self, secret: str) -> Person:
-        """Return the person whose token this is. Raises InvalidToken."""
+        """Return the owner of the token with this secret. Raises InvalidToken."""
         digest = _hash_secret(secret)
         owner = None
         # All tokens are compared, each in constant time, so that the duration reveals nothing.
@@ -365,24 +371,24 @@ class Tokens:
             raise InvalidToken()
         return owner
 
-    def find_known(self, token: str) -> KnownPerson | None:
-        """Return the person and the key of a token's name, or None if the name is unknown."""
+    def find_owner(self, token: str) -> KnownPerson | None:
+        """Return the owner of a token, with their key; None if no token has this name."""
         return self._file.read().get(token)
 
     def key(self, token_name: str) -> bytes | None:
         """Return the key of a token's seals, or None if the name is unknown."""
-        known = self.find_known(token_name)
-        return None if known is None else known.key
+        owner = self.find_owner(token_name)
+        return None if owner is None else owner.key
 
     def _store_token(self, person: Person, digest: bytes) -> None:
         with self._file.edit() as tokens:
-            before = tokens.get(person.token)
-            if before is not None and not hmac.compare_digest(before.key, digest):
+            stored_owner = tokens.get(person.token)
+            if stored_owner is not None and not hmac.compare_digest(stored_owner.key, digest):
                 raise TokenExists(
                     f"the token '{person.token}' exists already",
                     fix=f"Choose another name, or revoke it first: `docyard tokens revoke {person.token}`.",
                 )
-            if before is None and len(tokens) >= MAX_TOKENS:
+            if stored_owner is None and len(tokens) >= MAX_TOKENS:
                 raise TokenExists(
                     f"the limit of {MAX_TOKENS:,} tokens is reached", fix="Revoke unused tokens."
                 )
@@ -393,13 +399,15 @@ def _hash_secret(secret: str) -> bytes:
     return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).digest()
 
 
-def _make_unknown_token_error(name: str, known: Mapping[str, KnownPerson]) -> UnknownToken:
+def _make_unknown_token_error(name: str, tokens: Mapping[str, KnownPerson]) -> UnknownToken:
     from workspace.nearest import find_nearest
 
-    shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
-    close = find_nearest(name, sorted(known))
+    short_name = name if len(name) <= _MAX_SHOWN_LENGTH else name[:_MAX_SHOWN_LENGTH] + "…"
+    candidates = find_nearest(name, sorted(tokens))
     return UnknownToken(
-        f"there is no token '{shown if shown.isprintable() else ascii(shown)[1:-1]}'",
-        fix=f"Did you mean '{close[0]}'?" if close else "Run `docyard tokens list` to see all tokens.",
-        candidates=close,
+        f"there is no token '{short_name if short_name.isprintable() else ascii(short_name)[1:-1]}'",
+        fix=f"Did you mean '{candidates[0]}'?"
+        if candidates
+        else "Run `docyard tokens list` to see all tokens.",
+        candidates=candidates,
     )

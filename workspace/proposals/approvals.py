@@ -230,7 +230,7 @@ class _ReviewReplay:
             return VoidReason.NO_TOKEN
         token = author.label
         if token not in self._known:
-            self._known[token] = self._tokens.find_known(token)
+            self._known[token] = self._tokens.find_owner(token)
         known = self._known[token]
         if known is None:
             return VoidReason.UNKNOWN_TOKEN
@@ -277,7 +277,7 @@ def find_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> 
     token proved its author. A user who amended or rebased such a commit counts as its author.
     """
     addresses = set()
-    for id in list_commits_between(graph, tip, target, most=_MOST)[0]:
+    for id in list_commits_between(graph, tip, target, max_commits=_MOST)[0]:
         commit = git.commit(id)
         if not _is_client_commit(commit):
             addresses |= {commit.author.email.casefold(), commit.committer.email.casefold()}

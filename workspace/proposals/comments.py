@@ -129,7 +129,7 @@ def _track_stepwise(
     tracker: Tracker, start: SectionPosition, commit: str, tip: Snapshot
 ) -> SectionPosition | None:
     """Track a position commit by commit, so that an edit and a move in separate commits are followed."""
-    states = Graph(tip.git).first_parents(tip.commit, most=MAX_COMMITS) if tip.commit else []
+    states = Graph(tip.git).first_parents(tip.commit, max_commits=MAX_COMMITS) if tip.commit else []
     age = next((age for age, state in enumerate(states) if state.id == commit), 0)
     position: SectionPosition | None = start if age else None
     for newer in range(age - 1, -1, -1):

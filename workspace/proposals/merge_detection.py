@@ -53,7 +53,7 @@ class MergeDetector:
     def find(self, target: str, candidates: Mapping[str, MergeCandidate]) -> dict[str, MergeRecord]:
         """Return the proposals that the history of a commit of their target contains, by their ids."""
         oldest = self._find_oldest_time(candidates)
-        mainline = self._graph.first_parents(target, most=_MOST, since=oldest)
+        mainline = self._graph.first_parents(target, max_commits=_MOST, since=oldest)
         found: dict[str, MergeRecord] = {}
         merge_commits: dict[str, str] = {}
         for commit in reversed(mainline):
@@ -122,7 +122,7 @@ class MergeDetector:
         if cached is not None and cached[0] <= oldest:
             return cached[1]
         side_commits = self._graph.ancestors(
-            commit.parents[1:], seen=set(), since=oldest, most=_MOST, without=mainline_ids
+            commit.parents[1:], visited=set(), since=oldest, max_visited=_MOST, excluded=mainline_ids
         )
         dated_merges = [
             (node.time, node.id)

@@ -237,7 +237,7 @@ class _Removals:
         assert side.commit is not None
         self._side = side
         self._before: dict[str, Snapshot] = {}
-        self._steps = pairwise(Graph(side.git).first_parents(side.commit, most=_MAX_COMMITS + 1))
+        self._steps = pairwise(Graph(side.git).first_parents(side.commit, max_commits=_MAX_COMMITS + 1))
 
     def last_with(self, path: str) -> Snapshot | None:
         """Return the last commit with a file that the tip lacks; return None if it is not found."""

@@ -1,15 +1,15 @@
 """The publication of a batch: one compare-and-swap of a branch, followed by the checkout.
 
-after_commit.py   the rule for a failure after a commit
-batch.py          a batch: the changes of one commit, as a value
-batch_objects.py  the objects of a publication's commit
-checkout.py       the work tree of a branch during a publication
-journal.py        the journal: a record of a publication's steps, written before the first of them
-locks.py          the locks of a publication
-prepared.py       the staging folder of a publication
-pruned.py         branches whose commits or files Git's housekeeping has removed
-publish.py        one commit from a batch
-recovery.py       recovery after a crash: an unfinished publication is rolled back, or forward
-refs.py           the ref of a branch as a file
-repair.py         repair of damage by a loss of power
+after_commit.py    the rule for a failure after a commit
+batch.py           a batch: the changes of one commit, as a value
+batch_objects.py   the objects of a publication's commit
+checkout.py        the work tree of a branch during a publication
+journal.py         the journal: a record of a publication's steps, written before the first of them
+locks.py           the locks of a publication
+pruned.py          branches whose commits or files Git's housekeeping has removed
+publish.py         one commit from a batch
+recovery.py        recovery after a crash: an unfinished publication is rolled back, or forward
+refs.py            the ref of a branch as a file
+repair.py          repair of damage by a loss of power
+staging_folder.py  the staging folder of a publication
 """

@@ -25,9 +25,9 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class CommitRecord:
-    """The last commit that a call made, and a sentence for each step after it that failed.
+    """The last commit that a call made, and a sentence for each later step that failed.
 
-    `proposal` is the id of the proposal whose discussion holds that commit.
+    `proposal` is the id of the proposal whose discussion contains that commit.
     """
 
     commit: str | None = None
@@ -35,7 +35,8 @@ class CommitRecord:
     caveats: list[str] = field(default_factory=list)
 
 
-# A context variable, because a commit is made many calls below the response. A new thread has no record.
+# A context variable, because many function calls are between the response and the commit. A new thread has no
+# record.
 _RECORD: ContextVar[CommitRecord | None] = ContextVar("commits of this call", default=None)
 
 
@@ -43,7 +44,7 @@ _RECORD: ContextVar[CommitRecord | None] = ContextVar("commits of this call", de
 def record_commits() -> Iterator[CommitRecord]:
     """Record the commits that are made in the block, for the code that builds the response.
 
-    An outer record gets the last commit too, because building the response can fail as well.
+    An outer record also gets the last commit, because building the response can fail too.
     """
     outer = _RECORD.get()
     token = _RECORD.set(record := CommitRecord())
@@ -57,9 +58,10 @@ def record_commits() -> Iterator[CommitRecord]:
 
 @contextmanager
 def ignore_preliminary_commits() -> Iterator[None]:
-    """Ignore the commits that are made in the block: they have no effect without a later one.
+    """Ignore the commits that are made in the block: they have no effect without a later commit.
 
-    A failure between the two is the call's failure. The preliminary commit is not visible in Docyard.
+    A failure between the two commits is a failure of the call. The preliminary commit is not visible in
+    Docyard.
     """
     token = _RECORD.set(None)
     try:
@@ -69,7 +71,7 @@ def ignore_preliminary_commits() -> Iterator[None]:
 
 
 def note_commit(commit: str | None, *, proposal: str | None = None) -> None:
-    """Record that the call has made a commit, or repeats the call that made it; None is ignored."""
+    """Record the commit that the call, or an equal earlier call, has made; None is ignored."""
     record = _RECORD.get()
     if record is not None and commit is not None:
         record.commit, record.proposal = commit, proposal
@@ -81,10 +83,10 @@ def has_committed() -> bool:
     return record is not None and record.commit is not None
 
 
-def attempt(step: Callable[[], T], default: T, behind: str) -> T:
-    """Run a step; if it fails after a commit, log the failure, record `behind`, and return `default`.
+def attempt(step: Callable[[], T], default: T, caveat: str) -> T:
+    """Run a step; if it fails after a commit, log the failure, record `caveat`, and return `default`.
 
-    Before a commit it raises the errors of the step.
+    Before a commit, the error of the step is raised.
     """
     try:
         return step()
@@ -92,14 +94,14 @@ def attempt(step: Callable[[], T], default: T, behind: str) -> T:
         record = _RECORD.get()
         if record is None or record.commit is None:
             raise
-        record.caveats.append(f"Committed, but {behind}: {describe_failure(error)}")
+        record.caveats.append(f"Committed, but {caveat}: {describe_failure(error)}")
         return default
 
 
 def describe_failure(error: Exception) -> str:
     """Return the reason why a step after a commit failed, and log an unexpected one.
 
-    An expected error has a message for users. Any other is logged with its traceback under a reference.
+    An expected error has a message for users. Any other error is logged with its traceback and a reference.
     """
     if isinstance(error, WorkspaceError):
         log.warning("a step after a commit failed: %s", error.message)
@@ -110,7 +112,7 @@ def describe_failure(error: Exception) -> str:
 
 
 def _describe_reason(error: Exception) -> str:
-    # The text of a foreign exception may contain an absolute path, so only its kind is returned.
+    # The text of an unexpected exception may contain an absolute path, so only its kind is returned.
     match error:
         case MemoryError():
             return "there was not enough memory"
@@ -119,4 +121,4 @@ def _describe_reason(error: Exception) -> str:
         case ImportError():
             return "a part of Docyard could not be loaded"
         case _:
-            return "a fault in Docyard itself"
+            return "an internal error of Docyard"

@@ -12,14 +12,14 @@ from workspace.git.trees import PathBlocked, WholeEntry, find_in_tree
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Changes to a branch: new bytes for each path, None for a removed file, or a whole entry.
+    """Changes to a branch: new bytes for each path, None for a removed file, or an entry of any kind.
 
-    `base` is the commit that the changes were made on, None if the branch has no commit yet. The author
-    is the committer too. A merge names the commits that it joins to the base in `parents`, and is made even
-    if it changes no file.
+    `base` is the commit to which the changes apply, None if the branch has no commit yet. The author is also
+    the committer. For a merge, `parents` are the other parents, and the commit is made even without a changed
+    file.
 
-    If `commit` is set, the branch is moved to that existing commit, such as a fetched one. The changes are
-    then those between the base and this commit, and message and author are only for the reflogs.
+    If `commit` is set, the branch is moved to that existing commit, such as a fetched commit. The
+    changes are then those between the base and this commit, and message and author are only for the reflogs.
     """
 
     branch: str
@@ -35,7 +35,7 @@ class Batch:
 class FileChange:
     """A change of one file: its entry before (None: new), its object's id after (None: removed).
 
-    `mode` is the new one; for a removed file, the old one.
+    `mode` is the new mode; for a removed file, the old mode.
     """
 
     path: str
@@ -45,7 +45,7 @@ class FileChange:
 
 
 def list_file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[FileChange, ...]:
-    """Return the files that a batch really changes, sorted by path; unchanged files are left out.
+    """Return the files that a batch changes, sorted by path; files with equal bytes are omitted.
 
     Raises:
         PathBlocked: a link or a submodule is at a path without a whole entry.

@@ -1,9 +1,9 @@
-"""The objects of a publication's commit, held in memory until Git's housekeeping cannot remove them.
+"""The objects of a publication's commit, in memory until Git's housekeeping cannot remove them.
 
 Until the branch is at the commit, its objects are unreachable for `git gc --prune=now`. A run that read the
-refs earlier removes them even afterwards. So each object's file is checked right before and right after the
-branch moves, and written again if it is missing. While a `git gc` runs, the objects are also in a pack that
-it does not remove. A copy in the private folder serves the recovery after a crash. The copies of the last
+refs earlier removes them even later. So each object's file is checked right before and right after the branch
+moves, and written again if it is missing. While a `git gc` runs, the objects are also in a pack that it does
+not remove. A copy in the staging folder is used for the recovery after a crash. The copies of the last
 publications are preserved for `docyard doctor --fix`; Git ignores them.
 """
 
@@ -20,16 +20,16 @@ from workspace.git.housekeeping import identify_running_gc, keep_objects
 from workspace.git.loose import is_loose, pack_loose, read_loose_file, unpack_loose, write_loose
 from workspace.git.merge_bases import ShallowHistory
 from workspace.git.objects import SUBMODULE_MODE, parse_commit
-from workspace.git.private_folder import make_shared_folder, share
+from workspace.git.private_folder import make_shared_folder, share_with_group
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore
 from workspace.git.trees import rewrite_tree
 from workspace.publishing.batch import Batch
 from workspace.publishing.locks import docyard_lock
-from workspace.publishing.prepared import PENDING, StagingFolder, is_below_a_link
+from workspace.publishing.staging_folder import PENDING, StagingFolder, is_below_link
 
-COPY = "objects"
+COPY_NAME = "objects"
 RECENT = "docyard/recent"
 """The folder of copies of the objects of the last publications, within the common Git directory."""
 
@@ -39,7 +39,7 @@ MAX_COPY_AGE_S = 24 * 60 * 60
 MAX_NEW_OBJECTS = 20_000
 MAX_NEW_BYTES = 64 << 20
 _MAX_QUICK_BYTES = 1 << 16
-_ATTEMPTS = 5
+_MAX_ATTEMPTS = 5
 
 
 class BatchObjects:
@@ -55,9 +55,9 @@ class BatchObjects:
         self.files = files
         self._store = store
         self._batch = batch
-        self._others = (batch.commit,) if batch.commit is not None else batch.parents
+        self._other_commits = (batch.commit,) if batch.commit is not None else batch.parents
         self._durable = durable
-        self._protected_from: str | None = None
+        self._protected_gc: str | None = None
 
     @classmethod
     def write(cls, store: GitStore, batch: Batch, base_tree: str | None, *, durable: bool) -> BatchObjects:
@@ -69,61 +69,61 @@ class BatchObjects:
         """
         if batch.commit is not None:
             return cls(store, batch, batch.commit, {}, durable=durable)
-        commit, files = _write(store, batch, base_tree, durable=durable)
+        commit, files = _write_objects(store, batch, base_tree, durable=durable)
         return cls(store, batch, commit, files, durable=durable)
 
-    def ensure(self) -> int:
-        """Write missing objects; return their number. Errors: OSError.
+    def write_missing(self) -> int:
+        """Write missing objects; return their number. Raises OSError.
 
         Objects in a pack count as missing, because `git repack` may be about to remove the pack.
         """
-        missing = [id for id in self.files if not is_loose(self._store.common_dir, id)]
-        for id in missing:
+        missing_ids = [id for id in self.files if not is_loose(self._store.common_dir, id)]
+        for id in missing_ids:
             write_loose(self._store.common_dir, id, self.files[id], durable=self._durable)
-        return len(missing)
+        return len(missing_ids)
 
     def protect(self) -> None:
         """Protect the objects from a running `git gc`, then write missing ones.
 
-        The objects of a commit on another branch are safe. They are treated as the batch's own if no ref is
-        at that commit now, or if a `git gc` may have read the refs earlier.
+        The objects of a commit on another branch are safe. They are treated as objects of the batch if no ref
+        is at that commit now, or if a `git gc` may have read the refs earlier.
 
-        Errors: OSError, DamagedRepository.
+        Raises OSError, DamagedRepository.
         """
         store = self._store
         gc = identify_running_gc(store.common_dir)
-        for other in self._others:
-            if other not in self.files and (
-                gc is not None or other not in store.other_tips(self._batch.branch)
+        for other_commit in self._other_commits:
+            if other_commit not in self.files and (
+                gc is not None or other_commit not in store.other_tips(self._batch.branch)
             ):
-                self.files |= _collect_new_objects(store, other, self._batch.base)
-        if gc is not None and gc != self._protected_from and self.files:
+                self.files |= _collect_new_objects(store, other_commit, self._batch.base)
+        if gc is not None and gc != self._protected_gc and self.files:
             keep_objects(store.common_dir, self.files.values(), gc, durable=self._durable)
-            self._protected_from = gc
-        self.ensure()
+            self._protected_gc = gc
+        self.write_missing()
 
-    def save(self, prepared: StagingFolder) -> None:
-        """Write the copy for the recovery. A power loss prunes no object, so it is not synced."""
-        copy = prepared.folder / COPY
+    def write_copy(self, staging_folder: StagingFolder) -> None:
+        """Write the copy for the recovery. A power loss removes no object, so the copy is not synced."""
+        copy = staging_folder.folder / COPY_NAME
         copy.write_bytes(b"".join(self.files.values()))
-        share(copy)
+        share_with_group(copy)
 
-    def remember(self, prepared: StagingFolder) -> None:
-        """Preserve the copy after the publication, in place of the oldest; a failure is ignored."""
+    def preserve_copy(self, staging_folder: StagingFolder) -> None:
+        """Preserve the copy after the publication, in place of the oldest copy; a failure is ignored."""
         common_dir = self._store.common_dir
-        recent = common_dir / RECENT
+        recent_folder = common_dir / RECENT
         if not self.files or sum(map(len, self.files.values())) > MAX_COPY_BYTES:
             return
         with suppress(OSError):
-            if is_below_a_link(recent / self.commit, common_dir):
+            if is_below_link(recent_folder / self.commit, common_dir):
                 return
-            make_shared_folder(recent)
-            os.link(prepared.folder / COPY, recent / f"{time.time_ns():020}-{self.commit}")
-            names = sorted(os.listdir(recent))
+            make_shared_folder(recent_folder)
+            os.link(staging_folder.folder / COPY_NAME, recent_folder / f"{time.time_ns():020}-{self.commit}")
+            names = sorted(os.listdir(recent_folder))
             oldest = f"{time.time_ns() - MAX_COPY_AGE_S * 10**9:020}"
             for number, name in enumerate(names):
                 if number < len(names) - MAX_COPIES or name < oldest:
-                    (recent / name).unlink(missing_ok=True)
+                    (recent_folder / name).unlink(missing_ok=True)
 
 
 class CopiedObject(NamedTuple):
@@ -140,7 +140,7 @@ def read_copied_objects(common_dir: Path) -> dict[str, CopiedObject]:
     Each of the last publications has a copy, and so has each publication that a crash interrupted.
     """
     objects: dict[str, CopiedObject] = {}
-    for path in (*(common_dir / RECENT).glob("*"), *(common_dir / PENDING).glob(f"*/{COPY}")):
+    for path in (*(common_dir / RECENT).glob("*"), *(common_dir / PENDING).glob(f"*/{COPY_NAME}")):
         objects |= _read_copy(path, common_dir)
     return objects
 
@@ -214,11 +214,11 @@ def restore_pruned_tip(store: GitStore, branch: str) -> int:
     return restore_pruned(store, [branch]) if store.missing_on_disk(ids) else 0
 
 
-def restore_copy(store: GitStore, prepared: StagingFolder) -> None:
-    """Write the missing objects of a publication that a crash interrupted. Errors: OSError."""
-    for id, copied in _read_copy(prepared.folder / COPY, store.common_dir).items():
+def restore_copy(store: GitStore, staging_folder: StagingFolder) -> None:
+    """Write the missing objects of a publication that a crash interrupted. Raises OSError."""
+    for id, copied_object in _read_copy(staging_folder.folder / COPY_NAME, store.common_dir).items():
         if not is_loose(store.common_dir, id):
-            write_loose(store.common_dir, id, copied.file, durable=True)
+            write_loose(store.common_dir, id, copied_object.file, durable=True)
 
 
 def _list_recent_copies(common_dir: Path) -> dict[str, str]:
@@ -233,7 +233,7 @@ def _list_recent_copies(common_dir: Path) -> dict[str, str]:
 def _read_copy(path: Path, common_dir: Path) -> dict[str, CopiedObject]:
     try:
         # The repository may contain a link out of its folder, or a named pipe, which would block.
-        if path.is_symlink() or not path.is_file() or is_below_a_link(path, common_dir):
+        if path.is_symlink() or not path.is_file() or is_below_link(path, common_dir):
             return {}
         files = path.read_bytes()
     except OSError:
@@ -241,25 +241,27 @@ def _read_copy(path: Path, common_dir: Path) -> dict[str, CopiedObject]:
     return {id: CopiedObject(file, kind, data) for id, file, kind, data in unpack_loose(files)}
 
 
-def _write(
+def _write_objects(
     store: GitStore, batch: Batch, base_tree: str | None, *, durable: bool
 ) -> tuple[str, dict[str, bytes]]:
-    """Write the objects of a batch; repeat this if Git removes one before another refers to it."""
-    attempt = 0
+    """Write the objects of a batch; write them again if Git removes an object that is not yet referred to."""
+    attempt_number = 0
     while True:
-        attempt += 1
+        attempt_number += 1
         with store.record_objects(durable=durable) as files:
             try:
                 return _write_once(store, batch, base_tree), files
             except (OSError, DamagedRepository) as error:
-                is_missing = isinstance(error, FileNotFoundError)
-                is_missing = is_missing or not all(is_loose(store.common_dir, id) for id in files)
-                if attempt == _ATTEMPTS or not is_missing:
+                is_object_missing = isinstance(error, FileNotFoundError)
+                is_object_missing = is_object_missing or not all(
+                    is_loose(store.common_dir, id) for id in files
+                )
+                if attempt_number == _MAX_ATTEMPTS or not is_object_missing:
                     raise
 
 
 def _write_once(store: GitStore, batch: Batch, base_tree: str | None) -> str:
-    # Blobs come before the trees that name them, so that a crash leaves nothing that `git fsck` reports.
+    # Blobs are written before the trees that name them, so that after a crash `git fsck` reports no error.
     changes = batch.changes.items()
     blobs = {path: store.put_blob(new) if isinstance(new, bytes) else new for path, new in changes}
     tree = rewrite_tree(store, base_tree, blobs)
@@ -287,35 +289,35 @@ def _collect_new_objects(git: GitReader, commit: str, base: str | None) -> dict[
 
 def _walk_new_objects(git: GitReader, commit: str, base: str | None) -> Iterator[tuple[str, str]]:
     """Yield kind and id of the objects that a commit reaches and the base does not, commit by commit."""
-    seen: set[str] = set()
+    visited: set[str] = set()
     if base is not None:
         with suppress(ShallowHistory):
-            seen |= {base, *git.merge_bases(base, commit)}
+            visited |= {base, *git.merge_bases(base, commit)}
     else:
-        seen |= set(git.other_tips(""))
-    waiting = [commit]
-    while waiting:
-        id = waiting.pop(0)
-        if id in seen or not git.has(id):  # such as the parents at the boundary of a shallow clone
+        visited |= set(git.other_tips(""))
+    queue = [commit]
+    while queue:
+        id = queue.pop(0)
+        if id in visited or not git.has(id):  # such as the parents at the boundary of a shallow clone
             continue
-        seen.add(id)
+        visited.add(id)
         commit_object = git.commit(id)
         yield "commit", id
         present_parents = [parent for parent in commit_object.parents if git.has(parent)]
         yield from _walk_new_in_tree(
             git, git.commit(present_parents[0]).tree if present_parents else None, commit_object.tree
         )
-        waiting += commit_object.parents
+        queue += commit_object.parents
 
 
-def _walk_new_in_tree(git: GitReader, before: str | None, after: str) -> Iterator[tuple[str, str]]:
-    if before == after:
+def _walk_new_in_tree(git: GitReader, old_tree: str | None, new_tree: str) -> Iterator[tuple[str, str]]:
+    if old_tree == new_tree:
         return
-    yield "tree", after
-    old, new = git.compare_trees(before, after)
-    trees = {entry.name: entry.id for entry in old if entry.is_tree}
-    for entry in new:
+    yield "tree", new_tree
+    old_entries, new_entries = git.compare_trees(old_tree, new_tree)
+    old_trees = {entry.name: entry.id for entry in old_entries if entry.is_tree}
+    for entry in new_entries:
         if entry.is_tree:
-            yield from _walk_new_in_tree(git, trees.get(entry.name), entry.id)
+            yield from _walk_new_in_tree(git, old_trees.get(entry.name), entry.id)
         elif entry.mode != SUBMODULE_MODE:
             yield "blob", entry.id

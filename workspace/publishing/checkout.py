@@ -1,6 +1,6 @@
 """The work tree of a branch during a publication: comparison, replacement file by file, and rollback.
 
-A file is replaced through private files next to it, whose names the journal holds. `.new` has the new bytes.
+A file is replaced through private files next to it, whose names are in the journal. `.new` has the new bytes.
 `.old` is a link to `.new` that is exchanged with the file. `.put` is the link if there is no file yet, or if
 the system cannot exchange two files. `.new` and `.old` stay until the publication has ended, so a rollback
 writes no data, and needs no disk space.
@@ -29,7 +29,7 @@ from workspace.paths import check_path, fold_name
 from workspace.publishing.batch import FileChange
 from workspace.publishing.journal import Journal, WorkFile
 from workspace.publishing.locks import lstat
-from workspace.publishing.prepared import (
+from workspace.publishing.staging_folder import (
     StagingFolder,
     create_atomically,
     is_unchanged,
@@ -38,7 +38,7 @@ from workspace.publishing.prepared import (
     sync_to_disk,
 )
 
-PREFIX = ".docyard-"
+PRIVATE_PREFIX = ".docyard-"
 
 
 class FileChanged(Exception):
@@ -56,26 +56,26 @@ class WorkFiles:
         self._git = git
         self._root = root
         self._uses_modes = git.config_flag("core.fileMode", True)
-        self._replaced: dict[str, os.stat_result] = {}
+        self._backup_statuses: dict[str, os.stat_result] = {}
 
-    def is_unchanged(self, change: FileChange, going: Container[str] = ()) -> bool:
-        """Return True if the file is that of the base by Git's rules; for a new file, if the path is free.
+    def is_unchanged(self, change: FileChange, removed_paths: Container[str] = ()) -> bool:
+        """Return True if the file equals that of the base for Git; for a new file, if the path is free.
 
-        On a case-insensitive disk, a new file may exist under its old spelling. `going` are the paths that
-        are removed before it is written.
+        On a case-insensitive disk, a new file may exist under another spelling. `removed_paths` are
+        removed before the file is written.
         """
-        if change.old is None and self._find_disk_name(change.path) in going:
+        if change.old is None and self._find_disk_name(change.path) in removed_paths:
             return True
         old = (change.old.id, change.old.mode) if change.old else None
-        return self._is_old(change.path, old)
+        return self._matches_old(change.path, old)
 
     def plan(self, changes: Iterable[FileChange]) -> tuple[tuple[WorkFile, ...], tuple[str, ...]]:
-        """Return the journal's entries for these files, removals before additions, and for new folders."""
+        """Return the journal's entries for these files, removals first, and the folders to create."""
         token = secrets.token_hex(8)
         files = tuple(
             WorkFile(
                 change.path,
-                f"{PREFIX}{token}-{number}",
+                f"{PRIVATE_PREFIX}{token}-{number}",
                 (change.old.id, change.old.mode) if change.old else None,
                 (change.new, change.mode) if change.new else None,
             )
@@ -125,15 +125,15 @@ class WorkFiles:
             FileChanged: the file differs from the base.
         """
         target = self._root / file.path
-        backup, new = _build_private_path(target, file, "old"), _build_private_path(target, file, "new")
+        backup, new_file = _build_private_path(target, file, "old"), _build_private_path(target, file, "new")
         status = lstat(target)
-        if not self._is_old(file.path, file.old):
+        if not self._matches_old(file.path, file.old):
             raise FileChanged(file.path)
         if status is None:
-            put = _build_private_path(target, file, "put")
+            new_link = _build_private_path(target, file, "put")
             if file.new is not None:
-                link_or_copy(new, put)
-                if not create_atomically(put, target):
+                link_or_copy(new_file, new_link)
+                if not create_atomically(new_link, target):
                     raise FileChanged(file.path)
             return
         if file.new is None:
@@ -141,14 +141,14 @@ class WorkFiles:
             if not is_unchanged(lstat(backup), status):
                 create_atomically(backup, target)
                 raise FileChanged(file.path)
-        elif not replace_atomically(new, backup, target, status):
+        elif not replace_atomically(new_file, backup, target, status):
             raise FileChanged(file.path)
-        self._replaced[file.path] = backup.lstat()
+        self._backup_statuses[file.path] = backup.lstat()
 
     def check_replaced(self, files: Iterable[WorkFile]) -> None:
         """Raise `FileChanged` if a program wrote to a file that it had open during its replacement."""
         for file in files:
-            status = self._replaced.get(file.path)
+            status = self._backup_statuses.get(file.path)
             if status is not None and not is_unchanged(
                 lstat(_build_private_path(self._root / file.path, file, "old")), status
             ):
@@ -167,18 +167,18 @@ class WorkFiles:
                 sync_to_disk(folder)
 
     def roll_back(self, file: WorkFile, *, restore: bool) -> None:
-        """Remove a file's private files; with `restore`, bring back the old file if ours is at its path.
+        """Remove a file's private files; with `restore`, restore the old file if the new file is at its path.
 
         Later changes by a user are preserved. The call may be repeated after a failure.
         """
         if not self._has_plain_folders(file.path):
             return
         target = self._root / file.path
-        backup, new = _build_private_path(target, file, "old"), _build_private_path(target, file, "new")
+        backup, new_file = _build_private_path(target, file, "old"), _build_private_path(target, file, "new")
         if restore and file.old is None:
-            # A file under another spelling is the one that the batch would have removed, so it stays.
-            is_other = self._find_disk_name(file.path) is not None
-            if lstat(new) is not None and self._has_new_content(target, file) and not is_other:
+            # A file under another spelling is a file that the batch would have removed, so it stays.
+            has_other_spelling = self._find_disk_name(file.path) is not None
+            if lstat(new_file) is not None and self._has_new_content(target, file) and not has_other_spelling:
                 target.unlink()
         elif restore and lstat(backup) is not None:
             is_free = lstat(target) is None
@@ -201,7 +201,7 @@ class WorkFiles:
         if not self._has_plain_folders(file.path):
             return
         target = self._root / file.path
-        backup, status = _build_private_path(target, file, "old"), self._replaced.get(file.path)
+        backup, status = _build_private_path(target, file, "old"), self._backup_statuses.get(file.path)
         if status is not None and not is_unchanged(lstat(backup), status):
             os.rename(backup, find_free_name(target.with_name(f"{target.name}.orig")))
         self.clear(file)
@@ -219,7 +219,7 @@ class WorkFiles:
             with contextlib.suppress(OSError):
                 (self._root / folder).rmdir()
 
-    def _is_old(self, path: str, old: tuple[str, int] | None) -> bool:
+    def _matches_old(self, path: str, old: tuple[str, int] | None) -> bool:
         file = self._root / path
         if not self._has_plain_folders(path):
             return False
@@ -233,10 +233,10 @@ class WorkFiles:
             return False
         return self._git.hash_worktree_file(file.read_bytes(), file, path) == id
 
-    def _choose_permissions(self, mode: int, existing: os.stat_result) -> int:
-        """Return the permissions of a new file: those of `existing`, executable according to Git's mode."""
-        permissions = stat.S_IMODE(existing.st_mode)
-        if not self._uses_modes or self._is_executable(existing) == (mode == EXECUTABLE_MODE):
+    def _choose_permissions(self, mode: int, existing_status: os.stat_result) -> int:
+        """Return the permissions of a new file: those of `existing_status`, and executable by Git's mode."""
+        permissions = stat.S_IMODE(existing_status.st_mode)
+        if not self._uses_modes or self._is_executable(existing_status) == (mode == EXECUTABLE_MODE):
             return permissions
         # Users who may read the file may execute it, as after a checkout by Git.
         return permissions | (permissions & 0o444) >> 2 if mode == EXECUTABLE_MODE else permissions & ~0o111
@@ -246,7 +246,7 @@ class WorkFiles:
         return bool(status.st_mode & stat.S_IXUSR)
 
     def _has_new_content(self, target: Path, file: WorkFile) -> bool:
-        """Return True if a file holds exactly the new bytes, in the new mode."""
+        """Return True if a file has exactly the new bytes and the new mode."""
         status = lstat(target)
         if file.new is None or status is None or not stat.S_ISREG(status.st_mode):
             return False
@@ -255,12 +255,12 @@ class WorkFiles:
         return target.read_bytes() == self._git.convert_to_worktree(file.new[0], file.path)
 
     def _find_disk_name(self, path: str) -> str | None:
-        """Return the name on disk of a file that is found under another spelling, or None."""
+        """Return the name on disk of a file that exists under another spelling, or None."""
         file = self._root / path
         if lstat(file) is None:
             return None
         names = os.listdir(file.parent)
-        # HFS+ lists names in another Unicode form than the given one.
+        # HFS+ lists names in another Unicode normalization than that of the path.
         if unicodedata.normalize("NFC", file.name) in (unicodedata.normalize("NFC", name) for name in names):
             return None
         disk_name = {fold_name(name): name for name in names}.get(fold_name(file.name))
@@ -299,7 +299,7 @@ class WorktreeConflict(WorkspaceError):
     def __init__(self, paths: Iterable[str]) -> None:
         self.paths = tuple(paths)
         super().__init__(
-            "the work tree holds changes of these files that are not committed, so nothing was written: "
+            "the work tree has uncommitted changes of these files, so nothing was written: "
             + ", ".join(f"`{path}`" for path in self.paths),
             fix="Commit, stash or remove those changes, then try again.",
             paths=list(self.paths),
@@ -307,38 +307,40 @@ class WorktreeConflict(WorkspaceError):
 
 
 class WorktreeBusy(WorkspaceError):
-    """A work tree that Docyard does not write to because of its state, which is `reason`."""
+    """A work tree whose state prevents a write; `reason` is the state."""
 
     code: ClassVar[str] = "WORKTREE_BUSY"
 
-    def __init__(self, reason: str, *, fix: str = "Finish or abort it, then try again.") -> None:
+    def __init__(self, reason: str, *, fix: str = "Finish or abort the operation, then try again.") -> None:
         super().__init__(f"the work tree cannot be written now: {reason}", fix=fix, reason=reason)
         self.reason = reason
 
 
 class Checkout:
-    """One work tree during its change from the batch's base to its commit.
+    """One work tree during its change from the base of a batch to the commit.
 
-    `prepare` and `check` read the work tree, and write only to the private folder. `apply` changes files and
+    `prepare` and `check` read the work tree, and write only to the staging folder. `apply` changes files and
     index, and `recovery` rolls these changes back, as after a crash. The caller acquires Git's index lock
-    before `check`, and holds it to the end.
+    before `check`, and releases it at the end.
     """
 
     def __init__(self, store: GitStore, worktree: Worktree, changes: tuple[FileChange, ...]) -> None:
         if not worktree.path.is_dir():
-            raise WorktreeBusy("its folder is missing", fix="Bring it back, or run `git worktree prune`.")
+            raise WorktreeBusy(
+                "its folder is missing", fix="Restore the folder, or run `git worktree prune`."
+            )
         self.worktree = worktree
         self._git = store.at(worktree)
         self._git.refresh()
         self._changes = changes
         self._removed_paths = frozenset(change.path for change in changes if change.new is None)
-        self._path = worktree.git_dir / "index"
+        self._index_path = worktree.git_dir / "index"
         self._files = WorkFiles(self._git, worktree.path)
-        self._before: bytes | None = None
+        self._old_index_data: bytes | None = None
         self._index = IndexFile.empty()
 
-    def prepare(self, prepared: StagingFolder, name: str) -> None:
-        """Compare the work tree with the base, and write its future index under this name.
+    def prepare(self, staging_folder: StagingFolder, name: str) -> None:
+        """Compare the work tree with the base, and write the new index under this name.
 
         Raises:
             InvalidPath: not every system can store a path.
@@ -348,8 +350,8 @@ class Checkout:
         """
         self._check_state()
         self._check_kinds()
-        self._before = self._read_index()
-        index = self._parse_index(self._before)
+        self._old_index_data = self._read_index()
+        index = self._parse_index(self._old_index_data)
         self._compare(index)
         try:
             self._index = index.with_changes(
@@ -357,11 +359,11 @@ class Checkout:
             )
         except PathOccupied as error:
             raise WorktreeConflict([error.path]) from None
-        path = prepared.write(name, self._index.data, like=self._path)
-        if self._before is not None:
-            # For Git, an entry is unchanged if its file is older than the index. An index newer than the one
-            # it replaces would hide a change made by a user in the moment before.
-            mtime = self._path.stat().st_mtime_ns
+        path = staging_folder.write(name, self._index.data, old_file=self._index_path)
+        if self._old_index_data is not None:
+            # For Git, an entry is unchanged if its file is older than the index. So the new index gets the
+            # time of the old one; a newer time would hide a change that a user made right before.
+            mtime = self._index_path.stat().st_mtime_ns
             os.utime(path, ns=(mtime, mtime))
 
     def record(self, journal: Journal, name: str) -> Journal:
@@ -371,15 +373,15 @@ class Checkout:
             journal,
             git_dir=os.path.relpath(self.worktree.git_dir, self._git.common_dir),
             index=name,
-            had_index=self._before is not None,
+            had_index=self._old_index_data is not None,
             files=files,
             folders=folders,
         )
 
     def check(self) -> bool:
-        """Compare again while the lock is held; return False if the index has changed since `prepare`."""
+        """Compare again, under the lock; return False if the index has changed since `prepare`."""
         self._check_state()
-        if self._read_index() != self._before:
+        if self._read_index() != self._old_index_data:
             return False
         self._check_conflicts(
             change.path
@@ -388,33 +390,33 @@ class Checkout:
         )
         return True
 
-    def apply(self, journal: Journal, prepared: StagingFolder) -> None:
+    def apply(self, journal: Journal, staging_folder: StagingFolder) -> None:
         """Write and remove the files, then install the new index.
 
         Raises:
             WorktreeConflict: a file has changed meanwhile.
         """
         assert journal.index is not None
-        prepared.keep(INDEX_BEFORE, self._path)
+        staging_folder.back_up(INDEX_BEFORE, self._index_path)
         try:
             self._files.make_folders(journal.folders)
-            # Steps that need disk space come first.
+            # Steps that need disk space are done first.
             for file in journal.files:
-                self._files.write(file, durable=prepared.durable)
+                self._files.write(file, durable=staging_folder.durable)
             for file in journal.files:
                 self._files.replace(file)
-            if prepared.durable:
+            if staging_folder.durable:
                 self._files.sync_folders(journal.files)
-            prepared.install(journal.index, self._path)
-            if prepared.durable:
-                sync_to_disk(self._path.parent)
+            staging_folder.install(journal.index, self._index_path)
+            if staging_folder.durable:
+                sync_to_disk(self._index_path.parent)
             self._files.check_replaced(journal.files)
         except FileChanged as error:
             raise WorktreeConflict([error.path]) from None
 
     def settle(self, journal: Journal) -> None:
         """Remove the backups for a rollback after a complete publication."""
-        self._git.remember_index(self._index)
+        self._git.cache_index(self._index)
         for file in journal.files:
             self._files.settle(file)
 
@@ -427,7 +429,7 @@ class Checkout:
 
     def _read_index(self) -> bytes | None:
         try:
-            return self._path.read_bytes()
+            return self._index_path.read_bytes()
         except FileNotFoundError:
             return None
 
@@ -439,7 +441,7 @@ class Checkout:
         except DamagedRepository as error:
             raise WorktreeBusy("its index cannot be read", fix=f"Run `{error.fix}` there.") from None
         if index.is_conflicted:
-            raise WorktreeBusy("it has unmerged files", fix="Resolve them, then try again.")
+            raise WorktreeBusy("it has unmerged files", fix="Resolve these files, then try again.")
         return index
 
     def _check_kinds(self) -> None:
@@ -457,19 +459,19 @@ class Checkout:
             entry = index.entry(change.path)
             if entry is not None and entry.skip_worktree:
                 raise WorktreeBusy(
-                    f"`{change.path}` is marked to be left alone (skip-worktree)",
+                    f"`{change.path}` is marked as skip-worktree",
                     fix=f"Run `git update-index --no-skip-worktree {change.path}`.",
                 )
         self._check_conflicts(
             change.path
             for change in self._changes
-            if not _is_base(index, change) or not self._files.is_unchanged(change, self._removed_paths)
+            if not _matches_base(index, change) or not self._files.is_unchanged(change, self._removed_paths)
         )
         for change in self._changes:
             if change.new is not None and self._git.has_foreign_filter(change.path):
                 raise WorktreeBusy(
                     f"`{change.path}` has a filter or an encoding that only Git can apply",
-                    fix="Take it out of `.gitattributes`.",
+                    fix="Remove the attribute from `.gitattributes`.",
                 )
 
     @staticmethod
@@ -479,7 +481,7 @@ class Checkout:
             raise WorktreeConflict(conflicts)
 
 
-def _is_base(index: IndexFile, change: FileChange) -> bool:
+def _matches_base(index: IndexFile, change: FileChange) -> bool:
     entry = index.entry(change.path)
     if entry is None or change.old is None:
         return entry is None and change.old is None

@@ -1,8 +1,8 @@
 """The journal: a record of a publication's steps, written before the first of them.
 
-It is in the publication's private folder. A crash leaves it there, and `recovery` reads it: before the commit
-point everything is rolled back; after it the missing steps are done. A torn journal is treated as missing: it
-is complete before the first lock is acquired, so nothing has been changed yet.
+The journal is in the publication's staging folder. After a crash, `recovery` reads it. Before the commit
+point, everything is rolled back; after it, the missing steps are done. A torn journal is treated as missing:
+a journal is complete before the first lock is acquired, so nothing has been changed yet.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import ClassVar
 from workspace.errors import WorkspaceError
 from workspace.paths import InvalidPath, check_path
 
-NAME = "journal"
-VERSION = 1
+JOURNAL_NAME = "journal"
+FORMAT_VERSION = 1
 
-_ID = re.compile(r"[0-9a-f]{40}")
-_NAME = re.compile(r"\.docyard-[0-9a-f]{16}-[0-9]+")
-_INDEX = re.compile(r"index-[0-9]+")
+_OBJECT_ID = re.compile(r"[0-9a-f]{40}")
+_PRIVATE_NAME = re.compile(r"\.docyard-[0-9a-f]{16}-[0-9]+")
+_INDEX_NAME = re.compile(r"index-[0-9]+")
 _GIT_DIR = re.compile(r"\.|worktrees/(?!\.{1,2}$)[^/\0]+")
 
 
@@ -32,14 +32,14 @@ class UnknownJournal(WorkspaceError):
 
     def __init__(self) -> None:
         super().__init__(
-            "a docyard of another version died in the middle of a commit here",
+            "a docyard of another version was killed during a commit in this repository",
             fix="Start that version once: it rolls the commit back or completes it.",
         )
 
 
 @dataclass(frozen=True, slots=True)
 class WorkFile:
-    """One file of the work tree: its blob and mode before and after (None: it does not exist).
+    """One file of the work tree: its blob and mode before and after (None: the file does not exist).
 
     `name` is the prefix of its private files next to it; no other program creates such names.
     """
@@ -55,8 +55,8 @@ class Journal:
     """A publication: the branch, its move from `base` to `commit`, and the changes to a work tree.
 
     `git_dir` is the work tree's own Git directory, relative to the common one; None if no work tree is
-    updated. `index` names the finished index in the private folder, and `had_index` is True if an index
-    existed before. `folders` are the missing folders of the work tree, the outermost first.
+    updated. `index` is the name of the finished index in the staging folder, and `had_index` is True if an
+    index existed before. `folders` are the missing folders of the work tree, the outermost first.
     """
 
     branch: str
@@ -69,8 +69,8 @@ class Journal:
     folders: tuple[str, ...] = ()
 
     def encode(self) -> bytes:
-        """Return one line of JSON, and one with its SHA-256."""
-        text = json.dumps({"version": VERSION, **asdict(self)}).encode()
+        """Return a line of JSON, and a line with its SHA-256."""
+        text = json.dumps({"version": FORMAT_VERSION, **asdict(self)}).encode()
         return text + b"\n" + hashlib.sha256(text).hexdigest().encode() + b"\n"
 
     @classmethod
@@ -81,7 +81,7 @@ class Journal:
             return None
         try:
             fields = json.loads(text)
-            if fields.pop("version") != VERSION:
+            if fields.pop("version") != FORMAT_VERSION:
                 raise UnknownJournal
             files = tuple(_decode_work_file(**file) for file in fields.pop("files"))
             journal = cls(files=files, folders=tuple(fields.pop("folders")), **fields)
@@ -95,14 +95,14 @@ class Journal:
         ids = [self.commit, *([self.base] if self.base else [])]
         ids += [blob[0] for file in self.files for blob in (file.old, file.new) if blob]
         paths = [*self.folders, *(file.path for file in self.files)]
-        is_ours = (
-            all(_ID.fullmatch(id) for id in ids)
+        is_valid = (
+            all(_OBJECT_ID.fullmatch(id) for id in ids)
             and all(check_path(path) == path for path in paths)
-            and all(_NAME.fullmatch(file.name) for file in self.files)
+            and all(_PRIVATE_NAME.fullmatch(file.name) for file in self.files)
             and (self.git_dir is None or _GIT_DIR.fullmatch(self.git_dir))
-            and (self.index is None or _INDEX.fullmatch(self.index))
+            and (self.index is None or _INDEX_NAME.fullmatch(self.index))
         )
-        if not is_ours:
+        if not is_valid:
             raise ValueError
 
 

@@ -1,4 +1,4 @@
-"""The locks of a publication: Docyard's own, and Git's, acquired by linking a private file to their names.
+"""The locks of a publication: Docyard's own lock, and Git's locks, which are links to a private file.
 
 Threads wait for a lock within this process, so only one thread waits for the lock of all processes.
 """
@@ -21,14 +21,14 @@ from workspace.errors import WorkspaceError
 from workspace.git.private_folder import open_lock
 
 WAIT_FOR_GIT_S = 2.0
-WAIT_FOR_DOCYARD = 10.0
-LOCK = "docyard/write.lock"
-WORKTREE_LOCKED = ("index", "HEAD")
+WAIT_FOR_DOCYARD_S = 10.0
+LOCK_PATH = "docyard/write.lock"
+LOCKED_WORKTREE_FILES = ("index", "HEAD")
 """The locked files of a work tree: its index, and HEAD, because a `git switch -c` writes only HEAD."""
 
-_PAUSE_FOR_GIT = 0.008
-_PAUSE_FOR_DOCYARD = 0.002
-_AFTER_GIT = 0.1
+_PAUSE_FOR_GIT_S = 0.008
+_PAUSE_FOR_DOCYARD_S = 0.002
+_PAUSE_AFTER_GIT_S = 0.1
 _RETRY_AFTER_MS = 500
 
 
@@ -41,19 +41,19 @@ def lstat(path: Path) -> os.stat_result | None:
 
 
 def is_same_inode(path: Path, file: os.stat_result) -> bool:
-    """Return True if a path is a name of this file, even if the file was written to since."""
+    """Return True if a path is a name of this file, even if the file has been written meanwhile."""
     status = lstat(path)
     return status is not None and (status.st_dev, status.st_ino) == (file.st_dev, file.st_ino)
 
 
 class Locked(WorkspaceError):
-    """A lock that another program holds past the time limit; `file` is its path within the repository."""
+    """A lock that another program did not release in time; `file` is its path within the repository."""
 
     code: ClassVar[str] = "LOCKED"
 
     def __init__(self, file: str, *, fix: str = "") -> None:
         super().__init__(
-            f"another program is using the repository: it holds `{file}`",
+            f"another program is using the repository: it has the lock `{file}`",
             fix=fix
             or "Try again when it has finished. If no program is running there, remove that file "
             "(`docyard doctor` reports whether a killed docyard left it).",
@@ -72,7 +72,7 @@ class Busy(WorkspaceError):
 
 
 class AnotherWriter(Locked):
-    """A lock that another Docyard process holds past the time limit; `retry_after_ms` is the time to wait."""
+    """A lock that another Docyard process did not release in time; `retry_after_ms` is the time to wait."""
 
     code: ClassVar[str] = "BUSY"
 
@@ -96,18 +96,18 @@ class CannotWrite(WorkspaceError):
 
 
 @contextmanager
-def docyard_lock(common_dir: Path, *, patience: float | None = None) -> Iterator[None]:
-    """Hold the lock that all Docyard writers of a repository share; the system releases it after a crash.
+def docyard_lock(common_dir: Path, *, timeout_s: float | None = None) -> Iterator[None]:
+    """Acquire the lock that all Docyard writers of a repository share; the system releases it after a crash.
 
     Raises:
-        AnotherWriter: the lock was not free within `patience` seconds (default 10).
+        AnotherWriter: the lock was not free within `timeout_s` seconds (default 10).
     """
-    file = common_dir / LOCK
-    deadline = time.monotonic() + (WAIT_FOR_DOCYARD if patience is None else patience)
+    file = common_dir / LOCK_PATH
+    deadline = time.monotonic() + (WAIT_FOR_DOCYARD_S if timeout_s is None else timeout_s)
     while True:
         handle = open_lock(common_dir, file.name)
         try:
-            if not _wait(lambda: _try_flock(handle), deadline, pause=_PAUSE_FOR_DOCYARD):  # noqa: B023
+            if not _retry_until(lambda: _try_flock(handle), deadline, pause=_PAUSE_FOR_DOCYARD_S):  # noqa: B023
                 raise AnotherWriter(format_path(file, common_dir))
             if is_same_inode(file, os.fstat(handle)):
                 yield
@@ -117,41 +117,41 @@ def docyard_lock(common_dir: Path, *, patience: float | None = None) -> Iterator
             os.close(handle)
 
 
-def wait_for_others(locks: Iterable[Path], common_dir: Path) -> None:
-    """Wait until none of these locks is held, and then briefly for the last steps of the holder.
+def wait_for_release(locks: Iterable[Path], common_dir: Path) -> None:
+    """Wait until all locks are released, and then briefly for the last steps of the program that had them.
 
     Raises:
-        Locked: one of them is held past the time limit.
+        Locked: a lock is not released in time.
     """
     deadline = time.monotonic() + WAIT_FOR_GIT_S
     for lock in locks:
         if not lock.exists():
             continue
-        if not _wait(lambda: not lock.exists(), deadline, pause=_PAUSE_FOR_GIT):  # noqa: B023
+        if not _retry_until(lambda: not lock.exists(), deadline, pause=_PAUSE_FOR_GIT_S):  # noqa: B023
             raise Locked(format_path(lock, common_dir))
-        time.sleep(_AFTER_GIT)
+        time.sleep(_PAUSE_AFTER_GIT_S)
 
 
 class LinkedLock:
-    """One of Git's lock files, made by a hard link from a file in a publication's private folder.
+    """One of Git's lock files: a hard link to a file in a publication's staging folder.
 
-    The link is atomic. The same inode proves later, even after a crash, that the lock is ours. Locks of
-    other programs are never removed.
+    The creation of the link is atomic. The same inode proves later, even after a crash, that the lock is
+    ours. Locks of other programs are never removed.
     """
 
-    def __init__(self, claim: Path, target: Path, common_dir: Path) -> None:
+    def __init__(self, lock_token: Path, target: Path, common_dir: Path) -> None:
         self.path = target.with_name(target.name + ".lock")
-        self._claim = claim
-        self._identity = claim.stat()
+        self._lock_token = lock_token
+        self._identity = lock_token.stat()
         self._display_path = format_path(self.path, common_dir)
 
-    def take(self) -> None:
-        """Acquire the lock, unless it is held already. Raises Locked after the time limit."""
-        if not _wait(self._link, time.monotonic() + WAIT_FOR_GIT_S, pause=_PAUSE_FOR_GIT):
+    def acquire(self) -> None:
+        """Acquire the lock, unless it is already acquired. Raises Locked after the time limit."""
+        if not _retry_until(self._link, time.monotonic() + WAIT_FOR_GIT_S, pause=_PAUSE_FOR_GIT_S):
             raise Locked(self._display_path)
 
     def release(self) -> bool:
-        """Remove the lock file if it exists and is ours; return False if that failed."""
+        """Remove the lock file if it exists and is ours; return False if the removal failed."""
         with suppress(OSError):
             if self._is_ours():
                 self.path.unlink()
@@ -163,7 +163,7 @@ class LinkedLock:
 
     def _link(self) -> bool:
         try:
-            os.link(self._claim, self.path)
+            os.link(self._lock_token, self.path)
         except FileExistsError:
             return self._is_ours()
         return True
@@ -185,16 +185,16 @@ def _try_flock(handle: int) -> bool:
     return True
 
 
-def _wait(attempt: Callable[[], bool], deadline: float, *, pause: float) -> bool:
-    while not attempt():
+def _retry_until(try_once: Callable[[], bool], deadline: float, *, pause: float) -> bool:
+    while not try_once():
         if time.monotonic() >= deadline:
             return False
-        # Random pauses: waiters that retry at the same moments could starve each other.
+        # The pauses are random, because waiters that retry at the same time could starve each other.
         time.sleep(random.uniform(0.2, 1.0) * pause)
     return True
 
 
-_PATIENCE = 30.0  # seconds to wait for the writers of this process
+_WAIT_FOR_THREADS_S = 30.0
 
 
 class WriterLock:
@@ -204,7 +204,7 @@ class WriterLock:
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
-        if not self._lock.acquire(timeout=_PATIENCE):
+        if not self._lock.acquire(timeout=_WAIT_FOR_THREADS_S):
             raise Busy("timed out waiting for another write in this process")
 
     def __exit__(

@@ -2,7 +2,8 @@
 
 An object is restored exactly from the copies of publications, from Git's index, or from the files of the work
 tree. The index has the trees of the checked-out commit. If the tip itself is lost, the branch gets a new
-commit of the index. A branch is never moved back automatically: another clone may have the missing objects.
+commit of the index. A branch is never moved back automatically, because another clone may have the missing
+objects.
 """
 
 from __future__ import annotations
@@ -30,18 +31,18 @@ from workspace.git.store import GitStore, read_staged_entries, sync_written_obje
 from workspace.publishing import refs
 from workspace.publishing.batch_objects import CopiedObject, read_copied_objects
 from workspace.publishing.locks import docyard_lock
-from workspace.publishing.prepared import StagingFolder
 from workspace.publishing.refs import BranchRef
-from workspace.publishing.repair import find_last_whole_commit, is_whole
+from workspace.publishing.repair import find_last_complete_commit, is_complete_commit
+from workspace.publishing.staging_folder import StagingFolder
 
-REBUILT = "Docyard-Rebuilt"
+REBUILT_TRAILER = "Docyard-Rebuilt"
 """The trailer with the id of the lost commit that a commit of Git's index replaces."""
 
-_ENTRY = re.compile(r"[0-9a-f]{40} ([0-9a-f]{40}) (.*?) <([^>]*)> (\d+) ([-+])(\d\d)(\d\d)\t(.*)")
+_REFLOG_ENTRY = re.compile(r"[0-9a-f]{40} ([0-9a-f]{40}) (.*?) <([^>]*)> (\d+) ([-+])(\d\d)(\d\d)\t(.*)")
 
 
 class MissingObject(NamedTuple):
-    """An object that is not in the repository; a tree or a blob with its path in the commit."""
+    """An object that is not in the repository. `path` is the path of a tree or blob in the commit."""
 
     kind: str
     id: str
@@ -53,77 +54,85 @@ class PrunedBranch(NamedTuple):
 
     branch: str
     tip: str
-    missing: tuple[MissingObject, ...]
+    missing_objects: tuple[MissingObject, ...]
     can_rebuild: bool
 
 
 class RebuildResult(NamedTuple):
-    """The result for a branch: objects written again, lost objects, and the new tip if it was moved."""
+    """The result for a branch: the number of restored objects, the lost ones, and the new tip if it moved."""
 
-    restored: int
-    lost: tuple[MissingObject, ...]
-    moved_to: str | None = None
+    restored_count: int
+    lost_objects: tuple[MissingObject, ...]
+    new_tip: str | None = None
 
 
-def find_pruned_branches(git: GitReader, served: str | None) -> Iterator[PrunedBranch]:
-    """Yield the local branches with missing objects, the served one first.
+def find_pruned_branches(git: GitReader, served_branch: str | None) -> Iterator[PrunedBranch]:
+    """Yield the local branches with missing objects, the served branch first.
 
-    Documents of the served branch that no copy has are omitted: the check of documents reports them.
+    Documents of the served branch that no copy has are omitted, because the check of documents reports them.
     """
-    seen: set[str] = set()
-    for branch in sorted(git.branches(), key=lambda branch: (branch != served, branch)):
+    visited_trees: set[str] = set()
+    for branch in sorted(git.branches(), key=lambda branch: (branch != served_branch, branch)):
         try:
             tip = git.tip(branch)
         except DamagedRepository:  # the ref is torn, which is another finding
             continue
         if tip is None:
             continue
-        missing = tuple(_find_missing(git, tip, seen))
-        if missing:
+        missing_objects = tuple(_find_missing_objects(git, tip, visited_trees))
+        if missing_objects:
             sources = _Sources(git, branch)
-            if branch == served:
-                missing = tuple(item for item in missing if not sources.is_plain_document(item))
-        if missing:
-            can_rebuild = any(sources.find(item) is not None for item in missing)
-            if not can_rebuild and _is_unusable(tip, missing):
+            if branch == served_branch:
+                missing_objects = tuple(
+                    missing_object
+                    for missing_object in missing_objects
+                    if not sources.is_plain_document(missing_object)
+                )
+        if missing_objects:
+            can_rebuild = any(sources.find(missing_object) is not None for missing_object in missing_objects)
+            if not can_rebuild and _is_unusable(tip, missing_objects):
                 can_rebuild = sources.find_replacement(tip) is not None
-            yield PrunedBranch(branch, tip, missing, can_rebuild)
+            yield PrunedBranch(branch, tip, missing_objects, can_rebuild)
 
 
-def rebuild_branch(store: GitStore, pruned: PrunedBranch) -> RebuildResult | None:
+def rebuild_branch(store: GitStore, pruned_branch: PrunedBranch) -> RebuildResult | None:
     """Write available objects again, and move the branch if its tip is lost; None if it moved meanwhile.
 
     Raises:
-        Locked: another Docyard is writing, or another program holds the branch's lock.
+        Locked: another Docyard is writing, or another program has the branch's lock.
         OSError: the system refused a write.
     """
     with docyard_lock(store.common_dir):
-        if store.tip(pruned.branch) != pruned.tip:
+        if store.tip(pruned_branch.branch) != pruned_branch.tip:
             return None
-        sources = _Sources(store, pruned.branch)
-        restored, lost, commits = 0, dict[str, MissingObject](), {pruned.tip}
-        while missing := _find_all_missing(store, commits, lost):
-            for item in missing:
-                data = sources.find(item)
+        sources = _Sources(store, pruned_branch.branch)
+        restored_count, lost_by_id, commits = 0, dict[str, MissingObject](), {pruned_branch.tip}
+        while missing_objects := _find_all_missing_objects(store, commits, lost_by_id):
+            for missing_object in missing_objects:
+                data = sources.find(missing_object)
                 if data is None:
-                    lost[item.id] = item
+                    lost_by_id[missing_object.id] = missing_object
                     continue
-                file = pack_loose(item.kind, data)
-                write_loose(store.common_dir, item.id, file, durable=True)
-                restored += 1
-                if item.kind == "commit":
-                    commits.add(item.id)
-        lost_objects = tuple(lost.values())
-        replacement = sources.find_replacement(pruned.tip) if _is_unusable(pruned.tip, lost_objects) else None
+                file = pack_loose(missing_object.kind, data)
+                write_loose(store.common_dir, missing_object.id, file, durable=True)
+                restored_count += 1
+                if missing_object.kind == "commit":
+                    commits.add(missing_object.id)
+        lost_objects = tuple(lost_by_id.values())
+        replacement = (
+            sources.find_replacement(pruned_branch.tip)
+            if _is_unusable(pruned_branch.tip, lost_objects)
+            else None
+        )
         if replacement is None:
-            return RebuildResult(restored, lost_objects)
+            return RebuildResult(restored_count, lost_objects)
         commit = _commit_index(store, sources, replacement)
-        if not _move_branch(store, pruned, commit, replacement):
-            return RebuildResult(restored, lost_objects)
-        return RebuildResult(restored, lost_objects, commit)
+        if not _move_branch(store, pruned_branch, commit, replacement):
+            return RebuildResult(restored_count, lost_objects)
+        return RebuildResult(restored_count, lost_objects, commit)
 
 
-def read_whole_file(git: GitReader, path: str, blob: str) -> bytes | None:
+def read_matching_file(git: GitReader, path: str, blob: str) -> bytes | None:
     """Return the bytes of a blob from its file in the work tree; None if the file has other bytes."""
     if git.worktree is None:
         return None
@@ -131,7 +140,7 @@ def read_whole_file(git: GitReader, path: str, blob: str) -> bytes | None:
         data = (git.worktree / path).read_bytes()
     except OSError:
         return None
-    # The text as committed, or as it was before a checkout with the line ends of Windows.
+    # The committed text, or the text before a checkout converted its line ends to those of Windows.
     for text in (data, data.replace(b"\r\n", b"\n")):
         if hash_blob(text) == blob:
             return text
@@ -139,12 +148,12 @@ def read_whole_file(git: GitReader, path: str, blob: str) -> bytes | None:
 
 
 class _Replacement(NamedTuple):
-    """The replacement of a lost tip: the last whole commit, and author and subject of the last move."""
+    """The replacement of a lost tip: the last complete commit, and author and subject of the last move."""
 
-    whole: str
+    base_commit: str
     author: Signature
     subject: str
-    lost: str
+    lost_tip: str
 
 
 class _Sources:
@@ -165,28 +174,28 @@ class _Sources:
 
     def find(self, missing: MissingObject) -> bytes | None:
         """Return the data of a missing object; None if no source has it."""
-        copied = self._copies.get(missing.id)
-        if copied is not None and copied.kind == missing.kind:
-            return copied.data
+        copied_object = self._copies.get(missing.id)
+        if copied_object is not None and copied_object.kind == missing.kind:
+            return copied_object.data
         if missing.kind == "tree":
             return self.index_trees.get(missing.id)
         if missing.kind == "blob" and self._checkout is not None:
-            return read_whole_file(self._checkout, missing.path, missing.id)
+            return read_matching_file(self._checkout, missing.path, missing.id)
         return None
 
     def find_replacement(self, tip: str) -> _Replacement | None:
-        """Return the base for a commit of Git's index; None if some of its files are missing."""
+        """Return the replacement of a lost tip; None if files of Git's index are missing."""
         if not self.index_trees or any(self._find_staged_data(path) is None for path in self.index):
             return None
-        whole = find_last_whole_commit(self._git, self._branch, ()).commit
-        whole = whole or self._find_fetched_commit()
-        if whole is None:
+        base_commit = find_last_complete_commit(self._git, self._branch, ()).commit
+        base_commit = base_commit or self._find_fetched_commit()
+        if base_commit is None:
             return None
         author, subject = self._read_last_move()
-        return _Replacement(whole, author, subject, tip)
+        return _Replacement(base_commit, author, subject, tip)
 
     def _find_staged_data(self, path: str) -> bytes | None:
-        """Return the data of a file of the index, b"" if it is not needed, or None if it is missing."""
+        """Return the data of a file of the index; b"" if the repository has it, None if no source has it."""
         entry = self.index[path]
         if entry.mode == SUBMODULE_MODE or _is_present(self._git, entry.id):
             return b""
@@ -209,7 +218,7 @@ class _Sources:
 
     @cached_property
     def index_trees(self) -> dict[str, bytes]:
-        """Return the trees of a commit of Git's index, by id; the root is the last."""
+        """Return the trees of a commit of Git's index, by id; the root is last."""
         folders: dict[str, list[TreeEntry]] = {"": []}
         for path, entry in self.index.items():
             folder = path.rpartition("/")[0]
@@ -233,10 +242,10 @@ class _Sources:
         return read_copied_objects(self._git.common_dir)
 
     def _find_fetched_commit(self) -> str | None:
-        """Return the commit of a remote branch with the same name, if the commit is whole."""
+        """Return the commit of a remote branch with the same name, if the commit is complete."""
         for name in self._git.remotes():
             commit = self._git.commit_at(f"refs/remotes/{name}/{self._branch}")
-            if commit is not None and is_whole(self._git, commit):
+            if commit is not None and is_complete_commit(self._git, commit):
                 return commit
         return None
 
@@ -247,7 +256,7 @@ class _Sources:
             log = file.read_text("utf-8", "replace")
         except OSError:
             log = ""
-        match = _ENTRY.fullmatch(log.splitlines()[-1]) if log else None
+        match = _REFLOG_ENTRY.fullmatch(log.splitlines()[-1]) if log else None
         if match is None:
             return Signature(*(self._git.identity() or ("docyard", "")), int(time.time())), ""
         _, name, email, seconds, sign, hours, minutes, action = match.groups()
@@ -255,15 +264,21 @@ class _Sources:
         return Signature(name, email, int(seconds), offset), action.partition(": ")[2]
 
 
-def _find_all_missing(git: GitReader, commits: Collection[str], lost: Collection[str]) -> list[MissingObject]:
-    """Return the missing objects of some commits, each once, without those known to be lost."""
-    seen: set[str] = set()
-    missing = {item.id: item for commit in commits for item in _find_missing(git, commit, seen)}
-    return [item for id, item in missing.items() if id not in lost]
+def _find_all_missing_objects(
+    git: GitReader, commits: Collection[str], lost_ids: Collection[str]
+) -> list[MissingObject]:
+    """Return the missing objects of some commits, each once, without the lost objects."""
+    visited_trees: set[str] = set()
+    missing_by_id = {
+        missing_object.id: missing_object
+        for commit in commits
+        for missing_object in _find_missing_objects(git, commit, visited_trees)
+    }
+    return [missing_object for id, missing_object in missing_by_id.items() if id not in lost_ids]
 
 
-def _find_missing(git: GitReader, tip: str, seen: set[str]) -> Iterator[MissingObject]:
-    """Yield the missing objects of a commit: itself, its parents, its trees and its files."""
+def _find_missing_objects(git: GitReader, tip: str, visited_trees: set[str]) -> Iterator[MissingObject]:
+    """Yield the missing objects of a commit: the commit, its parents, its trees and its files."""
     if not _is_present(git, tip):
         yield MissingObject("commit", tip)
         return
@@ -273,10 +288,10 @@ def _find_missing(git: GitReader, tip: str, seen: set[str]) -> Iterator[MissingO
         yield from (
             MissingObject("commit", parent) for parent in commit.parents if not _is_present(git, parent)
         )
-    waiting = [("", commit.tree)]
-    while waiting:
-        path, tree = waiting.pop()
-        if tree in seen:
+    stack = [("", commit.tree)]
+    while stack:
+        path, tree = stack.pop()
+        if tree in visited_trees:
             continue
         if not _is_present(git, tree):
             yield MissingObject("tree", tree, path)
@@ -285,25 +300,27 @@ def _find_missing(git: GitReader, tip: str, seen: set[str]) -> Iterator[MissingO
         for entry in git.tree(tree):
             inner_path = f"{path}/{entry.name}".removeprefix("/")
             if entry.is_tree:
-                waiting.append((inner_path, entry.id))
+                stack.append((inner_path, entry.id))
             elif entry.mode != SUBMODULE_MODE and not _is_present(git, entry.id):
                 is_whole_tree = False
                 yield MissingObject("blob", entry.id, inner_path)
         if is_whole_tree:
-            seen.add(tree)
+            visited_trees.add(tree)
 
 
 def _is_present(git: GitReader, id: str) -> bool:
     return is_loose(git.common_dir, id) or git.has(id)
 
 
-def _is_unusable(tip: str, missing: tuple[MissingObject, ...]) -> bool:
-    """Return True if a branch cannot be read: its commit or a folder is missing, not only files."""
-    return any(item.kind == "tree" or item.id == tip for item in missing)
+def _is_unusable(tip: str, missing_objects: tuple[MissingObject, ...]) -> bool:
+    """Return True if a branch cannot be read, because its commit or a folder is missing, not only files."""
+    return any(
+        missing_object.kind == "tree" or missing_object.id == tip for missing_object in missing_objects
+    )
 
 
 def _commit_index(store: GitStore, sources: _Sources, replacement: _Replacement) -> str:
-    """Write a commit of Git's index on top of the last whole commit."""
+    """Write a commit of Git's index on top of the last complete commit."""
     trees = sources.index_trees
     for id, data in sources.list_missing_files():
         write_loose(store.common_dir, id, pack_loose("blob", data), durable=True)
@@ -311,30 +328,36 @@ def _commit_index(store: GitStore, sources: _Sources, replacement: _Replacement)
         write_loose(store.common_dir, id, pack_loose("tree", data), durable=True)
     message = (
         f"{replacement.subject or 'Rebuild a lost commit'}\n\n"
-        "Made by docyard doctor of what Git's index had, since the commit was missing.\n\n"
-        f"{REBUILT}: {replacement.lost}\n"
+        "Made by docyard doctor from Git's index, because the commit was missing.\n\n"
+        f"{REBUILT_TRAILER}: {replacement.lost_tip}\n"
     )
     with sync_written_objects():
         return store.put_commit(
-            [*trees][-1], (replacement.whole,), replacement.author, replacement.author, message
+            [*trees][-1], (replacement.base_commit,), replacement.author, replacement.author, message
         )
 
 
-def _move_branch(store: GitStore, pruned: PrunedBranch, commit: str, replacement: _Replacement) -> bool:
+def _move_branch(
+    store: GitStore, pruned_branch: PrunedBranch, commit: str, replacement: _Replacement
+) -> bool:
     """Move a branch from its lost tip to a commit; return False if the branch has moved."""
-    prepared = StagingFolder.make(store.common_dir, durable=True)
-    ref = BranchRef(store, pruned.branch, prepared)
+    staging_folder = StagingFolder.make(store.common_dir, durable=True)
+    ref = BranchRef(store, pruned_branch.branch, staging_folder)
     try:
         ref.prepare(commit, "ref")
-        ref.take()
-        if store.tip(pruned.branch) != pruned.tip:
+        ref.acquire()
+        if store.tip(pruned_branch.branch) != pruned_branch.tip:
             return False
         ref.move("ref")
-        logs = refs.find_reflogs(store, pruned.branch, bare=store.bare)
+        logs = refs.find_reflogs(store, pruned_branch.branch, is_bare=store.is_bare)
         refs.append_to_reflogs(
-            logs, pruned.tip, commit, replacement.author, "docyard doctor: the commit before is missing"
+            logs,
+            pruned_branch.tip,
+            commit,
+            replacement.author,
+            "docyard doctor: the commit before is missing",
         )
         return True
     finally:
         if ref.release():
-            prepared.clear()
+            staging_folder.clear()

@@ -37,14 +37,13 @@ from workspace.publishing.batch_objects import BatchObjects, restore_pruned_tip
 from workspace.publishing.checkout import Checkout, WorktreeBusy, WorktreeConflict
 from workspace.publishing.journal import Journal
 from workspace.publishing.locks import (
-    WORKTREE_LOCKED,
+    LOCKED_WORKTREE_FILES,
     Busy,
     CannotWrite,
     LinkedLock,
     docyard_lock,
-    wait_for_others,
+    wait_for_release,
 )
-from workspace.publishing.prepared import StagingFolder
 from workspace.publishing.recovery import (
     RecoveryResult,
     has_worktrees,
@@ -52,38 +51,39 @@ from workspace.publishing.recovery import (
     recover_locked,
     roll_back,
 )
-from workspace.publishing.refs import BranchMoved, BranchRef, InvalidBranch, check_place
+from workspace.publishing.refs import BranchMoved, BranchRef, InvalidBranch, check_ref_path
+from workspace.publishing.staging_folder import StagingFolder
 
 T = TypeVar("T")
 
-_ATTEMPTS = 5
-_REBUILDS = 4
-_AFTER_MOVE = 0.01  # seconds after which a switch in progress has written HEAD
+_MAX_ATTEMPTS = 5
+_MAX_REBUILDS = 4
+_SWITCH_DELAY_S = 0.01  # a switch in progress has written HEAD after this time
 
 
 class Publication:
-    """A write transaction: from entering to leaving it, no other Docyard writes to the repository.
+    """A write transaction, as a context manager: no other Docyard writes to the repository meanwhile.
 
-    Entering recovers after a crash; `recovered` is the result. With `durable`, a commit survives a
+    The entry recovers after a crash; `recovery_result` is the result. With `durable`, a commit survives a
     loss of power once `publish` has returned it.
 
-    Raises on entering:
-        InvalidBranch: Git does not accept the name of the branch.
-        Locked: another writer holds its lock too long, or another program holds one that recovery needs.
-        CannotWrite: the system refused a write.
+    Raises on entry:
+        InvalidBranch: Git does not accept the name of the branch. Locked: another writer did not release its
+        lock in time, or another program has a lock that recovery needs. CannotWrite: the system refused a
+        write.
     """
 
     def __init__(self, store: GitStore, branch: str, *, durable: bool) -> None:
         if not store.is_branch_name(branch):
             raise InvalidBranch(branch)
-        self.recovered = RecoveryResult()
+        self.recovery_result = RecoveryResult()
         self._store = store
         self._branch = branch
         self._durable = durable
         self._stack = ExitStack()
-        self._prepared: StagingFolder | None = None
+        self._staging_folder: StagingFolder | None = None
         self._ref: BranchRef | None = None
-        self._locked_git_dir: Path | None = None  # the Git directory of the work tree whose locks are held
+        self._locked_git_dir: Path | None = None  # of the work tree whose locks are acquired
         self._locks: list[LinkedLock] = []
         self._numbers = count()
         # A cleanup is safe if recovery needs no file of the private folder. A swap is in progress while the
@@ -93,7 +93,7 @@ class Publication:
 
     def __enter__(self) -> Self:
         with _translate_system_errors():
-            for _ in range(_ATTEMPTS - 1):
+            for _ in range(_MAX_ATTEMPTS - 1):
                 # Git's housekeeping removes files and folders of the repository at any moment.
                 with suppress(FileNotFoundError):
                     self._enter()
@@ -105,7 +105,7 @@ class Publication:
         with ExitStack() as stack:
             stack.enter_context(docyard_lock(self._store.common_dir))
             stack.enter_context(sync_written_objects(self._durable))
-            self.recovered = recover_locked(self._store)
+            self.recovery_result = recover_locked(self._store)
             release_packs(self._store.common_dir)
             restore_pruned_tip(self._store, self._branch)
             self._stack = stack.pop_all()
@@ -114,34 +114,34 @@ class Publication:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         with self._stack:
-            # An unfinished publication stays as after a crash, with its locks, so that no program commits it.
-            # The next writer recovers it first. If the folder was removed, the locks are released, because
-            # no proof of their owner exists any more.
-            if self._prepared is None or (self._is_swap_in_progress and self._prepared.folder.is_dir()):
+            # An unfinished publication stays as after a crash, with its locks, so that no program commits its
+            # changes. The next writer recovers it first. If the folder was removed, the locks are released,
+            # because no proof of their owner exists any more.
+            if self._staging_folder is None or (
+                self._is_swap_in_progress and self._staging_folder.folder.is_dir()
+            ):
                 return
-            released = self._release()
-            if released and self._is_cleanup_safe:
-                self._prepared.clear()
+            is_released = self._release()
+            if is_released and self._is_cleanup_safe:
+                self._staging_folder.clear()
 
     def publish(self, batch: Batch) -> str:
-        """Commit a batch and return the commit's id; a batch that changes and joins nothing returns its base.
+        """Commit a batch and return the commit's id; a batch without changes and parents returns its base.
 
         Branch, index and files are unchanged if this raises an error; the caller may then try another batch.
 
         Raises:
-            BranchMoved: the branch is not at `batch.base`.
-            RefConflict: another ref prevents a branch of this name.
-            InvalidPath, PathBlocked: a path cannot be written.
-            WorktreeConflict, WorktreeBusy: uncommitted changes or a Git operation of a user prevent it.
-            Locked: another program holds a lock of Git's past the time limit.
-            CannotWrite: the system refused a write.
+            BranchMoved: the branch is not at `batch.base`. RefConflict: another ref prevents a branch of this
+            name. InvalidPath, PathBlocked: a path cannot be written. WorktreeConflict, WorktreeBusy:
+            uncommitted changes or a Git operation of a user prevent the commit. Locked: another program did
+            not release a lock of Git in time. CannotWrite: the system refused a write.
         """
         for path, change in batch.changes.items():
-            # A tree made by other programs may contain names that some systems cannot store.
+            # A tree written by another program may contain names that some systems cannot store.
             if not isinstance(change, WholeEntry) and check_path(path) != path:
                 raise InvalidPath(path, "it begins with `./`")
         with _translate_system_errors():
-            for _ in range(_ATTEMPTS - 1):
+            for _ in range(_MAX_ATTEMPTS - 1):
                 try:
                     return self._publish(batch)
                 except FileNotFoundError:
@@ -152,14 +152,14 @@ class Publication:
 
     def _can_repeat(self, batch: Batch) -> bool:
         """Return True if nothing was published, and the staging folder still exists."""
-        is_whole = self._prepared is None or self._prepared.folder.is_dir()
-        return is_whole and self._store.tip(self._branch) == batch.base
+        has_staging_folder = self._staging_folder is None or self._staging_folder.folder.is_dir()
+        return has_staging_folder and self._store.tip(self._branch) == batch.base
 
-    def hold(self) -> None:
-        """Acquire and hold Git's locks of the branch, so that no other program moves it.
+    def acquire_git_locks(self) -> None:
+        """Acquire Git's locks of the branch until the exit, so that no other program moves the branch.
 
         Raises:
-            Locked: another program holds one past the time limit.
+            Locked: another program did not release a lock in time.
         """
         with _translate_system_errors():
             self._lock(_find_worktree_dir(self._store, self._branch))
@@ -168,10 +168,10 @@ class Publication:
         """Remove the branch if it is at a commit and `is_unused()`; return False if it was not removed.
 
         A checked-out or packed branch is not removed. No journal is needed, because the removal of the ref's
-        file is the only step. A crash before it leaves the branch.
+        file is the only step. After an earlier crash, the branch still exists.
 
         Raises:
-            Locked: another program holds a lock of Git's past the time limit.
+            Locked: another program did not release a lock of Git in time.
             CannotWrite: the system refused a write.
         """
         store = self._store
@@ -179,7 +179,7 @@ class Publication:
             if store.tip(self._branch) != commit:
                 return False
             self._lock(None)
-            wait_for_others(list_index_locks(store), store.common_dir)
+            wait_for_release(list_index_locks(store), store.common_dir)
             if store.tip(self._branch) != commit or store.worktrees_of(self._branch) or not is_unused():
                 return False
             refs.remove_reflog(store, self._branch)
@@ -188,13 +188,13 @@ class Publication:
     def _publish(self, batch: Batch) -> str:
         store = self._store
         self._check_tip(batch)
-        check_place(store, self._branch)
+        check_ref_path(store, self._branch)
         base_tree = store.commit(batch.base).tree if batch.base else None
         changes = list_file_changes(store, base_tree, batch)
         if not changes and batch.base and not batch.parents and not batch.commit:
             return batch.base
         objects: BatchObjects | None = None
-        for round_number in range(_ATTEMPTS):
+        for round_number in range(_MAX_ATTEMPTS):
             number = next(self._numbers)
             index, ref = f"index-{number}", f"ref-{number}"
             checkout = _find_checkout(store, self._branch, changes)
@@ -204,7 +204,7 @@ class Publication:
                 except WorktreeConflict:
                     if self._locked_git_dir == checkout.worktree.git_dir:
                         raise
-                    # The cause may be a commit by a user at this moment.
+                    # The cause may be a commit that a user makes at the same time.
                     self._lock(checkout.worktree.git_dir)
                     self._check_tip(batch)
                     continue
@@ -218,7 +218,7 @@ class Publication:
             self._lock(checkout.worktree.git_dir if checkout is not None else None)
             if checkout is None:
                 # A switch to this branch writes its files first, and HEAD last.
-                wait_for_others(list_index_locks(store), store.common_dir)
+                wait_for_release(list_index_locks(store), store.common_dir)
             self._check_tip(batch)
             if not _has_moved_checkout(store, self._branch, checkout) and (
                 checkout is None or checkout.check()
@@ -227,7 +227,7 @@ class Publication:
                     self._swap(batch, journal, checkout, ref, objects)
                 except DamagedRepository:
                     # An object was pruned before it was read, and everything was rolled back.
-                    if not objects.ensure() or round_number == _ATTEMPTS - 1:
+                    if not objects.write_missing() or round_number == _MAX_ATTEMPTS - 1:
                         raise
                     continue
                 if checkout is None and has_worktrees(store):
@@ -239,34 +239,36 @@ class Publication:
     def _swap(
         self, batch: Batch, journal: Journal, checkout: Checkout | None, ref: str, objects: BatchObjects
     ) -> None:
-        store, prepared = self._store, self._ensure_folder()
+        store, staging_folder = self._store, self._ensure_folder()
         objects.protect()
-        objects.save(prepared)
-        logs = refs.find_reflogs(store, self._branch, bare=store.bare and checkout is None)
+        objects.write_copy(staging_folder)
+        logs = refs.find_reflogs(store, self._branch, is_bare=store.is_bare and checkout is None)
         self._is_cleanup_safe, self._is_swap_in_progress = False, True
         try:
             if checkout is not None:
-                checkout.apply(journal, prepared)
+                checkout.apply(journal, staging_folder)
             objects.protect()
             self._ensure_branch_ref().move(ref)
         except BaseException as error:
             # The branch may have moved despite an error.
             if store.tip(self._branch) != journal.commit:
-                roll_back(store, prepared, journal)
+                roll_back(store, staging_folder, journal)
                 self._is_cleanup_safe, self._is_swap_in_progress = True, False
                 raise
             if not isinstance(error, OSError):
                 raise
         self._is_swap_in_progress = False
         note_commit(journal.commit)
-        # The commit is made; recovery repeats failed steps before the next publication.
+        # The commit exists now. Recovery repeats failed steps before the next publication.
         author, caveat = batch.author, "its objects are not protected from a git gc that runs"
-        protected = attempt(partial(_protect_objects, objects), False, caveat)
-        attempt(partial(objects.remember, prepared), None, "no copy of its objects was saved")
-        record = partial(refs.append_to_reflogs, logs, batch.base, journal.commit, author, batch.message)
-        recorded = attempt(record, False, "the reflog is not complete")
-        settled = attempt(partial(_settle_checkout, checkout, journal), False, "temporary files were left")
-        self._is_cleanup_safe = settled and recorded and protected
+        are_objects_protected = attempt(partial(_protect_objects, objects), False, caveat)
+        attempt(partial(objects.preserve_copy, staging_folder), None, "no copy of its objects was saved")
+        append_move = partial(refs.append_to_reflogs, logs, batch.base, journal.commit, author, batch.message)
+        is_reflog_complete = attempt(append_move, False, "the reflog is not complete")
+        is_checkout_settled = attempt(
+            partial(_settle_checkout, checkout, journal), False, "temporary files were left"
+        )
+        self._is_cleanup_safe = is_checkout_settled and is_reflog_complete and are_objects_protected
 
     def _update_late_checkout(self, journal: Journal, changes: tuple[FileChange, ...]) -> None:
         """Update a work tree that was switched to the branch during the publication.
@@ -276,7 +278,7 @@ class Publication:
         """
         if not has_worktrees(self._store):
             return
-        for pause in (0, _AFTER_MOVE):
+        for pause in (0, _SWITCH_DELAY_S):
             time.sleep(pause)
             with suppress(WorkspaceError, OSError):
                 checkout = _find_checkout(self._store, self._branch, changes)
@@ -292,31 +294,33 @@ class Publication:
                     return
 
     def _lock(self, git_dir: Path | None) -> None:
-        """Acquire the locks of a work tree, if there is one, and of the branch, unless they are held."""
+        """Acquire the locks of a work tree, if there is one, and of the branch, unless already acquired."""
         if self._locked_git_dir != git_dir:
             self._unlock_worktree()
         if git_dir is not None:
             if not self._locks:
-                claim, common_dir = self._ensure_folder().claim, self._store.common_dir
-                self._locks = [LinkedLock(claim, git_dir / name, common_dir) for name in WORKTREE_LOCKED]
+                lock_token, common_dir = self._ensure_folder().lock_token, self._store.common_dir
+                self._locks = [
+                    LinkedLock(lock_token, git_dir / name, common_dir) for name in LOCKED_WORKTREE_FILES
+                ]
             self._locked_git_dir = git_dir
             for lock in self._locks:
-                lock.take()
-        self._ensure_branch_ref().take()
+                lock.acquire()
+        self._ensure_branch_ref().acquire()
 
     def _unlock_worktree(self) -> bool:
-        released = [lock.release() for lock in reversed(self._locks)]
+        results = [lock.release() for lock in reversed(self._locks)]
         self._locked_git_dir, self._locks = None, []
-        return all(released)
+        return all(results)
 
     def _release(self) -> bool:
-        ref = self._ref is None or self._ref.release()
-        return self._unlock_worktree() and ref
+        is_ref_released = self._ref is None or self._ref.release()
+        return self._unlock_worktree() and is_ref_released
 
     def _ensure_folder(self) -> StagingFolder:
-        if self._prepared is None:
-            self._prepared = StagingFolder.make(self._store.common_dir, durable=self._durable)
-        return self._prepared
+        if self._staging_folder is None:
+            self._staging_folder = StagingFolder.make(self._store.common_dir, durable=self._durable)
+        return self._staging_folder
 
     def _ensure_branch_ref(self) -> BranchRef:
         if self._ref is None:
@@ -340,23 +344,23 @@ def publish_with_retry(
 ) -> str | T:
     """Publish the batch that `build` makes on the branch's tip, and return its commit.
 
-    `build` is called while the lock is held, with None before the first commit, and again if another program
-    moved the branch meanwhile: then Git's locks are held. The caller should do slow work earlier, for
+    `build` is called under the lock, with None before the first commit. It is called again, under Git's locks
+    too, if another program moved the branch meanwhile. The caller should do slow work before the call, for
     the earlier tip. If `build` returns no batch, nothing is published, and its result is returned.
 
     Raises Busy, and the errors of `build`, of `Publication` and of its `publish`.
     """
     with Publication(store, branch, durable=durable) as publication:
-        for _ in range(_REBUILDS):
+        for _ in range(_MAX_REBUILDS):
             result = build(store.tip(branch))
             if not isinstance(result, Batch):
                 return result
             try:
                 return publication.publish(result)
             except BranchMoved:
-                publication.hold()
+                publication.acquire_git_locks()
     raise Busy(
-        f"other programs moved the branch {_REBUILDS} times while this was written; nothing was changed"
+        f"other programs moved the branch {_MAX_REBUILDS} times during this write; nothing was changed"
     )
 
 
@@ -381,7 +385,8 @@ def _find_checkout(store: GitStore, branch: str, changes: tuple[FileChange, ...]
     worktrees = store.worktrees_of(branch)
     if len(worktrees) > 1:
         raise WorktreeBusy(
-            "several work trees have the branch checked out", fix="Switch all but one to another."
+            "several work trees have the branch checked out",
+            fix="Switch all but one of them to another branch.",
         )
     return Checkout(store, worktrees[0], changes) if worktrees else None
 
@@ -392,7 +397,7 @@ def _find_worktree_dir(store: GitStore, branch: str) -> Path | None:
 
 
 def _has_moved_checkout(store: GitStore, branch: str, checkout: Checkout | None) -> bool:
-    """Return True if the branch was checked out, or left, since the checkout was prepared."""
+    """Return True if a work tree was switched to or from the branch since the checkout was prepared."""
     worktrees = store.worktrees_of(branch)
     return worktrees != ((checkout.worktree,) if checkout is not None else ())
 

@@ -1,9 +1,9 @@
 """Recovery after a crash: an unfinished publication is rolled back, or forward.
 
-Before the commit point everything is rolled back; after it, the missing steps are done. A publication is
-rolled forward if the branch holds its commit. A file, an index or a lock is changed only with proof that it
-is ours. The proof is the inode, or a name in the journal together with exactly the bytes to be written. Later
-changes by a user are preserved.
+Before the commit point, everything is rolled back; after it, the missing steps are done. A publication is
+rolled forward if the branch contains its commit. A file, an index or a lock is changed only with proof that
+the publication wrote it. The proof is the inode, or a name in the journal together with exactly the new
+bytes. Later changes by a user are preserved.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from workspace.errors import WorkspaceError
 from workspace.git.index_file import IndexEntry, IndexFile, PathOccupied
 from workspace.git.objects import TreeEntry
-from workspace.git.private_folder import is_closed_to_us
+from workspace.git.private_folder import is_inaccessible
 from workspace.git.repository import DamagedRepository
 from workspace.git.store import GitStore
 from workspace.git.trees import find_in_tree
@@ -27,9 +27,9 @@ from workspace.publishing import refs
 from workspace.publishing.batch_objects import restore_copy, restore_pruned
 from workspace.publishing.checkout import INDEX_BEFORE, WorkFiles
 from workspace.publishing.journal import Journal, UnknownJournal, WorkFile
-from workspace.publishing.locks import LOCK, WORKTREE_LOCKED, CannotWrite, LinkedLock, docyard_lock
-from workspace.publishing.prepared import PENDING, StagingFolder, is_below_a_link
+from workspace.publishing.locks import LOCK_PATH, LOCKED_WORKTREE_FILES, CannotWrite, LinkedLock, docyard_lock
 from workspace.publishing.refs import BranchRef
+from workspace.publishing.staging_folder import PENDING, StagingFolder, is_below_link
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,29 +41,29 @@ class RecoveryResult:
 
 
 def recover(store: GitStore) -> RecoveryResult:
-    """Recover after a crash, and restore pruned branches, holding Docyard's lock.
+    """Recover after a crash, and restore pruned branches, under Docyard's lock.
 
     Raises:
-        Locked: another Docyard is writing, or another program holds a lock of Git's.
+        Locked: another Docyard is writing, or another program has a lock of Git.
         CannotWrite: the system refused a write.
     """
     try:
         with docyard_lock(store.common_dir):
-            recovered = recover_locked(store)
+            result = recover_locked(store)
             restore_pruned(store, store.branches())
-            return recovered
+            return result
     except OSError as error:
         raise CannotWrite(error) from error
 
 
 def recover_if_needed(store: GitStore) -> None:
-    """Recover if there is an unfinished publication and no other writer holds the lock.
+    """Recover if there is an unfinished publication and no other writer has the lock.
 
-    A writer recovers before it begins, so nothing needs recovery while another writer holds the lock.
+    A writer recovers before it begins, so nothing needs recovery while another writer has the lock.
     """
     with suppress(WorkspaceError, OSError):
         if list_staging_folders(store.common_dir):
-            with docyard_lock(store.common_dir, patience=0):
+            with docyard_lock(store.common_dir, timeout_s=0):
                 recover_locked(store)
 
 
@@ -80,15 +80,15 @@ def restore_all_pruned(store: GitStore) -> bool:
 
 
 def recover_locked(store: GitStore) -> RecoveryResult:
-    """Recover while the caller holds Docyard's lock: each staging folder belongs to a dead process."""
+    """Recover under Docyard's lock, which the caller has: each staging folder belongs to a dead process."""
     rolled_back = rolled_forward = 0
     for folder in list_staging_folders(store.common_dir):
-        prepared = StagingFolder(folder, durable=False)
-        journal = prepared.journal()
+        staging_folder = StagingFolder(folder, durable=False)
+        journal = staging_folder.journal()
         if journal is None:
-            _release_all(store.common_dir, prepared)
-            prepared.clear()
-        elif _recover_publication(store, prepared, journal):
+            _release_all(store.common_dir, staging_folder)
+            staging_folder.clear()
+        elif _recover_publication(store, staging_folder, journal):
             rolled_forward += 1
         else:
             rolled_back += 1
@@ -98,7 +98,7 @@ def recover_locked(store: GitStore) -> RecoveryResult:
 def list_staging_folders(common_dir: Path) -> list[Path]:
     """Return the staging folders of publications."""
     pending = common_dir / PENDING
-    if pending.is_symlink() or is_below_a_link(pending, common_dir):
+    if pending.is_symlink() or is_below_link(pending, common_dir):
         return []
     try:
         with os.scandir(pending) as entries:
@@ -107,60 +107,60 @@ def list_staging_folders(common_dir: Path) -> list[Path]:
         return []
 
 
-def roll_back(store: GitStore, prepared: StagingFolder, journal: Journal) -> bool:
-    """Restore index and files. The caller holds the locks.
+def roll_back(store: GitStore, staging_folder: StagingFolder, journal: Journal) -> bool:
+    """Restore index and files. The caller must have the locks.
 
-    The call may be repeated after a failure; the journal stays until it succeeds. Return False if the work
-    tree is missing, for example on an unmounted disk.
+    The call may be repeated after a failure; the journal stays until a call succeeds. Return False if the
+    work tree is missing, for example on an unmounted disk.
     """
     worktree = _find_worktree(store, journal)
     if worktree is None:
         return journal.git_dir is None or not (store.common_dir / journal.git_dir).is_dir()
     git = store.at(worktree)
-    path = worktree.git_dir / "index"
-    if journal.index is not None and is_same_path(path, prepared.folder / journal.index):
-        before = prepared.folder / INDEX_BEFORE
-        if before.exists():
-            os.rename(before, path)
+    index_path = worktree.git_dir / "index"
+    if journal.index is not None and is_same_path(index_path, staging_folder.folder / journal.index):
+        old_index = staging_folder.folder / INDEX_BEFORE
+        if old_index.exists():
+            os.rename(old_index, index_path)
         elif not journal.had_index:
-            path.unlink()
+            index_path.unlink()
     head = git.head().commit
     tree = git.commit(head).tree if head else None
-    index = _remove_own_entries(git, tree, path, prepared, journal)
+    index = _remove_own_entries(git, tree, index_path, staging_folder, journal)
     files = WorkFiles(git, worktree.path)
     for file in reversed(journal.files):
-        files.roll_back(file, restore=_is_old(git, tree, index, file))
+        files.roll_back(file, restore=_has_old_file(git, tree, index, file))
     files.remove_folders(journal.folders)
     return True
 
 
 def is_committed(store: GitStore, journal: Journal) -> bool:
-    """Return True if the branch holds the journal's commit, at its tip or below it."""
+    """Return True if the branch contains the journal's commit, at its tip or below it."""
     tip = store.tip(journal.branch)
     return tip is not None and store.is_descendant(tip, journal.commit, until=journal.base)
 
 
-def _recover_publication(store: GitStore, prepared: StagingFolder, journal: Journal) -> bool:
+def _recover_publication(store: GitStore, staging_folder: StagingFolder, journal: Journal) -> bool:
     """Recover one publication; return True if it was completed. Removed locks are acquired again.
 
-    The locks stay if this fails, because the work tree has changes that the branch does not have. No program
-    may commit these changes.
+    The locks stay after a failure, because the work tree has changes that the branch does not have. No
+    program may commit these changes.
     """
     if not store.is_branch_name(journal.branch):
         raise UnknownJournal
-    prepared.claim.touch()
+    staging_folder.lock_token.touch()
     if not is_committed(store, journal):
         for target in _list_lock_targets(store, journal):
-            LinkedLock(prepared.claim, target, store.common_dir).take()
-    committed = is_committed(store, journal)
-    is_complete = (_roll_forward if committed else roll_back)(store, prepared, journal)
-    _release_all(store.common_dir, prepared)
+            LinkedLock(staging_folder.lock_token, target, store.common_dir).acquire()
+    has_commit = is_committed(store, journal)
+    is_complete = (_roll_forward if has_commit else roll_back)(store, staging_folder, journal)
+    _release_all(store.common_dir, staging_folder)
     if is_complete:
-        prepared.clear()
-    return committed
+        staging_folder.clear()
+    return has_commit
 
 
-def _roll_forward(store: GitStore, prepared: StagingFolder, journal: Journal) -> bool:
+def _roll_forward(store: GitStore, staging_folder: StagingFolder, journal: Journal) -> bool:
     """Do the steps after the commit point: make the ref durable, write the reflogs, remove private files.
 
     Removed objects are restored first: Git's housekeeping may have run right after the branch moved.
@@ -168,11 +168,11 @@ def _roll_forward(store: GitStore, prepared: StagingFolder, journal: Journal) ->
     Return False if a step failed. The step is repeated later, and does not block writers.
     """
     is_complete = True
-    restore_copy(store, prepared)
-    BranchRef(store, journal.branch, prepared).sync()
+    restore_copy(store, staging_folder)
+    BranchRef(store, journal.branch, staging_folder).sync()
     if store.tip(journal.branch) == journal.commit:
         commit = store.commit(journal.commit)
-        logs = refs.find_reflogs(store, journal.branch, bare=store.bare and journal.git_dir is None)
+        logs = refs.find_reflogs(store, journal.branch, is_bare=store.is_bare and journal.git_dir is None)
         is_complete = refs.complete_reflogs(
             logs, journal.base, journal.commit, commit.committer, commit.message
         )
@@ -189,7 +189,7 @@ def _roll_forward(store: GitStore, prepared: StagingFolder, journal: Journal) ->
 
 def _list_lock_targets(store: GitStore, journal: Journal) -> Iterator[Path]:
     if journal.git_dir is not None and _find_worktree(store, journal) is not None:
-        for name in WORKTREE_LOCKED:
+        for name in LOCKED_WORKTREE_FILES:
             yield Path(os.path.normpath(store.common_dir / journal.git_dir / name))
     root = store.common_dir / "refs" / "heads"
     path = root / journal.branch
@@ -206,39 +206,39 @@ def _find_worktree(store: GitStore, journal: Journal) -> Worktree | None:
     return worktree if worktree is not None and worktree.path.is_dir() else None
 
 
-def _is_old(git: GitStore, tree: str | None, index: IndexFile | None, file: WorkFile) -> bool:
-    """Return True if the commit that is checked out, and the index, still have the old file."""
+def _has_old_file(git: GitStore, tree: str | None, index: IndexFile | None, file: WorkFile) -> bool:
+    """Return True if the checked-out commit and the index still have the old file."""
     entry = find_in_tree(git, tree, file.path) if tree else None
-    staged = index.entry(file.path) if index is not None else None
-    return index is not None and _read_blob(entry) == _read_blob(staged) == file.old
+    index_entry = index.entry(file.path) if index is not None else None
+    return index is not None and _read_blob(entry) == _read_blob(index_entry) == file.old
 
 
 def _remove_own_entries(
-    git: GitStore, tree: str | None, path: Path, prepared: StagingFolder, journal: Journal
+    git: GitStore, tree: str | None, index_path: Path, staging_folder: StagingFolder, journal: Journal
 ) -> IndexFile | None:
-    """Return the index without the entries staged for the batch; None if it cannot be read.
+    """Return the index without the entries of the batch; None if the index cannot be read.
 
-    If a user removed Git's lock and ran `git status`, Git rewrote the index with our entries.
+    If a user removed Git's lock and ran `git status`, Git rewrote the index with these entries.
     """
-    index = _read_index(path)
-    ours = {
+    index = _read_index(index_path)
+    own_entries = {
         file.path: file.old
         for file in journal.files
         if index is not None
         and _read_blob(index.entry(file.path)) == file.new != file.old
         and _read_blob(find_in_tree(git, tree, file.path) if tree else None) == file.old
     }
-    if index is None or not ours:
+    if index is None or not own_entries:
         return index
     try:
-        changed = index.with_changes(ours)
-    except PathOccupied:  # a user has staged a file at the path since
+        new_index = index.with_changes(own_entries)
+    except PathOccupied:  # a user has staged a file at the path meanwhile
         return index
-    mtime = path.stat().st_mtime_ns
-    restored = prepared.write("index.back", changed.data, like=path)
-    os.utime(restored, ns=(mtime, mtime))
-    prepared.install("index.back", path)
-    return _read_index(path)
+    mtime = index_path.stat().st_mtime_ns
+    new_file = staging_folder.write("index.back", new_index.data, old_file=index_path)
+    os.utime(new_file, ns=(mtime, mtime))
+    staging_folder.install("index.back", index_path)
+    return _read_index(index_path)
 
 
 def _read_blob(entry: TreeEntry | IndexEntry | None) -> tuple[str, int] | None:
@@ -254,24 +254,24 @@ def _read_index(path: Path) -> IndexFile | None:
         return None
 
 
-def _release_all(common_dir: Path, prepared: StagingFolder) -> None:
+def _release_all(common_dir: Path, staging_folder: StagingFolder) -> None:
     for lock in list_git_locks(common_dir):
-        if prepared.owns(lock):
+        if staging_folder.owns(lock):
             lock.unlink()
 
 
 def list_git_locks(common_dir: Path) -> Iterator[Path]:
     """Yield the locks that a publication acquires, in this and every other work tree."""
     for git_dir in list_git_dirs(common_dir):
-        yield from (git_dir / f"{name}.lock" for name in WORKTREE_LOCKED)
+        yield from (git_dir / f"{name}.lock" for name in LOCKED_WORKTREE_FILES)
     yield from sorted((common_dir / "refs" / "heads").rglob("*.lock"))
 
 
 def list_index_locks(store: GitStore) -> list[Path]:
-    """Return the locks of indexes that a switch may hold now, in this and every other work tree.
+    """Return the locks of indexes that a switch may have now, in this and every other work tree.
 
-    Locks of missing work trees are skipped. The lock of a commit whose message is being edited is skipped
-    too: editing may take hours, and the message file is then newer than the lock.
+    Locks of missing work trees are skipped. The lock of a commit whose message a user edits is also
+    skipped: editing may take hours. The message file is then newer than the lock.
     """
     locks = []
     for git_dir in list_git_dirs(store.common_dir):
@@ -289,14 +289,14 @@ def list_index_locks(store: GitStore) -> list[Path]:
 
 def has_worktrees(store: GitStore) -> bool:
     """Return True if a branch may be checked out in this repository."""
-    return not store.bare or len(list_git_dirs(store.common_dir)) > 1
+    return not store.is_bare or len(list_git_dirs(store.common_dir)) > 1
 
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """Staging folders, and our locks of Git files, by their names within the common Git directory.
+    """Staging folders and Docyard's locks of Git files, as paths within the common Git directory.
 
-    Until the next write recovers, a lock blocks other programs, and the work tree may have uncommitted
+    Until the recovery by the next write, a lock blocks other programs, and the work tree may have uncommitted
     changes of the publication.
     """
 
@@ -306,23 +306,23 @@ class Leftovers:
 
 def find_leftovers(common_dir: Path) -> Leftovers:
     """Return leftovers of dead processes, without changing anything; empty while a Docyard is writing."""
-    if is_closed_to_us(common_dir) or _is_writing(common_dir):
+    if is_inaccessible(common_dir) or _is_writing(common_dir):
         return Leftovers((), ())
     folders = [StagingFolder(folder, durable=False) for folder in list_staging_folders(common_dir)]
     locks = list_git_locks(common_dir) if folders else ()
     return Leftovers(
-        tuple(prepared.folder.relative_to(common_dir).as_posix() for prepared in folders),
+        tuple(staging_folder.folder.relative_to(common_dir).as_posix() for staging_folder in folders),
         tuple(
             lock.relative_to(common_dir).as_posix()
             for lock in locks
-            if any(prepared.owns(lock) for prepared in folders)
+            if any(staging_folder.owns(lock) for staging_folder in folders)
         ),
     )
 
 
 def _is_writing(common_dir: Path) -> bool:
     try:
-        handle = os.open(common_dir / LOCK, os.O_RDONLY | os.O_CLOEXEC)
+        handle = os.open(common_dir / LOCK_PATH, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return False
     try:

@@ -18,11 +18,16 @@ from typing import ClassVar
 from workspace.errors import WorkspaceError
 from workspace.git.objects import Signature
 from workspace.git.reader import GitReader
-from workspace.git.worktrees import find_heads_on
+from workspace.git.worktrees import find_git_dirs_on_branch
 from workspace.publishing.locks import LinkedLock
-from workspace.publishing.prepared import StagingFolder, is_below_a_link, remove_empty_folders, sync_to_disk
+from workspace.publishing.staging_folder import (
+    StagingFolder,
+    is_below_link,
+    remove_empty_folders,
+    sync_to_disk,
+)
 
-_ATTEMPTS = 5
+_MAX_ATTEMPTS = 5
 
 
 class InvalidBranch(WorkspaceError):
@@ -41,9 +46,9 @@ class RefConflict(WorkspaceError):
 
     code: ClassVar[str] = "REF_CONFLICT"
 
-    def __init__(self, branch: str, other: str, why: str) -> None:
+    def __init__(self, branch: str, other: str, reason: str) -> None:
         super().__init__(
-            f"the branch `{branch}` cannot be written: {why}",
+            f"the branch `{branch}` cannot be written: {reason}",
             fix="Choose another branch.",
             branch=branch,
             other=other,
@@ -53,56 +58,56 @@ class RefConflict(WorkspaceError):
 class BranchRef:
     """The file of one branch's ref, and its lock."""
 
-    def __init__(self, git: GitReader, branch: str, prepared: StagingFolder) -> None:
+    def __init__(self, git: GitReader, branch: str, staging_folder: StagingFolder) -> None:
         self._git = git
         self._branch = branch
-        self._prepared = prepared
+        self._staging_folder = staging_folder
         self._root = git.common_dir / "refs" / "heads"
         self._path = self._root / branch
-        self._lock = LinkedLock(prepared.claim, self._path, git.common_dir)
+        self._lock = LinkedLock(staging_folder.lock_token, self._path, git.common_dir)
 
-    def take(self) -> None:
+    def acquire(self) -> None:
         """Acquire the ref's lock, after removing empty folders of a deleted branch."""
-        check_place(self._git, self._branch)
-        for attempt in range(_ATTEMPTS):
+        check_ref_path(self._git, self._branch)
+        for attempt in range(_MAX_ATTEMPTS):
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                self._lock.take()
+                self._lock.acquire()
                 break
             except (FileNotFoundError, FileExistsError):
                 # `git pack-refs` removes folders that it has emptied.
-                if attempt == _ATTEMPTS - 1:
+                if attempt == _MAX_ATTEMPTS - 1:
                     raise
         if self._path.is_dir():
             remove_empty_folders(self._path)
 
     def release(self) -> bool:
-        """Release the lock, and remove its empty folders; return False if that failed."""
-        released = self._lock.release()
+        """Release the lock, and remove its empty folders; return False if the release failed."""
+        is_released = self._lock.release()
         folder = self._path.parent
         with contextlib.suppress(OSError):
             while folder != self._root:
                 folder.rmdir()
                 folder = folder.parent
-        return released
+        return is_released
 
     def prepare(self, commit: str, name: str) -> None:
         """Write the finished ref under this name in the staging folder."""
-        self._prepared.write(name, f"{commit}\n".encode(), like=self._path)
+        self._staging_folder.write(name, f"{commit}\n".encode(), old_file=self._path)
 
     def move(self, name: str) -> None:
         """Rename the finished ref to its path: the commit point. After an error, read the branch again."""
-        self._prepared.install(name, self._path)
-        if self._prepared.durable:
+        self._staging_folder.install(name, self._path)
+        if self._staging_folder.durable:
             self.sync()
 
     def remove(self) -> bool:
-        """Remove the ref's file, whose lock is held; return False if the ref is packed instead."""
+        """Remove the ref's file, under its lock; return False if the ref is packed instead."""
         try:
             self._path.unlink()
         except FileNotFoundError:
             return False
-        if self._prepared.durable:
+        if self._staging_folder.durable:
             self.sync()
         return True
 
@@ -115,11 +120,11 @@ class BranchRef:
             folder = folder.parent
 
 
-def check_place(git: GitReader, branch: str) -> None:
+def check_ref_path(git: GitReader, branch: str) -> None:
     """Raise `RefConflict` if another ref is at this branch's path, or above or below it."""
     path = git.common_dir / "refs" / "heads" / branch
-    if path.is_symlink() or is_below_a_link(path, git.common_dir):
-        raise RefConflict(branch, branch, "its file is a symbolic link, or below one")
+    if path.is_symlink() or is_below_link(path, git.common_dir):
+        raise RefConflict(branch, branch, "its file is a symbolic link, or below a symbolic link")
     if git.tip(branch) is not None:
         return
     if path.is_file() and path.read_bytes().startswith(b"ref:"):
@@ -129,31 +134,31 @@ def check_place(git: GitReader, branch: str) -> None:
             raise RefConflict(branch, other, f"there is a branch `{other}`")
 
 
-_NOTHING = "0" * 40
+_NULL_ID = "0" * 40
 
 
 @dataclass(frozen=True, slots=True)
 class Reflog:
-    """One reflog; `create` is True if a missing one is to be created."""
+    """A reflog; `creates_missing` is True if a missing file must be created."""
 
     path: Path
-    create: bool
+    creates_missing: bool
 
 
-def find_reflogs(git: GitReader, branch: str, *, bare: bool) -> tuple[Reflog, ...]:
-    """Return the logs that a move of a branch is written to, by `core.logAllRefUpdates`."""
+def find_reflogs(git: GitReader, branch: str, *, is_bare: bool) -> tuple[Reflog, ...]:
+    """Return the logs to which a move of a branch is written, by `core.logAllRefUpdates`."""
     setting = git.config("core.logAllRefUpdates")
     if setting is None:
-        create = not bare
+        creates_missing = not is_bare
     else:
-        create = setting.lower() == "always" or git.config_flag("core.logAllRefUpdates")
+        creates_missing = setting.lower() == "always" or git.config_flag("core.logAllRefUpdates")
     paths = [git.common_dir / "logs" / "refs" / "heads" / branch]
-    paths += [git_dir / "logs" / "HEAD" for git_dir in find_heads_on(branch, git.common_dir)]
+    paths += [git_dir / "logs" / "HEAD" for git_dir in find_git_dirs_on_branch(branch, git.common_dir)]
     # The repository may contain a link to another file of the user.
     return tuple(
-        Reflog(path, create)
+        Reflog(path, creates_missing)
         for path in paths
-        if not path.is_symlink() and not is_below_a_link(path, git.common_dir)
+        if not path.is_symlink() and not is_below_link(path, git.common_dir)
     )
 
 
@@ -174,10 +179,10 @@ def complete_reflogs(
 
 
 def remove_reflog(git: GitReader, branch: str) -> None:
-    """Remove the reflog of a branch, and its empty folders. Errors: OSError."""
+    """Remove the reflog of a branch, and its empty folders. Raises OSError."""
     root = git.common_dir / "logs" / "refs" / "heads"
     path = root / branch
-    if path.is_symlink() or is_below_a_link(path, git.common_dir):
+    if path.is_symlink() or is_below_link(path, git.common_dir):
         return
     path.unlink(missing_ok=True)
     with suppress(OSError):
@@ -190,7 +195,7 @@ def _apply_to_each(logs: Iterable[Reflog], write: Callable[[Reflog], None]) -> b
     for log in logs:
         try:
             write(log)
-        except FileNotFoundError:  # a missing log that is not to be created
+        except FileNotFoundError:  # the log is missing, and must not be created
             continue
         except OSError:
             is_complete = False
@@ -199,8 +204,8 @@ def _apply_to_each(logs: Iterable[Reflog], write: Callable[[Reflog], None]) -> b
 
 def _append_missing(log: Reflog, line: bytes, new: str) -> None:
     text = log.path.read_bytes() if log.path.exists() else b""
-    complete_lines, newline, rest = text.rpartition(b"\n")
-    if rest:
+    complete_lines, newline, partial_line = text.rpartition(b"\n")
+    if partial_line:
         os.truncate(log.path, len(complete_lines + newline))
     if complete_lines.rpartition(b"\n")[2].split(b" ")[1:2] != [new.encode()]:
         _append(log, line)
@@ -209,12 +214,12 @@ def _append_missing(log: Reflog, line: bytes, new: str) -> None:
 def _format_line(old: str | None, new: str, author: Signature, message: str) -> bytes:
     action = "commit" if old else "commit (initial)"
     subject = message.strip().partition("\n")[0].strip()
-    return f"{old or _NOTHING} {new} {author.line()}\t{action}: {subject}\n".encode("utf-8", "replace")
+    return f"{old or _NULL_ID} {new} {author.line()}\t{action}: {subject}\n".encode("utf-8", "replace")
 
 
 def _append(log: Reflog, line: bytes) -> None:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-    if log.create:
+    if log.creates_missing:
         log.path.parent.mkdir(parents=True, exist_ok=True)
         if log.path.is_dir():
             # Git also removes the empty folders of a deleted branch with a longer name.
@@ -237,5 +242,5 @@ class BranchMoved(WorkspaceError):
     code: ClassVar[str] = "BRANCH_MOVED"
 
     def __init__(self, tip: str | None) -> None:
-        super().__init__("another writer was first", fix="Read the branch again and repeat.", tip=tip)
+        super().__init__("another writer moved the branch", fix="Read the branch again and repeat.", tip=tip)
         self.tip = tip

@@ -12,10 +12,10 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
+from workspace.links.file_tree import OverlayFileTree
 from workspace.links.fragments import find_names
 from workspace.links.link import Enclosure, Link, LinkKind
 from workspace.links.resolver import LinkStatus, is_external, resolve
-from workspace.links.world import OverlayFileTree
 from workspace.markdown.html.reader import WIKI_SCHEME
 from workspace.markdown.html.writer import Mark, encode_fragment
 from workspace.markdown.slugs import PREAMBLE
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 # Each link is looked up in Git's trees.
-MAX_RESOLVED = 3_000
+MAX_RESOLVED_LINKS = 3_000
 
 # The URL standard, "basic URL parser": the characters that are removed at the ends of an address, and inside
 # of it.
 _REMOVED_AT_ENDS = "".join(map(chr, range(0x21)))
 _REMOVED_INSIDE = str.maketrans("", "", "\t\n\r")
-_WEB = re.compile(r"https?://[^/\\?#]", re.IGNORECASE)
-_MAIL = re.compile(r"mailto:[^\s]", re.IGNORECASE)
-NOT_CHECKED = "Not checked: this page has too many links"
+_WEB_ADDRESS = re.compile(r"https?://[^/\\?#]", re.IGNORECASE)
+_MAIL_ADDRESS = re.compile(r"mailto:[^\s]", re.IGNORECASE)
+NOT_CHECKED_TITLE = "Not checked: this page has too many links"
 
 
 class RenderedLink(NamedTuple):
@@ -68,44 +68,48 @@ class LinkRenderer:
         self._links: dict[str, RenderedLink] = {}
         self.notes: set[str] = set()
 
-    def link(self, written: str) -> RenderedLink:
+    def link(self, destination_text: str) -> RenderedLink:
         """Return the link for a destination, in which entities and escapes are resolved."""
-        result = self._links.get(written)
+        result = self._links.get(destination_text)
         if result is None:
-            result = self._links[written] = self._render_external(written) or self._render_internal(written)
+            result = self._links[destination_text] = self._render_external(
+                destination_text
+            ) or self._render_internal(destination_text)
         return result
 
-    def image(self, written: str) -> RenderedLink:
+    def image(self, destination_text: str) -> RenderedLink:
         """Return the link for the source of an image.
 
         An image on another host has its address as `href`, and must not be loaded.
         """
-        external = self._render_external(written)
+        external = self._render_external(destination_text)
         if external is not None:
             return external
-        resolved = self._resolve(written, is_image=True)
+        resolved = self._resolve(destination_text, is_image=True)
         if resolved is None or resolved.path is None or resolved.status is not LinkStatus.OK:
-            return RenderedLink(None, "broken", _describe_missing(resolved) if resolved else NOT_CHECKED)
+            return RenderedLink(
+                None, "broken", _describe_missing(resolved) if resolved else NOT_CHECKED_TITLE
+            )
         return RenderedLink(self._urls.raw(resolved.path))
 
-    def _render_external(self, written: str) -> RenderedLink | None:
-        address = written.strip(_REMOVED_AT_ENDS).translate(_REMOVED_INSIDE)
+    def _render_external(self, destination_text: str) -> RenderedLink | None:
+        address = destination_text.strip(_REMOVED_AT_ENDS).translate(_REMOVED_INSIDE)
         if address.startswith(("//", "\\\\", "/\\", "\\/")):
             address = "https://" + address[2:]
         elif not is_external(address) or address.startswith(f"{WIKI_SCHEME}:"):
             return None
         address = address.replace(" ", "%20").replace("\\", "/")
-        if _MAIL.match(address):
+        if _MAIL_ADDRESS.match(address):
             return RenderedLink(address, "external")
-        host = _read_host(address) if _WEB.match(address) else ""
+        host = _read_host(address) if _WEB_ADDRESS.match(address) else ""
         if not host:
             return RenderedLink(None)
         return RenderedLink(address, "external", host=host)
 
-    def _render_internal(self, written: str) -> RenderedLink:
-        resolved = self._resolve(written, is_image=False)
+    def _render_internal(self, destination_text: str) -> RenderedLink:
+        resolved = self._resolve(destination_text, is_image=False)
         if resolved is None:
-            return RenderedLink(None, "", NOT_CHECKED if self._tree else "")
+            return RenderedLink(None, "", NOT_CHECKED_TITLE if self._tree else "")
         if resolved.status is LinkStatus.EXTERNAL:
             return RenderedLink(None, "", "Not part of this workspace")
         path = resolved.path
@@ -120,7 +124,7 @@ class LinkRenderer:
         if resolved.status is LinkStatus.MISSING_FRAGMENT:
             href = None if is_here else self._urls.document(path)
             return RenderedLink(href, "broken", "The document has no such section")
-        name = self._choose_name(path, resolved.place, fragment)
+        name = self._choose_name(path, resolved.fragment_target, fragment)
         if is_here and name:
             return RenderedLink(f"#{encode_fragment(name)}")
         return RenderedLink(self._urls.document(path, name))
@@ -140,16 +144,16 @@ class LinkRenderer:
     def _is_document(self, path: str) -> bool:
         return self._tree is not None and self._tree.is_document(path)
 
-    def _resolve(self, written: str, *, is_image: bool) -> ResolvedLink | None:
+    def _resolve(self, destination_text: str, *, is_image: bool) -> ResolvedLink | None:
         """Return the resolved link; None without a tree of files, or above the limit of links."""
         if self._tree is None:
             return None
-        if len(self._links) >= MAX_RESOLVED:
+        if len(self._links) >= MAX_RESOLVED_LINKS:
             self.notes.add("Some links are not checked, because the page has too many.")
             return None
-        kind, destination = LinkKind.INLINE, written
-        if written.startswith(f"{WIKI_SCHEME}:"):
-            kind, destination = LinkKind.WIKI, written.removeprefix(f"{WIKI_SCHEME}:")
+        kind, destination = LinkKind.INLINE, destination_text
+        if destination_text.startswith(f"{WIKI_SCHEME}:"):
+            kind, destination = LinkKind.WIKI, destination_text.removeprefix(f"{WIKI_SCHEME}:")
         link = Link(kind, is_image, 0, 0, 0, 0, Enclosure.BARE, destination, None, 1)
         return resolve(self._tree, self._path, link)
 
@@ -172,37 +176,37 @@ MAX_READ_BYTES = 500_000
 
 
 class PageFileTree(OverlayFileTree):
-    """The files of a snapshot; above a limit of bytes documents are not read, and fragments not checked."""
+    """The files of a snapshot. Above a limit of bytes, documents are not read, nor fragments checked."""
 
-    def __init__(self, snapshot: Snapshot, own: Document | None = None) -> None:
+    def __init__(self, snapshot: Snapshot, page_document: Document | None = None) -> None:
         super().__init__(snapshot)
-        self._commit, self._own = snapshot, own
-        self._opened: dict[str, Document | None] = {}
-        self._bytes_left = MAX_READ_BYTES
+        self._page_snapshot, self._page_document = snapshot, page_document
+        self._documents: dict[str, Document | None] = {}
+        self._remaining_bytes = MAX_READ_BYTES
 
     def is_document(self, path: str) -> bool:
         """Return True if a path is that of a document, which the page shows as HTML."""
-        if self._own is not None and path == self._own.path:
+        if self._page_document is not None and path == self._page_document.path:
             return True
-        entry = self._commit.entry(path)
-        return entry is not None and entry.is_blob and self._commit.config.is_document(path)
+        entry = self._page_snapshot.entry(path)
+        return entry is not None and entry.is_blob and self._page_snapshot.config.is_document(path)
 
     def document(self, path: str) -> Document | None:
-        """Return the document at a path; None if it is not one, cannot be read, or is above the limit."""
-        if self._own is not None and path == self._own.path:
-            return self._own
-        if path not in self._opened:
-            self._opened[path] = super().document(path) if self._may_open(path) else None
-        return self._opened[path]
+        """Return the document at a path; None if there is no readable document, or above the limit."""
+        if self._page_document is not None and path == self._page_document.path:
+            return self._page_document
+        if path not in self._documents:
+            self._documents[path] = super().document(path) if self._may_open(path) else None
+        return self._documents[path]
 
     def _may_open(self, path: str) -> bool:
-        entry = self._commit.entry(path)
+        entry = self._page_snapshot.entry(path)
         if entry is None or not entry.is_blob:
             return False
-        size = self._commit.git.blob_size(entry.id)
-        if size > self._bytes_left:
+        size = self._page_snapshot.git.blob_size(entry.id)
+        if size > self._remaining_bytes:
             return False
-        self._bytes_left -= size
+        self._remaining_bytes -= size
         return True
 
 
@@ -210,10 +214,10 @@ class HeadingMarks:
     """The headings of a document by their lines, counted from 0 after its front matter."""
 
     def __init__(self, document: Document, dialect: Dialect) -> None:
-        self._first = document.front_matter_lines
+        self._first_line = document.front_matter_lines
         self._lines = document.lines
         self._sections = {section.line - 1: section for section in document.sections if section.heading}
-        self._anchored = {
+        self._anchor_lines = {
             line
             for section in document.sections
             if section.heading and section.start < section.heading_start and not section.is_preamble
@@ -227,8 +231,8 @@ class HeadingMarks:
         self.outline: list[RenderedHeading] = []
 
     def mark(self, line: int) -> Mark | None:
-        """Return the mark of the heading on a line; one in a list or quotation has its first name as id."""
-        document_line = self._first + line
+        """Return the mark of the heading on a line; in a list or quotation, the id is its first name."""
+        document_line = self._first_line + line
         names = self._names.get(self._lines.offset(document_line), [])
         section = self._sections.get(document_line)
         if section is None:
@@ -238,8 +242,8 @@ class HeadingMarks:
         return Mark(section.key, aliases, section.title)
 
     def is_dropped(self, line: int) -> bool:
-        """Return True if a line holds nothing but the anchors of a heading below it."""
-        return self._first + line in self._anchored
+        """Return True if a line contains only the anchors of the heading below it."""
+        return self._first_line + line in self._anchor_lines
 
 
 def _make_outline_entry(section: Section) -> RenderedHeading:
@@ -250,7 +254,7 @@ def _make_outline_entry(section: Section) -> RenderedHeading:
 class PageContext:
     """The context of a page's text; without `marks` the text may occur on a page several times.
 
-    `addresses` are the links and images that were made from the text.
+    `addresses` are the addresses of the links and images of the text.
     """
 
     def __init__(
@@ -263,11 +267,11 @@ class PageContext:
         self.addresses: set[str] = set()
 
     def mark(self, line: int) -> Mark | None:
-        """Return the mark of the heading on a line; None if it has none."""
+        """Return the mark of the heading on a line; None without a mark."""
         return self._marks.mark(line) if self._marks else None
 
     def is_dropped(self, line: int) -> bool:
-        """Return True if a line holds nothing but the anchors of a heading below it."""
+        """Return True if a line contains only the anchors of the heading below it."""
         return self._marks is not None and self._marks.is_dropped(line)
 
     def open_link(self, attributes: dict[str, str]) -> str:
@@ -319,8 +323,8 @@ class PageContext:
 
 
 def _format_tag(name: str, attributes: dict[str, str]) -> str:
-    formatted = (f' {key}="{escape(value)}"' for key, value in attributes.items())
-    return f"<{name}{''.join(formatted)}>"
+    attribute_texts = (f' {key}="{escape(value)}"' for key, value in attributes.items())
+    return f"<{name}{''.join(attribute_texts)}>"
 
 
 def _format_placeholder(text: str, kind: str, title: str) -> str:
@@ -363,8 +367,8 @@ class RenderedHeading(NamedTuple):
 class RenderedDocument(NamedTuple):
     """A document as safe HTML.
 
-    `html` is its body without front matter. `shows_title` is True if the title is its first heading. `is_cut`
-    is True if its end is missing. `notes` are sentences on the omitted parts.
+    `html` is the body without front matter. `shows_title` is True if the title is the first heading. `is_cut`
+    is True if the end is missing. `notes` are sentences on the omitted parts.
     """
 
     html: str

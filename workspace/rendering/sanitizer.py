@@ -47,7 +47,7 @@ _MATH_ATTRIBUTES = {
     "notation",
 }  # fmt: skip
 
-_WITH_MATH = ATTRIBUTES | dict.fromkeys(MATH_TAGS, _MATH_ATTRIBUTES)
+_ATTRIBUTES_WITH_MATH = ATTRIBUTES | dict.fromkeys(MATH_TAGS, _MATH_ATTRIBUTES)
 
 CLASSES = frozenset({
     "anchor", "broken", "external", "image-link", "footnote-ref", "footnote-backref", "footnotes",
@@ -56,12 +56,12 @@ CLASSES = frozenset({
 })  # fmt: skip
 """The permitted classes, in addition to `language-…` of code."""
 
-_LANGUAGE = re.compile(r"language-[a-z0-9_+#.-]{1,40}")
-_LINK = re.compile(r"#[^\x00-\x20\\]*|(?:https?://|mailto:)[^\x00-\x20]+", re.IGNORECASE)
-_ID = re.compile(r"[^\s\[\]]{1,1000}")
+_LANGUAGE_CLASS = re.compile(r"language-[a-z0-9_+#.-]{1,40}")
+_LINK_ADDRESS = re.compile(r"#[^\x00-\x20\\]*|(?:https?://|mailto:)[^\x00-\x20]+", re.IGNORECASE)
+_ID_PATTERN = re.compile(r"[^\s\[\]]{1,1000}")
 
 # The permitted values of sizes, counts and keywords; `ol` may also count from a negative number.
-_VALUES = {
+_VALUE_PATTERNS = {
     "width": re.compile(r"[0-9]{1,4}%?"),
     "height": re.compile(r"[0-9]{1,4}"),
     "colspan": re.compile(r"[0-9]{1,3}"),
@@ -79,14 +79,14 @@ def sanitize(html: str, addresses: Container[str] = (), *, has_ids: bool = True,
     """Return HTML in canonical form that contains only what is permitted on a page.
 
     All tags are closed, attributes are in double quotes, and `<` and `>` in texts are escaped. An address of
-    this server must be one of `addresses`, to which links were resolved.
+    this server must be in `addresses`, which are the resolved addresses of links.
     """
     import nh3
 
     cleaner = nh3.Cleaner(
         tags={*SHOWN, *MATH_TAGS} if math else set(SHOWN),
         clean_content_tags=set(),
-        attributes=_WITH_MATH if math else ATTRIBUTES,
+        attributes=_ATTRIBUTES_WITH_MATH if math else ATTRIBUTES,
         attribute_filter=_make_filter(addresses, has_ids=has_ids),
         strip_comments=True,
         link_rel="noopener noreferrer nofollow",
@@ -103,29 +103,31 @@ def _make_filter(addresses: Container[str], *, has_ids: bool) -> Callable[[str, 
         match name:
             case "class":
                 permitted_classes = [
-                    word for word in value.split() if word in CLASSES or _LANGUAGE.fullmatch(word)
+                    word for word in value.split() if word in CLASSES or _LANGUAGE_CLASS.fullmatch(word)
                 ]
                 return " ".join(permitted_classes) or None
             case "href":
-                is_allowed = value in addresses if value[:1] == "/" else _LINK.fullmatch(value) is not None
+                is_allowed = (
+                    value in addresses if value[:1] == "/" else _LINK_ADDRESS.fullmatch(value) is not None
+                )
             case "src":
                 is_allowed = value[:1] == "/" and value in addresses
             case "id":
                 # An id must be unique. Ids with brackets are reserved for the page, and no anchor contains
                 # brackets.
-                is_allowed = has_ids and value not in ids and _ID.fullmatch(value) is not None
+                is_allowed = has_ids and value not in ids and _ID_PATTERN.fullmatch(value) is not None
                 ids.add(value)
             case _:
-                rule = _VALUES.get(name)
+                rule = _VALUE_PATTERNS.get(name)
                 is_allowed = tag in MATH_TAGS or rule is None or rule.fullmatch(value) is not None
         return value if is_allowed else None
 
     return filter_value
 
 
-# Limits, because the conversion is slow; formulas above them are shown as their source.
+# The conversion is slow; formulas above these limits are displayed as their source.
 MAX_FORMULAS = 500
-MAX_LENGTH = 2_000
+MAX_FORMULA_LENGTH = 2_000  # characters
 MAX_TOTAL_LENGTH = 100_000  # characters
 _log = logging.getLogger(__name__)
 
@@ -147,7 +149,11 @@ class Formulas:
         """Return a formula as MathML; invalid formulas are returned as escaped text."""
         self._count += 1
         self._length += len(source)
-        fits = self._count <= MAX_FORMULAS and self._length <= MAX_TOTAL_LENGTH and len(source) <= MAX_LENGTH
+        fits = (
+            self._count <= MAX_FORMULAS
+            and self._length <= MAX_TOTAL_LENGTH
+            and len(source) <= MAX_FORMULA_LENGTH
+        )
         mark = "$$" if is_block else "$"
         return (_convert_to_mathml(source, is_block) if fits else None) or escape(f"{mark}{source}{mark}")
 
@@ -158,7 +164,7 @@ def _convert_to_mathml(source: str, is_block: bool) -> str | None:
         from latex2mathml.converter import convert_to_element
 
         formula = convert_to_element(source, display="block" if is_block else "inline")
-    # Its errors have no common base class, and an invalid formula is shown as its source.
+    # The errors have no common base class, and an invalid formula is displayed as its source.
     except Exception as error:
         _log.debug("formula is shown as its source: %s", type(error).__name__)
         return None

@@ -1,4 +1,4 @@
-"""Document types: the built-in ones, and those that the workspace has in `.docyard/templates/`."""
+"""Document types: the built-in types, and those of the workspace in `.docyard/templates/`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class BrokenType(WorkspaceError):
 
 
 def read_types(snapshot: Snapshot) -> Mapping[str, DocumentType | BrokenType]:
-    """Return the types by name in display order; a workspace's own type replaces a built-in one."""
+    """Return the types by name in display order; a workspace's own type replaces a built-in type."""
     types: dict[str, DocumentType | BrokenType] = dict(builtin_types())
     folder = snapshot.entry(FOLDER)
     if folder is None or not folder.is_tree:
@@ -52,9 +52,9 @@ def read_type_named(snapshot: Snapshot, name: str) -> DocumentType:
     document_type = types.get(name)
     if document_type is None:
         nearest = find_nearest(name, types)
-        shown = name if len(name) <= 100 else name[:100] + "…"
+        short_name = name if len(name) <= 100 else name[:100] + "…"
         raise UnknownType(
-            f"Invalid doc_type: '{shown}'",
+            f"Invalid doc_type: '{short_name}'",
             fix=f"Did you mean '{nearest[0]}'?" if nearest else "Use one of valid_types.",
             valid_types=[key for key, value in types.items() if isinstance(value, DocumentType)],
         )
@@ -76,17 +76,17 @@ def read_type(name: str, sizes: Mapping[str, int], read: Callable[[str], bytes])
 
     `read` returns the bytes of a file.
     """
-    missing = [part for part in PARTS if part not in sizes]
-    if missing:
+    missing_files = [part for part in PARTS if part not in sizes]
+    if missing_files:
         return BrokenType(
-            f"the document type '{name}' has no {missing[0]}",
-            fix=f"Add {FOLDER}/{name}/{missing[0]} and commit it.",
+            f"the document type '{name}' has no {missing_files[0]}",
+            fix=f"Add {FOLDER}/{name}/{missing_files[0]} and commit it.",
         )
-    large = [part for part, size in sizes.items() if size > _MAX_BYTES]
-    if large:
+    large_files = [part for part, size in sizes.items() if size > _MAX_BYTES]
+    if large_files:
         return BrokenType(
-            f"{large[0]} of the document type '{name}' is over {_MAX_BYTES:,} bytes",
-            fix=f"Shorten {FOLDER}/{name}/{large[0]} and commit it.",
+            f"{large_files[0]} of the document type '{name}' is over {_MAX_BYTES:,} bytes",
+            fix=f"Shorten {FOLDER}/{name}/{large_files[0]} and commit it.",
             limit=_MAX_BYTES,
         )
     data = {part: read(part) for part in PARTS}

@@ -29,7 +29,7 @@ class _UnparsedDocument:
         self.data, self._path = data, path
 
     @cached_property
-    def read(self) -> Document:
+    def document(self) -> Document:
         """The parsed document."""
         # Imported late, because a server can answer its first calls without parsing a document.
         from workspace.document.document import Document
@@ -43,10 +43,9 @@ class Overlay:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self._documents: dict[str, Document | _UnparsedDocument | None] = {}
-        self._moved: dict[str, str] = {}
-        self._last: Document | None = (
-            None  # the last document read from the snapshot, which is often read again
-        )
+        self._new_paths: dict[str, str] = {}
+        # The last document read from the snapshot, which is often read again.
+        self._last_document: Document | None = None
 
     def document(self, path: str) -> Document:
         """Return a document in the state of the batch. Raises DocumentNotFound."""
@@ -64,13 +63,13 @@ class Overlay:
                     f"'{path}' was removed by an earlier operation of this batch",
                     fix="Leave this operation out.",
                 )
-            return document.read if isinstance(document, _UnparsedDocument) else document
+            return document.document if isinstance(document, _UnparsedDocument) else document
         return self._read_committed(path)
 
     def _read_committed(self, path: str) -> Document:
-        if self._last is None or self._last.path != path:
-            self._last = self.snapshot.document(path)
-        return self._last
+        if self._last_document is None or self._last_document.path != path:
+            self._last_document = self.snapshot.document(path)
+        return self._last_document
 
     def find(self, path: str) -> Document | None:
         """Return the document at a path, or None. Raises LimitExceeded, NotADocument."""
@@ -81,12 +80,12 @@ class Overlay:
 
     def copy(self) -> Overlay:
         """Return a copy of the overlay, so that a failed operation does not change this one."""
-        copied = Overlay(self.snapshot)
-        copied._documents = dict(self._documents)
-        copied._moved = dict(self._moved)
-        return copied
+        overlay = Overlay(self.snapshot)
+        overlay._documents = dict(self._documents)
+        overlay._new_paths = dict(self._new_paths)
+        return overlay
 
-    def is_laid(self, path: str) -> bool:
+    def has_path(self, path: str) -> bool:
         """Return True if the batch has written or removed a document at a path."""
         return path in self._documents
 
@@ -103,16 +102,16 @@ class Overlay:
 
     def find_moved_path(self, path: str) -> str | None:
         """Return the new path of a document that the batch moved; None if it was removed."""
-        seen: set[str] = set()
-        while path in self._moved and path not in seen:
-            seen.add(path)
-            path = self._moved[path]
-        return path if seen and self._documents.get(path) is not None else None
+        visited: set[str] = set()
+        while path in self._new_paths and path not in visited:
+            visited.add(path)
+            path = self._new_paths[path]
+        return path if visited and self._documents.get(path) is not None else None
 
     def is_folder(self, path: str) -> bool:
         """Return True if a path is a folder in the state of the batch."""
-        inside = f"{path}/"
-        if any(document and other.startswith(inside) for other, document in self._documents.items()):
+        prefix = f"{path}/"
+        if any(document and other.startswith(prefix) for other, document in self._documents.items()):
             return True
         entry = self.snapshot.entry(path)
         return entry is not None and entry.is_tree and bool(self._list_names(path))
@@ -127,18 +126,18 @@ class Overlay:
     def put(self, document: Document) -> None:
         """Put a document at its path. Raises LimitExceeded."""
         path = document.path
-        previous = self._documents.get(path)
-        if isinstance(previous, _UnparsedDocument):
-            previous = previous.read
+        old_document = self._documents.get(path)
+        if isinstance(old_document, _UnparsedDocument):
+            old_document = old_document.document
         elif path not in self._documents and self.snapshot.entry(path):
-            previous = self._read_committed(path)
-        self.snapshot.config.limits.check_written(document, previous)
+            old_document = self._read_committed(path)
+        self.snapshot.config.limits.check_written(document, old_document)
         self._documents[path] = document
 
-    def lay(self, path: str, data: bytes) -> None:
-        """Put the bytes of a document at its path. The caller has checked them against the limits.
+    def put_bytes(self, path: str, data: bytes) -> None:
+        """Put the bytes of a document at its path. The caller has checked the limits.
 
-        They are parsed on first use, because parsed documents take about ten times the memory.
+        The document is parsed on first use, because parsed documents take about ten times the memory.
         """
         self._documents[path] = _UnparsedDocument(data, path)
 
@@ -158,8 +157,8 @@ class Overlay:
     def move(self, path: str, new_path: str) -> Document:
         """Move a document to a free path and return it.
 
-        Another spelling of its own path is also free. Raises DocumentNotFound, PathExists, InvalidPath, and
-        LimitExceeded for a document that is too large to read.
+        Another spelling of its own path is also allowed. Raises DocumentNotFound, PathExists, InvalidPath,
+        and LimitExceeded for a document that is too large to read.
         """
         # Imported late, because a server can answer its first calls without parsing a document.
         from workspace.document.document import Document
@@ -168,22 +167,22 @@ class Overlay:
         remaining = self.copy()
         remaining._documents[path] = None
         remaining._check_free(new_path)
-        moved = Document.parse(document.data, new_path)
-        self._documents |= {path: None, new_path: moved}
-        self._moved[path] = new_path
-        return moved
+        moved_document = Document.parse(document.data, new_path)
+        self._documents |= {path: None, new_path: moved_document}
+        self._new_paths[path] = new_path
+        return moved_document
 
     def changes(self) -> Mapping[str, bytes | None]:
-        """Return the new bytes of each document that differs from the snapshot; None for a removed one."""
-        changed: dict[str, bytes | None] = {}
+        """Return the new bytes of each document that differs from the snapshot; None if it was removed."""
+        changed_bytes: dict[str, bytes | None] = {}
         for path, document in self._documents.items():
             entry = self.snapshot.entry(path)
             if document is None:
                 if entry is not None:
-                    changed[path] = None
+                    changed_bytes[path] = None
             elif entry is None or self.snapshot.git.blob(entry.id) != document.data:
-                changed[path] = document.data
-        return changed
+                changed_bytes[path] = document.data
+        return changed_bytes
 
     def _check_free(self, path: str) -> None:
         config = self.snapshot.config
@@ -210,7 +209,7 @@ class Overlay:
     def _check_folders(self, path: str) -> None:
         """Raise an error if a parent of a path is not a folder, or collides with another name.
 
-        Two names that differ only in case or in Unicode form are one file on many disks.
+        Many file systems treat two names that differ only in case or Unicode form as one file.
         """
         parts = path.split("/")
         for depth, name in enumerate(parts):
@@ -226,11 +225,11 @@ class Overlay:
                 None,
             )
             if collision is not None:
-                shown = f"{folder}/{collision}" if folder else collision
+                other_path = f"{folder}/{collision}" if folder else collision
                 raise PathExists(
-                    f"'{shown}' already exists, and differs from '{name}' only in case or Unicode form",
-                    fix="Use that one, or choose another name or folder.",
-                    path=shown,
+                    f"'{other_path}' already exists, and differs from '{name}' only in case or Unicode form",
+                    fix="Use the existing name, or choose another name or folder.",
+                    path=other_path,
                 )
 
     def _list_names(self, folder: str) -> set[str]:

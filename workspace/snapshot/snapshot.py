@@ -114,8 +114,8 @@ NOTHING_YET = "Nothing is committed yet: commit a document first."
 """The fix of an error in a workspace without documents."""
 
 _CACHED_BYTES = 16_000_000  # of texts; a parsed document takes about ten times as much
-_POINTER = b"version https://git-lfs.github.com/spec/"
-_POINTER_SIZE = 1024
+_POINTER_PREFIX = b"version https://git-lfs.github.com/spec/"
+_MAX_POINTER_BYTES = 1024
 
 
 @lru_cache(maxsize=8)
@@ -127,7 +127,7 @@ def _read_settings(data: bytes | None) -> WorkspaceConfig:
 
 
 class DocumentNotFound(WorkspaceError):
-    """An error: the commit has no document at this path. `candidates` are the nearest paths."""
+    """An error: the commit has no document at this path. `candidates` are the most similar paths."""
 
     code = "DOCUMENT_NOT_FOUND"
 
@@ -146,10 +146,10 @@ class NotADocument(DocumentNotFound):
 
 def check_pointer(path: str, data: bytes) -> None:
     """Raise NotADocument for a pointer of Git LFS (git-lfs, `docs/spec.md`, "The Pointer")."""
-    if len(data) < _POINTER_SIZE and data.startswith(_POINTER):
+    if len(data) < _MAX_POINTER_BYTES and data.startswith(_POINTER_PREFIX):
         raise NotADocument(
             f"'{path}' is a pointer of Git LFS, and its text is not in the repository",
-            fix="Take it out of LFS (git lfs migrate export) to read and write it here.",
+            fix="Remove the file from LFS (git lfs migrate export) to read and write it here.",
         )
 
 
@@ -195,7 +195,8 @@ class Snapshot:
         self.commit = commit
         self.tree = git.commit(commit).tree if commit else None
         self._cache = cache or DocumentCache()
-        # Only a previous snapshot with a listing is useful. Others would only keep older snapshots in memory.
+        # Only a previous snapshot with a listing is useful. Another one would only keep older snapshots in
+        # memory.
         is_usable = previous is None or "_listing" in vars(previous)
         self._previous: Snapshot | None = previous if previous is None or is_usable else previous._previous
 
@@ -235,7 +236,7 @@ class Snapshot:
         from workspace.config.taxonomy import Manifests
 
         keys = self.config.taxonomy_keys
-        return Taxonomy(keys, Manifests(self.git, tuple(keys), self._find_manifest).within)
+        return Taxonomy(keys, Manifests(self.git, tuple(keys), self._find_manifest).find_in)
 
     def manifest_problems(self) -> list[InvalidManifest]:
         """Return the problem of each invalid manifest, in order of paths."""
@@ -258,11 +259,15 @@ class Snapshot:
 
     def _update_previous_listing(self) -> Listing | None:
         """Return the listing of the previous snapshot after later changes, or None if it is not usable."""
-        earlier = self._previous
-        if earlier is None or "_listing" not in vars(earlier) or not earlier.config.selects_like(self.config):
+        previous = self._previous
+        if (
+            previous is None
+            or "_listing" not in vars(previous)
+            or not previous.config.selects_like(self.config)
+        ):
             return None
         try:
-            return earlier._listing.apply(changed_files(earlier, self))
+            return previous._listing.apply(list_changed_files(previous, self))
         except DamagedRepository:  # the earlier commit became unreachable, and its trees were pruned
             return None
 
@@ -299,37 +304,37 @@ class Snapshot:
         Raises DocumentNotFound, NotADocument.
         """
         blob = self.blob(path)
-        if self.git.blob_size(blob) < _POINTER_SIZE:
+        if self.git.blob_size(blob) < _MAX_POINTER_BYTES:
             check_pointer(path, self.git.blob(blob))
         return blob
 
     def not_found(self, path: str) -> DocumentNotFound:
         """Return the error for a path without a document."""
-        shown = path if len(path) <= 200 else path[:200] + "…"
+        short_path = path if len(path) <= 200 else path[:200] + "…"
         nearest = find_nearest(path, self.documents)
         entry = self.entry(path)
         if entry is not None and entry.is_tree:
-            inside = [name for name in self.documents if name.startswith(path.rstrip("/") + "/")]
+            paths_in_folder = [name for name in self.documents if name.startswith(path.rstrip("/") + "/")]
             return DocumentNotFound(
-                f"'{shown}' is a folder",
+                f"'{short_path}' is a folder",
                 fix="Name a document in it.",
                 among=SuggestionSource(HintKind.DOCUMENTS),
-                candidates=inside[:5],
+                candidates=paths_in_folder[:5],
             )
         if entry is not None:
             return DocumentNotFound(
-                f"'{shown}' is not a document of this workspace",
+                f"'{short_path}' is not a document of this workspace",
                 fix="Documents are .md files.",
                 among=SuggestionSource(HintKind.DOCUMENTS),
             )
         if self.config.is_document(path) and self.in_work_tree(path):
-            return not_committed(shown, nearest)
+            return not_committed(short_path, nearest)
         if nearest:
             return DocumentNotFound(
-                f"no document '{shown}'", fix=f"Did you mean '{nearest[0]}'?", candidates=nearest
+                f"no document '{short_path}'", fix=f"Did you mean '{nearest[0]}'?", candidates=nearest
             )
         return DocumentNotFound(
-            f"no document '{shown}'",
+            f"no document '{short_path}'",
             fix="Name a document that the commit has." if self.commit else NOTHING_YET,
             among=SuggestionSource(HintKind.DOCUMENTS) if self.commit else None,
             candidates=list(self.documents)[:5],
@@ -353,16 +358,16 @@ class Snapshot:
         return head is None or trees.find_in_tree(self.git, self.git.commit(head).tree, path) is None
 
 
-def not_committed(path: str, close: list[str]) -> NotCommitted:
-    """Return the error for a file of the work tree that no commit has. `close` are similar paths."""
+def not_committed(path: str, similar_paths: list[str]) -> NotCommitted:
+    """Return the error for a file of the work tree that no commit has. `similar_paths` are the candidates."""
     return NotCommitted(
         f"'{path}' is not committed yet: the file is in the work tree but in no commit",
         fix="Commit it first; only commits are read.",
-        candidates=close,
+        candidates=similar_paths,
     )
 
 
-def changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
+def list_changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
     """Yield each document or manifest that was added, changed or removed between two snapshots.
 
     Only folders that differ are read, unless the settings select other files.
@@ -372,6 +377,6 @@ def changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
     return list_changes(new.git, old.tree, new.tree, new.config)
 
 
-def changed_documents(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
+def list_changed_documents(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
     """Yield each document that was added, changed or removed between two snapshots."""
-    return (change for change in changed_files(old, new) if not is_manifest(change[0]))
+    return (change for change in list_changed_files(old, new) if not is_manifest(change[0]))

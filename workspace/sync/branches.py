@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 
 class SyncState(StrEnum):
-    """The state of a branch relative to the remote's, after the synchronization."""
+    """The state of a branch relative to the remote's branch, after a synchronization."""
 
     UP_TO_DATE = "level"
     BEHIND = "behind"
     AHEAD = "ahead"
     DIVERGED = "diverged"
     FORCE_PUSHED = "rewound"
-    """The remote removed commits that ours still has; a push would restore them."""
+    """The remote removed commits that our branch still has; a push would restore these commits."""
 
 
 class TrackedCommits(NamedTuple):
@@ -52,29 +52,32 @@ def compare_commits(git: GitReader, ours: str | None, theirs: str | None, lost: 
     if ours is None or theirs is None:
         return SyncState.BEHIND if ours is None else SyncState.AHEAD
     bases = git.merge_bases(ours, theirs)
-    one_sided: dict[tuple[str, ...], SyncState] = {(ours,): SyncState.BEHIND, (theirs,): SyncState.AHEAD}
-    return one_sided.get(bases, SyncState.DIVERGED)
+    states_by_bases: dict[tuple[str, ...], SyncState] = {
+        (ours,): SyncState.BEHIND,
+        (theirs,): SyncState.AHEAD,
+    }
+    return states_by_bases.get(bases, SyncState.DIVERGED)
 
 
 def is_lost_commit_preserved(git: GitReader, ours: str | None, theirs: str | None, lost: str | None) -> bool:
-    """Return True if ours still has a commit that the remote removed and has not restored."""
+    """Return True if our branch still has a commit that the remote removed and has not restored."""
     if lost is None or ours is None or not git.is_descendant(ours, lost):
         return False
     return theirs is None or not git.is_descendant(theirs, lost)
 
 
 DISCUSSION = BRANCH
-PATTERN = f"{DISCUSSION}|{BRANCHES}[0-9a-z]{{8}}(?:-[^/]*)?"
+SYNCED_BRANCH_PATTERN = f"{DISCUSSION}|{BRANCHES}[0-9a-z]{{8}}(?:-[^/]*)?"
 """A regular expression for the branch names of the discussion and of proposals."""
 
 
 class SyncedBranch(NamedTuple):
     """A branch other than the served one, after a synchronization.
 
-    `is_on_remote` is True if the remote has the branch; `commit` is None if this repository lacks it. `done`
-    has the actions performed: "followed", "merged", "pushed". `conflicts` are the paths that both sides
-    changed, and `error` is the reason why the branch was not synchronized. `is_contained` is True if the
-    served branch contains all its commits, so nothing is lost if the remote deleted it.
+    `is_on_remote` is True if the remote has the branch; `commit` is None if this repository lacks the branch.
+    `done` lists the performed actions: "followed", "merged", "pushed". `conflicts` are the paths that both
+    sides changed, and `error` is the reason why the branch was not synchronized. `is_contained` is True if
+    the served branch contains all commits of the branch, so nothing is lost if the remote deleted the branch.
     """
 
     branch: str
@@ -93,17 +96,17 @@ class SyncedBranch(NamedTuple):
 
     @property
     def needs_decision(self) -> bool:
-        """Return True if the branch differs from the remote's until a person decides."""
+        """Return True if the branch will differ from the remote's branch until a person decides."""
         if self.error is None and self.is_contained and not self.is_on_remote:
             return False
         return self.error is not None or self.state in (SyncState.DIVERGED, SyncState.FORCE_PUSHED)
 
 
-def list_branches_to_sync(branches: Iterable[str], served: str) -> tuple[str, ...]:
+def list_branches_to_sync(branches: Iterable[str], served_branch: str) -> tuple[str, ...]:
     """Return the branches to synchronize: the discussion first, then by name."""
     return tuple(
         sorted(
-            {branch for branch in branches if branch != served and _is_synced(branch)},
+            {branch for branch in branches if branch != served_branch and _is_synced(branch)},
             key=lambda branch: (branch != DISCUSSION, branch),
         )
     )
@@ -128,16 +131,16 @@ class NoRemote(WorkspaceError):
 
 
 class UnknownRemote(WorkspaceError):
-    """The repository has no remote of this name; `remotes` are the nearest names."""
+    """The repository has no remote of this name; `remotes` are the most similar names."""
 
     code: ClassVar[str] = "REMOTE_NOT_FOUND"
 
     def __init__(self, name: str, remotes: tuple[str, ...]) -> None:
-        close = find_nearest(name, remotes)
+        candidates = find_nearest(name, remotes)
         super().__init__(
             f"the repository has no remote {name[:100]!a}",
-            fix=f"Did you mean '{close[0]}'?" if close else "Run git remote add NAME URL.",
-            remotes=list(close),
+            fix=f"Did you mean '{candidates[0]}'?" if candidates else "Run git remote add NAME URL.",
+            remotes=list(candidates),
         )
 
 
@@ -150,31 +153,31 @@ class ConfiguredRemote(NamedTuple):
 
 
 def select_remote(workspace: Branch, name: str | None = None) -> ConfiguredRemote:
-    """Return the remote of a name, or the default one.
+    """Return the remote of a name, or the default remote.
 
     The default is `remote.name` of docyard.toml, else the branch's remote (`branch.<name>.remote`), else
     `origin`, else the only remote. Raises NoRemote, UnknownRemote, InvalidConfig.
     """
     git = workspace.git
     remotes = git.remotes()
-    selected = name or workspace.snapshot().config.remote.name
-    if selected is None:
+    remote_name = name or workspace.snapshot().config.remote.name
+    if remote_name is None:
         branch_remote = git.config(f"branch.{workspace.branch}.remote")
-        selected = branch_remote if branch_remote in remotes else "origin" if "origin" in remotes else None
-    if selected is None:
+        remote_name = branch_remote if branch_remote in remotes else "origin" if "origin" in remotes else None
+    if remote_name is None:
         if len(remotes) != 1:
             raise NoRemote(tuple(remotes))
-        (selected,) = remotes
-    if selected not in remotes:
-        raise UnknownRemote(selected, tuple(remotes))
-    url = remotes[selected]
-    return ConfiguredRemote(selected, url, git.config(f"remote.{selected}.pushurl") or url)
+        (remote_name,) = remotes
+    if remote_name not in remotes:
+        raise UnknownRemote(remote_name, tuple(remotes))
+    url = remotes[remote_name]
+    return ConfiguredRemote(remote_name, url, git.config(f"remote.{remote_name}.pushurl") or url)
 
 
 def tracking_ref(remote: str, branch: str) -> str:
-    """Return the remote-tracking ref of a branch, which holds its last seen commit.
+    """Return the remote-tracking ref of a branch, which contains its last seen commit.
 
-    For an empty branch, return the common prefix of these refs. The functions below do so as well.
+    For an empty branch, return the common prefix of these refs, as the functions below do too.
     """
     return f"refs/remotes/{remote}/{branch}"
 

@@ -19,14 +19,14 @@ _MAX_NAMED_PATHS = 3
 
 
 class SyncConflict(WorkspaceError):
-    """A write touches paths that were changed differently here and in the remote; `paths` are the first."""
+    """A write to paths that changed differently here and in the remote; `paths` contains the first 20."""
 
     code: ClassVar[str] = "SYNC_CONFLICT"
 
     def __init__(self, paths: Sequence[str], remote: str) -> None:
-        more = f" and {len(paths) - _MAX_NAMED_PATHS} more" if len(paths) > _MAX_NAMED_PATHS else ""
+        omitted_text = f" and {len(paths) - _MAX_NAMED_PATHS} more" if len(paths) > _MAX_NAMED_PATHS else ""
         super().__init__(
-            f"{', '.join(paths[:_MAX_NAMED_PATHS])}{more} changed differently here and in the remote "
+            f"{', '.join(paths[:_MAX_NAMED_PATHS])}{omitted_text} changed differently here and in the remote "
             f"`{remote}`, so these paths cannot be written until a person resolves the conflict",
             fix="Ask a person to run `docyard sync`, which lists the conflicts, and then `docyard sync "
             "--ours PATH` or `docyard sync --theirs PATH`, which takes one side.",
@@ -36,14 +36,17 @@ class SyncConflict(WorkspaceError):
 
 
 class BlockedPaths(NamedTuple):
-    """The paths in conflict between two commits, and all paths that theirs changed since their bases."""
+    """The paths in conflict between two commits, and the paths that the remote commit changed.
+
+    `changed_paths` are all paths that the remote commit changed since the merge bases.
+    """
 
     ours: str | None
     tree: str | None
     theirs: str | None
     bases: tuple[str, ...]
     paths: frozenset[str]
-    changed: frozenset[str]
+    changed_paths: frozenset[str]
 
 
 def check_not_blocked(
@@ -53,27 +56,27 @@ def check_not_blocked(
     remote: str,
     last: BlockedPaths | None,
 ) -> BlockedPaths:
-    """Return the conflicts if no change touches one. `last` is an earlier result that may still be valid.
+    """Return the conflicts if no change is to a path in conflict. `last` is an earlier result to reuse.
 
     Raises SyncConflict, DamagedRepository.
     """
     blocked = (
         last if last is not None and _is_still_valid(last, ours, theirs) else find_blocked_paths(ours, theirs)
     )
-    touched = sorted(blocked.paths & changes.keys())
-    if touched:
-        raise SyncConflict(touched, remote)
+    conflicting_paths = sorted(blocked.paths & changes.keys())
+    if conflicting_paths:
+        raise SyncConflict(conflicting_paths, remote)
     return blocked
 
 
 def find_blocked_paths(ours: Snapshot, theirs: Snapshot) -> BlockedPaths:
-    """Return the conflicts between two commits, or none for unrelated histories."""
+    """Return the conflicts between two commits; empty for unrelated histories."""
     # Imported here because a server answers its first requests without a merge.
     from workspace.git.merge_bases import ShallowHistory
     from workspace.merge.commits import UnrelatedHistories, merge_commits
 
     paths: frozenset[str] = frozenset()
-    changed: frozenset[str] = frozenset()
+    changed_paths: frozenset[str] = frozenset()
     bases: tuple[str, ...] = ()
     try:
         merge = merge_commits(ours, theirs)
@@ -84,16 +87,16 @@ def find_blocked_paths(ours: Snapshot, theirs: Snapshot) -> BlockedPaths:
         paths = frozenset(
             path for conflict in merge.conflicts for path in _list_paths(conflict)
         ) | _list_unreviewed_paths(merge)
-        changed = frozenset(
+        changed_paths = frozenset(
             change.path
             for base in bases
             for change in trees.diff_trees(ours.git, ours.git.commit(base).tree, theirs.tree)
         )
-    return BlockedPaths(ours.commit, ours.tree, theirs.commit, bases, paths, changed)
+    return BlockedPaths(ours.commit, ours.tree, theirs.commit, bases, paths, changed_paths)
 
 
 def _list_unreviewed_paths(merge: Merge) -> frozenset[str]:
-    """Return the paths of ours with changes that the merge would bring under a rule without review."""
+    """Return the paths on our side whose unreviewed changes the merge would put under a protection rule."""
     from workspace.proposals.unreviewed import find_unreviewed_on_both_sides
 
     unreviewed = find_unreviewed_on_both_sides(merge)
@@ -101,18 +104,20 @@ def _list_unreviewed_paths(merge: Merge) -> frozenset[str]:
 
 
 def _is_still_valid(last: BlockedPaths, ours: Snapshot, theirs: Snapshot) -> bool:
-    """Return True if the conflicts are unchanged: ours changed only paths that theirs did not change."""
+    """Return True if our side has since changed only paths that the remote side did not change."""
     if last.theirs != theirs.commit or last.ours is None or ours.commit is None or theirs.commit is None:
         return False
     if last.ours == ours.commit:
         return True
     if last.bases and ours.git.merge_bases(ours.commit, theirs.commit) != last.bases:
         return False
-    return all(change.path not in last.changed for change in trees.diff_trees(ours.git, last.tree, ours.tree))
+    return all(
+        change.path not in last.changed_paths for change in trees.diff_trees(ours.git, last.tree, ours.tree)
+    )
 
 
 def _list_paths(conflict: FileConflict) -> tuple[str, ...]:
-    """Return the paths of a conflict: both paths, if two files exclude each other."""
+    """Return the paths of a conflict: two paths, if two files cannot both exist in one tree."""
     unit, our_path = conflict.conflict.unit, conflict.conflict.ours
     if unit.kind is UnitKind.POSITION and not unit.where and our_path is not None:
         return conflict.path, our_path.decode("utf-8", "surrogateescape")

@@ -1,9 +1,9 @@
 """The exchanges of one synchronization, and the local refs that record the state of the remote.
 
-The refs that record the state of a remote are moved one at a time. A note file names the ref that is being
-moved.
+The refs that record the state of a remote are moved one at a time. Meanwhile, a note file contains the name
+of the ref.
 
-libgit2 creates a lock file for each ref. A killed process leaves its lock behind. The note has the name of
+libgit2 creates a lock file for each ref. The lock of a killed process remains. The note contains the name of
 the ref and the bytes to be written, so the next process can identify and remove that lock. A process waits
 for a lock of another program, and never removes it.
 
@@ -33,7 +33,7 @@ from workspace.publishing.checkout import WorktreeBusy
 from workspace.publishing.locks import WAIT_FOR_GIT_S, Locked, format_path
 from workspace.publishing.publish import publish
 from workspace.sync.branches import (
-    PATTERN,
+    SYNCED_BRANCH_PATTERN,
     SyncState,
     TrackedCommits,
     compare_commits,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from workspace.git.store import GitStore
     from workspace.sync.branches import ConfiguredRemote
 
-_NOTE = "docyard/sync.moving"
+_NOTE_PATH = "docyard/sync.moving"
 _PAUSE_S = 0.02
 _MAX_ATTEMPTS = 5  # failed attempts without a visible lock
 
@@ -73,7 +73,7 @@ class RefNotMoved(WorkspaceError):
 
 
 class RefMover:
-    """The writer of refs of one repository, for the holder of the sync lock.
+    """The writer of refs of one repository. The caller must have the sync lock.
 
     The constructor removes the lock of a process that was killed while it moved a ref.
     """
@@ -81,7 +81,7 @@ class RefMover:
     def __init__(self, remotes: GitRemotes, common_dir: Path) -> None:
         self._remotes = remotes
         self._common_dir = common_dir
-        self._note = common_dir / _NOTE
+        self._note = common_dir / _NOTE_PATH
         self._recover()
 
     def move(self, ref: str, commit: str | None, *, expected: str | None) -> None:
@@ -98,12 +98,12 @@ class RefMover:
             while not self._remotes.set_ref(ref, commit, expected=expected):
                 if self._remotes.commit_at(ref) != expected:
                     return
-                # Checked once, so that Locked is raised only for a lock that was seen to exist.
-                is_held = lock.exists()
-                unlocked_attempts += not is_held
+                # The lock is checked once, so that Locked is raised only for a lock that existed.
+                is_locked = lock.exists()
+                unlocked_attempts += not is_locked
                 if unlocked_attempts == _MAX_ATTEMPTS:
                     raise RefNotMoved(ref)
-                if is_held and time.monotonic() > deadline:
+                if is_locked and time.monotonic() > deadline:
                     raise Locked(format_path(lock, self._common_dir))
                 time.sleep(_PAUSE_S)
         finally:
@@ -126,7 +126,7 @@ class RefMover:
 
 
 MAX_CHECKED_COMMITS = 1_000
-"""The largest number of fetched commits that are checked one by one; the last tree is always checked."""
+"""The maximum number of fetched commits that are checked one by one; the last tree is always checked."""
 
 
 class RemoteDamaged(WorkspaceError):
@@ -142,32 +142,32 @@ class RemoteDamaged(WorkspaceError):
         )
 
 
-def check_complete(git: GitReader, remote: str, commit: str, ours: str | None, seen: set[str]) -> None:
-    """Raise RemoteDamaged if objects of a fetched commit that ours does not have are missing.
+def check_complete(git: GitReader, remote: str, commit: str, ours: str | None, checked_ids: set[str]) -> None:
+    """Raise RemoteDamaged if objects of a fetched commit are missing, other than those of `ours`.
 
-    Commits of `seen` are not checked; checked commits are added to `seen`.
+    Commits of `checked_ids` are skipped; checked commits are added to `checked_ids`.
     """
     try:
         base = git.commit(ours).tree if ours is not None else None
         _check_changes(git, diff_trees(git, base, git.commit(commit).tree))
-        for parent, tree in islice(_list_tree_pairs(git, commit, seen), MAX_CHECKED_COMMITS):
+        for parent, tree in islice(_list_tree_pairs(git, commit, checked_ids), MAX_CHECKED_COMMITS):
             _check_changes(git, diff_trees(git, parent, tree))
     except DamagedRepository as error:
         raise RemoteDamaged(remote) from error
 
 
-def _list_tree_pairs(git: GitReader, commit: str, seen: set[str]) -> Iterator[tuple[str | None, str]]:
-    """Yield the tree of the first parent and its own tree, for a commit and each unseen ancestor."""
-    pending = [commit]
-    while pending:
-        id = pending.pop()
-        if id in seen:
+def _list_tree_pairs(git: GitReader, commit: str, checked_ids: set[str]) -> Iterator[tuple[str | None, str]]:
+    """Yield the first parent's tree and the own tree of a commit and of each unchecked ancestor."""
+    stack = [commit]
+    while stack:
+        id = stack.pop()
+        if id in checked_ids:
             continue
-        seen.add(id)
-        current = git.commit(id)
-        parents = [parent for parent in current.parents if git.has(parent) or not git.is_shallow]
-        yield (git.commit(parents[0]).tree if parents else None), current.tree
-        pending += parents
+        checked_ids.add(id)
+        commit_object = git.commit(id)
+        parents = [parent for parent in commit_object.parents if git.has(parent) or not git.is_shallow]
+        yield (git.commit(parents[0]).tree if parents else None), commit_object.tree
+        stack += parents
 
 
 def _check_changes(git: GitReader, differences: Iterator[TreeChange]) -> None:
@@ -183,7 +183,7 @@ def fast_forward(
     """Move a branch and its checkout to a later commit, by a publication.
 
     `identity` is the name and email address for the reflogs. Raises the errors of `Publication`, among them
-    WorktreeConflict for a file with uncommitted changes, and BranchMoved if another writer was first.
+    WorktreeConflict for a file with uncommitted changes, and BranchMoved if another writer moved the branch.
     """
     tree = store.commit(base).tree if base is not None else None
     changes = {
@@ -209,7 +209,7 @@ class ShallowClone(WorkspaceError):
 
 @dataclass
 class RemoteSession:
-    """The exchanges of the synchronized branches with a remote, while the sync lock is held."""
+    """The exchanges of the synchronized branches with a remote, under the sync lock."""
 
     workspace: Branch
     store: GitStore
@@ -243,9 +243,9 @@ class RemoteSession:
         )
 
     def list_seen_commits(self) -> Mapping[str, str]:
-        """Return the last seen commits of the remote's branches, and lost ones, by branch."""
-        lost = self.remotes.refs(lost_ref(self.remote.name, ""))
-        return lost | self.remotes.refs(tracking_ref(self.remote.name, ""))
+        """Return the last seen commits of the remote's branches, and lost commits, by branch."""
+        lost_commits = self.remotes.refs(lost_ref(self.remote.name, ""))
+        return lost_commits | self.remotes.refs(tracking_ref(self.remote.name, ""))
 
     def compare(self, branch: str) -> TrackedCommits:
         """Return the commits of a branch, here and on the remote, and its state.
@@ -258,12 +258,12 @@ class RemoteSession:
         lost = self.remotes.commit_at(lost_name)
         state = compare_commits(self.store, ours, theirs, lost)
         if lost is not None and state is not SyncState.FORCE_PUSHED:
-            # The remote has the commit again, or ours dropped it too.
+            # The remote has the commit again, or our branch dropped it too.
             self.ref_mover.move(lost_name, None, expected=lost)
         return TrackedCommits(ours, theirs, state)
 
     def fetch(self, peer: Peer) -> dict[str, WorkspaceError]:
-        """Fetch all synchronized branches; return the errors of those that were left out, by branch.
+        """Fetch all synchronized branches; return the errors of the branches that failed, by branch.
 
         Raises ShallowClone, and the errors of `RemoteProcess.run`; the refs are then unchanged.
         """
@@ -275,15 +275,22 @@ class RemoteSession:
         self._remove_temporary_refs(prefix)
         try:
             branches = self.remotes.fetch(
-                peer, BranchSelection((self.branch,), PATTERN, known_tips), prefix, self.progress
+                peer,
+                BranchSelection((self.branch,), SYNCED_BRANCH_PATTERN, known_tips),
+                prefix,
+                self.progress,
             )
             tips = self.remotes.refs(prefix)
             self._protect(tips, known_tips)
-            seen = {*known_tips.values(), *([tip] if (tip := self.store.tip(self.branch)) else [])}
+            checked_ids = {*known_tips.values(), *([tip] if (tip := self.store.tip(self.branch)) else [])}
             for branch in (self.branch, *list_branches_to_sync({*known_tips, *branches}, self.branch)):
                 try:
                     self._record_tip(
-                        peer, branch, tips.get(branch, branches.get(branch)), known_tips.get(branch), seen
+                        peer,
+                        branch,
+                        tips.get(branch, branches.get(branch)),
+                        known_tips.get(branch),
+                        checked_ids,
                     )
                 except WorkspaceError as error:
                     errors[branch] = error
@@ -293,37 +300,40 @@ class RemoteSession:
 
     def _protect(self, tips: Mapping[str, str], known_tips: Mapping[str, str]) -> None:
         """Protect fetched objects from a `git gc` that may have read the refs before the fetch."""
-        served = self.store.tip(self.branch)
-        bases = {tip: known_tips.get(branch) or served for branch, tip in tips.items()}
-        # Objects that were pruned already are refused as incomplete; the next synchronization fetches them
-        # again.
+        served_tip = self.store.tip(self.branch)
+        bases = {tip: known_tips.get(branch) or served_tip for branch, tip in tips.items()}
+        # Already pruned objects make the fetched commit incomplete, and the next synchronization fetches
+        # them again.
         with suppress(WorkspaceError, OSError):
             protect_fetched(self.store, {tip: base for tip, base in bases.items() if base not in (None, tip)})
 
     def _record_tip(
-        self, peer: Peer, branch: str, theirs: str | None, before: str | None, seen: set[str]
+        self, peer: Peer, branch: str, theirs: str | None, old_tip: str | None, checked_ids: set[str]
     ) -> None:
-        """Move the remote-tracking ref of a branch. `seen` are complete commits. Raises RemoteDamaged."""
-        if theirs == before:
+        """Move the remote-tracking ref of a branch. Commits of `checked_ids` are complete.
+
+        Raises RemoteDamaged.
+        """
+        if theirs == old_tip:
             return
         if theirs is not None:
-            check_complete(self.store, peer.name, theirs, before or self.store.tip(self.branch), seen)
-        tracking = tracking_ref(peer.name, branch)
-        if before is not None:
-            self._record_lost_commit(lost_ref(peer.name, branch), before, theirs)
-        self.ref_mover.move(tracking, theirs, expected=before)
+            check_complete(self.store, peer.name, theirs, old_tip or self.store.tip(self.branch), checked_ids)
+        tracking_name = tracking_ref(peer.name, branch)
+        if old_tip is not None:
+            self._record_lost_commit(lost_ref(peer.name, branch), old_tip, theirs)
+        self.ref_mover.move(tracking_name, theirs, expected=old_tip)
 
-    def _record_lost_commit(self, ref: str, before: str, theirs: str | None) -> None:
-        if theirs is not None and self.store.is_descendant(theirs, before):
+    def _record_lost_commit(self, ref: str, old_tip: str, theirs: str | None) -> None:
+        if theirs is not None and self.store.is_descendant(theirs, old_tip):
             return
-        recorded = self.remotes.commit_at(ref)
-        if recorded is None or not self.store.is_descendant(recorded, before):
-            self.ref_mover.move(ref, before, expected=recorded)
+        recorded_commit = self.remotes.commit_at(ref)
+        if recorded_commit is None or not self.store.is_descendant(recorded_commit, old_tip):
+            self.ref_mover.move(ref, old_tip, expected=recorded_commit)
 
     def _remove_temporary_refs(self, prefix: str) -> None:
-        """Remove the temporary refs, and the locks on them that killed processes left behind.
+        """Remove the temporary refs, and their locks of killed processes.
 
-        The holder of the sync lock is the only writer of these refs. libgit2 ignores an existing lock of
+        The process with the sync lock is the only writer of these refs. libgit2 ignores an existing lock of
         FETCH_HEAD, and Git creates none.
         """
         (self.store.git_dir / "FETCH_HEAD.lock").unlink(missing_ok=True)
@@ -341,10 +351,10 @@ class RemoteSession:
         try:
             push_errors = self.remotes.push(peer, commits, self.progress)
         except (RemoteUnreachable, RemoteTooSlow):
-            # The push may have arrived in spite of the error, so the remote's branches are listed.
-            pushed = self._list_pushed(peer, commits)
-            tracking_errors = self._write_tracking_refs(peer, pushed)
-            if pushed != commits:
+            # The push may have succeeded despite the error, so the remote's branches are listed.
+            pushed_commits = self._list_pushed(peer, commits)
+            tracking_errors = self._write_tracking_refs(peer, pushed_commits)
+            if pushed_commits != commits:
                 raise
             return tracking_errors
         tracking_errors = self._write_tracking_refs(
@@ -358,9 +368,11 @@ class RemoteSession:
             return {branch: id for branch, id in commits.items() if remote_tips.get(branch) == id}
         return {}
 
-    def _write_tracking_refs(self, peer: Peer, pushed: Mapping[str, str]) -> dict[str, WorkspaceError]:
+    def _write_tracking_refs(
+        self, peer: Peer, pushed_commits: Mapping[str, str]
+    ) -> dict[str, WorkspaceError]:
         errors: dict[str, WorkspaceError] = {}
-        for branch, commit in pushed.items():
+        for branch, commit in pushed_commits.items():
             ref = tracking_ref(peer.name, branch)
             try:
                 self.ref_mover.move(ref, commit, expected=self.remotes.commit_at(ref))
@@ -370,9 +382,9 @@ class RemoteSession:
 
 
 def check_attributes(git: GitReader, branch: str, paths: Collection[str], command: str) -> None:
-    """Raise WorktreeBusy if checkout rules change under a checkout of the branch.
+    """Raise WorktreeBusy if checkout rules of a checked-out branch change.
 
-    libgit2 would check out the other files by the rules that are in the work tree before the update.
+    libgit2 would check out the other files by the rules that the work tree has before the update.
     """
     attributes_path = next((path for path in paths if path.rpartition("/")[2] == ".gitattributes"), None)
     if attributes_path is not None and git.worktrees_of(branch):

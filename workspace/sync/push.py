@@ -1,7 +1,7 @@
 """The push of one proposal: its branch, and the discussion.
 
-If the remote's discussion has events that ours lacks, both are merged first, so no event is lost. A
-proposal's branch that has diverged from the remote's is not pushed.
+If the remote's discussion has events that our discussion lacks, the two are merged first, so no event is
+lost. A proposal's branch that has diverged from the remote's branch is not pushed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def push_proposal(workspace: Branch, access: Access, branch: str) -> WorkspaceEr
     Raises ReadOnly, DetachedHead, NoRemote, UnknownRemote, UnsupportedRemote, UnsafeCredentials, SyncBusy,
     RemoteMoved if the branch has diverged, PushRejected, and the errors of `RemoteProcess.run`.
     """
-    store, served = require_writable(workspace.git), workspace.branch
-    if served is None:
+    store, served_branch = require_writable(workspace.git), workspace.branch
+    if served_branch is None:
         raise DetachedHead("no branch is checked out", fix="Run git switch BRANCH, or name a branch.")
     remote = select_remote(workspace)
     durable = workspace.durable and workspace.snapshot().config.fsync
@@ -43,7 +43,7 @@ def push_proposal(workspace: Branch, access: Access, branch: str) -> WorkspaceEr
         GitRemotes(store.git_dir, durable=durable) as remotes,
     ):
         recover_if_needed(store)
-        session = RemoteSession(workspace, store, remotes, served, remote, access, None)
+        session = RemoteSession(workspace, store, remotes, served_branch, remote, access, None)
         source, target = session.build_peer(remote.url), session.build_peer(remote.push_url)
         if not _push_local_branches(session, target, branch, DISCUSSION):
             return None
@@ -59,7 +59,7 @@ def _push_branch(session: RemoteSession, source: Peer, target: Peer, branch: str
         if fetch_error is not None:
             raise fetch_error
         if session.compare(branch).state in (SyncState.BEHIND, SyncState.UP_TO_DATE):
-            return  # the remote's branch already contains ours
+            return  # the remote's branch already contains our commits
         error.fix = f"Run docyard sync --branch {branch}, which merges both sides, then submit again."
     if error is not None:
         raise error

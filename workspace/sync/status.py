@@ -1,7 +1,7 @@
 """The tracking status of the served branch, relative to its remote as last seen.
 
 The status is derived from local refs and commits; the remote is not contacted. A result is cached for the
-commits that it was computed from. If only ours has new commits since, the cached result is updated instead of
+commits that it was computed from. If only our branch has new commits, the cached result is updated, not
 computed again.
 """
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 MAX_COUNTED_COMMITS = 2_000
-"""The most commits of one side that are counted."""
+"""The maximum number of commits of one side that are counted."""
 
 
 class Unpushed(NamedTuple):
-    """Commits of the served branch that the remote does not have, and the time of the first.
+    """The number of commits of the served branch that the remote lacks, and the time of the first.
 
     If `has_more` is True, there are more commits, and `since` is the earliest time of those that were
     counted.
@@ -51,9 +51,9 @@ class Unpushed(NamedTuple):
 
 
 def find_unpushed(workspace: Branch, remote: str | None = None) -> Unpushed | None:
-    """Return the commits that the remote lacks, as last seen; return None without such commits or a remote.
+    """Return the commits that the remote lacks, as last seen; None without such commits or a remote.
 
-    The remote is the given one, or the default of `sync`. Raises InvalidConfig.
+    `remote` is the name of a remote; None means the default of `sync`. Raises InvalidConfig.
     """
     branch, tip = workspace.branch, workspace.tip()
     if branch is None or tip is None:
@@ -68,23 +68,22 @@ def find_unpushed(workspace: Branch, remote: str | None = None) -> Unpushed | No
 def list_commits_ahead(
     git: GitReader, ours: str, theirs: str | None, *, max_count: int = MAX_COUNTED_COMMITS
 ) -> Unpushed | None:
-    """Return the commits of ours that theirs lacks, at most `max_count`, or None if there are none."""
+    """Return the commits of `ours` that `theirs` lacks, at most `max_count`; None without such commits."""
     graph = Graph(git)
-    commits, has_more = list_commits_between(graph, ours, theirs, most=max_count)
-    times = [
-        time for id in commits if (time := graph.time(id))
-    ]  # a shallow clone lacks the times of some commits
+    commits, has_more = list_commits_between(graph, ours, theirs, max_commits=max_count)
+    # A shallow clone lacks the times of some commits.
+    times = [time for id in commits if (time := graph.time(id))]
     return Unpushed(len(times), datetime.fromtimestamp(min(times), UTC), has_more) if times else None
 
 
 _MAX_UPDATED_COMMITS = 64
-"""The most new commits of ours by which a cached status is updated; for more, it is computed again."""
+"""The maximum number of our new commits by which a cached status is updated, not computed again."""
 
 
 class TrackedState(NamedTuple):
-    """The served branch and that of a remote: their commits, and those that the remote lacks.
+    """The served branch and the remote's branch: their commits, and the commits that the remote lacks.
 
-    If the branches diverged, `diverged_since` is the time of the first commit that ours lacks.
+    If the branches diverged, `diverged_since` is the time of the first commit that our branch lacks.
     """
 
     remote: str
@@ -109,18 +108,18 @@ class TrackingStatus:
 
     def __init__(self, workspace: Branch) -> None:
         self._workspace = workspace
-        self._settings = os.path.join(workspace.git.common_dir, "config")
+        self._settings_path = os.path.join(workspace.git.common_dir, "config")
         self._lock = threading.Lock()
-        self._seen: TrackedState | None = None
+        self._last_state: TrackedState | None = None
         self._remote_name: tuple[object, str | None] = (None, None)
         self._no_remote_stamp: object = None  # the stamp of Git's settings that have no remote
-        self._blocked: BlockedPaths | None = None
+        self._blocked_paths: BlockedPaths | None = None
         self.failure: ExchangeFailure | None = None
 
     def read(self) -> TrackedState | None:
         """Return the state of both sides, or None without a commit, a remote, or a first fetch.
 
-        If pushes are automatic, a remote counts before its first fetch as well.
+        If pushes are automatic, a remote also counts before its first fetch.
         Raises DamagedRepository, ShallowHistory.
         """
         # This is called after every request, and most repositories have no remote.
@@ -137,10 +136,12 @@ class TrackingStatus:
             return
         theirs = self._workspace.snapshot(state.tracked.theirs)
         with self._lock:
-            self._blocked = check_not_blocked(snapshot, theirs, changes, state.remote, self._blocked)
+            self._blocked_paths = check_not_blocked(
+                snapshot, theirs, changes, state.remote, self._blocked_paths
+            )
 
     def find_remote(self) -> str | None:
-        """Return the name of the default remote, or None if there is none, or several."""
+        """Return the name of the default remote; None if there is no default."""
         return self._find_remote(self._workspace.snapshot(), self._workspace.branch)
 
     def _read(self, snapshot: Snapshot) -> TrackedState | None:
@@ -154,38 +155,42 @@ class TrackingStatus:
         if theirs is None and lost is None and not snapshot.config.remote.is_automatic:
             return None
         with self._lock:
-            last = self._seen
-        has_same_remote = last is not None and (last.remote, last.lost, last.tracked.theirs) == (
+            last_state = self._last_state
+        has_same_remote = last_state is not None and (
+            last_state.remote,
+            last_state.lost,
+            last_state.tracked.theirs,
+        ) == (
             name,
             lost,
             theirs,
         )
-        if has_same_remote and last is not None and last.tracked.ours == ours:
-            return last
-        if has_same_remote and last is not None:
-            state = self._update_state(last, ours) or self._compute_state(name, ours, theirs, lost)
+        if has_same_remote and last_state is not None and last_state.tracked.ours == ours:
+            return last_state
+        if has_same_remote and last_state is not None:
+            state = self._update_state(last_state, ours) or self._compute_state(name, ours, theirs, lost)
         else:
             state = self._compute_state(name, ours, theirs, lost)
         with self._lock:
-            self._seen = state
+            self._last_state = state
         return state
 
     def _find_remote(self, snapshot: Snapshot, branch: str | None) -> str | None:
         """Return the default remote; read Git's settings again only if their file has changed."""
         try:
-            configured = snapshot.config.remote.name
+            configured_name = snapshot.config.remote.name
         except WorkspaceError:
             return None
         stamp = self._read_stamp()
         if stamp is None:
             return None
-        key = (branch, configured, stamp)
+        key = (branch, configured_name, stamp)
         with self._lock:
             cached_key, name = self._remote_name
         if cached_key != key:
             no_remote_stamp: object = None
             try:
-                name = select_remote(self._workspace, configured).name
+                name = select_remote(self._workspace, configured_name).name
             except NoRemote as error:
                 name, no_remote_stamp = None, None if error.details["remotes"] else stamp
             except UnknownRemote:
@@ -197,7 +202,7 @@ class TrackingStatus:
     def _read_stamp(self) -> tuple[int, int, int] | None:
         """Return the stamp of the file of Git's settings, or None if the file cannot be read."""
         try:
-            status = os.stat(self._settings)
+            status = os.stat(self._settings_path)
         except OSError:
             return None
         return status.st_mtime_ns, status.st_size, status.st_ino
@@ -210,27 +215,35 @@ class TrackingStatus:
             if tracked.state in (SyncState.UP_TO_DATE, SyncState.BEHIND)
             else list_commits_ahead(git, ours, theirs)
         )
-        behind = (
+        commits_behind = (
             list_commits_ahead(git, theirs, ours) if theirs and tracked.state is SyncState.DIVERGED else None
         )
-        return TrackedState(name, tracked, lost, unpushed, behind.since if behind is not None else None)
+        return TrackedState(
+            name, tracked, lost, unpushed, commits_behind.since if commits_behind is not None else None
+        )
 
-    def _update_state(self, last: TrackedState, ours: str) -> TrackedState | None:
-        """Return the state updated by commits of ours with one parent each, or None if that is impossible."""
-        if last.tracked.ours is None or last.tracked.state is SyncState.BEHIND:
+    def _update_state(self, last_state: TrackedState, ours: str) -> TrackedState | None:
+        """Return the state updated by our new commits; None after a merge or too many commits."""
+        if last_state.tracked.ours is None or last_state.tracked.state is SyncState.BEHIND:
             return None
         git = self._workspace.git
         times: list[int] = []
-        for commit in walk_first_parents(git.commit, git.boundary, ours, most=_MAX_UPDATED_COMMITS + 1):
-            if commit.id == last.tracked.ours:
+        for commit in walk_first_parents(
+            git.commit, git.boundary, ours, max_commits=_MAX_UPDATED_COMMITS + 1
+        ):
+            if commit.id == last_state.tracked.ours:
                 break
             if len(commit.parents) != 1:
                 return None
             times.append(commit.committer.time)
         else:
             return None
-        state = SyncState.AHEAD if last.tracked.state is SyncState.UP_TO_DATE else last.tracked.state
-        before = last.unpushed or Unpushed(0, datetime.fromtimestamp(min(times), UTC))
-        since = min(before.since, datetime.fromtimestamp(min(times), UTC))
-        unpushed = Unpushed(before.commits + len(times), since, before.has_more)
-        return last._replace(tracked=TrackedCommits(ours, last.tracked.theirs, state), unpushed=unpushed)
+        state = (
+            SyncState.AHEAD if last_state.tracked.state is SyncState.UP_TO_DATE else last_state.tracked.state
+        )
+        last_unpushed = last_state.unpushed or Unpushed(0, datetime.fromtimestamp(min(times), UTC))
+        since = min(last_unpushed.since, datetime.fromtimestamp(min(times), UTC))
+        unpushed = Unpushed(last_unpushed.commits + len(times), since, last_unpushed.has_more)
+        return last_state._replace(
+            tracked=TrackedCommits(ours, last_state.tracked.theirs, state), unpushed=unpushed
+        )

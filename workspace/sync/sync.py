@@ -1,14 +1,14 @@
-"""Synchronization: fetch, fast-forward or merge, and push of the served branch and related ones.
+"""Synchronization: fetch, fast-forward or merge, and push of the served branch and related branches.
 
 A fetch writes to temporary refs first. The remote-tracking ref of a branch moves only after all its objects
 were received and checked. An error of one branch does not stop the synchronization of the others.
 
-A branch that diverged from the remote's is merged with it, by a structural merge.
+A branch that diverged from the remote's branch is merged with it, by a structural merge.
 
-Each side has checked its own changes under a rule. Two things are unchecked: new content that resolves a
-conflict, and text that the merge brings under a rule from an unprotected path. Both are refused like a direct
-write, unless the branch is that of a proposal. A commit with new content has a trailer with the person who
-wrote it, so that this person cannot approve it.
+Each side has checked its own changes under a rule. Two changes are unchecked: new content that resolves a
+conflict, and text that the merge moves from an unprotected path to a protected path. Both are refused like a
+direct write, unless the branch is that of a proposal. A commit with new content has a trailer with the person
+who wrote it, so that this person cannot approve it.
 
 Only one process synchronizes a repository at a time.
 """
@@ -75,7 +75,7 @@ ChooseResolutions = Callable[["Sequence[FileConflict]"], "Resolutions"]
 """A function that returns resolutions for all or some conflicts; its argument is all conflicts so far."""
 
 _MAX_LISTED_CHANGES = 20
-_MERGE_ATTEMPTS = 10  # after one conflict is resolved, others may appear
+_MAX_MERGE_ATTEMPTS = 10  # resolved conflicts may reveal further conflicts
 
 
 class _Versions(NamedTuple):
@@ -93,10 +93,10 @@ class _SideChoice(NamedTuple):
 
 
 class UnreviewedMerge(Protected):
-    """A merge would bring unreviewed text under a rule, so nothing is merged.
+    """A merge would put unreviewed text under a protection rule, so nothing is merged.
 
     `conflicts` has one conflict for each file: a person may choose the version of the reviewed side.
-    `versions` are those files, by path.
+    `versions` are the files of both sides, by path.
     """
 
     def __init__(
@@ -105,16 +105,16 @@ class UnreviewedMerge(Protected):
         conflicts: Sequence[FileConflict],
         versions: Mapping[str, _Versions],
     ) -> None:
-        first = unreviewed[0]
+        change = unreviewed[0]
         paths = list(dict.fromkeys(change.path for change in unreviewed))
-        side, side_option = ("here", "--theirs") if first.is_ours else ("in the remote", "--ours")
-        where = f" to {first.source}" if first.source != first.path else ""
+        side, side_option = ("here", "--theirs") if change.is_ours else ("in the remote", "--ours")
+        target_text = f" to {change.source}" if change.source != change.path else ""
         super().__init__(
             paths,
-            message=f"{format_paths(paths)} is protected by rule {first.number} of {CONFIG_PATH}, and a "
-            "merge with the remote would bring in changes without a review, made "
-            f"{side}{where}",
-            fix=f"Run docyard sync {side_option} {shlex.quote(first.path)} to keep the reviewed text, and "
+            message=f"{format_paths(paths)} is protected by rule {change.number} of {CONFIG_PATH}, and a "
+            "merge with the remote would add changes without a review, made "
+            f"{side}{target_text}",
+            fix=f"Run docyard sync {side_option} {shlex.quote(change.path)} to keep the reviewed text, and "
             "propose the change; or review the changes, and run git pull.",
         )
         self.details["unreviewed"] = [
@@ -145,8 +145,8 @@ def merge_remote(
     def check(merge: Merge) -> None:
         check_attributes(workspace.git, branch, merge.changes, "merge @{upstream}")
         if any(
-            _find_versions_at(merge.ours, merge.theirs, path) != expected
-            for path, expected in versions.items()
+            _find_versions_at(merge.ours, merge.theirs, path) != expected_versions
+            for path, expected_versions in versions.items()
         ):
             raise Busy("a file changed while its conflict was being resolved; nothing was merged")
         if not is_proposal_branch(branch):
@@ -164,15 +164,18 @@ def merge_remote(
             check=check,
         )
 
-    for _ in range(_MERGE_ATTEMPTS):
+    for _ in range(_MAX_MERGE_ATTEMPTS):
         try:
             return try_merge()
         except MergeConflict as error:
             conflicts |= {(conflict.path, conflict.conflict.unit): conflict for conflict in error.conflicts}
-            new = choose(tuple(conflicts.values())) if choose is not None else {}
-            if not any(conflict.conflict.unit in new.get(conflict.path, {}) for conflict in error.conflicts):
+            new_resolutions = choose(tuple(conflicts.values())) if choose is not None else {}
+            if not any(
+                conflict.conflict.unit in new_resolutions.get(conflict.path, {})
+                for conflict in error.conflicts
+            ):
                 raise
-            for path, units in new.items():
+            for path, units in new_resolutions.items():
                 resolutions.setdefault(path, {}).update(units)
                 if error.tip is not None:
                     versions[path] = _find_versions_at(
@@ -180,23 +183,25 @@ def merge_remote(
                     )
         except UnreviewedMerge as error:
             conflicts |= {(conflict.path, conflict.conflict.unit): conflict for conflict in error.conflicts}
-            new = choose(tuple(conflicts.values())) if choose is not None else {}
-            sides = {
-                path: _SideChoice(new[path][FILE_UNIT].choice, error.versions[path])
+            new_resolutions = choose(tuple(conflicts.values())) if choose is not None else {}
+            new_choices = {
+                path: _SideChoice(new_resolutions[path][FILE_UNIT].choice, error.versions[path])
                 for path in error.versions
-                if FILE_UNIT in new.get(path, {})
+                if FILE_UNIT in new_resolutions.get(path, {})
             }
-            is_new = not sides.items() <= side_choices.items()
-            if not is_new or any(side.choice is ResolutionChoice.CONTENT for side in sides.values()):
+            has_new_choice = not new_choices.items() <= side_choices.items()
+            if not has_new_choice or any(
+                side.choice is ResolutionChoice.CONTENT for side in new_choices.values()
+            ):
                 raise
-            side_choices.update(sides)
+            side_choices.update(new_choices)
     return try_merge()
 
 
 def check_reviewed(workspace: Branch, theirs: str) -> None:
-    """Raise UnreviewedMerge if a merge of the remote's commit would bring in unreviewed text.
+    """Raise UnreviewedMerge if a merge of the remote's commit would put unreviewed text under a rule.
 
-    While there are conflicts, this cannot be known, so nothing is raised.
+    A merge with conflicts cannot be checked, so nothing is raised for it.
     """
     merge = merge_commits(workspace.snapshot(), workspace.snapshot(theirs))
     if not merge.conflicts:
@@ -204,8 +209,8 @@ def check_reviewed(workspace: Branch, theirs: str) -> None:
 
 
 def _check_reviewed(merge: Merge) -> None:
-    """Raise UnreviewedMerge if the merge brings text under a rule that did not govern it before."""
-    # Imported here because a server answers its first requests without reading rules.
+    """Raise UnreviewedMerge if the merge puts text under a rule that did not govern the text before."""
+    # Imported here because a server answers its first requests without the rules.
     from workspace.proposals.unreviewed import find_unreviewed_on_both_sides
 
     unreviewed = find_unreviewed_on_both_sides(merge)
@@ -219,7 +224,7 @@ def _check_reviewed(merge: Merge) -> None:
 
 
 def _build_conflict(merge: Merge, path: str) -> FileConflict:
-    """Return the files of both sides at a path as a conflict; a side may have moved its file away."""
+    """Return the files of both sides at a path as a conflict; a side that moved its file has none there."""
     versions = (find_file(side, path) for side in (merge.ours, merge.theirs))
     ours, theirs = (merge.ours.git.blob(entry.id) if entry and entry.is_blob else None for entry in versions)
     return FileConflict(path, UnitConflict(FILE_UNIT, None, ours, theirs))
@@ -235,21 +240,21 @@ def _find_versions(merge: Merge, path: str) -> _Versions:
 
 
 def _replace_with_side(merge: Merge, side_choices: Mapping[str, _SideChoice]) -> Merge:
-    """Return a merge in which some files are those of one side, at that side's paths.
+    """Return a merge in which some files are those of one side, at the paths of that side.
 
-    A choice between other versions than those of this merge is ignored. Raises InvalidResolution.
+    A choice is ignored if this merge has other versions of the file. Raises InvalidResolution.
     """
     replacements: dict[str, WholeEntry] = {}
-    for path, choice in side_choices.items():
-        if choice.versions == _find_versions(merge, path):
-            side = merge.ours if choice.choice is ResolutionChoice.OURS else merge.theirs
+    for path, side_choice in side_choices.items():
+        if side_choice.versions == _find_versions(merge, path):
+            side = merge.ours if side_choice.choice is ResolutionChoice.OURS else merge.theirs
             for target in (path, merge.find_source_path(path, side)):
                 replacements[target] = WholeEntry(find_file(side, target))
     if not replacements:
         return merge
     changes = {**merge.changes, **replacements}
-    leaving = {path for path, change in changes.items() if change == WholeEntry(None)}
-    collisions = PathCollisions(merge.ours, merge.theirs, leaving)
+    removed_paths = {path for path, change in changes.items() if change == WholeEntry(None)}
+    collisions = PathCollisions(merge.ours, merge.theirs, removed_paths)
     for path, change in replacements.items():
         is_new = change != WholeEntry(None) and find_file(merge.ours, path) is None
         blocking_path = collisions.find_blocking_path(path) if is_new else None
@@ -261,20 +266,20 @@ def _replace_with_side(merge: Merge, side_choices: Mapping[str, _SideChoice]) ->
     return merge._replace(changes=dict(sorted(changes.items())))
 
 
-def _check_content(merge: Merge, decided: Resolutions) -> None:
+def _check_content(merge: Merge, resolutions: Resolutions) -> None:
     """Raise Protected for new content that requires a proposal."""
-    new = {
+    new_paths = {
         changed_path
-        for path, units in decided.items()
+        for path, units in resolutions.items()
         if any(resolution.choice is ResolutionChoice.CONTENT for resolution in units.values())
         for changed_path in (path, merge.moved.get(path, path))
     }
-    new_changes = {path: merge.changes[path] for path in new if path in merge.changes}
+    new_changes = {path: merge.changes[path] for path in new_paths if path in merge.changes}
     if new_changes:
-        from workspace.policy.protection import check_direct
+        from workspace.policy.protection import check_direct_write
 
         for side in (merge.ours, merge.theirs):
-            check_direct(side, new_changes)
+            check_direct_write(side, new_changes)
 
 
 def _format_message(branch: str, remote: str, *, is_decided: bool) -> str:
@@ -285,13 +290,13 @@ def _format_message(branch: str, remote: str, *, is_decided: bool) -> str:
     )
 
 
-LOCK = "docyard/sync.lock"
+LOCK_PATH = "docyard/sync.lock"
 _LOCK_TIMEOUT_S = 10.0
 _PAUSE_S = 0.05
 
 
 class SyncBusy(WorkspaceError):
-    """Another process holds the sync lock of this repository for longer than the timeout."""
+    """Another process did not release the sync lock of this repository within the timeout."""
 
     code: ClassVar[str] = "SYNC_BUSY"
 
@@ -305,8 +310,8 @@ class SyncBusy(WorkspaceError):
 
 @contextmanager
 def sync_lock(common_dir: Path, timeout_s: float = _LOCK_TIMEOUT_S) -> Iterator[None]:
-    """Hold the sync lock; the system releases it if the process dies. Raises SyncBusy, OSError."""
-    file = common_dir / LOCK
+    """Acquire the sync lock; the system releases it if the process dies. Raises SyncBusy, OSError."""
+    file = common_dir / LOCK_PATH
     handle = open_lock(common_dir, file.name)
     try:
         deadline = time.monotonic() + timeout_s
@@ -333,10 +338,10 @@ _MAX_ROUNDS = 5
 class SyncResult(NamedTuple):
     """The result of a synchronization. Commits are ids of 40 digits, or None.
 
-    `commit` is the tip of the served branch, and `theirs` the last seen tip of the remote's. If the branch
-    was fast-forwarded, `old_commit` is its tip before. `merged` is the merge commit. `pushed` is the number
-    of pushed commits, at most 2,000. `conflicts` prevent the merge of a diverged branch; `merge_error` is
-    another reason why it cannot be merged. `other_branches` are the branches besides the served one.
+    `commit` is the tip of the served branch, and `theirs` the last seen tip of the remote's branch. If the
+    branch was fast-forwarded, `old_commit` is its earlier tip. `merged` is the merge commit. `pushed` is the
+    number of pushed commits, at most 2,000. `conflicts` prevent the merge of a diverged branch; `merge_error`
+    is another reason that prevents it. `other_branches` are the synchronized branches except the served one.
     """
 
     remote: str
@@ -367,11 +372,11 @@ def sync(
     choose: ChooseResolutions | None = None,
     progress: Progress | None = None,
 ) -> SyncResult:
-    """Fetch the served branch and related ones, fast-forward or merge them, and push to the remote.
+    """Fetch the served branch and related branches, fast-forward or merge them, and push to the remote.
 
-    A diverged branch is merged with the remote's. If `choose` leaves conflicts unresolved, the branch stays
-    unchanged. If the remote removed commits, the branch stays unchanged too; a call with `restore` that only
-    pushes restores them.
+    A diverged branch is merged with the remote's branch. If `choose` leaves conflicts unresolved, the branch
+    stays unchanged. If the remote removed commits, the branch stays unchanged too; a call with `restore` that
+    only pushes restores these commits.
 
     Raises ReadOnly, DetachedHead, NoRemote, UnknownRemote, UnsupportedRemote, UnsafeCredentials, SyncBusy,
     and the errors of `RemoteProcess.run`. After all other branches, raises for the served branch
@@ -382,18 +387,17 @@ def sync(
     branch = workspace.branch
     if branch is None:
         raise DetachedHead("no branch is checked out", fix="Run git switch BRANCH, or name a branch.")
-    selected = select_remote(workspace, remote)
+    configured_remote = select_remote(workspace, remote)
     durable = workspace.durable and workspace.snapshot().config.fsync
     with (
         sync_lock(store.common_dir),
         sync_written_objects(durable),
         GitRemotes(store.git_dir, durable=durable) as remotes,
     ):
-        # A fast-forward that a killed process left unfinished must be completed, even if there is nothing to
-        # fetch.
+        # An unfinished fast-forward of a killed process must be completed, even if there is nothing to fetch.
         recover_if_needed(store)
-        session = RemoteSession(workspace, store, remotes, branch, selected, access, progress)
-        return _Synchronization(workspace, store, session, branch, selected, durable, choose).run(
+        session = RemoteSession(workspace, store, remotes, branch, configured_remote, access, progress)
+        return _Synchronization(workspace, store, session, branch, configured_remote, durable, choose).run(
             fetch=fetch, push=push, restores=restore and not fetch
         )
 
@@ -446,7 +450,7 @@ class _Synchronization:
             if target is None or not commits:
                 break
             if not self._push(target, commits, is_last=source is None) or source is None:
-                break  # commits made here meanwhile are pushed by the next call
+                break  # the next call pushes commits that were made meanwhile
             self._fetch(source)
         else:
             self._get_progress(self.branch).error = Busy(
@@ -462,15 +466,15 @@ class _Synchronization:
         return self.progress_by_branch.setdefault(branch, _BranchProgress())
 
     def _list_branches(self) -> tuple[str, ...]:
-        known = {*self.store.branches(), *self.session.list_seen_commits(), *self.progress_by_branch}
-        return (self.branch, *list_branches_to_sync(known, self.branch))
+        branch_names = {*self.store.branches(), *self.session.list_seen_commits(), *self.progress_by_branch}
+        return (self.branch, *list_branches_to_sync(branch_names, self.branch))
 
     def _fetch(self, source: Peer) -> None:
         for branch, error in self.session.fetch(source).items():
             self._get_progress(branch).error = error
 
     def _update_branch(self, branch: str) -> None:
-        """Fast-forward to the remote's branch, or merge it; record an error with the branch."""
+        """Fast-forward a branch to the remote's branch, or merge the two; record an error with the branch."""
         progress = self._get_progress(branch)
         if progress.error is not None:
             return
@@ -514,11 +518,11 @@ class _Synchronization:
         if tracked.ours is not None and self.store.is_descendant(tracked.ours, tracked.theirs):
             return
         log = EventLog(self.store, durable=self.durable)
-        merged = log.merge_commit(tracked.theirs, make_author_signature(self.workspace))
-        if merged == tracked.theirs:
+        merge_commit = log.merge_commit(tracked.theirs, make_author_signature(self.workspace))
+        if merge_commit == tracked.theirs:
             progress.old_commit, progress.is_fast_forwarded = tracked.ours, True
         else:
-            progress.merged = merged
+            progress.merged = merge_commit
 
     def _select_commits_to_push(self, *, restores: bool) -> dict[str, str]:
         """Return the commits to push, by branch."""
@@ -558,8 +562,8 @@ class _Synchronization:
         return is_moved
 
     def _count_missing(self, branch: str, commit: str) -> int:
-        ahead = list_commits_ahead(self.store, commit, self.session.compare(branch).theirs)
-        return ahead.commits if ahead is not None else 0
+        commits_ahead = list_commits_ahead(self.store, commit, self.session.compare(branch).theirs)
+        return commits_ahead.commits if commits_ahead is not None else 0
 
     def _build_result(self, peer: Peer, *, fetched: bool) -> SyncResult:
         tracked, progress = self.session.compare(self.branch), self._get_progress(self.branch)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from templates import builtin_types
 from workspace.document.document import Document
 from workspace.errors import WorkspaceError
-from workspace.links.world import group_by_stem
+from workspace.links.file_tree import group_by_stem
 from workspace.lru_cache import LRUCache
 from workspace.snapshot.document_types import FOLDER, MAX_TYPES, PARTS, read_type
 from workspace.snapshot.snapshot import check_pointer

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from workspace.config.config import WorkspaceConfig
-from workspace.config.toml import CONFIG_PATH, MAX_BYTES
+from workspace.config.toml import CONFIG_PATH, MAX_FILE_BYTES
 from workspace.errors import WorkspaceError
 from workspace.git.store import is_ignored, read_staged_entries
 from workspace.git.trees import walk_tree
@@ -66,8 +66,8 @@ class FileSet:
 
     def toml(self, path: str) -> bytes:
         """Return the bytes of a settings file; if it is too large, one byte more than the limit."""
-        is_small = self.reader.size(path) <= MAX_BYTES
-        return self.reader.read(path) if is_small else bytes(MAX_BYTES + 1)
+        is_small = self.reader.size(path) <= MAX_FILE_BYTES
+        return self.reader.read(path) if is_small else bytes(MAX_FILE_BYTES + 1)
 
     @cached_property
     def documents(self) -> tuple[str, ...]:

@@ -1,8 +1,8 @@
 """Idempotency keys: a call with a key is executed once, and a retry returns the first result.
 
-The commit of such a call has trailers: `Docyard-Request` holds the key, `Docyard-Request-Digest` a digest of
-the call's arguments, `Docyard-Result` the response. So a key is valid for every process that writes to
-the branch, while its commit is among the last 1,000 of the first-parent history. It survives a rebase or a
+The commit of such a call has trailers: `Docyard-Request` contains the key, `Docyard-Request-Digest` a digest
+of the call's arguments, `Docyard-Result` the response. So a key is valid for every process that writes to the
+branch, while its commit is among the last 1,000 of the first-parent history. It survives a rebase or a
 cherry-pick.
 """
 
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
     from workspace.writing.plan import Plan
 
 MAX_SCANNED_COMMITS = 1_000
-MAX_RESULT = 1_000_000  # characters of JSON
-_MAX_UNCOMPRESSED = 400  # characters; a longer result is compressed
+MAX_RESULT_LENGTH = 1_000_000  # characters of JSON
+_MAX_UNCOMPRESSED_LENGTH = 400  # characters; a longer result is compressed
 
-_KEY, _DIGEST, _RESULT = "Docyard-Request", "Docyard-Request-Digest", "Docyard-Result"
+_KEY_TRAILER, _DIGEST_TRAILER, _RESULT_TRAILER = "Docyard-Request", "Docyard-Request-Digest", "Docyard-Result"
 _KEY_PATTERN = re.compile("[!-~]{1,200}")
 _DIGEST_PATTERN = re.compile("[0-9a-f]{64}")
 
@@ -68,7 +68,11 @@ class Request:
 
         Raises LimitExceeded if the result is too long.
         """
-        return {_KEY: self.key, _DIGEST: self.digest, _RESULT: _pack(self.result(plan))}
+        return {
+            _KEY_TRAILER: self.key,
+            _DIGEST_TRAILER: self.digest,
+            _RESULT_TRAILER: _encode_result(self.result(plan)),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,36 +106,40 @@ class RequestLog:
 
     def find_repeated(self, tip: str | None, request: Request) -> RecordedRequest | None:
         """Return the result of an earlier call with this request, or None. Raises KeyReused."""
-        recorded = self.find(tip, request.key)
-        if recorded is not None and recorded.digest != request.digest:
+        recorded_request = self.find(tip, request.key)
+        if recorded_request is not None and recorded_request.digest != request.digest:
             raise KeyReused(
                 "this idempotency_key was used for another call",
-                fix="Use a new idempotency_key for each call; the same one is only for the same arguments.",
-                used_in=recorded.commit,
+                fix="Use a new idempotency_key for each call; the same key is only for the same arguments.",
+                used_in=recorded_request.commit,
             )
-        return recorded
+        return recorded_request
 
     def find(self, tip: str | None, key: str) -> RecordedRequest | None:
         """Return the first request with this key in a tip's history. Raises DamagedRepository."""
         if tip is None:
             return None
         with self._lock:
-            walk = walk_first_parents(self._read, self._git.boundary, tip, most=MAX_SCANNED_COMMITS)
+            walk = walk_first_parents(
+                self._read_commit, self._git.boundary, tip, max_commits=MAX_SCANNED_COMMITS
+            )
             self._commits = {commit.id: commit for commit in walk}
             for id, commit in reversed(self._commits.items()):
                 if commit.key == key:
-                    recorded = _parse_request(id, self._git.commit(id).message)
-                    if recorded is not None:
-                        return recorded
+                    recorded_request = _parse_request(id, self._git.commit(id).message)
+                    if recorded_request is not None:
+                        return recorded_request
         return None
 
-    def _read(self, id: str) -> _ScannedCommit:
+    def _read_commit(self, id: str) -> _ScannedCommit:
         """Return a commit with the key of its request, from the cache if it was scanned before."""
-        scanned = self._commits.get(id)
-        if scanned is None:
+        scanned_commit = self._commits.get(id)
+        if scanned_commit is None:
             commit = self._git.commit(id)
-            scanned = _ScannedCommit(id, commit.parents, read_trailers(commit.message).get(_KEY))
-        return scanned
+            scanned_commit = _ScannedCommit(
+                id, commit.parents, read_trailers(commit.message).get(_KEY_TRAILER)
+            )
+        return scanned_commit
 
 
 def request_log(branch: Branch) -> RequestLog:
@@ -166,39 +174,44 @@ def compute_digest(tool: str, arguments: Mapping[str, object]) -> str:
 def _parse_request(commit: str, message: str) -> RecordedRequest | None:
     """Return the request in a message's trailers, or None."""
     trailers = read_trailers(message)
-    key, digest, packed = (trailers.get(name, "") for name in (_KEY, _DIGEST, _RESULT))
+    key, digest, encoded_result = (
+        trailers.get(name, "") for name in (_KEY_TRAILER, _DIGEST_TRAILER, _RESULT_TRAILER)
+    )
     if not (_KEY_PATTERN.fullmatch(key) and _DIGEST_PATTERN.fullmatch(digest)):
         return None
-    result = _unpack(packed)
+    result = _decode_result(encoded_result)
     return None if result is None else RecordedRequest(commit, digest, result)
 
 
-def _pack(result: Mapping[str, object]) -> str:
+def _encode_result(result: Mapping[str, object]) -> str:
     """Return a result as one line of ASCII: JSON, or base64url of compressed JSON if it is long."""
     text = json.dumps(result, separators=(",", ":"))
-    if len(text) > MAX_RESULT:
+    if len(text) > MAX_RESULT_LENGTH:
         raise LimitExceeded(
-            f"the result of a call with idempotency_key has {len(text):,} characters (limit {MAX_RESULT:,})",
+            f"the result of a call with idempotency_key has {len(text):,} characters "
+            f"(limit {MAX_RESULT_LENGTH:,})",
             fix="Split the call into several calls, or send it without idempotency_key.",
-            limit=MAX_RESULT,
+            limit=MAX_RESULT_LENGTH,
             actual=len(text),
         )
-    if len(text) <= _MAX_UNCOMPRESSED:
+    if len(text) <= _MAX_UNCOMPRESSED_LENGTH:
         return text
     return base64.urlsafe_b64encode(zlib.compress(text.encode(), 9)).decode()
 
 
-def _unpack(packed: str) -> Mapping[str, object] | None:
+def _decode_result(text: str) -> Mapping[str, object] | None:
     """Return the result of a trailer, or None if `_pack` did not write it, or it is too large."""
     try:
-        if not packed.startswith("{"):
-            inflate = zlib.decompressobj()
-            # One byte more, because the end of the stream is detected only after the last byte.
-            data = inflate.decompress(base64.b64decode(packed, b"-_", validate=True), MAX_RESULT + 1)
-            if not inflate.eof:
+        if not text.startswith("{"):
+            decompressor = zlib.decompressobj()
+            # The limit is one byte more, because the end of the stream is detected only after the last byte.
+            data = decompressor.decompress(
+                base64.b64decode(text, b"-_", validate=True), MAX_RESULT_LENGTH + 1
+            )
+            if not decompressor.eof:
                 return None
-            packed = data.decode("ascii")
-        result = json.loads(packed)
+            text = data.decode("ascii")
+        result = json.loads(text)
     except (ValueError, RecursionError, zlib.error):
         return None
     return result if isinstance(result, dict) else None

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
     from workspace.writing.read_before_write import Precondition
 
-MAX_REPORTED = 100
+MAX_REPORTED_LINKS = 100
 """The maximum number of files and links in a result."""
 
 _MAX_NAMES_IN_HINT = 3
@@ -49,7 +49,7 @@ def update_links(
     from workspace.links.warnings import find_link_warnings
 
     warnings = find_link_warnings(before, after, offset_map)
-    moved = [
+    moved_documents = [
         (before.document(path), after.document(new_path))
         for path, new_path in offset_map.documents.items()
         if new_path is not None and new_path != path
@@ -61,7 +61,7 @@ def update_links(
         result["anchors_added"] = [*(anchors if isinstance(anchors, list) else ()), *updates.new_anchors]
     hints = (*outcome.hints, *_list_hints(updates))
     return replace(outcome, result=result, hints=hints, link_warnings=warnings), (
-        *moved,
+        *moved_documents,
         *updates.revised_documents,
     )
 
@@ -77,19 +77,19 @@ def add_warnings(outcome: Outcome, overlay: Overlay) -> Outcome:
 
 def _summarize_updates(updates: LinkUpdates, *, always: bool) -> dict[str, object]:
     summary: dict[str, object] = {}
-    if always or updates.files:
+    if always or updates.link_counts:
         summary["links_rewritten"] = updates.total
-        summary["files_rewritten"] = sorted(updates.files)[:MAX_REPORTED]
-    if updates.broken:
-        summary["broken_links"] = [link._asdict() for link in updates.broken[:MAX_REPORTED]]
-        summary["broken_links_total"] = len(updates.broken)
+        summary["files_rewritten"] = sorted(updates.link_counts)[:MAX_REPORTED_LINKS]
+    if updates.broken_links:
+        summary["broken_links"] = [link._asdict() for link in updates.broken_links[:MAX_REPORTED_LINKS]]
+        summary["broken_links_total"] = len(updates.broken_links)
     return summary
 
 
 def _list_hints(updates: LinkUpdates) -> list[str]:
     hints: list[str] = []
-    if updates.misdirected:
-        locations = _format_names([f"{link.file} line {link.line}" for link in updates.misdirected])
+    if updates.misdirected_links:
+        locations = _format_names([f"{link.file} line {link.line}" for link in updates.misdirected_links])
         hints.append(f"links that could not be updated: {locations}")
     if updates.unread_paths:
         hints.append(
@@ -99,8 +99,8 @@ def _list_hints(updates: LinkUpdates) -> list[str]:
 
 
 def _format_names(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _MAX_NAMES_IN_HINT} more" if len(names) > _MAX_NAMES_IN_HINT else ""
-    return ", ".join(names[:_MAX_NAMES_IN_HINT]) + more
+    omitted_text = f" and {len(names) - _MAX_NAMES_IN_HINT} more" if len(names) > _MAX_NAMES_IN_HINT else ""
+    return ", ".join(names[:_MAX_NAMES_IN_HINT]) + omitted_text
 
 
 class Mode(StrEnum):
@@ -162,9 +162,9 @@ def plan(
 ) -> Plan:
     """Apply operations to a snapshot. An operation with an error does not change the documents.
 
-    A text is removed only if `precondition` proves that the caller has read it; without one, no text is
-    checked. Addresses are resolved in the base commit of the precondition, if it has one: the batch is also
-    run there, and each address is mapped from there to the snapshot.
+    A text is removed only if `precondition` proves that the caller has read it. Without a precondition, no
+    text is checked. Addresses are resolved in the base commit of the precondition, if it has one: the batch
+    is also run there, and each address is mapped from there to the snapshot.
 
     Each step also updates the links to moved or renamed sections and files. `inbound` lists the files with
     such links; without it, every document is scanned.
@@ -189,9 +189,9 @@ def plan(
 
 
 class _Batch:
-    """A running batch: on the snapshot, and on the earlier states in which its addresses are resolved.
+    """A running batch: on the snapshot, and on the earlier commits in which its addresses are resolved.
 
-    A batch that `is_single` has one operation, and stores nothing for later ones.
+    A batch that `is_single` has one operation, and stores no state for later operations.
     """
 
     def __init__(
@@ -209,25 +209,27 @@ class _Batch:
         self.parsed_bytes = 0  # of documents that were parsed again, with a constant for each heading
         self._edit_context = context
         states = precondition.earlier_states(snapshot) if precondition else ()
-        self._earlier = [Overlay(state) for state in states]
+        self._earlier_overlays = [Overlay(state) for state in states]
         self._base = precondition.base if precondition else None
         self._inbound = inbound
         self._is_single = is_single
 
     def run(self, operation: Operation) -> PlanStep:
-        """Apply one operation to the snapshot and to the earlier states.
+        """Apply one operation to the snapshot and to the earlier commits.
 
-        The changes of the earlier states are used only to resolve addresses of later operations.
+        The changes of the earlier commits are used only to resolve addresses of later operations.
         """
         draft = self.overlay.copy()
         try:
-            mapped = operation
-            if self._earlier:
-                mapped = operation.map_addresses(self._earlier, self.overlay, self._base)
-            outcome = mapped.apply(draft, self._edit_context)
+            mapped_operation = operation
+            if self._earlier_overlays:
+                mapped_operation = operation.map_addresses(self._earlier_overlays, self.overlay, self._base)
+            outcome = mapped_operation.apply(draft, self._edit_context)
             if outcome.is_change:
-                self.overwrite_check.check(mapped, self.overlay, draft)
-                outcome, revised_documents = update_links(mapped, outcome, self.overlay, draft, self._inbound)
+                self.overwrite_check.check(mapped_operation, self.overlay, draft)
+                outcome, revised_documents = update_links(
+                    mapped_operation, outcome, self.overlay, draft, self._inbound
+                )
                 self.overwrite_check.record_revised(revised_documents)
         except WorkspaceError as error:
             step = PlanStep(operation, StepStatus.FAILED, error=error)
@@ -239,19 +241,21 @@ class _Batch:
                 )
             self.overlay = draft
         if not self._is_single:
-            self._earlier = [self._replay(operation, index) for index in range(len(self._earlier))]
+            self._earlier_overlays = [
+                self._replay(operation, index) for index in range(len(self._earlier_overlays))
+            ]
         return step
 
     def _replay(self, operation: Operation, index: int) -> Overlay:
-        """Return an earlier state after the operation, or unchanged if the operation fails there."""
-        draft = self._earlier[index].copy()
+        """Return an earlier commit after the operation; unchanged if the operation fails there."""
+        draft = self._earlier_overlays[index].copy()
         try:
-            earlier = self._earlier[:index]
-            operation.map_addresses(earlier, self._earlier[index], self._base).apply(
+            earlier_overlays = self._earlier_overlays[:index]
+            operation.map_addresses(earlier_overlays, self._earlier_overlays[index], self._base).apply(
                 draft, self._edit_context
             )
         except WorkspaceError:
-            return self._earlier[index]
+            return self._earlier_overlays[index]
         return draft
 
 
@@ -274,9 +278,9 @@ def _count_text_bytes(operation: Operation | WorkspaceError) -> int:
 def _roll_back(
     snapshot: Snapshot, steps: list[PlanStep], operations: Sequence[Operation | WorkspaceError]
 ) -> Plan:
-    rolled_back = [PlanStep(step.operation, StepStatus.UNDONE, step.outcome) for step in steps[:-1]]
-    not_run = [
+    undone_steps = [PlanStep(step.operation, StepStatus.UNDONE, step.outcome) for step in steps[:-1]]
+    skipped_steps = [
         PlanStep(None if isinstance(operation, WorkspaceError) else operation, StepStatus.NOT_RUN)
         for operation in operations[len(steps) :]
     ]
-    return Plan(snapshot, Overlay(snapshot), (*rolled_back, steps[-1], *not_run), {})
+    return Plan(snapshot, Overlay(snapshot), (*undone_steps, steps[-1], *skipped_steps), {})

@@ -4,7 +4,8 @@ A batch may remove text that was in `base_commit`, that this client has read or 
 itself added. Additions, renames, moves and completed tasks remove no text, and need no check.
 
 Texts are stored as digests of a section's own text, without its heading and the blank lines around it. The
-digest of a preamble includes the text before the title. So renaming or moving a section keeps its digest.
+digest of a preamble includes the text before the title. So a section that is renamed or moved keeps its
+digest.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def resolve_base_commit(git: GitReader, name: str) -> str:
 class Precondition:
     """The knowledge of a caller: a commit that it has read, the texts that its client has read, or neither.
 
-    `first` is the tip of the first plan, if another writer has moved the branch since.
+    `first` is the tip of the first plan, if another writer has moved the branch meanwhile.
     """
 
     base: Snapshot | None = None
@@ -102,7 +103,7 @@ class Precondition:
     first: Snapshot | None = None
 
     def earlier_states(self, tip: Snapshot) -> tuple[Snapshot, ...]:
-        """Return the states other than the tip in which the call's addresses are resolved."""
+        """Return the commits, except the tip, in which the call's addresses are resolved."""
         commits = {tip.commit}
         states: list[Snapshot] = []
         for snapshot in (self.base, self.first):
@@ -113,7 +114,7 @@ class Precondition:
 
 
 class OverwriteCheck:
-    """The check of the texts that one batch removes; `written_digests` are those of its own texts.
+    """The check of the texts that a batch removes; `written_digests` are the digests of texts that it writes.
 
     Without a precondition, or with `overwrite = "any"` in the workspace, the batch may remove every text.
     Without `needs_digests`, the texts that it writes are not recorded.
@@ -126,7 +127,7 @@ class OverwriteCheck:
         self._needs_digests = needs_digests
         self._precondition = None if tip.config.overwrite == "any" else precondition
         self._tip = tip
-        self._unchanged: dict[str, frozenset[bytes] | None] = {}
+        self._unchanged_digests: dict[str, frozenset[bytes] | None] = {}
         self._match: SectionMatch | None = None
         self._digests: dict[str, tuple[Document, Counter[bytes]]] = {}
 
@@ -135,7 +136,7 @@ class OverwriteCheck:
         if self._precondition is None:
             return
         paths = after.list_changed_paths(before)
-        if not all(self._is_unchanged(path) and not before.is_laid(path) for path in paths):
+        if not all(self._is_unchanged(path) and not before.has_path(path) for path in paths):
             self._check_removed(operation, before, after)
         if self._needs_digests:
             self._record_written(paths, before, after)
@@ -161,16 +162,16 @@ class OverwriteCheck:
 
     def _check_removed(self, operation: Operation, before: Overlay, after: Overlay) -> None:
         try:
-            removed = operation.find_removed_texts(before)
+            removed_texts = operation.find_removed_texts(before)
         except LimitExceeded as error:
             raise ReadFirst(
                 f"{error.message}: its text cannot be shown, and would be overwritten unread",
                 fix="To overwrite it anyway, send the same call with base_commit set to 'commit'.",
             ) from error
-        for document, sections in removed:
-            unread = [item for item in sections if not self._is_read(document, item)]
-            if unread:
-                raise self._make_error(document, unread, sections[0], after)
+        for document, sections in removed_texts:
+            unread_sections = [item for item in sections if not self._is_read(document, item)]
+            if unread_sections:
+                raise self._make_error(document, unread_sections, sections[0], after)
 
     def _is_read(self, document: Document, section: Section) -> bool:
         """Return True if the caller has read the text of a section, or wrote it."""
@@ -180,18 +181,20 @@ class OverwriteCheck:
         seen_texts = self._precondition.seen_texts
         if seen_texts is not None and digest in seen_texts:
             return True
-        unchanged = self._read_unchanged_digests(document.path)
-        if unchanged is not None:
-            return digest in unchanged
+        unchanged_digests = self._read_unchanged_digests(document.path)
+        if unchanged_digests is not None:
+            return digest in unchanged_digests
         base = self._find_in_base(document, section)
         return base is not None and compute_digest(*base) == digest
 
     def _read_unchanged_digests(self, path: str) -> frozenset[bytes] | None:
         """Return the digests of a file that is unchanged since `base_commit`; None for another file."""
-        if path not in self._unchanged:
+        if path not in self._unchanged_digests:
             document = self._tip.document(path) if self._is_unchanged(path) else None
-            self._unchanged[path] = frozenset(self._count_digests(path, document)) if document else None
-        return self._unchanged[path]
+            self._unchanged_digests[path] = (
+                frozenset(self._count_digests(path, document)) if document else None
+            )
+        return self._unchanged_digests[path]
 
     def _find_in_base(self, document: Document, section: Section) -> tuple[Document, Section] | None:
         """Return the section in `base_commit` and its document, or None."""
@@ -207,13 +210,13 @@ class OverwriteCheck:
         return None if origin is None else (self._match.old, origin)
 
     def _make_error(
-        self, document: Document, unread: Sequence[Section], target: Section, after: Overlay
+        self, document: Document, unread_sections: Sequence[Section], target: Section, after: Overlay
     ) -> WorkspaceError:
-        current = tuple(read_section_text(document, item) for item in unread)
-        slugs = [item.key for item in unread]
+        current = tuple(read_section_text(document, item) for item in unread_sections)
+        slugs = [item.key for item in unread_sections]
         sections = f"'{slugs[0]}'" if len(slugs) == 1 else f"{len(slugs)} sections"
         if self._precondition is not None and self._precondition.base is not None:
-            bases = [self._find_in_base(document, item) for item in unread]
+            bases = [self._find_in_base(document, item) for item in unread_sections]
             return ConcurrentChange(
                 f"{sections} of {document.path} changed since base_commit, and the call would overwrite it",
                 fix="Combine 'theirs' (the current text) and 'ours', and send the call again with "
@@ -237,8 +240,8 @@ class OverwriteCheck:
 
     def _record_written(self, paths: Sequence[str], before: Overlay, after: Overlay) -> None:
         """Record the texts that an operation added, if it removed only text that the caller has read."""
-        removed: Counter[bytes] = Counter()
-        added: Counter[bytes] = Counter()
+        removed_counts: Counter[bytes] = Counter()
+        added_counts: Counter[bytes] = Counter()
         documents: list[Document] = []
         for path in paths:
             try:
@@ -247,29 +250,29 @@ class OverwriteCheck:
                 continue  # operations can only remove such a document completely
             old_digests = self._count_digests(path, old)
             new_digests = self._count_digests(path, after.find(path))
-            removed += old_digests - new_digests
-            added += new_digests - old_digests
+            removed_counts += old_digests - new_digests
+            added_counts += new_digests - old_digests
             if old is not None:
                 documents.append(old)
-        removed, added = removed - added, added - removed
+        removed_counts, added_counts = removed_counts - added_counts, added_counts - removed_counts
         if all(
             self._is_read(document, item)
-            for document in (documents if removed else ())
+            for document in (documents if removed_counts else ())
             for item in document.sections
-            if compute_digest(document, item) in removed
+            if compute_digest(document, item) in removed_counts
         ):
-            self.written_digests.update(added)
+            self.written_digests.update(added_counts)
 
     def _count_digests(self, path: str, document: Document | None) -> Counter[bytes]:
         """Return the digests of a document's texts, cached for the next operation."""
         if document is None:
             return Counter()
-        cached = self._digests.get(path)
-        if cached is None or cached[0] is not document:
+        cached_counts = self._digests.get(path)
+        if cached_counts is None or cached_counts[0] is not document:
             digests = (compute_digest(document, item) for item in document.sections)
-            cached = (document, Counter(digest for digest in digests if digest is not None))
-            self._digests[path] = cached
-        return cached[1]
+            cached_counts = (document, Counter(digest for digest in digests if digest is not None))
+            self._digests[path] = cached_counts
+        return cached_counts[1]
 
 
 def _find_written_text(

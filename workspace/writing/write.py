@@ -1,4 +1,4 @@
-"""The write of one call: plan it on the tip and publish it, again if another writer was first."""
+"""The write of one call: plan it on the tip and publish it, again if another writer moves the branch."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class WriteResult:
 
     @property
     def changes(self) -> Mapping[str, bytes | None]:
-        """The bytes of each changed document; None for a removed one."""
+        """The bytes of each changed document; None for a removed document."""
         return self.plan.changes
 
     @property
@@ -87,10 +87,11 @@ class WriteResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WriteRequest:
-    """The operations of one call, and the knowledge of its caller. The fields are those of `Workspace.write`.
+    """The operations of one call, and the texts that its caller has read.
 
-    With `skip_policy`, a dry run is not checked against the policy. `check_new` is called for a request that
-    the history of a protected branch does not have; it may raise an error.
+    The fields are those of `Workspace.write`. With `skip_policy`, a dry run is not checked against the
+    policy. `check_new` is called for a request that the history of a protected branch does not have; it may
+    raise an error.
     """
 
     workspace: Branch
@@ -111,8 +112,8 @@ class WriteRequest:
         """Plan the operations and publish the changes. Raises the errors of `Workspace.write`.
 
         The first plan is made without a lock. If another writer moves the branch meanwhile, the operations
-        (not their bytes) are run again on the new tip, with the write lock of Docyard. If a Git command is
-        faster again, they are run once more with Git's locks.
+        (not their bytes) are run again on the new tip, under Docyard's lock. If a Git command moves the
+        branch again, they are run once more under Git's locks.
         """
         store, branch = self._require_writable()
         try:
@@ -132,18 +133,18 @@ class WriteRequest:
             # A retry of a call that was interrupted after its commit has no changes, but may need recovery.
             recover_if_needed(store)
             return result
-        first = result.plan.snapshot
+        first_snapshot = result.plan.snapshot
 
         def build(tip: str | None) -> Batch | None:
             nonlocal result
             if result.commit != tip:
-                result = self._plan(branch, first)
+                result = self._plan(branch, first_snapshot)
             if not result.changes:
                 return None
             self._check_policy(branch, result)
             return self._make_batch(branch, result)
 
-        durable = self.workspace.durable and first.config.fsync
+        durable = self.workspace.durable and first_snapshot.config.fsync
         commit = publish_with_retry(store, branch, build, durable=durable)
         if commit is None:
             return result
@@ -159,34 +160,37 @@ class WriteRequest:
     def _plan(self, branch: str, first: Snapshot | None) -> WriteResult:
         """Apply the operations to the tip in memory, or return the earlier result of the same request.
 
-        The tip is that of `branch`, even if another branch has been checked out since. `first` is the tip
-        of the first plan, if the branch has moved since.
+        The tip is that of `branch`, even if another branch is checked out now. `first` is the tip of the
+        first plan, if the branch has moved meanwhile.
         """
         snapshot = self.workspace.snapshot(self.workspace.tip(branch))
         if self.request is not None and not self.dry_run:
-            recorded = request_log(self.workspace).find_repeated(snapshot.commit, self.request)
-            if recorded is not None:
+            recorded_request = request_log(self.workspace).find_repeated(snapshot.commit, self.request)
+            if recorded_request is not None:
                 return WriteResult(
-                    recorded.commit, False, Plan(snapshot, Overlay(snapshot), (), {}), recorded
+                    recorded_request.commit,
+                    False,
+                    Plan(snapshot, Overlay(snapshot), (), {}),
+                    recorded_request,
                 )
             if self.check_new is not None and snapshot.config.protect and not is_proposal_branch(branch):
                 self.check_new(self.request)
         context = EditContext(snapshot.config.anchors, datetime.now(UTC).date().isoformat())
         precondition = Precondition(self._read_base_snapshot(), self.seen_texts, first)
-        planned = plan(snapshot, self.operations, self.mode, context, precondition, self.workspace.inbound)
-        if planned.changes and not self.dry_run:
+        new_plan = plan(snapshot, self.operations, self.mode, context, precondition, self.workspace.inbound)
+        if new_plan.changes and not self.dry_run:
             check_signing(snapshot)
-        return WriteResult(snapshot.commit, False, planned)
+        return WriteResult(snapshot.commit, False, new_plan)
 
     def _check_policy(self, branch: str, result: WriteResult) -> None:
         """Raise an error if the policy or a guard refuses the changes; the policy exempts proposals."""
         if not result.changes or (self.skip_policy and self.dry_run):
             return
-        # Imported late, because a server can answer its first calls without it.
-        from workspace.policy.protection import check_direct
+        # Imported late, because a server can answer its first calls without the policy.
+        from workspace.policy.protection import check_direct_write
 
         if not is_proposal_branch(branch):
-            check_direct(result.plan.snapshot, result.changes)
+            check_direct_write(result.plan.snapshot, result.changes)
         for guard in tuple(self.workspace.guards.values()):
             guard(result.plan.snapshot, result.changes)
 
@@ -214,11 +218,11 @@ class WriteRequest:
 
     def _require_writable(self) -> tuple[GitStore, str]:
         git = require_writable(self.workspace.git)
-        self.workspace.tip()  # raises if the repository was deleted, in which HEAD is missing too
+        self.workspace.tip()  # raises an error if the repository was deleted, where HEAD is missing too
         branch = self.workspace.branch
-        unfinished = find_unfinished_operation(git.git_dir) if branch is None else None
-        if unfinished is not None and not self.dry_run:
-            raise WorktreeBusy(f"{unfinished} is in progress")
+        operation = find_unfinished_operation(git.git_dir) if branch is None else None
+        if operation is not None and not self.dry_run:
+            raise WorktreeBusy(f"{operation} is in progress")
         if branch is None and not self.dry_run:
             raise DetachedHead(
                 "HEAD is detached, so there is no branch to write to",
@@ -257,6 +261,6 @@ def check_signing(snapshot: Snapshot) -> None:
     """Raise SigningRequired if the repository does not allow unsigned commits."""
     if snapshot.git.config_flag("commit.gpgsign") and snapshot.config.signing != "off":
         raise SigningRequired(
-            "this repository requires signed commits (commit.gpgsign), and Docyard makes unsigned ones",
+            "this repository requires signed commits (commit.gpgsign), and Docyard makes unsigned commits",
             fix='Set signing = "off" in docyard.toml if unsigned commits are acceptable here.',
         )

@@ -141,7 +141,7 @@ class DocumentContext:
 
 def _find_backlinks(request: PageRequest, document: Document) -> Backlinks:
     from index.link_graph.backlinks import resolve_backlinks
-    from workspace.links.world import OverlayFileTree
+    from workspace.links.file_tree import OverlayFileTree
 
     graph, snapshot = request.index.links, request.snapshot
     records = graph.records(snapshot, document.path)

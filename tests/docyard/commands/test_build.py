@@ -231,7 +231,7 @@ def test_missing_out_or_folder_ends_with_2(repo: Path, out: Path, tmp_path: Path
     ("name", "expected"),
     [
         ("nonsense", "names no branch, tag or commit"),
-        ("HEAD^{tree}", "names something within a commit"),
+        ("HEAD^{tree}", "names a file or folder of a commit"),
         ("", "is not a valid ref"),
         ("0" * 40, "names no branch, tag or commit"),
         ("@{2001-01-01}", "is before the history"),

@@ -192,9 +192,7 @@ def test_since_without_commits_returns_error(tmp_path: Path, git: Git, capsys: C
     git("init", "--quiet", cwd=tmp_path)
     write(tmp_path, a="# A\n")
     assert main(["validate", "-C", str(tmp_path), "--since", "HEAD"]) == 3
-    assert capsys.readouterr().err.startswith(
-        "error: nothing is committed yet\n  fix: Commit something first"
-    )
+    assert capsys.readouterr().err.startswith("error: nothing is committed yet\n  fix: Commit a file first")
 
 
 def test_bare_repository_is_read_at_head(repo: Path, git: Git, tmp_path: Path, capsys: Capture) -> None:

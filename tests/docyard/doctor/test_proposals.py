@@ -9,7 +9,7 @@ import pytest
 from docyard.cli.main import main
 from docyard.commands.doctor import check_all
 from tests.docyard.conftest import Git
-from workspace.policy.tokens import FILE, Tokens
+from workspace.policy.tokens import TOKENS_PATH, Tokens
 
 
 def format_findings(folder: Path) -> str:
@@ -20,11 +20,11 @@ def format_findings(folder: Path) -> str:
 def test_unsafe_or_damaged_token_file_is_reported_with_fix(repo: Path) -> None:
     Tokens(repo / ".git").add("ana", "Ana", "ana@example.org")
     assert "tokens" not in format_findings(repo)
-    (repo / ".git" / FILE).chmod(0o644)
+    (repo / ".git" / TOKENS_PATH).chmod(0o644)
     assert "error | the file of tokens is not used" in format_findings(repo)
     assert "chmod 600" in format_findings(repo)
-    (repo / ".git" / FILE).chmod(0o600)
-    (repo / ".git" / FILE).write_text("{")
+    (repo / ".git" / TOKENS_PATH).chmod(0o600)
+    (repo / ".git" / TOKENS_PATH).write_text("{")
     assert "error | the file of tokens is damaged" in format_findings(repo)
 
 

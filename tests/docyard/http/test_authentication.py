@@ -24,7 +24,7 @@ def ana(repository: object, token_app: RunningApp) -> str:
 @pytest.fixture
 def ben(token_app: RunningApp) -> Iterator[str]:
     yield token_app.people.add("ben", "Ben Ode", "ben@example.org")
-    if token_app.people.find_known("ben"):
+    if token_app.people.find_owner("ben"):
         token_app.people.revoke("ben")
 
 

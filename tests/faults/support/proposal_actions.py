@@ -43,7 +43,7 @@ def prepare(path: Path, act: str) -> Repo:
 def act(path: Path, arm: Callable[[], None], *, act: str, durable: bool = False) -> Mapping[str, object]:
     """Run an action, and return the response to a client."""
     workspace = Workspace.open(path, durable=durable)
-    known = Tokens(workspace.git.common_dir).find_known("bea")
+    known = Tokens(workspace.git.common_dir).find_owner("bea")
     assert known is not None
     proposal_actions, bea = workspace.proposal_actions(), ADA._replace(person=known.person)
     arm()

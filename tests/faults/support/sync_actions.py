@@ -77,7 +77,7 @@ def sync(
 def _run(process: Any, peer: Peer, call: Any, progress: Progress | None = None) -> Any:
     """Replace `RemoteProcess.run` in this process, so that faults also hit the calls of the exchange."""
     ended = remote_process._run_call(process._repository, peer, call, partial(_silent))
-    if isinstance(ended, remote_process._Failed):
+    if isinstance(ended, remote_process._CallFailure):
         raise ended.error
     return ended.result
 

@@ -16,7 +16,7 @@ from tools.registry import Toolbox
 from tools.tool import Answer
 from tools.toolsets import DEFAULT_TOOLSETS, all_tools
 from workspace.workspace import Workspace
-from workspace.writing.idempotency import MAX_RESULT
+from workspace.writing.idempotency import MAX_RESULT_LENGTH
 
 pytestmark = pytest.mark.smoke
 
@@ -228,7 +228,7 @@ def test_call_without_commit_runs_again(call_tool: CallTool, repo: Repo) -> None
 
 @pytest.mark.slow
 def test_answer_too_long_to_store_is_refused_before_write(call_tool: CallTool, repo: Repo) -> None:
-    sections = "".join(f"### {number} {'x' * 190}\n\n" for number in range(MAX_RESULT // 180))
+    sections = "".join(f"### {number} {'x' * 190}\n\n" for number in range(MAX_RESULT_LENGTH // 180))
     call = {"file": "notes/plain.md", "title": "Big", "content": sections}
     answer = call_tool("edit_document", **call, idempotency_key="key")
     assert (answer.is_error, answer.data["code"]) == (True, "LIMIT_EXCEEDED")

@@ -107,7 +107,7 @@ def test_manifest_can_be_pickled() -> None:
         ("a." * 1_000 + "a = 1", 1, "", "is nested too deeply"),
         ("a" + ".'%'" * 15_000 + " = 1", 1, "", "is nested too deeply"),
         ("a" + r'."\""' * 10_000 + " = 1", 1, "", "is nested too deeply"),
-        ("a = " + "9" * 5_000, 1, "", "holds a number that is too large"),
+        ("a = " + "9" * 5_000, 1, "", "contains a number that is too large"),
         ("\ufeff[metadata]\nlang = 'x'\n", 2, "lang", "is not a key"),
         ("\ufeff[metadata]\r\nscope = 'x'\r\nlang = 'x'\r\n", 3, "lang", "is not a key"),
         ('[metadata]\n"a\\u001bb" = "x"', 1, "a\x1bb", "is not a key of the taxonomy"),

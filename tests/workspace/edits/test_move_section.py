@@ -166,7 +166,7 @@ def test_move_and_move_back_restores_the_bytes(data: st.DataObject) -> None:
     neighbor = siblings[index + 1] if index + 1 < len(siblings) else siblings[index - 1] if index else parent
     keys: list[str | None] = [None, None, None]
     if neighbor:
-        path, offset = move_result.offset_map.place(source.path, neighbor.heading_start) or ("", 0)
+        path, offset = move_result.offset_map.map_offset(source.path, neighbor.heading_start) or ("", 0)
         new_home = move_result.target if path == move_result.target.path else move_result.source
         key_index = 0 if neighbor is parent else 1 if index + 1 < len(siblings) else 2
         keys[key_index] = next(item.key for item in new_home.sections if item.heading_start == offset)
@@ -202,7 +202,7 @@ def test_move_preserves_all_other_sections(data: st.DataObject) -> None:
     if move_result is None:
         return
     new_documents = {source.path: move_result.source, target.path: move_result.target}
-    for span in move_result.offset_map.pieces:
+    for span in move_result.offset_map.preserved_spans:
         old = (source if span.old_path == source.path else target).data[span.old_start : span.old_end]
         assert new_documents[span.new_path].data[span.new_start : span.new_start + len(old)] == old
     moved_positions = {section.position, *(item.position for item in source.descendants(section))}
@@ -228,7 +228,7 @@ def find_moved_section(
         preamble = new_documents[document.path].preamble
         assert preamble is not None
         return preamble
-    position = move_result.offset_map.place(document.path, item.heading_start)
+    position = move_result.offset_map.map_offset(document.path, item.heading_start)
     assert position is not None
     return next(
         moved_item
@@ -266,7 +266,7 @@ def test_move_preserves_the_target_of_every_reference(data: st.DataObject) -> No
     new_documents = {source.path: move_result.source, target.path: move_result.target}
     for path, document in old_documents.items():
         for start, destination in read_references(document):
-            new_position = move_result.offset_map.place(path, start)
+            new_position = move_result.offset_map.map_offset(path, start)
             assert new_position is not None
             assert (new_position[1], destination) in read_references(new_documents[new_position[0]])
     if not move_result.linked:

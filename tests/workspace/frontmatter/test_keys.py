@@ -20,7 +20,7 @@ from workspace.errors import WorkspaceError
 from workspace.frontmatter.editor import set_keys
 from workspace.frontmatter.reader import (
     MAX_FRONT_MATTER,
-    MAX_NESTING,
+    MAX_NESTING_DEPTH,
     InvalidFrontMatter,
     are_equal_typed,
     coerce_value,
@@ -146,7 +146,7 @@ def nest_lists(depth: int) -> list[Any]:
         {"a": float("nan")},
         {"a": float("inf")},
         {"a": 10**100},
-        {"a": nest_lists(MAX_NESTING)},
+        {"a": nest_lists(MAX_NESTING_DEPTH)},
         {"a": "x" * (MAX_FRONT_MATTER + 1)},
         {"a": "\ud800"},
         {"a": ["\0"]},

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from tests.repositories import Repo
 from workspace.git.ancestry import (
-    ASTRAY,
-    SLACK,
+    MAX_CLOCK_SKEW_S,
+    MAX_OLD_COMMITS,
     Graph,
     build_route,
     find_entry,
@@ -85,14 +85,14 @@ def first_parents(repo: Repo) -> list[str]:
 
 
 def _walk_commits(git: GitReader, tip: str, limit: int | None = None) -> list[str]:
-    return [commit.id for commit in walk_first_parents(git.commit, git.boundary, tip, most=limit)]
+    return [commit.id for commit in walk_first_parents(git.commit, git.boundary, tip, max_commits=limit)]
 
 
 def test_first_parents_equal_git_log(repo: Repo, first_parents: list[str]) -> None:
     git = GitReader(repo.path)
     assert _walk_commits(git, first_parents[0]) == first_parents
     assert _walk_commits(git, first_parents[0], 3) == first_parents[:3]
-    assert [node.id for node in Graph(git).first_parents(first_parents[0], most=100)] == first_parents
+    assert [node.id for node in Graph(git).first_parents(first_parents[0], max_commits=100)] == first_parents
     assert _walk_commits(git, first_parents[0], 0) == []
 
 
@@ -100,7 +100,9 @@ def test_first_parents_end_at_shallow_boundary(repo: Repo, first_parents: list[s
     repo.git("clone", "-q", "--depth", "3", f"file://{repo.path}", str(tmp_path / "clone"))
     git = GitReader(tmp_path / "clone")
     assert _walk_commits(git, first_parents[0]) == first_parents[:3]
-    assert [node.id for node in Graph(git).first_parents(first_parents[0], most=100)] == first_parents[:3]
+    assert [node.id for node in Graph(git).first_parents(first_parents[0], max_commits=100)] == first_parents[
+        :3
+    ]
 
 
 def test_missing_commit_raises_error_or_ends_walk(repo: Repo, first_parents: list[str]) -> None:
@@ -108,27 +110,29 @@ def test_missing_commit_raises_error_or_ends_walk(repo: Repo, first_parents: lis
     git = GitReader(repo.path)
     with pytest.raises(DamagedRepository):
         _walk_commits(git, first_parents[0])
-    assert [node.id for node in Graph(git).first_parents(first_parents[0], most=100)] == first_parents[:3]
+    assert [node.id for node in Graph(git).first_parents(first_parents[0], max_commits=100)] == first_parents[
+        :3
+    ]
 
 
 def test_first_parents_end_after_many_too_old_commits(repo: Repo) -> None:
     store = GitStore(repo.path)
     tree, commits = store.put_tree(()), list[str]()
-    for number in range(ASTRAY + 10):
-        time = 1_000 if number < ASTRAY + 5 else 10 * SLACK
+    for number in range(MAX_OLD_COMMITS + 10):
+        time = 1_000 if number < MAX_OLD_COMMITS + 5 else 10 * MAX_CLOCK_SKEW_S
         signature = Signature("A", "a@example.org", time)
         commits.append(store.put_commit(tree, commits[-1:], signature, signature, f"{number}"))
-    nodes = Graph(store).first_parents(commits[-1], most=1_000, since=10 * SLACK)
-    assert [node.id for node in nodes] == commits[: -6 - ASTRAY : -1]
+    nodes = Graph(store).first_parents(commits[-1], max_commits=1_000, since=10 * MAX_CLOCK_SKEW_S)
+    assert [node.id for node in nodes] == commits[: -6 - MAX_OLD_COMMITS : -1]
 
 
 def test_commits_between_equal_git_log(repo: Repo, first_parents: list[str]) -> None:
     graph = Graph(GitReader(repo.path))
     for base in first_parents[1:]:
         expected = set(repo.git("rev-list", first_parents[0], f"^{base}").split())
-        assert list_commits_between(graph, first_parents[0], base, most=100) == (expected, False)
-        assert list_commits_between(graph, base, first_parents[0], most=100) == (frozenset(), False)
-    assert list_commits_between(graph, first_parents[0], None, most=2)[1]
+        assert list_commits_between(graph, first_parents[0], base, max_commits=100) == (expected, False)
+        assert list_commits_between(graph, base, first_parents[0], max_commits=100) == (frozenset(), False)
+    assert list_commits_between(graph, first_parents[0], None, max_commits=2)[1]
 
 
 def test_skewed_clocks_do_not_change_commits_between(repo: Repo) -> None:
@@ -141,4 +145,4 @@ def test_skewed_clocks_do_not_change_commits_between(repo: Repo) -> None:
 
     shared_commit = commit(2_000, "1" * 40)
     tip, base = commit(3_000, shared_commit), commit(1_000, shared_commit)
-    assert list_commits_between(Graph(store), tip, base, most=100) == ({tip}, False)
+    assert list_commits_between(Graph(store), tip, base, max_commits=100) == ({tip}, False)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from workspace.git.messages import MAX_CLIENT, clean_client_name, format_commit_message
+from workspace.git.messages import MAX_CLIENT_NAME_LENGTH, clean_client_name, format_commit_message
 
 pytestmark = pytest.mark.smoke
 
@@ -56,4 +56,4 @@ def test_caller_cannot_add_a_trailer(message: str, client: str) -> None:
     assert "\0" not in text
     trailers = text.rstrip("\n").split("\n\n")[-1].split("\n")
     assert trailers == ["Docyard-Tool: t", f"Docyard-Client: {clean_client_name(client)}"]
-    assert 0 < len(clean_client_name(client)) <= MAX_CLIENT
+    assert 0 < len(clean_client_name(client)) <= MAX_CLIENT_NAME_LENGTH

@@ -26,7 +26,7 @@ from workspace.git.sharing import is_shared_with_group
 from workspace.git.store import GitStore
 from workspace.policy.tokens import Tokens
 from workspace.publishing.batch import Batch
-from workspace.publishing.locks import LOCK, AnotherWriter, docyard_lock
+from workspace.publishing.locks import LOCK_PATH, AnotherWriter, docyard_lock
 from workspace.publishing.publish import publish
 from workspace.publishing.recovery import find_leftovers
 from workspace.sync import sync as sync_lock
@@ -174,7 +174,7 @@ def test_link_in_place_of_folder_is_not_followed(repo: Repo, tmp_path: Path) -> 
     outside_folder.mkdir(mode=0o755)
     (repo.path / ".git" / "docyard").symlink_to(outside_folder)
     with pytest.raises(NotADirectoryError):
-        open_lock(repo.path / ".git", Path(LOCK).name)
+        open_lock(repo.path / ".git", Path(LOCK_PATH).name)
     assert stat.S_IMODE(outside_folder.stat().st_mode) == 0o755
     assert [*outside_folder.iterdir()] == []
 
@@ -211,7 +211,7 @@ def test_other_user_can_hold_lock_in_readable_folder(public_repo: Repo) -> None:
         (common_dir / "docyard" / name).chmod(0o755 if "lock" not in name else 0o644)
     with run_as_other_user(partial(hold_locks, common_dir), public_repo.path.parent / "home") as locked_names:
         assert locked_names == ["write.lock", "sync.lock"]
-        with pytest.raises(AnotherWriter), docyard_lock(common_dir, patience=0.1):
+        with pytest.raises(AnotherWriter), docyard_lock(common_dir, timeout_s=0.1):
             pass
 
 
@@ -241,7 +241,7 @@ def test_other_user_can_serve_repository_read_only(public_repo: Repo) -> None:
         response = toolbox.call("search_docs", {"query": "words"}, client="test")
         return {
             "files": [hit["filepath"] for hit in response.data["hits"]],
-            "tokens": len(Tokens(common_dir).all()),
+            "tokens": len(Tokens(common_dir).read_all()),
             "findings": [finding.message for finding in check_environment(common_dir, None)],
             "leftovers": find_leftovers(common_dir).folders,
         }

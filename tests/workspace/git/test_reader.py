@@ -40,7 +40,7 @@ def test_normal_repository_is_read(tmp_path: Path) -> None:
     assert git.head() == Head("main", repo.head())
     assert git.worktree == repo.path
     assert git.git_dir == git.common_dir == repo.path / ".git"
-    assert not git.bare
+    assert not git.is_bare
     assert git.branches() == ("main",)
     assert git.identity() == (repositories.NAME, repositories.EMAIL)
 
@@ -52,7 +52,7 @@ def test_subfolder_opens_its_repository(tmp_path: Path) -> None:
 
 def test_bare_repository_has_no_work_tree(tmp_path: Path) -> None:
     git = GitReader(repositories.bare(tmp_path / "repo.git").path)
-    assert git.bare
+    assert git.is_bare
     assert git.worktree is None
     assert git.head().branch == "main"
     assert git.worktrees_of("main") == ()

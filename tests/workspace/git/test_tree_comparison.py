@@ -44,7 +44,7 @@ def test_comparison_equals_that_of_parsed_trees(trees: list[bytes]) -> None:
 
 
 def test_cached_tree_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tree_comparison, "CACHED_ENTRIES", 25)
+    monkeypatch.setattr(tree_comparison, "MAX_CACHED_ENTRIES", 25)
     trees_by_id = {
         str(number): encode_tree([TreeEntry(f"{number}-{name}", "1" * 40, FILE_MODE) for name in range(10)])
         for number in range(4)

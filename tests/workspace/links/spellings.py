@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from workspace.config.tables import Dialect, LinkRules
 from workspace.document.document import Document
+from workspace.links.file_tree import group_by_stem
 from workspace.links.link import LinkKind
 from workspace.links.reader import read_cached_links
 from workspace.links.resolver import resolve
-from workspace.links.world import group_by_stem
 
 PATHS = (
     "README.md",

@@ -14,7 +14,7 @@ from tests.loops import loop_over
 from workspace.config.tables import Dialect
 from workspace.document.document import Document
 from workspace.links.fragments import (
-    DOCUMENT,
+    DOCUMENT_TARGET,
     FragmentTarget,
     UnderscoredIds,
     find_names,
@@ -82,7 +82,7 @@ def test_ids_are_numbered_like_python_markdown(names: list[str]) -> None:
             match = re.match(r"^(.*)_([0-9]+)$", expected)
             expected = f"{match[1]}_{int(match[2]) + 1}" if match else f"{expected}_1"
         used_ids.add(expected)
-        assert ids.give(name) == expected
+        assert ids.make_unique(name) == expected
 
 
 LINES = st.sampled_from(
@@ -148,7 +148,7 @@ def test_every_address_is_a_name() -> None:
     names = find_names(document, Dialect.GITHUB)
     for section in document.sections[1:]:
         assert names[section.address] == FragmentTarget(section.heading_start, section.position)
-    assert names["_preamble"] == names[""] == DOCUMENT
+    assert names["_preamble"] == names[""] == DOCUMENT_TARGET
     assert names["b-1"] == names["c-b"]
 
 
@@ -165,7 +165,7 @@ def test_explicit_names_precede_derived_names() -> None:
     assert names["b"].offset not in {section.heading_start for section in document.sections}
     assert names["b"].section == 1
     assert find_target(names, "top") == FragmentTarget(document.sections[2].heading_start, 2)
-    assert names["_preamble"] == DOCUMENT
+    assert names["_preamble"] == DOCUMENT_TARGET
 
 
 @loop_over("fragment", ["a", "user-content-a", "a:~:text=b", "top", "TOP", "", ":~:text=b", "_preamble"])

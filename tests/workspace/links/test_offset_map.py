@@ -39,7 +39,7 @@ def test_each_preserved_byte_is_mapped(
     document_after = Document.parse(data, new_path or "a.md")
     preserved = bytearray(len(data))
     for offset, byte in enumerate(document.data):
-        new_position = offset_map.place("a.md", offset)
+        new_position = offset_map.map_offset("a.md", offset)
         is_removed = any(splice.start <= offset < splice.end for splice in splices)
         assert (new_position is None) == is_removed
         if new_position is not None:
@@ -50,26 +50,26 @@ def test_each_preserved_byte_is_mapped(
         offset for start, end in offset_map.find_written_spans(document_after) for offset in range(start, end)
     ]
     assert written_offsets == [offset for offset, flag in enumerate(preserved) if not flag]
-    assert offset_map.document("a.md") == document_after.path
-    assert offset_map.place("other.md", 5) == ("other.md", 5)
+    assert offset_map.find_new_path("a.md") == document_after.path
+    assert offset_map.map_offset("other.md", 5) == ("other.md", 5)
 
 
 def test_span_is_mapped_only_if_contiguous() -> None:
     spans = (PreservedSpan("a.md", 0, 10, "a.md", 0), PreservedSpan("a.md", 10, 20, "b.md", 100))
     offset_map = OffsetMap(spans)
-    assert offset_map.span("a.md", 3, 10) == ("a.md", 3)
-    assert offset_map.span("a.md", 12, 20) == ("b.md", 102)
-    assert offset_map.span("a.md", 8, 12) is None
-    assert offset_map.span("a.md", 19, 21) is None
-    assert offset_map.span("c.md", 19, 21) == ("c.md", 19)
+    assert offset_map.map_span("a.md", 3, 10) == ("a.md", 3)
+    assert offset_map.map_span("a.md", 12, 20) == ("b.md", 102)
+    assert offset_map.map_span("a.md", 8, 12) is None
+    assert offset_map.map_span("a.md", 19, 21) is None
+    assert offset_map.map_span("c.md", 19, 21) == ("c.md", 19)
     assert offset_map.paths == {"a.md"}
     assert offset_map.new_paths == ("a.md", "b.md")
-    assert offset_map.document("a.md") == "a.md"
+    assert offset_map.find_new_path("a.md") == "a.md"
 
 
 def test_removed_and_created_documents_have_no_preserved_bytes() -> None:
     removal_map = OffsetMap.of_removal("a.md")
-    assert (removal_map.document("a.md"), removal_map.place("a.md", 0), removal_map.new_paths) == (
+    assert (removal_map.find_new_path("a.md"), removal_map.map_offset("a.md", 0), removal_map.new_paths) == (
         None,
         None,
         (),

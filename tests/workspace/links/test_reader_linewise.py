@@ -10,7 +10,13 @@ from tests.loops import loop_over
 from tests.workspace.bombs import ADVERSARIAL
 from workspace.document.document import Document
 from workspace.links.link import Enclosure, LinkKind
-from workspace.links.reader import ABOVE, read_by_parser, read_cached_links, read_linewise, read_links
+from workspace.links.reader import (
+    LINE_ENDS_ABOVE,
+    read_by_parser,
+    read_cached_links,
+    read_linewise,
+    read_links,
+)
 from workspace.markdown.inline import unescape
 
 pytestmark = pytest.mark.smoke
@@ -162,7 +168,7 @@ def test_common_texts_are_read_without_the_parser() -> None:
         for number in range(3)
     )
     unit_lines = [2, *(2 + offset for offset in range(1, len(text)) if text.startswith("## ", offset))]
-    links, uncertain_units = read_linewise(ABOVE + text, unit_lines)
+    links, uncertain_units = read_linewise(LINE_ENDS_ABOVE + text, unit_lines)
     assert len(links) == 3 * 6
     assert uncertain_units == []
 

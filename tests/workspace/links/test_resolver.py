@@ -74,8 +74,8 @@ def _format_result(folder: _Folder, resolved_link: ResolvedLink) -> str:
     if resolved_link.status is LinkStatus.OK and resolved_link.path is not None:
         texts.insert(1, f" {resolved_link.path or '.'}")
         document = folder.file_tree.document(resolved_link.path)
-        if resolved_link.place and document:
-            target = resolved_link.place
+        if resolved_link.fragment_target and document:
+            target = resolved_link.fragment_target
             line = document.lines.line_at(target.offset) + 1 if target.section is not None else 0
             texts.append(f":{line}")
     return "".join(texts)

@@ -29,10 +29,10 @@ from workspace.edits import (
 from workspace.git.reader import GitReader
 from workspace.git.store import GitStore
 from workspace.git.trees import rewrite_tree
+from workspace.links.file_tree import OverlayFileTree
 from workspace.links.inbound import AffectedPaths
 from workspace.links.reader import read_cached_links
 from workspace.links.resolver import LinkStatus, resolve
-from workspace.links.world import OverlayFileTree
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing.plan import Mode, Plan, plan
@@ -122,7 +122,9 @@ def read_targets(overlay: Overlay, paths: set[str]) -> dict[bytes, tuple[LinkSta
             resolved_link = resolve(file_tree, path, link)
             target = file_tree.document(resolved_link.path) if resolved_link.path else None
             mark = None
-            section_index = resolved_link.place.section if resolved_link.place is not None else None
+            section_index = (
+                resolved_link.fragment_target.section if resolved_link.fragment_target is not None else None
+            )
             section = (
                 target.sections[section_index] if target is not None and section_index is not None else None
             )

@@ -22,7 +22,7 @@ from workspace.git.objects import (
     hash_blob,
 )
 from workspace.git.reader import GitReader
-from workspace.git.repository import initialise
+from workspace.git.repository import create_repository
 from workspace.git.store import GitStore
 from workspace.git.trees import WholeEntry, rewrite_tree, walk_tree
 from workspace.merge.commits import UnrelatedHistories, merge_commits
@@ -50,7 +50,7 @@ class CommitChain:
     """A store of commits that are on no branch."""
 
     def __init__(self, path: Path) -> None:
-        initialise(path, "main")
+        create_repository(path, "main")
         self.store = GitStore(path)
         self.base = self.commit(BASE)
 

@@ -32,7 +32,7 @@ class MemoryKeyring(NamedTuple):
 
     people: Mapping[str, KnownPerson]
 
-    def find_known(self, token: str) -> KnownPerson | None:
+    def find_owner(self, token: str) -> KnownPerson | None:
         return self.people.get(token)
 
 

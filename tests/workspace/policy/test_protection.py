@@ -20,7 +20,7 @@ from workspace.policy.protection import (
     GlobMatcher,
     Protected,
     TouchedPath,
-    check_direct,
+    check_direct_write,
     find_governing_rules,
     find_touched_paths,
     format_paths,
@@ -100,10 +100,10 @@ def test_change_is_governed_by_expected_rules(
 ) -> None:
     assert [*find_governed_paths(tip, changes)] == rules
     if not rules:
-        check_direct(tip, changes)
+        check_direct_write(tip, changes)
         return
     with pytest.raises(Protected) as caught:
-        check_direct(tip, changes)
+        check_direct_write(tip, changes)
     assert set(caught.value.paths) <= changes.keys()
 
 
@@ -122,7 +122,9 @@ def test_whole_entries_are_governed(tip: Snapshot) -> None:
 
 def test_protected_error_lists_bounded_paths(tip: Snapshot) -> None:
     with pytest.raises(Protected) as caught:
-        check_direct(tip, {"guides/plain.md": b"", **{f"specs/{number:03}.md": b"" for number in range(30)}})
+        check_direct_write(
+            tip, {"guides/plain.md": b"", **{f"specs/{number:03}.md": b"" for number in range(30)}}
+        )
     error = caught.value
     assert error.message == (
         "specs/000.md, specs/001.md, specs/002.md and 27 more can change only by a proposal that is reviewed"
@@ -134,9 +136,9 @@ def test_protected_error_lists_bounded_paths(tip: Snapshot) -> None:
 def test_without_rules_no_path_is_protected(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path / "repo", {"a.md": API})
     tip = Snapshot(GitReader(repo.path), repo.head())
-    check_direct(tip, {"a.md": None, "docyard.toml": b"", "b.md": b""})
+    check_direct_write(tip, {"a.md": None, "docyard.toml": b"", "b.md": b""})
     assert find_governing_rules(tip.config, find_touched_paths(tip, {"docyard.toml": b""})) == ()
-    check_direct(Snapshot(tip.git, None), {"a.md": b""})
+    check_direct_write(Snapshot(tip.git, None), {"a.md": b""})
 
 
 @loop_over(

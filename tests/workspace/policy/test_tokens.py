@@ -14,7 +14,7 @@ import pytest
 
 from tests.loops import loop_over
 from workspace.policy.tokens import (
-    FILE,
+    TOKENS_PATH,
     DamagedTokens,
     InvalidPerson,
     InvalidToken,
@@ -43,12 +43,12 @@ def test_token_is_recognized_without_storing_its_secret(tokens: Tokens, folder: 
     assert re.fullmatch("docyard_ana_[0-9a-f]{48}", secret)
     assert tokens.person(secret) == Tokens(folder).person(secret) == ANA
     assert tokens.list() == (ANA,)
-    data = (folder / FILE).read_bytes()
+    data = (folder / TOKENS_PATH).read_bytes()
     assert secret.encode() not in data
     assert secret.rpartition("_")[2].encode() not in data
-    assert (folder / FILE).stat().st_mode & 0o777 == 0o600
+    assert (folder / TOKENS_PATH).stat().st_mode & 0o777 == 0o600
     assert sorted(path.name for path in (folder / "docyard").iterdir()) == ["tokens.json", "write.lock"]
-    known_token = tokens.find_known("ana")
+    known_token = tokens.find_owner("ana")
     assert known_token is not None
     assert known_token.key.hex() not in repr(known_token)
 
@@ -154,7 +154,7 @@ def test_invalid_person_is_refused(
         tokens.add(*person)
     assert caught.value.details["field"] == field
     assert len(caught.value.message + caught.value.fix) < 300
-    assert not (folder / FILE).exists()
+    assert not (folder / TOKENS_PATH).exists()
 
 
 def test_upper_case_name_is_refused_with_suggestion(tokens: Tokens) -> None:
@@ -165,16 +165,16 @@ def test_upper_case_name_is_refused_with_suggestion(tokens: Tokens) -> None:
 
 
 def make_file_readable(folder: Path) -> None:
-    (folder / FILE).chmod(0o644)
+    (folder / TOKENS_PATH).chmod(0o644)
 
 
 def make_file_writable(folder: Path) -> None:
-    (folder / FILE).chmod(0o620)
+    (folder / TOKENS_PATH).chmod(0o620)
 
 
 def link_file(folder: Path) -> None:
-    (folder / FILE).rename(folder / "other.json")
-    (folder / FILE).symlink_to(folder / "other.json")
+    (folder / TOKENS_PATH).rename(folder / "other.json")
+    (folder / TOKENS_PATH).symlink_to(folder / "other.json")
 
 
 def link_folder(folder: Path) -> None:
@@ -183,13 +183,13 @@ def link_folder(folder: Path) -> None:
 
 
 def make_file_a_pipe(folder: Path) -> None:
-    (folder / FILE).unlink()
-    os.mkfifo(folder / FILE, 0o600)
+    (folder / TOKENS_PATH).unlink()
+    os.mkfifo(folder / TOKENS_PATH, 0o600)
 
 
 def make_file_a_folder(folder: Path) -> None:
-    (folder / FILE).unlink()
-    (folder / FILE).mkdir()
+    (folder / TOKENS_PATH).unlink()
+    (folder / TOKENS_PATH).mkdir()
 
 
 @pytest.mark.parametrize(
@@ -213,22 +213,22 @@ def test_unsafe_file_is_not_used(tokens: Tokens, folder: Path, make_unsafe: Call
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can give a file away")
 def test_file_of_another_owner_is_not_used(tokens: Tokens, folder: Path) -> None:
     tokens.add(*ANA)
-    os.chown(folder / FILE, 12345, -1)
+    os.chown(folder / TOKENS_PATH, 12345, -1)
     with pytest.raises(UnsafeTokens, match="belongs to another user"):
         tokens.list()
 
 
 def test_truncated_file_is_neither_used_nor_overwritten(tokens: Tokens, folder: Path) -> None:
     tokens.add(*ANA)
-    data = (folder / FILE).read_bytes()
+    data = (folder / TOKENS_PATH).read_bytes()
     for end in range(len(data) - 1):
-        (folder / FILE).write_bytes(data[:end])
+        (folder / TOKENS_PATH).write_bytes(data[:end])
         with pytest.raises(DamagedTokens):
             Tokens(folder).list()
     with pytest.raises(DamagedTokens):
         tokens.add("ben", "Ben", "ben@example.org")
-    assert (folder / FILE).read_bytes() == data[:end]
-    (folder / FILE).write_bytes(data)
+    assert (folder / TOKENS_PATH).read_bytes() == data[:end]
+    (folder / TOKENS_PATH).write_bytes(data)
     assert tokens.list() == (ANA,)
 
 
@@ -253,14 +253,14 @@ TOKEN_ENTRY = {"token": "ana", "name": "Ana", "email": "a@b.c", "digest": "0" * 
 )
 def test_invalid_file_is_damaged(tokens: Tokens, folder: Path, content: object) -> None:
     tokens.add(*ANA)
-    (folder / FILE).write_text(json.dumps(content))
+    (folder / TOKENS_PATH).write_text(json.dumps(content))
     with pytest.raises(DamagedTokens):
         tokens.list()
 
 
 def test_deeply_nested_file_is_damaged(tokens: Tokens, folder: Path) -> None:
     tokens.add(*ANA)
-    (folder / FILE).write_bytes(b"[" * 1_000_000)
+    (folder / TOKENS_PATH).write_bytes(b"[" * 1_000_000)
     with pytest.raises(DamagedTokens):
         tokens.list()
 
@@ -287,7 +287,7 @@ def test_parallel_processes_lose_no_token(tokens: Tokens, folder: Path) -> None:
 
 def test_file_left_by_crash_is_replaced(tokens: Tokens, folder: Path) -> None:
     (folder / "docyard").mkdir()
-    (folder / f"{FILE}.new").write_bytes(b"{")
+    (folder / f"{TOKENS_PATH}.new").write_bytes(b"{")
     secret = tokens.add(*ANA)
     assert tokens.person(secret) == ANA
-    assert not (folder / f"{FILE}.new").exists()
+    assert not (folder / f"{TOKENS_PATH}.new").exists()

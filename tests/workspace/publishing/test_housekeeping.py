@@ -35,9 +35,9 @@ from workspace.publishing.batch import Batch
 from workspace.publishing.batch_objects import MAX_COPIES, RECENT, read_copied_objects
 from workspace.publishing.checkout import Checkout
 from workspace.publishing.journal import Journal
-from workspace.publishing.prepared import StagingFolder
 from workspace.publishing.publish import publish
 from workspace.publishing.recovery import recover, restore_all_pruned
+from workspace.publishing.staging_folder import StagingFolder
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
@@ -433,7 +433,7 @@ def test_failed_pack_write_leaves_no_files(repo: Repo, monkeypatch: pytest.Monke
 def test_truncated_keep_file_on_full_disk_is_removed(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = find_git_dir(repo) / "objects" / "pack"
     files_before = sorted(folder.iterdir())
-    write = packs._write
+    write = packs._write_file
 
     def fail(file: Path, data: bytes, durable: bool) -> None:
         if ".keep" in file.name:
@@ -441,7 +441,7 @@ def test_truncated_keep_file_on_full_disk_is_removed(repo: Repo, monkeypatch: py
             raise OSError(errno.ENOSPC, "disk full")
         write(file, data, durable)
 
-    monkeypatch.setattr(packs, "_write", fail)
+    monkeypatch.setattr(packs, "_write_file", fail)
     with pytest.raises(OSError, match="disk full"):
         keep_objects(find_git_dir(repo), [pack_loose("blob", b"text")], "a run", durable=False)
     assert sorted(folder.iterdir()) == files_before

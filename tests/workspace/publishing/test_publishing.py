@@ -18,7 +18,7 @@ from workspace.git.reader import GitReader
 from workspace.git.store import GitStore
 from workspace.git.trees import PathBlocked, walk_tree
 from workspace.paths import InvalidPath
-from workspace.publishing import checkout, locks, prepared, refs
+from workspace.publishing import checkout, locks, refs, staging_folder
 from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import WorktreeBusy, WorktreeConflict
 from workspace.publishing.locks import CannotWrite, Locked
@@ -586,8 +586,8 @@ PUBLICATION_STEPS = [
         for owner, name in [
             (checkout.Checkout, "check"),
             (checkout.Checkout, "apply"),
-            (prepared.StagingFolder, "install"),
-            (refs.BranchRef, "take"),
+            (staging_folder.StagingFolder, "install"),
+            (refs.BranchRef, "acquire"),
             (refs.BranchRef, "move"),
         ]
         for after in (False, True)
@@ -658,7 +658,7 @@ def test_user_write_during_publication_is_preserved(repo: Repo, monkeypatch: pyt
 def test_user_save_during_file_swap_is_preserved(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    exchange_files, saves = prepared.exchange_files, iter(range(1, times + 1))
+    exchange_files, saves = staging_folder.exchange_files, iter(range(1, times + 1))
 
     def exchange(source: Path, target: Path) -> bool:
         number = next(saves, None)
@@ -667,7 +667,7 @@ def test_user_save_during_file_swap_is_preserved(
             os.rename(repo.path / ".saved", target)
         return exchange_files(source, target)
 
-    monkeypatch.setattr(prepared, "exchange_files", exchange)
+    monkeypatch.setattr(staging_folder, "exchange_files", exchange)
     with pytest.raises(WorktreeConflict):
         commit(repo, {"README.md": NEW_TEXT, "guides/setup.md": None})
     assert read_work_files(repo)["README.md"] == b"saved %d\n" % times
@@ -680,7 +680,7 @@ def test_write_to_open_file_during_publication_is_preserved(
 ) -> None:
     with (repo.path / "README.md").open("ab", buffering=0) as stream:
         call_hooks.run_after_call(
-            monkeypatch, prepared.StagingFolder, "install", lambda: stream.write(b"logged\n")
+            monkeypatch, staging_folder.StagingFolder, "install", lambda: stream.write(b"logged\n")
         )
         with pytest.raises(WorktreeConflict):
             commit(repo, {"README.md": NEW_TEXT, "guides/setup.md": None})
@@ -690,7 +690,7 @@ def test_write_to_open_file_during_publication_is_preserved(
 
 
 def test_files_are_replaced_without_rename_exchange(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "exchange_files", lambda one, two: False)
+    monkeypatch.setattr(staging_folder, "exchange_files", lambda one, two: False)
     commit(repo, {"README.md": NEW_TEXT, "new.md": NEW_TEXT, "guides/setup.md": None})
     assert read_work_files(repo)["README.md"] == NEW_TEXT
     check_clean(repo)

@@ -23,10 +23,10 @@ from workspace.publishing.batch import Batch
 from workspace.publishing.checkout import Checkout, WorktreeBusy
 from workspace.publishing.journal import Journal, UnknownJournal
 from workspace.publishing.locks import CannotWrite, Locked
-from workspace.publishing.prepared import StagingFolder
 from workspace.publishing.publish import publish
 from workspace.publishing.recovery import RecoveryResult, recover, recover_if_needed
 from workspace.publishing.refs import BranchRef, RefConflict
+from workspace.publishing.staging_folder import StagingFolder
 
 README = "README.md"
 NEW_TEXT = b"# Example\n\nText.\n\nOurs.\n"
@@ -196,10 +196,10 @@ def test_call_without_changes_waits_for_no_writer(repo: Repo, monkeypatch: pytes
 
 
 def test_removed_lock_file_does_not_block_writers(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(locks, "WAIT_FOR_DOCYARD", 0.1)
+    monkeypatch.setattr(locks, "WAIT_FOR_DOCYARD_S", 0.1)
     store = GitStore(repo.path)
     with locks.docyard_lock(store.common_dir):
-        (store.common_dir / locks.LOCK).unlink()
+        (store.common_dir / locks.LOCK_PATH).unlink()
         with locks.docyard_lock(store.common_dir), pytest.raises(locks.AnotherWriter):
             publish_readme(repo)
     publish_readme(repo)
@@ -300,7 +300,7 @@ def test_shared_repository_files_are_group_writable(tmp_path: Path) -> None:
     publish_readme(repo)
     for path in ("docyard", "docyard/pending"):
         assert stat.S_IMODE((repo.path / ".git" / path).stat().st_mode) & 0o2070 == 0o2070
-    assert (repo.path / ".git" / locks.LOCK).stat().st_mode & 0o060 == 0o060
+    assert (repo.path / ".git" / locks.LOCK_PATH).stat().st_mode & 0o060 == 0o060
 
 
 def plant_journal(repo: Repo, **fields: object) -> None:

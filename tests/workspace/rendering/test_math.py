@@ -6,7 +6,7 @@ import pytest
 
 from tests.loops import loop_over
 from workspace.rendering import sanitizer
-from workspace.rendering.sanitizer import MAX_FORMULAS, MAX_LENGTH, Formulas, sanitize
+from workspace.rendering.sanitizer import MAX_FORMULA_LENGTH, MAX_FORMULAS, Formulas, sanitize
 
 
 def render_formula(source: str, *, is_block: bool = False) -> str:
@@ -39,7 +39,7 @@ def test_operators_are_rendered_as_characters() -> None:
         r"\frac",
         r"\left(",
         "&lt;script&gt;",
-        "a" * (MAX_LENGTH + 1),
+        "a" * (MAX_FORMULA_LENGTH + 1),
     ],
     ids=lambda source: source[:12],
 )

@@ -16,8 +16,8 @@ from workspace.snapshot.snapshot import (
     DocumentNotFound,
     NotCommitted,
     Snapshot,
-    changed_documents,
-    changed_files,
+    list_changed_documents,
+    list_changed_files,
 )
 
 pytestmark = pytest.mark.smoke
@@ -109,14 +109,14 @@ def test_changed_documents_are_listed_between_two_snapshots(repo: Repo) -> None:
     repo.commit({"README.md": "# Other\n", "x.txt": "no"})
     snapshot_after = take_snapshot(repo, snapshot_before)
     blob = snapshot_before.documents["guides/setup.md"]
-    changes = sorted(changed_documents(snapshot_before, snapshot_after), key=lambda change: change[0])
+    changes = sorted(list_changed_documents(snapshot_before, snapshot_after), key=lambda change: change[0])
     assert [path for path, _, _ in changes] == ["README.md", "guides/setup.md", "moved.md"]
     assert ("guides/setup.md", blob, None) in changes
     assert ("moved.md", None, blob) in changes
     assert dict(snapshot_after.documents) == dict(take_snapshot(repo).documents)
     repo.commit({"docyard.toml": 'exclude = ["guides"]\n'})
     narrow_snapshot = take_snapshot(repo, snapshot_after)
-    assert [(path, new) for path, _, new in changed_documents(snapshot_after, narrow_snapshot)] == [
+    assert [(path, new) for path, _, new in list_changed_documents(snapshot_after, narrow_snapshot)] == [
         ("guides/deep/only.md", None)
     ]
 
@@ -168,7 +168,7 @@ def test_manifests_are_listed_separately_from_documents(repo: Repo) -> None:
     assert list(later_snapshot.manifests) == [".taxonomy.toml", "guides/deep/.taxonomy.toml"]
     assert later_snapshot.manifests == take_snapshot(repo).manifests
     assert [
-        (path, bool(old), bool(new)) for path, old, new in changed_files(first_snapshot, later_snapshot)
+        (path, bool(old), bool(new)) for path, old, new in list_changed_files(first_snapshot, later_snapshot)
     ] == [
         ("x.md", False, True),
         ("guides/.taxonomy.toml", True, False),
@@ -218,6 +218,6 @@ def test_settings_with_equal_selection_need_no_new_listing(repo: Repo) -> None:
     assert first_snapshot.documents
     repo.commit({"docyard.toml": LANGUAGE_KEY, "x.md": "# X\n"})
     later_snapshot = take_snapshot(repo, first_snapshot)
-    assert [path for path, _, _ in changed_documents(first_snapshot, later_snapshot)] == ["x.md"]
+    assert [path for path, _, _ in list_changed_documents(first_snapshot, later_snapshot)] == ["x.md"]
     assert "_listing" not in vars(later_snapshot)
     assert dict(later_snapshot.documents) == dict(take_snapshot(repo).documents)

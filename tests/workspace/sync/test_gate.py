@@ -51,7 +51,7 @@ class OtherClone:
         tokens = Tokens(workspace.git.common_dir)
         if tokens.key("bea") is None:
             tokens.add("bea", "Bea", "bea@example.org")
-        known_token = tokens.find_known("bea")
+        known_token = tokens.find_owner("bea")
         assert known_token is not None
         person = Actor(BEA, "proposals", "command line", known_token.person)
         proposal_actions = workspace.proposal_actions()

@@ -35,7 +35,7 @@ def test_too_large_document_is_reported_and_other_documents_checked() -> None:
         ("a.md", "unreadable-document"),
         ("b.md", "broken-link"),
     ]
-    assert findings[0].message == "a.md has 1,004 bytes; a document holds at most 1,000"
+    assert findings[0].message == "a.md has 1,004 bytes; the limit is 1,000"
     assert find_findings(texts, "broken-link") == findings[1:]
 
 

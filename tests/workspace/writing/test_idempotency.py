@@ -18,7 +18,7 @@ from tests.example_counts import scale_examples
 from tests.loops import loop_over
 from tests.repositories import Repo
 from workspace.errors import LimitExceeded
-from workspace.git.messages import MAX_MESSAGE, format_commit_message, read_trailers
+from workspace.git.messages import MAX_MESSAGE_LENGTH, format_commit_message, read_trailers
 from workspace.git.objects import Commit
 from workspace.git.reader import GitReader
 from workspace.git.repository import DamagedRepository
@@ -27,7 +27,7 @@ from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 from workspace.writing import idempotency
 from workspace.writing.idempotency import (
-    MAX_RESULT,
+    MAX_RESULT_LENGTH,
     MAX_SCANNED_COMMITS,
     InvalidKey,
     KeyReused,
@@ -113,7 +113,7 @@ FORGED_TEXTS = (
     "(cherry picked from commit 0)",
     "Signed-off-by: x <x>",
     *("\n", "\n\n", "\r", "\r\n", "\n \n", "\n\t\n", "\v", "\f", "\x1c", "\x85", "\u2028", "\u2029", "\0"),
-    *("---\n", "# ", ": ", " ", "x", "x" * (MAX_MESSAGE - 1)),
+    *("---\n", "# ", ": ", " ", "x", "x" * (MAX_MESSAGE_LENGTH - 1)),
 )
 FORGERIES = st.lists(st.sampled_from(FORGED_TEXTS), max_size=12).map("".join)
 
@@ -169,9 +169,9 @@ def test_long_result_is_compressed_in_the_message(history: CommitChain) -> None:
 
 
 def test_result_over_the_limit_is_refused(history: CommitChain) -> None:
-    for length in (MAX_RESULT, MAX_RESULT + 1):
+    for length in (MAX_RESULT_LENGTH, MAX_RESULT_LENGTH + 1):
         result = {"a": "x" * (length - len('{"a":""}'))}
-        if length == MAX_RESULT:
+        if length == MAX_RESULT_LENGTH:
             commit = history.commit_with_key((history.repo.head(),), "limit", result)
             request = RequestLog(history.store).find(commit, "limit")
             assert request is not None

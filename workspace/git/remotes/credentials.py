@@ -20,14 +20,14 @@ FORGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "github.com": ("x-access-token", ("GH_TOKEN", "GITHUB_TOKEN")),
     "gitlab.com": ("oauth2", ("GITLAB_TOKEN",)),
 }
-"""Hosts with the user name for any token, and with the variables of tokens for this host only."""
+"""The hosts, each with the user name for a token, and the environment variables of its tokens."""
 
 _ANY_USER = "git"
-_MOST = 1_000_000
+_MAX_FILE_BYTES = 1_000_000
 
 
 class UnsafeCredentials(WorkspaceError):
-    """The credential file is not used: others can read or write it, or it lies in the repository."""
+    """The credential file is not used: others can read or write it, or it is in the repository."""
 
     code: ClassVar[str] = "UNSAFE_CREDENTIALS"
 
@@ -36,7 +36,7 @@ class UnsafeCredentials(WorkspaceError):
 
 
 class Login(NamedTuple):
-    """A name and a password, or a token in its place."""
+    """A user name, and a password or a token."""
 
     user: str
     secret: str
@@ -49,8 +49,9 @@ class Login(NamedTuple):
 class Access:
     """The sources of this user's secrets, according to the environment.
 
-    `token` is used for each synchronised remote, and `forge_tokens` maps hosts to tokens. `file` holds lines
-    such as `https://user:token@host` (git-credential-store). Private keys in `ssh_keys` have no passphrase.
+    `token` is used for each synchronized remote, and `forge_tokens` maps hosts to tokens. `file` contains
+    lines such as `https://user:token@host` (git-credential-store). Private keys in `ssh_keys` have no
+    passphrase.
     """
 
     token: str | None = field(default=None, repr=False)
@@ -60,10 +61,10 @@ class Access:
     has_agent: bool = False
     ssh_keys: tuple[Path, ...] = ()
 
-    def login(self, address: RemoteUrl, outside: Iterable[Path]) -> Login | None:
+    def login(self, address: RemoteUrl, repository_folders: Iterable[Path]) -> Login | None:
         """Return the login for a remote over HTTP; None without a secret or a private connection.
 
-        `outside` are the repository's folders, in which no credential file is read. Raises UnsafeCredentials.
+        `repository_folders` are the folders in which no credential file is read. Raises UnsafeCredentials.
         """
         if address.transport not in (Transport.HTTP, Transport.HTTPS) or not address.is_private:
             return None
@@ -74,14 +75,14 @@ class Access:
         if self.token:
             return Login(user, self.token)
         if self.file is not None:
-            for login in _find_logins(_read(self.file, outside), address):
+            for login in _find_logins(_read_file(self.file, repository_folders), address):
                 if address.user in (None, login.user):
                     return login
         forge_token = self.forge_tokens.get(address.host) if address.transport is Transport.HTTPS else None
         return Login(user, forge_token) if forge_token else None
 
 
-def _read(file: Path, outside: Iterable[Path]) -> str:
+def _read_file(file: Path, repository_folders: Iterable[Path]) -> str:
     try:
         handle = os.open(file, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
     except FileNotFoundError:
@@ -96,13 +97,13 @@ def _read(file: Path, outside: Iterable[Path]) -> str:
         raise UnsafeCredentials("it is not a regular file", "Make it a file, of mode 600.")
     with open(handle, "rb") as stream:
         if os.name == "posix" and status.st_uid not in (os.geteuid(), 0):
-            raise UnsafeCredentials("it belongs to another user", "Make one of your own, of mode 600.")
+            raise UnsafeCredentials("it belongs to another user", "Create your own file, of mode 600.")
         if os.name == "posix" and status.st_mode & 0o077:
             raise UnsafeCredentials("others can read or write it", "Run chmod 600 on it.")
         resolved_file = file.resolve()
-        if any(resolved_file.is_relative_to(folder.resolve()) for folder in outside):
-            raise UnsafeCredentials("it lies in the repository", "Move it out of the repository.")
-        return stream.read(_MOST).decode("utf-8", "replace")
+        if any(resolved_file.is_relative_to(folder.resolve()) for folder in repository_folders):
+            raise UnsafeCredentials("it is in the repository", "Move it out of the repository.")
+        return stream.read(_MAX_FILE_BYTES).decode("utf-8", "replace")
 
 
 def _find_logins(text: str, address: RemoteUrl) -> Iterable[Login]:

@@ -1,4 +1,4 @@
-"""One exchange with a remote: answers to libgit2's callbacks, and the errors of an exchange.
+"""One exchange with a remote: the callbacks for libgit2, and the errors of an exchange.
 
 Messages of a remote or a library are shown without secrets, control characters and local paths.
 """
@@ -21,16 +21,16 @@ from workspace.errors import WorkspaceError
 from workspace.git.remotes.credentials import Login
 from workspace.git.remotes.url import RemoteUrl, Transport
 
-_MOST = 500
-_READ = 5_000
+_MAX_MESSAGE_LENGTH = 500
+_MAX_READ_LENGTH = 5_000
 _URL_USER = re.compile(r"(://)[^/@\s]{1,500}@")
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b.|[\x00-\x1f\x7f-\x9f]+")
 _PATH = re.compile(r"(?<![\w:/.])(?:file://)?/(?:[^\s'\"/]+/)+[^\s'\":]*|(?<=')/[^']{0,1000}(?=')")
 
 
 def clean_message(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return a line of 500 characters at most, without secrets, user names in URLs and absolute paths."""
-    text = text[:_READ]
+    """Return one line of at most 500 characters, without secrets, user names in URLs and absolute paths."""
+    text = text[:_MAX_READ_LENGTH]
     for secret in secrets:
         if secret:
             text = text.replace(secret, "***")
@@ -38,10 +38,10 @@ def clean_message(text: str, secrets: Iterable[str] = ()) -> str:
     text = " ".join(_CONTROLS.sub(" ", text).split())
     text = "".join(char if char.isprintable() else "?" for char in text)
     text = _PATH.sub("the folder", text).strip(" .")
-    return text if len(text) <= _MOST else f"{text[:_MOST]}…"
+    return text if len(text) <= _MAX_MESSAGE_LENGTH else f"{text[:_MAX_MESSAGE_LENGTH]}…"
 
 
-_SSH_USER = "git"
+_DEFAULT_SSH_USER = "git"
 Progress = Callable[[float, float | None, str | None], None]
 
 
@@ -52,7 +52,7 @@ class RemoteUnreachable(WorkspaceError):
 
     def __init__(self, remote: str, reason: str) -> None:
         super().__init__(
-            f"the remote `{remote}` could not be reached, or went away: {reason}",
+            f"the remote `{remote}` could not be reached, or closed the connection: {reason}",
             fix="Nothing is lost. Try again when it can be reached.",
             remote=remote,
             reason=reason,
@@ -66,7 +66,7 @@ class RemoteTooSlow(WorkspaceError):
 
     def __init__(self, remote: str, seconds: float) -> None:
         super().__init__(
-            f"the remote `{remote}` was not done within {seconds:g} seconds",
+            f"the remote `{remote}` did not finish within {seconds:g} seconds",
             fix="Nothing is lost. Try again, or raise remote.seconds in docyard.toml.",
             remote=remote,
             seconds=seconds,
@@ -74,14 +74,14 @@ class RemoteTooSlow(WorkspaceError):
 
 
 class RemoteTooLarge(WorkspaceError):
-    """A fetch of more bytes than `limit`."""
+    """A fetch of more than `limit` bytes."""
 
     code: ClassVar[str] = "REMOTE_TOO_LARGE"
 
     def __init__(self, remote: str, limit: int) -> None:
         super().__init__(
             f"the remote `{remote}` sent more than {limit:,} bytes, so the fetch was ended",
-            fix="If so much is right, raise remote.fetch_bytes in docyard.toml, or run git fetch once.",
+            fix="If this size is expected, raise remote.fetch_bytes in docyard.toml, or run git fetch once.",
             remote=remote,
             limit=limit,
         )
@@ -105,13 +105,13 @@ class HostNotTrusted(WorkspaceError):
         if address.transport is Transport.SSH:
             reason = "its key is not in known_hosts"
             fix = (
-                f"Connect once with ssh to {address.host}, compare the key's fingerprint with the one that "
-                "its owner gives, and accept it."
+                f"Connect once with ssh to {address.host}, compare the key's fingerprint with that of its "
+                "owner, and accept the key."
             )
         else:
             reason, fix = (
                 "its certificate is not valid",
-                "Add the authority that signed it to the system's own.",
+                "Add the authority that signed it to the system's trusted authorities.",
             )
         super().__init__(
             f"the identity of the remote `{remote}` is not verified: {reason}", fix=fix, remote=remote
@@ -122,8 +122,8 @@ class HostNotTrusted(WorkspaceError):
 class Peer:
     """A remote in one exchange: its local name, its address, its credentials, and the limits.
 
-    `answer_seconds` limits the silence of the remote, `seconds` the whole exchange, and `fetch_bytes` the
-    bytes that the remote may send. `ssh_keys` are private keys, tried after the agent.
+    `answer_seconds` limits the time without data from the remote, `seconds` the full exchange, and
+    `fetch_bytes` the bytes that the remote may send. `ssh_keys` are private keys, tried after the agent.
     """
 
     name: str
@@ -136,10 +136,10 @@ class Peer:
     fetch_bytes: int = 2_000_000_000
 
     def unreachable(self, error: Exception) -> WorkspaceError:
-        """Return the error for a failed exchange, with libgit2's message without secrets or paths."""
+        """Return the error for a failed exchange, with the message of libgit2 without secrets or paths."""
         secrets = (self.login.secret,) if self.login is not None else ()
         reason = clean_message(str(error), (*secrets, self.address.password or ""))
-        # pygit2 passes on neither the class nor the code of libgit2's errors.
+        # pygit2 returns neither the class nor the code of libgit2's errors.
         if "certificate" in reason or "hostkey" in reason:
             return HostNotTrusted(self.name, self.address)
         if "authenticat" in reason or reason.endswith(("code: 401", "code: 403")):
@@ -160,20 +160,20 @@ class Exchange(pygit2.RemoteCallbacks):
         self._peer = peer
         self._progress = progress
         self._deadline = time.monotonic() + peer.seconds
-        self._offers = self._iterate_keys()
-        self._has_shown_login = False
+        self._key_factories = self._iterate_keys()
+        self._has_sent_login = False
 
     def credentials(
         self, url: str, username_from_url: str | None, allowed_types: CredentialType
     ) -> pygit2.Username | pygit2.UserPass | pygit2.Keypair:
         self._check_deadline()
-        user = username_from_url or self._peer.address.user or _SSH_USER
+        user = username_from_url or self._peer.address.user or _DEFAULT_SSH_USER
         if self._peer.address.transport is Transport.SSH:
             if allowed_types & CredentialType.SSH_KEY:
-                offer = next(self._offers, None)
-                if offer is None:
+                make_key = next(self._key_factories, None)
+                if make_key is None:
                     raise self._denied_error("it accepts none of the offered keys")
-                return offer(user)
+                return make_key(user)
             if allowed_types & CredentialType.USERNAME:
                 return pygit2.Username(user)
             raise self._denied_error("it requires a password")
@@ -182,11 +182,11 @@ class Exchange(pygit2.RemoteCallbacks):
             if self._peer.address.is_private:
                 raise self._denied_error("it requires a password, and none is set")
             raise self._denied_error("it requires a password, but the connection is not encrypted")
-        if self._has_shown_login:
+        if self._has_sent_login:
             raise self._denied_error("the token or password is not accepted")
         if not self._peer.address.is_same_server(url):
             raise self._denied_error("it redirects to another host, which must not receive the token")
-        self._has_shown_login = True
+        self._has_sent_login = True
         return pygit2.UserPass(*login)
 
     def certificate_check(self, certificate: None, valid: bool, host: bytes) -> bool:
@@ -224,24 +224,26 @@ class Exchange(pygit2.RemoteCallbacks):
         return RemoteDenied(self._peer.name, reason, _suggest_credentials(self._peer.address))
 
     def _iterate_keys(self) -> Iterator[Callable[[str], pygit2.Keypair]]:
-        """Yield the keys to offer over SSH, each once, so that a remote that refuses ends the loop."""
+        """Yield the keys to offer over SSH, each once: libgit2 asks again until no key remains."""
         if self._peer.has_agent:
             yield pygit2.KeypairFromAgent
         for key in self._peer.ssh_keys:
-            public = key.with_name(key.name + ".pub")
-            yield partial(_make_keypair, str(public) if public.is_file() else None, str(key))
+            public_key_file = key.with_name(key.name + ".pub")
+            yield partial(
+                _make_keypair, str(public_key_file) if public_key_file.is_file() else None, str(key)
+            )
 
 
-def _make_keypair(public: str | None, private: str, user: str) -> pygit2.Keypair:
-    return pygit2.Keypair(user, public, private, "")
+def _make_keypair(public_key: str | None, private_key: str, user: str) -> pygit2.Keypair:
+    return pygit2.Keypair(user, public_key, private_key, "")
 
 
 def _suggest_credentials(address: RemoteUrl) -> str:
     if address.transport is Transport.SSH:
         return (
-            "Add a key that it knows to the SSH agent by ssh-add, or name a key file in DOCYARD_SSH_KEY "
+            "Add a key that it accepts to the SSH agent by ssh-add, or name a key file in DOCYARD_SSH_KEY "
             "(docs/remotes.md)."
         )
     if address.transport is Transport.HTTP and not address.is_private:
-        return "Give the remote a URL that begins with https://; no token is sent over http://."
+        return "Set a URL of the remote that begins with https://; no token is sent over http://."
     return "Put a token for it into DOCYARD_REMOTE_TOKEN, or into the credential file (docs/remotes.md)."

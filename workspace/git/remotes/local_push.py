@@ -1,8 +1,8 @@
-"""A push to a repository in a folder, with the compare-and-swap that libgit2 leaves out there.
+"""A push to a repository in a folder, with the compare-and-swap that libgit2 lacks for it.
 
-libgit2 sets the ref of such a repository unconditionally, and would remove commits pushed by another client
-in between. So the objects are pushed to a temporary ref first. Then the branch is moved from its expected
-commit.
+libgit2 sets the ref of such a repository unconditionally, and would remove commits that another client has
+pushed in between. So the objects are pushed to a temporary ref first. Then the branch is moved from its
+expected commit.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ import pygit2
 
 from workspace.git.repository import open_repository
 
-_HOOKS = ("pre-receive", "update", "proc-receive", "reference-transaction")
-_INCOMING = "refs/docyard/incoming/"
-_LONGEST = 86_400  # seconds that an exchange may take at most
-_ATTEMPTS = 20
-_PAUSE = 0.05
+_HOOK_NAMES = ("pre-receive", "update", "proc-receive", "reference-transaction")
+_INCOMING_PREFIX = "refs/docyard/incoming/"
+_MAX_EXCHANGE_S = 86_400
+_MAX_ATTEMPTS = 20
+_RETRY_INTERVAL_S = 0.05
 
 
 class FolderPushRefused(Exception):
-    """A push that a repository in a folder refused; `reason` is worded like Git's own messages."""
+    """A push that a repository in a folder refused; `reason` has the wording of Git's own messages."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -35,7 +35,7 @@ class FolderPushRefused(Exception):
 
 
 def push_to_folder(
-    ours: pygit2.Repository, url: str, wanted: Mapping[str, str], callbacks: pygit2.RemoteCallbacks
+    local_repo: pygit2.Repository, url: str, commits: Mapping[str, str], callbacks: pygit2.RemoteCallbacks
 ) -> dict[str, str]:
     """Push commits to branches of the repository in a folder; return the reasons for rejections, by branch.
 
@@ -46,50 +46,58 @@ def push_to_folder(
     path = find_folder(url)
     if not path.is_dir():
         raise pygit2.GitError("its folder has no repository")
-    theirs = open_repository(path)
-    _check_rules(theirs)
-    before = {branch: _read_target(theirs, f"refs/heads/{branch}") for branch in wanted}
-    refused: dict[str, str] = {}
-    accepted: dict[str, str] = {}
-    for branch, commit in wanted.items():
-        old = before[branch]
-        if old is not None and not _is_fast_forward(ours, commit, old):
-            refused[branch] = "non-fast-forward"
-        elif old != commit:
-            accepted[branch] = commit
-    if not accepted:
-        return refused
-    _remove_stale_refs(theirs)
+    remote_repo = open_repository(path)
+    _check_rules(remote_repo)
+    old_commits = {branch: _read_target(remote_repo, f"refs/heads/{branch}") for branch in commits}
+    rejections: dict[str, str] = {}
+    commits_to_push: dict[str, str] = {}
+    for branch, commit in commits.items():
+        old_commit = old_commits[branch]
+        if old_commit is not None and not _is_fast_forward(local_repo, commit, old_commit):
+            rejections[branch] = "non-fast-forward"
+        elif old_commit != commit:
+            commits_to_push[branch] = commit
+    if not commits_to_push:
+        return rejections
+    _remove_stale_refs(remote_repo)
     start_time = int(time.time())
-    incoming = {branch: f"{_INCOMING}{start_time}-{secrets.token_hex(8)}" for branch in accepted}
+    temporary_refs = {
+        branch: f"{_INCOMING_PREFIX}{start_time}-{secrets.token_hex(8)}" for branch in commits_to_push
+    }
     try:
-        specs = [f"{commit}:{incoming[branch]}" for branch, commit in accepted.items()]
-        ours.remotes.create_anonymous(str(path)).push(specs, callbacks)
+        refspecs = [f"{commit}:{temporary_refs[branch]}" for branch, commit in commits_to_push.items()]
+        local_repo.remotes.create_anonymous(str(path)).push(refspecs, callbacks)
         # An earlier handle does not find the pushed objects.
-        theirs = open_repository(path)
-        for branch, commit in accepted.items():
+        remote_repo = open_repository(path)
+        for branch, commit in commits_to_push.items():
             try:
-                _move_ref(theirs, f"refs/heads/{branch}", before[branch], commit)
+                _move_ref(remote_repo, f"refs/heads/{branch}", old_commits[branch], commit)
             except FolderPushRefused as error:
-                refused[branch] = error.reason
+                rejections[branch] = error.reason
     finally:
-        for name in incoming.values():
+        for name in temporary_refs.values():
             with suppress(KeyError, OSError, pygit2.GitError):
                 open_repository(path).references.delete(name)
-    return refused
+    return rejections
 
 
-def _is_fast_forward(ours: pygit2.Repository, commit: str, before: str) -> bool:
-    return commit == before or (before in ours.odb and ours.descendant_of(commit, before))
+def _is_fast_forward(local_repo: pygit2.Repository, commit: str, old_commit: str) -> bool:
+    return commit == old_commit or (
+        old_commit in local_repo.odb and local_repo.descendant_of(commit, old_commit)
+    )
 
 
-def _remove_stale_refs(theirs: pygit2.Repository) -> None:
+def _remove_stale_refs(remote_repo: pygit2.Repository) -> None:
     """Remove temporary refs of pushes whose process died."""
-    for name in theirs.listall_references():
-        start_time = name.removeprefix(_INCOMING).partition("-")[0]
-        if name.startswith(_INCOMING) and start_time.isdecimal() and int(start_time) < time.time() - _LONGEST:
+    for name in remote_repo.listall_references():
+        start_time = name.removeprefix(_INCOMING_PREFIX).partition("-")[0]
+        if (
+            name.startswith(_INCOMING_PREFIX)
+            and start_time.isdecimal()
+            and int(start_time) < time.time() - _MAX_EXCHANGE_S
+        ):
             with suppress(KeyError, OSError, pygit2.GitError):
-                theirs.references.delete(name)
+                remote_repo.references.delete(name)
 
 
 def find_folder(url: str) -> Path:
@@ -97,35 +105,35 @@ def find_folder(url: str) -> Path:
     return Path(unquote(urlsplit(url).path)) if url.startswith("file://") else Path(url)
 
 
-def _check_rules(theirs: pygit2.Repository) -> None:
-    if not theirs.is_bare:
-        raise FolderPushRefused("it has a work tree, which only git can update on a push")
-    hooks = Path(theirs.path or "", "hooks")
+def _check_rules(remote_repo: pygit2.Repository) -> None:
+    if not remote_repo.is_bare:
+        raise FolderPushRefused("it has a work tree, which only git push can update")
+    hooks = Path(remote_repo.path or "", "hooks")
     with suppress(KeyError):
-        hooks = Path(theirs.path or "", str(theirs.config["core.hooksPath"])).expanduser()
-    for hook in _HOOKS:
+        hooks = Path(remote_repo.path or "", str(remote_repo.config["core.hooksPath"])).expanduser()
+    for hook in _HOOK_NAMES:
         if os.access(hooks / hook, os.X_OK):
-            raise FolderPushRefused(f"its hook {hook} decides, and only git push runs it")
+            raise FolderPushRefused(f"it has the hook {hook}, which only git push runs")
 
 
-def _move_ref(theirs: pygit2.Repository, name: str, before: str | None, commit: str) -> None:
+def _move_ref(remote_repo: pygit2.Repository, name: str, old_commit: str | None, commit: str) -> None:
     """Move a ref from its expected commit; libgit2 compares while it holds the lock of the ref."""
-    for attempt in range(_ATTEMPTS):
-        if _read_target(theirs, name) != before:
+    for attempt in range(_MAX_ATTEMPTS):
+        if _read_target(remote_repo, name) != old_commit:
             raise FolderPushRefused("fetch first")
         try:
-            if before is None:
-                theirs.create_reference_direct(name, pygit2.Oid(hex=commit), False, "push")
+            if old_commit is None:
+                remote_repo.create_reference_direct(name, pygit2.Oid(hex=commit), False, "push")
             else:
-                theirs.lookup_reference(name).set_target(commit, "push")
+                remote_repo.lookup_reference(name).set_target(commit, "push")
             return
         except (ValueError, OSError, pygit2.GitError):
             # Another program holds the lock of the ref, or has moved it; the next check shows a move.
-            if attempt == _ATTEMPTS - 1:
-                if Path(theirs.path, f"{name}.lock").exists():
-                    raise FolderPushRefused(f"another program holds its {name}.lock") from None
+            if attempt == _MAX_ATTEMPTS - 1:
+                if Path(remote_repo.path, f"{name}.lock").exists():
+                    raise FolderPushRefused(f"another program has the lock {name}.lock") from None
                 raise
-        time.sleep(_PAUSE)
+        time.sleep(_RETRY_INTERVAL_S)
 
 
 def _read_target(repo: pygit2.Repository, name: str) -> str | None:

@@ -1,7 +1,7 @@
 """A child process for libgit2's network calls, which is killed at a deadline.
 
-libgit2's network calls cannot be cancelled, and an SSH handshake restarts when its time is up. A thread would
-hold its socket, and could still push or move a ref after its failure had been reported. The process reports
+libgit2's network calls cannot be cancelled, and an SSH handshake restarts at its timeout. A thread would keep
+its socket open, and could still push or move a ref after its failure had been reported. The process reports
 progress and is killed at its deadline, which a `ProcessPoolExecutor` cannot do.
 """
 
@@ -23,16 +23,16 @@ from workspace.git.remotes.exchange import Exchange, Peer, Progress, RemoteTooSl
 from workspace.git.repository import open_repository
 from workspace.git.store import sync_written_objects
 
-_GRACE = 1.0
-"""Seconds for the process to end an exchange by itself, before it is killed."""
+_GRACE_S = 1.0
+"""The time in which the process can end an exchange by itself, before it is killed."""
 
-_PATIENCE = 60.0
-"""Seconds for a new process to start."""
+_START_TIMEOUT_S = 60.0
+"""The time in which a new process must start."""
 
-_PAUSE = 0.1
-"""Seconds between two reports of progress."""
+_PROGRESS_INTERVAL_S = 0.1
+"""The minimum time between two reports of progress."""
 
-_EXPECTED = (pygit2.GitError, KeyError, ValueError, OSError)
+_EXPECTED_ERRORS = (pygit2.GitError, KeyError, ValueError, OSError)
 
 T = TypeVar("T")
 Call = Callable[[pygit2.Repository, Peer, Exchange], T]
@@ -40,24 +40,24 @@ Call = Callable[[pygit2.Repository, Peer, Exchange], T]
 
 
 class _ExchangeStarted(NamedTuple):
-    """The message of the process that an exchange begins."""
+    """The message by which the process reports that an exchange begins."""
 
 
 class _ProgressReport(NamedTuple):
-    done: float
+    completed: float
     total: float | None
 
 
-class _Failed(NamedTuple):
+class _CallFailure(NamedTuple):
     error: WorkspaceError
 
 
-class _Done(NamedTuple):
+class _CallResult(NamedTuple):
     result: Any
 
 
 class RemoteProcess:
-    """A process for the exchanges of one repository, from its first exchange to `end`.
+    """A process for the exchanges of one repository, from the first exchange to `end`.
 
     With `durable`, its writes are synced to disk. A process whose exchange has failed is killed at once, and
     the next exchange starts another one. So no socket, no thread and no object outlives a failure.
@@ -82,7 +82,7 @@ class RemoteProcess:
             result: T = _receive_result(self._child.pipe, peer, call, progress)
         except (EOFError, ConnectionError):
             self.end()
-            raise RemoteUnreachable(peer.name, "the process that spoke with it has ended") from None
+            raise RemoteUnreachable(peer.name, "the process of the exchange has ended") from None
         except BaseException:
             self.end()
             raise
@@ -116,17 +116,17 @@ class _Child:
 
 def _receive_result(pipe: Connection, peer: Peer, call: Call[T], progress: Progress | None) -> Any:
     pipe.send((peer, call))
-    deadline = time.monotonic() + _PATIENCE
+    deadline = time.monotonic() + _START_TIMEOUT_S
     while pipe.poll(max(0.0, deadline - time.monotonic())):
         match pipe.recv():
             case _ExchangeStarted():
-                deadline = time.monotonic() + peer.seconds + _GRACE
-            case _ProgressReport(done, total):
+                deadline = time.monotonic() + peer.seconds + _GRACE_S
+            case _ProgressReport(completed, total):
                 if progress is not None:
-                    progress(done, total, None)
-            case _Failed(error):
+                    progress(completed, total, None)
+            case _CallFailure(error):
                 raise error
-            case _Done(result):
+            case _CallResult(result):
                 return result
     raise RemoteTooSlow(peer.name, peer.seconds)
 
@@ -142,27 +142,27 @@ def _serve(pipe: Connection) -> None:
                 pipe.send(_run_call(path, peer, call, _ProgressWriter(pipe)))
 
 
-def _run_call(path: Path, peer: Peer, call: Call[Any], reports: Progress) -> _Done | _Failed:
+def _run_call(path: Path, peer: Peer, call: Call[Any], progress: Progress) -> _CallResult | _CallFailure:
     timeout_ms = round(min(peer.answer_seconds, peer.seconds) * 1000)
     pygit2.settings.server_connect_timeout = timeout_ms
     pygit2.settings.server_timeout = timeout_ms
     try:
-        return _Done(call(open_repository(path), peer, Exchange(peer, reports)))
+        return _CallResult(call(open_repository(path), peer, Exchange(peer, progress)))
     except WorkspaceError as error:
-        return _Failed(error)
-    except _EXPECTED as error:
-        return _Failed(peer.unreachable(error))
+        return _CallFailure(error)
+    except _EXPECTED_ERRORS as error:
+        return _CallFailure(peer.unreachable(error))
 
 
 class _ProgressWriter:
-    """A writer of progress reports to a pipe, limited in rate."""
+    """A writer of progress reports to a pipe, at a limited rate."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
-        self._next = 0.0
+        self._next_report_time = 0.0
 
-    def __call__(self, done: float, total: float | None, message: str | None) -> None:
+    def __call__(self, completed: float, total: float | None, message: str | None) -> None:
         now = time.monotonic()
-        if now >= self._next or done == total:
-            self._next = now + _PAUSE
-            self._pipe.send(_ProgressReport(done, total))
+        if now >= self._next_report_time or completed == total:
+            self._next_report_time = now + _PROGRESS_INTERVAL_S
+            self._pipe.send(_ProgressReport(completed, total))

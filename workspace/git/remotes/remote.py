@@ -25,10 +25,10 @@ from workspace.git.remotes.url import RemoteUrl, Transport, parse_remote_url
 from workspace.git.repository import open_repository
 
 _HEADS = "refs/heads/"
-_MESSAGE = "docyard sync"
-_ATTEMPTS = 5
-_MOST_BRANCHES = 5_000
-_NOT_AHEAD = ("non-fastforwardable", "contains commits that are not present locally")
+_REFLOG_MESSAGE = "docyard sync"
+_MAX_ATTEMPTS = 5
+_MAX_BRANCHES = 5_000
+_NOT_AHEAD_MESSAGES = ("non-fastforwardable", "contains commits that are not present locally")
 
 
 class PushRejected(WorkspaceError):
@@ -46,35 +46,37 @@ class PushRejected(WorkspaceError):
 
 
 class RemoteMoved(PushRejected):
-    """A rejection because the remote branch has commits that ours lacks; nothing was forced."""
+    """A rejection because the remote branch has commits that our branch lacks; nothing was forced."""
 
     code: ClassVar[str] = "REMOTE_MOVED"
 
     def __init__(self, remote: str) -> None:
-        super().__init__(remote, "its branch has commits that ours does not have")
-        self.fix = "Fetch them first."
+        super().__init__(remote, "its branch has commits that our branch does not have")
+        self.fix = "Fetch these commits first."
 
 
 class BranchSelection(NamedTuple):
     """A selection of a remote's branches: some names, and up to 5,000 that match a regular expression.
 
-    `known` maps branches to commits that exist locally; these are not fetched again.
+    `local_commits` maps branches to commits that exist locally; such a commit is not fetched again.
     """
 
     names: Sequence[str]
     pattern: str = "(?!)"
-    known: Mapping[str, str] = {}
+    local_commits: Mapping[str, str] = {}
 
     def select(self, heads: Mapping[str, str]) -> dict[str, str]:
         """Return the commits of the selected branches that the remote has, by branch."""
-        selected = {name: heads[name] for name in self.names if name in heads}
+        selected_heads = {name: heads[name] for name in self.names if name in heads}
         matcher = re.compile(self.pattern)
-        others = sorted(name for name in heads if name not in selected and matcher.fullmatch(name))
-        return selected | {name: heads[name] for name in others[:_MOST_BRANCHES]}
+        matching_names = sorted(
+            name for name in heads if name not in selected_heads and matcher.fullmatch(name)
+        )
+        return selected_heads | {name: heads[name] for name in matching_names[:_MAX_BRANCHES]}
 
 
 class GitRemotes:
-    """The remotes of one repository; leaving the `with` ends their process.
+    """The remotes of one repository. The end of the `with` block ends their process.
 
     With `durable`, fetched objects are synced to disk.
     """
@@ -121,18 +123,18 @@ class GitRemotes:
                 if self.commit_at(ref) == expected and expected is not None:
                     self._repo.references.delete(ref)
             elif expected is None:
-                self._repo.create_reference_direct(ref, pygit2.Oid(hex=commit), False, _MESSAGE)
+                self._repo.create_reference_direct(ref, pygit2.Oid(hex=commit), False, _REFLOG_MESSAGE)
             else:
                 reference = self._repo.lookup_reference(ref)
                 if str(reference.target) != expected:
                     return False
-                reference.set_target(commit, _MESSAGE)
+                reference.set_target(commit, _REFLOG_MESSAGE)
         except (KeyError, ValueError, OSError, pygit2.GitError):
             return self.commit_at(ref) == commit
         return True
 
     def refs(self, prefix: str) -> dict[str, str]:
-        """Return the commits of local refs with a prefix, by the rest of their names."""
+        """Return the commits of local refs with a prefix, by their names without the prefix."""
         commits: dict[str, str] = {}
         for name in self._repo.listall_references():
             commit = self.commit_at(name) if name.startswith(prefix) else None
@@ -140,31 +142,31 @@ class GitRemotes:
                 commits[name.removeprefix(prefix)] = commit
         return commits
 
-    def list_branches(self, peer: Peer, wanted: BranchSelection) -> dict[str, str]:
+    def list_branches(self, peer: Peer, selection: BranchSelection) -> dict[str, str]:
         """Return the commits of the selected branches that a remote has, read from the remote.
 
         Raises the errors of `RemoteProcess.run`.
         """
-        return self._process.run(peer, partial(_list_branches, wanted=wanted))
+        return self._process.run(peer, partial(_list_branches, selection=selection))
 
     def fetch(
-        self, peer: Peer, wanted: BranchSelection, into: str, progress: Progress | None = None
+        self, peer: Peer, selection: BranchSelection, prefix: str, progress: Progress | None = None
     ) -> dict[str, str]:
-        """Fetch branches to local refs with the prefix `into`; return the commits of those that exist.
+        """Fetch branches to local refs with a prefix; return the commits of those that exist.
 
         Raises the errors of `RemoteProcess.run`.
         """
-        return self._process.run(peer, partial(_fetch, wanted=wanted, into=into), progress)
+        return self._process.run(peer, partial(_fetch, selection=selection, prefix=prefix), progress)
 
     def push(
-        self, peer: Peer, wanted: Mapping[str, str], progress: Progress | None = None
+        self, peer: Peer, commits: Mapping[str, str], progress: Progress | None = None
     ) -> dict[str, PushRejected]:
         """Push commits to branches in one exchange; return the rejections, by branch.
 
         Nothing is forced: our commits must descend from the remote's, else the error is RemoteMoved. libgit2
         then reverts the whole push, so each branch has that error. Raises the errors of `RemoteProcess.run`.
         """
-        rejections, message = self._process.run(peer, partial(_push, wanted=dict(wanted)), progress)
+        rejections, message = self._process.run(peer, partial(_push, commits=dict(commits)), progress)
         secrets = (peer.login.secret,) if peer.login is not None else ()
         message = clean_message(message.replace("\n", "; "), secrets)
         return {
@@ -174,7 +176,7 @@ class GitRemotes:
 
 
 def _make_rejection(remote: str, reason: str, message: str) -> PushRejected:
-    # Git's protocol has only messages for a rejection, and no code.
+    # Git's protocol has only messages for rejections, and no codes.
     if "fast-forward" in reason or "fetch first" in reason or "stale info" in reason:
         return RemoteMoved(remote)
     return PushRejected(remote, f"{reason} ({message})" if message else reason)
@@ -184,53 +186,53 @@ def _make_rejection(remote: str, reason: str, message: str) -> PushRejected:
 
 
 def _list_branches(
-    repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: BranchSelection
+    repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, selection: BranchSelection
 ) -> dict[str, str]:
-    return wanted.select(_list_heads(_connect(repo, peer, exchange)))
+    return selection.select(_list_heads(_connect(repo, peer, exchange)))
 
 
 def _fetch(
-    repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: BranchSelection, into: str
+    repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, selection: BranchSelection, prefix: str
 ) -> dict[str, str]:
-    for attempt in range(_ATTEMPTS):
+    for attempt in range(_MAX_ATTEMPTS):
         remote = _connect(repo, peer, exchange)
-        selected = wanted.select(_list_heads(remote))
-        specs = [
-            f"+{_HEADS}{branch}:{into}{branch}"
-            for branch, commit in selected.items()
-            if wanted.known.get(branch) != commit
+        selected_heads = selection.select(_list_heads(remote))
+        refspecs = [
+            f"+{_HEADS}{branch}:{prefix}{branch}"
+            for branch, commit in selected_heads.items()
+            if selection.local_commits.get(branch) != commit
         ]
         try:
-            if specs:
-                remote.fetch(specs, _MESSAGE, exchange, proxy=True)
+            if refspecs:
+                remote.fetch(refspecs, _REFLOG_MESSAGE, exchange, proxy=True)
             break
         except (OSError, pygit2.GitError) as error:
             # `git pack-refs` removes empty folders of refs, even one that was just created.
-            if attempt == _ATTEMPTS - 1 or not str(error).endswith(os.strerror(errno.ENOENT)):
+            if attempt == _MAX_ATTEMPTS - 1 or not str(error).endswith(os.strerror(errno.ENOENT)):
                 raise
     if parse_remote_url(remote.url or "").password is not None:
-        # `insteadOf` has put a password into the URL, and libgit2 writes the URL to FETCH_HEAD.
+        # `insteadOf` has added a password to the URL, and libgit2 writes the URL to FETCH_HEAD.
         Path(repo.path, "FETCH_HEAD").unlink(missing_ok=True)
-    return selected
+    return selected_heads
 
 
 def _push(
-    repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, wanted: Mapping[str, str]
+    repo: pygit2.Repository, peer: Peer, exchange: Exchange, *, commits: Mapping[str, str]
 ) -> tuple[dict[str, str], str]:
     """Push commits; return the reasons of the remote for rejections, by branch, and its other messages."""
     try:
         if peer.address.transport is Transport.FILE:
-            return push_to_folder(repo, peer.address.url, wanted, exchange), exchange.message
+            return push_to_folder(repo, peer.address.url, commits, exchange), exchange.message
         # The refspecs name commits, because the local branches may have moved.
-        specs = [f"{commit}:{_HEADS}{branch}" for branch, commit in wanted.items()]
-        _open_remote(repo, peer).push(specs, exchange, proxy=True)
+        refspecs = [f"{commit}:{_HEADS}{branch}" for branch, commit in commits.items()]
+        _open_remote(repo, peer).push(refspecs, exchange, proxy=True)
     except FolderPushRefused as error:
-        return dict.fromkeys(wanted, error.reason), exchange.message
+        return dict.fromkeys(commits, error.reason), exchange.message
     except pygit2.GitError as error:
-        # libgit2 checks before it sends anything; pygit2 does not return the error code.
-        if not any(phrase in str(error) for phrase in _NOT_AHEAD):
+        # libgit2 checks this before it sends anything; pygit2 does not return the error code.
+        if not any(phrase in str(error) for phrase in _NOT_AHEAD_MESSAGES):
             raise
-        return dict.fromkeys(wanted, "non-fast-forward"), exchange.message
+        return dict.fromkeys(commits, "non-fast-forward"), exchange.message
     reasons = {name.removeprefix(_HEADS): reason for name, reason in exchange.rejections.items()}
     return reasons, exchange.message
 

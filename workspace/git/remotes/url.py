@@ -1,4 +1,4 @@
-"""A remote's URL as a value: its transport, and the parts that may be shown (git-fetch, "GIT URLS")."""
+"""A remote's URL as a value: its transport, and the parts that are not secret (git-fetch, "GIT URLS")."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import SplitResult, unquote, urlsplit
 
 from workspace.errors import WorkspaceError
 
-_SCP = re.compile(r"(?:([^@/:\[\]]+)@)?(\[[0-9A-Fa-f:.]+\]|[^@/:\[\]]+):(?!//)(.+)", re.DOTALL)
+_SCP_FORM = re.compile(r"(?:([^@/:\[\]]+)@)?(\[[0-9A-Fa-f:.]+\]|[^@/:\[\]]+):(?!//)(.+)", re.DOTALL)
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _DRIVE = re.compile(r"[A-Za-z]:[\\/]")
 _HELPER = re.compile(r"[A-Za-z0-9]+::")
@@ -43,7 +43,7 @@ class UnsupportedRemote(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class RemoteUrl:
-    """The address of a remote. `url` has no password: that is a field of its own, and is never printed.
+    """The address of a remote. `url` has no password; `password` is a separate field, and is never printed.
 
     `host` is in lower case, without a port, and "" for a folder. `user` is the user name in the URL.
     """
@@ -56,18 +56,18 @@ class RemoteUrl:
 
     @property
     def is_private(self) -> bool:
-        """Return True if data cannot be read in transit, so that a token may be sent."""
+        """Return True if data cannot be read in transit, so a token may be sent."""
         return self.transport is not Transport.HTTP or bool(_LOOPBACK.fullmatch(self.host))
 
     def format_redacted(self) -> str:
-        """Return the form that is shown to people: transport and host."""
+        """Return the transport and the host, for a message."""
         return "a folder" if self.transport is Transport.FILE else f"{self.host} ({self.transport})"
 
     def is_same_server(self, url: str) -> bool:
-        """Return True if another URL leads to the same transport and host, and the same port."""
+        """Return True if another URL has the same transport, host and port."""
         try:
-            other, own = urlsplit(url), urlsplit(self.url)
-            return (other.scheme, other.hostname, other.port) == (own.scheme, own.hostname, own.port)
+            other, this = urlsplit(url), urlsplit(self.url)
+            return (other.scheme, other.hostname, other.port) == (this.scheme, this.hostname, this.port)
         except ValueError:
             return False
 
@@ -107,7 +107,7 @@ def parse_remote_url(url: str) -> RemoteUrl:
     return RemoteUrl(transport, _strip_secrets(parts, transport, host, port), host, user, password)
 
 
-_MIN_TOKEN_LENGTH = 20  # user names are shorter, tokens are at least as long
+_MIN_TOKEN_LENGTH = 20  # characters; a shorter text is a user name
 
 
 def _strip_secrets(parts: SplitResult, transport: Transport, host: str, port: int | None) -> str:
@@ -120,7 +120,7 @@ def _strip_secrets(parts: SplitResult, transport: Transport, host: str, port: in
 
 
 def _parse_without_scheme(url: str) -> RemoteUrl:
-    match = None if _DRIVE.match(url) else _SCP.fullmatch(url)
+    match = None if _DRIVE.match(url) else _SCP_FORM.fullmatch(url)
     if match is None:
         return RemoteUrl(Transport.FILE, url)
     user, host, _ = match.groups()

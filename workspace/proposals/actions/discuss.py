@@ -81,7 +81,7 @@ def _find_content_commit(git: GitReader, proposal: Proposal, commit: str, target
     """Return the first commit with the content of `commit`; return None if the target has that content."""
     content_commit = commit
     try:
-        for candidate in walk_first_parents(git.commit, git.boundary, commit, most=_MOST):
+        for candidate in walk_first_parents(git.commit, git.boundary, commit, max_commits=_MOST):
             trailers = read_trailers(candidate.message)
             is_plain = trailers.get(REFRESH_TRAILER) == proposal.id and DECIDED not in trailers
             if not is_plain or len(candidate.parents) < 2:

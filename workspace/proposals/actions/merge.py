@@ -103,7 +103,7 @@ def _try_merge(
 
     def check(merge: Merge) -> None:
         nonlocal checked_tokens
-        checked_tokens = tokens.all() if merge.ours.config.protect else None
+        checked_tokens = tokens.read_all() if merge.ours.config.protect else None
         if (
             checked_tokens is not None
             and actor.person is not None
@@ -126,7 +126,7 @@ def _try_merge(
         if (current.tip, current.content, current.unread) != (tip, proposal.content, proposal.unread):
             raise _ProposalChanged
         # The write lock also guards the revocation of tokens: a token revoked before does not count.
-        if checked_tokens is not None and tokens.all() != checked_tokens:
+        if checked_tokens is not None and tokens.read_all() != checked_tokens:
             raise _ProposalChanged
 
     def message(merge: Merge) -> str:

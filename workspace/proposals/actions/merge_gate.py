@@ -183,7 +183,7 @@ def _check_rule(
         rule.approvers,
         rule.merge,
         tuple(
-            name for name in dict.fromkeys((*rule.approvers, *rule.merge)) if tokens.find_known(name) is None
+            name for name in dict.fromkeys((*rule.approvers, *rule.merge)) if tokens.find_owner(name) is None
         ),
         tuple(check for check in dict.fromkeys(rule.checks) if check not in passed),
     )

@@ -15,10 +15,10 @@ from workspace.diff.changes import ChangeKind, DocumentChange, DocumentKind
 from workspace.diff.trees import compare_document, compare_trees
 from workspace.errors import InvalidConfig, LimitExceeded
 from workspace.git import trees
-from workspace.git.ancestry import SLACK, select_reachable
+from workspace.git.ancestry import MAX_CLOCK_SKEW_S, select_reachable
 from workspace.history.commits import describe_commit
 from workspace.merge.world import MergedWorld
-from workspace.snapshot.snapshot import DocumentNotFound, changed_documents
+from workspace.snapshot.snapshot import DocumentNotFound, list_changed_documents
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,7 +63,7 @@ def compare_commits(old: Snapshot, new: Snapshot) -> CommitChanges:
     """
     paths = list_changed_paths(old, new)
     try:
-        changed = list(changed_documents(old, new))
+        changed = list(list_changed_documents(old, new))
         size = sum(new.git.blob_size(blob) for _, *blobs in changed for blob in blobs if blob)
     except InvalidConfig as error:
         return CommitChanges(old.commit, new.commit, (), tuple(sorted(paths)), error.message)
@@ -148,7 +148,7 @@ class _ReachableCommits:
 
     def has(self, commit: str) -> bool:
         """Return True if a commit is the tip or an ancestor of it."""
-        oldest = self._graph.time(commit) - SLACK
+        oldest = self._graph.time(commit) - MAX_CLOCK_SKEW_S
         while commit not in self._known and self._waiting and -self._waiting[0][0] >= oldest:
             _, id = heapq.heappop(self._waiting)
             self._push(self._graph.parents(id))
@@ -246,7 +246,7 @@ class MergeBases:
 
         `oldest` is in seconds since 1970.
         """
-        return [node.id for node in self._graph.first_parents(tip, most=_BEHIND, since=oldest)]
+        return [node.id for node in self._graph.first_parents(tip, max_commits=_BEHIND, since=oldest)]
 
     def _get_reachable_commits(self, target: str) -> _ReachableCommits:
         for key, reachable in self._cached.items():
@@ -296,7 +296,7 @@ def list_proposed_commits(
 
     Refreshes are included, but not the commits that they merged.
     """
-    first_parents = graph.first_parents(tip, most=MOST)
+    first_parents = graph.first_parents(tip, max_commits=MOST)
     base_ancestors = (
         select_reachable(graph, base, (node.id for node in first_parents))
         if base is not None

@@ -12,8 +12,8 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.errors import LimitExceeded, WorkspaceError
+from workspace.links.file_tree import OverlayFileTree
 from workspace.links.fragments import find_names
-from workspace.links.world import OverlayFileTree
 from workspace.merge.world import MergedWorld
 from workspace.snapshot.document_types import FOLDER, MAX_TYPES, PARTS, read_type, read_types
 from workspace.snapshot.snapshot import NotADocument

@@ -76,7 +76,7 @@ def _lay_changes(overlay: Overlay, changes: Mapping[str, FixedBytes], paths: Ite
     """Lay the changed documents at these paths over the overlay."""
     for path in paths:
         if path in changes:
-            overlay.lay(path, changes[path].after)
+            overlay.put_bytes(path, changes[path].after)
 
 
 def _lay_files(snapshot: Snapshot, files: FileSet) -> Overlay:

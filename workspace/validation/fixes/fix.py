@@ -228,7 +228,7 @@ def combine_offset_maps(several: Iterable[OffsetMap | None]) -> OffsetMap | None
     offset_maps = [offset_map for offset_map in several if offset_map is not None]
     if not offset_maps:
         return None
-    pieces = tuple(piece for offset_map in offset_maps for piece in offset_map.pieces)
+    pieces = tuple(piece for offset_map in offset_maps for piece in offset_map.preserved_spans)
     renamed = {place: current for offset_map in offset_maps for place, current in offset_map.renamed.items()}
     return OffsetMap(
         pieces,

@@ -39,7 +39,7 @@ class FixDocuments(Operation):
         )
         changes = {result.path: result.change for result in results if result.change}
         for change in changes.values():
-            overlay.lay(change.path, change.after)
+            overlay.put_bytes(change.path, change.after)
         left: list[SkippedFix] = [skipped for result in results for skipped in result.left]
         answer = {"changes": changes, "left": left}
         offset_map = combine_offset_maps(result.survival for result in results)

@@ -46,7 +46,7 @@ class Scene:
         tokens = Tokens(self.workspace.git.common_dir)
         if tokens.key(name) is None:
             tokens.add(name, name.title(), f"{name}@example.org")
-        known_token = tokens.find_known(name)
+        known_token = tokens.find_owner(name)
         assert known_token is not None
         return ADA._replace(person=known_token.person)
 

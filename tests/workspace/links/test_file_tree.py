@@ -12,8 +12,8 @@ from tests.workspace.links.folder_world import read_folder
 from workspace.config.config import WorkspaceConfig
 from workspace.document.document import Document
 from workspace.git.reader import GitReader
+from workspace.links.file_tree import OverlayFileTree
 from workspace.links.resolver import FileTree
-from workspace.links.world import OverlayFileTree
 from workspace.snapshot.overlay import Overlay
 from workspace.snapshot.snapshot import Snapshot
 
@@ -157,7 +157,7 @@ def test_empty_repository_has_no_files(tmp_path: Path) -> None:
 
 def test_batch_of_thousands_of_documents_is_a_tree_without_reads(repo: Repo) -> None:
     overlay = Overlay(_take_snapshot(repo))
-    overlay.lay("many/lines.md", b"\n" * 200_001)  # reading it would raise LimitExceeded
+    overlay.put_bytes("many/lines.md", b"\n" * 200_001)  # reading it would raise LimitExceeded
     file_tree = OverlayFileTree(overlay)
     assert file_tree.exists("many/lines.md")
     assert file_tree.is_folder("many")

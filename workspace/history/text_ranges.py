@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.git.reader import GitReader
 
-    Read = Callable[[str, int], bytes | None]
+    ReadBlob = Callable[[str, int], bytes | None]
 
 
 class TextRange(NamedTuple):
     """The tracked text: the bytes [start, end) of a blob at a path.
 
     `key` is the key of a section, None for a document. A section includes its subsections; the preamble does
-    not include the sections. `blob` is None if the path did not exist; then its name is tracked.
+    not include the sections. `blob` is None if the path does not exist; then the address is tracked.
     """
 
     path: str
@@ -34,10 +34,7 @@ class TextRange(NamedTuple):
 
     @property
     def exists(self) -> bool:
-        """Return True if the text exists.
-
-        `end` is -1 for a document without the section.
-        """
+        """Return True if the text exists; `end` is -1 if the document lacks the section."""
         return self.blob is not None and self.end >= 0
 
     @property
@@ -47,28 +44,28 @@ class TextRange(NamedTuple):
 
 
 def make_absent_range(path: str, key: str | None, blob: str | None = None) -> TextRange:
-    """Return the range of a missing section; `blob` is the document without it."""
+    """Return the range of a missing document or section; `blob` is a document without the section."""
     return TextRange(path, key, blob, 0, -1)
 
 
 class Versions:
-    """The versions of documents, each read up to a limit of bytes. Safe in several threads.
+    """The versions of documents, none larger than `max_bytes`. Safe in several threads.
 
-    `read` returns the bytes of a blob, or None above its limit. `is_cut` is True if a version was too large
-    and was not read.
+    `read` returns the bytes of a blob, or None if the blob is larger than a limit. `has_unread_version` is
+    True if a version was too large and was not read.
     """
 
-    def __init__(self, git: GitReader, read: Read, cache: DocumentCache, max_bytes: int) -> None:
+    def __init__(self, git: GitReader, read: ReadBlob, cache: DocumentCache, max_bytes: int) -> None:
         self.git = git
         self._read = read
         self._cache = cache
         self.max_bytes = max_bytes
-        self.is_cut = False
+        self.has_unread_version = False
 
     def data(self, blob: str) -> bytes | None:
         """Return the bytes of a version; None if it is too large."""
         data = self._read(blob, self.max_bytes)
-        self.is_cut |= data is None
+        self.has_unread_version |= data is None
         return data
 
     def text(self, text_range: TextRange) -> bytes | None:
@@ -89,7 +86,7 @@ class Versions:
         )
 
     def line(self, text_range: TextRange) -> int:
-        """Return the line of its document on which a range begins, counted from 1."""
+        """Return the number of the line on which a range begins, counted from 1."""
         if text_range.blob is None or text_range.start == 0:
             return 1
         return Lines(self.data(text_range.blob) or b"").line_at(text_range.start) + 1
@@ -97,7 +94,7 @@ class Versions:
     def document(self, path: str, blob: str) -> Document | None:
         """Return a parsed version; None if it is too large or not text."""
         if self.git.blob_size(blob) > self.max_bytes:
-            self.is_cut = True
+            self.has_unread_version = True
             return None
         try:
             return self._cache.get(self.git, path, blob)
@@ -110,8 +107,8 @@ class Versions:
             return TextRange(path, None, blob)
         return TextRange(path, section.key, blob, section.start, find_section_end(section))
 
-    def find_named(self, path: str, key: str | None, blob: str) -> TextRange:
-        """Return the range of a name in a version; an absent one if the name is missing or ambiguous."""
+    def find_range_by_name(self, path: str, key: str | None, blob: str) -> TextRange:
+        """Return the range of a section by its name; an absent range if the name is missing or ambiguous."""
         if key is None:
             return TextRange(path, None, blob)
         document = self.document(path, blob)
@@ -120,7 +117,7 @@ class Versions:
 
 
 def find_section(document: Document, name: str) -> Section | None:
-    """Return the section of a name, or that of a task's address; None if there is not exactly one."""
+    """Return the section of a name or of a task's address; None if there is not exactly one such section."""
     section_of_key = document.section_by_key(name)
     matches = (
         (section_of_key,) if section_of_key else find_sections_by_name(document, read_fragment(name).section)

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.example_counts import scale_examples
 from workspace.document.document import Document
 from workspace.history.origins import find_heading_free_edit, measure_common_prefix, measure_common_suffix
-from workspace.history.places import find_section_end
+from workspace.history.text_ranges import find_section_end
 
 BLOCKS = [
     "## One\n",

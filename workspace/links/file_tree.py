@@ -22,23 +22,23 @@ _SUBMODULE_MODE = 0o160000
 class OverlayFileTree:
     """The files of a snapshot with the changes of a batch.
 
-    The paths are those at the time of construction. Texts are read from the overlay at the time of the call.
-    So later changes of texts have an effect, but documents that are added or removed later have none.
+    The paths are read at construction, the texts at each call. So later changes of texts have an effect, but
+    documents that are added or removed later have none.
     """
 
     def __init__(self, overlay: Overlay | Snapshot) -> None:
         self._overlay = overlay if isinstance(overlay, Overlay) else Overlay(overlay)
         self._snapshot = self._overlay.snapshot
         written_paths = frozenset(self._overlay.written_paths)
-        self._overlaid = {
+        self._presence_by_path = {
             path: path in written_paths for path in self._overlay.list_changed_paths(Overlay(self._snapshot))
         }
         self._folder_flags: dict[str, bool | None] = {}
         self._folders_with_additions = _list_folders_above(
-            path for path, is_present in self._overlaid.items() if is_present
+            path for path, is_present in self._presence_by_path.items() if is_present
         )
         self._folders_with_removals = _list_folders_above(
-            path for path, is_present in self._overlaid.items() if not is_present
+            path for path, is_present in self._presence_by_path.items() if not is_present
         )
 
     @property
@@ -49,19 +49,19 @@ class OverlayFileTree:
     @cached_property
     def stems(self) -> Mapping[str, Collection[str]]:
         """The paths of all documents, grouped by the stem of their names in lower case."""
-        removed = {path for path, is_present in self._overlaid.items() if not is_present}
-        added = [path for path, is_present in self._overlaid.items() if is_present]
+        removed = {path for path, is_present in self._presence_by_path.items() if not is_present}
+        added = [path for path, is_present in self._presence_by_path.items() if is_present]
         return group_by_stem(dict.fromkeys([*self._snapshot.documents, *added]).keys() - removed)
 
     def exists(self, path: str) -> bool:
         """Return True if the path exists; "" is the root."""
         if not path:
             return True
-        return self._overlaid.get(path) is True or self._is_existing_folder(path) is not None
+        return self._presence_by_path.get(path) is True or self._is_existing_folder(path) is not None
 
     def is_folder(self, path: str) -> bool:
         """Return True if the path is a folder or a submodule."""
-        return not path or (not self._overlaid.get(path) and self._is_existing_folder(path) is True)
+        return not path or (not self._presence_by_path.get(path) and self._is_existing_folder(path) is True)
 
     def entries(self, folder: str) -> Collection[str]:
         """Return the names in a folder."""
@@ -79,11 +79,11 @@ class OverlayFileTree:
     def _list_added_paths(self, folder: str) -> Iterable[str]:
         if folder and folder not in self._folders_with_additions:
             return ()
-        return (path for path, is_present in self._overlaid.items() if is_present)
+        return (path for path, is_present in self._presence_by_path.items() if is_present)
 
     def document(self, path: str) -> Document | None:
         """Return the document at a path; None if no readable document is there."""
-        if path not in self._overlaid:
+        if path not in self._presence_by_path:
             entry = self._snapshot.entry(path)
             if entry is None or not entry.is_blob or not self._snapshot.config.is_document(path):
                 return None
@@ -93,7 +93,7 @@ class OverlayFileTree:
             return None
 
     def _is_existing_folder(self, path: str) -> bool | None:
-        """Return True for a folder, False for a file, None if the path does not exist; cached."""
+        """Return True for a folder, False for a file, None if the path does not exist. Results are cached."""
         if path not in self._folder_flags:
             self._folder_flags[path] = self._read_folder_flag(path)
         return self._folder_flags[path]
@@ -101,7 +101,7 @@ class OverlayFileTree:
     def _read_folder_flag(self, path: str) -> bool | None:
         if not path or path in self._folders_with_additions:
             return True
-        entry = None if self._overlaid.get(path) is False else self._snapshot.entry(path)
+        entry = None if self._presence_by_path.get(path) is False else self._snapshot.entry(path)
         if entry is None:
             return None
         if not entry.is_tree:
@@ -115,7 +115,7 @@ class OverlayFileTree:
 
     def _has_remaining_file(self, folder: str, tree: str) -> bool:
         return any(
-            self._overlaid.get(f"{folder}/{path}") is not False
+            self._presence_by_path.get(f"{folder}/{path}") is not False
             for path, _ in walk_tree(self._snapshot.git, tree)
         )
 
