@@ -245,7 +245,7 @@ MUTATIONS = (
     Mutation(
         "seal of approvals",
         "workspace/proposals/approvals.py",
-        "    return hmac.compare_digest(found[_NONCE:].encode(), expected.encode())\n",
+        "    return hmac.compare_digest(seal[_NONCE_CHARACTERS:].encode(), expected.encode())\n",
         "    return True\n",
         ("tests/workspace/policy", "tests/workspace/proposals/actions"),
     ),

@@ -61,7 +61,7 @@ def command(
     )
     from docyard.proposals.conflicts import ConflictSet, find_conflicts
     from workspace.merge.commits import MergeConflict
-    from workspace.proposals.actions.refresh import ConflictChanged, RefreshDecisions
+    from workspace.proposals.actions.refresh import ConflictChanged, RefreshResolutions
 
     workspace = open_workspace(repo, branch, read_only=False)
     proposal_actions = workspace.proposal_actions()
@@ -78,7 +78,7 @@ def command(
     decisions = None
     if given or ours or theirs:
         find_conflicts(workspace, one)  # raises if one of the branches was deleted
-        decisions = RefreshDecisions(choose, *(parse_seen_commits(text) if text is not None else ()))
+        decisions = RefreshResolutions(choose, *(parse_seen_commits(text) if text is not None else ()))
     left: ConflictSet | None = None
     with console.show_progress("Merging"):
         try:

@@ -20,7 +20,7 @@ from docyard.wording import format_author
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitConflict, UnitKind
-from workspace.proposals.actions.refresh import ConflictChanged, RefreshDecisions
+from workspace.proposals.actions.refresh import ConflictChanged, RefreshResolutions
 from workspace.proposals.events import Refreshed
 from workspace.publishing.after_commit import has_committed
 
@@ -171,7 +171,7 @@ def handle_conflicts_form(request: PageRequest, proposal: Proposal) -> Response:
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         return build_resolutions(conflicts, decided)
 
-    decisions = RefreshDecisions(choose, commit, target, digest_decisions(decided))
+    decisions = RefreshResolutions(choose, commit, target, digest_decisions(decided))
     proposal_actions = request.workspace.proposal_actions()
     try:
         proposal_actions.refresh(proposal.id, request.actor, decisions, key=request.fields.get("key") or None)

@@ -13,7 +13,7 @@ from workspace.document.document import Document
 from workspace.proposals.comments import (
     MAX_CHECKED,
     MAX_COMMENTS,
-    MAX_FOLLOWED,
+    MAX_TRACKED,
     CommentAnchor,
     TextStatus,
     build_comment_target,
@@ -122,10 +122,8 @@ def test_page_of_document_tracks_only_possible_comments(
     scene.commit(f"proposals/{ID}", {"guide.md": GUIDE.replace("once", "twice")})
     assert numbers("other.md", None) == (0, MAX_CHECKED), "their text cannot have moved there"
     assert followed == 0
-    assert numbers("guide.md", "use") == (0, MAX_FOLLOWED), (
-        "it may have moved: the limit of a page is tracked"
-    )
-    assert followed == MAX_FOLLOWED
+    assert numbers("guide.md", "use") == (0, MAX_TRACKED), "it may have moved: the limit of a page is tracked"
+    assert followed == MAX_TRACKED
     assert numbers("guide.md", "setup", after=1_190) == (10, None)
     scene.commit(f"proposals/{ID}", {"guide.md": None, "other.md": GUIDE + "\nEnd.\n"})
     assert numbers("other.md", "setup", after=1_190) == (10, None), "a moved text is found at its new path"

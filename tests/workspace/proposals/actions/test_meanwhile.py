@@ -61,7 +61,7 @@ def test_proposal_fast_forwarded_during_read_is_not_merged(
     """The events are read before the fast-forward is recorded, and the branch after it was moved."""
     proposal, others = scene.open(), elsewhere(scene)
     scene.write("One.")
-    after(monkeypatch, EventLog, "_discussion_at", lambda: others.refresh(proposal.id, AGENT))
+    after(monkeypatch, EventLog, "_open_discussion", lambda: others.refresh(proposal.id, AGENT))
     assert look(scene, proposal) is (ProposalState.OPEN if look is submitted else ProposalState.DRAFT)
     assert others.find(proposal.id).tip == scene.repo.head()
 
@@ -71,7 +71,7 @@ def test_proposal_fast_forwarded_during_read_is_listed_as_open(
 ) -> None:
     proposal, others = scene.open(), elsewhere(scene)
     scene.write("One.")
-    after(monkeypatch, EventLog, "_discussion_at", lambda: others.refresh(proposal.id, AGENT))
+    after(monkeypatch, EventLog, "_open_discussion", lambda: others.refresh(proposal.id, AGENT))
     assert list_open_proposals(scene.workspace.git) == (proposal.id,)
 
 

@@ -12,7 +12,7 @@ from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.merge.trees import Resolutions
 from workspace.proposals.actions.merge import MergeBlocked
-from workspace.proposals.actions.refresh import ConflictChanged, RefreshDecisions
+from workspace.proposals.actions.refresh import ConflictChanged, RefreshResolutions
 from workspace.proposals.events import Refreshed, ReviewDecision
 from workspace.proposals.proposal import Proposal, ProposalState
 from workspace.workspace import Workspace
@@ -43,12 +43,12 @@ def torn(scene: Scene) -> tuple[Proposal, MergeConflict]:
 
 def decisions(
     found: MergeConflict, choice: ResolutionChoice = ResolutionChoice.OURS, digest: str = "a" * 64
-) -> RefreshDecisions:
+) -> RefreshResolutions:
     content = b"Both.\n" if choice is ResolutionChoice.CONTENT else None
     chosen: Resolutions = {
         one.path: {one.conflict.unit: Resolution(choice, content)} for one in found.conflicts
     }
-    return RefreshDecisions(lambda _: chosen, found.tip, found.theirs, digest)
+    return RefreshResolutions(lambda _: chosen, found.tip, found.theirs, digest)
 
 
 @pytest.mark.parametrize("choice", list(ResolutionChoice))
