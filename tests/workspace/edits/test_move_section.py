@@ -23,7 +23,7 @@ from workspace.document.sections import Section
 from workspace.edits import MoveSection, UpdateContent
 from workspace.edits.content import LevelConflict
 from workspace.edits.section_place import InvalidMove, TargetPosition, find_target_position
-from workspace.edits.transplant import MovedSection, is_in_place, move_section
+from workspace.edits.transplant import SectionMoveResult, is_in_place, move_section
 from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.links.link import LinkKind
@@ -122,7 +122,9 @@ def tidy(draw: st.DrawFn) -> str:
     return text.rstrip("\n ") + draw(st.sampled_from(["\n", "\n", "", "\n\n"]))
 
 
-def move(source: Document, section: Section, target: Document, place: TargetPosition) -> MovedSection | None:
+def move(
+    source: Document, section: Section, target: Document, place: TargetPosition
+) -> SectionMoveResult | None:
     """Return the documents after a move; None if the section is there already."""
     if is_in_place(source, section, target, place) and place.level == section.level:
         return None
@@ -212,7 +214,9 @@ def test_move_preserves_all_other_sections(data: st.DataObject) -> None:
                 assert words.startswith(document.data[item.body : item.end].strip())
 
 
-def find_moved(moved: MovedSection, now: dict[str, Document], document: Document, item: Section) -> Section:
+def find_moved(
+    moved: SectionMoveResult, now: dict[str, Document], document: Document, item: Section
+) -> Section:
     """Return the section of the result that a section became."""
     if not item.has_heading:
         preamble = now[document.path].preamble
@@ -259,7 +263,7 @@ def test_move_preserves_the_target_of_every_reference(data: st.DataObject) -> No
             place_now = moved.offset_map.place(path, start)
             assert place_now is not None
             assert (place_now[1], destination) in read_references(now[place_now[0]])
-    if not moved.linked:
+    if not moved.linked_labels:
         assert sum(len(read_references(item)) for item in known.values()) == sum(
             len(read_references(item)) for item in now.values()
         )
