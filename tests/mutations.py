@@ -294,7 +294,7 @@ MUTATIONS = (
     Mutation(
         "a merge accounts for each line",
         "workspace/merge/documents.py",
-        "return data if has_no_lost_line(base, ours, theirs, document, conflicts.versions) else None",
+        "return data if preserves_all_lines(base, ours, theirs, document, conflicts.versions) else None",
         "return data",
         ("tests/workspace/merge",),
     ),

@@ -1,7 +1,7 @@
 """Definitions of references and footnotes in moved text.
 
 Every label refers to the same definition after a move. A definition outside the moved text is copied to the
-end of that text. A moved definition that the remaining_definitions text uses is also kept in the source. A
+end of that text. A moved definition that the remaining text uses is also kept in the source. A
 label that has another definition in the target gets a number.
 """
 
@@ -78,7 +78,7 @@ def update_labels(
 
 
 class _LabelMove:
-    """The labels of one document, split into moved and remaining_definitions labels."""
+    """The labels of one document, split into moved and remaining labels."""
 
     def __init__(
         self,

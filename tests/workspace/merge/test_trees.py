@@ -140,7 +140,7 @@ def test_rename_in_ours_and_edit_in_theirs_are_merged(history: History) -> None:
         done = merge(history, ours, theirs)
         assert done.conflicts == ()
         assert texts(done) == encoded({"guide.md": None, "manual.md": edited})
-    assert done.moved == {"guide.md": "manual.md"}
+    assert done.moved_paths == {"guide.md": "manual.md"}
 
 
 def test_same_rename_with_different_edits_is_merged(history: History) -> None:

@@ -277,9 +277,11 @@ def _run_checks(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
         return make_unchecked_results(
             f"{len(linking_paths):,} documents that may link to removed files are more than are checked"
         )
-    old_paths_by_new = {new: old for old, new in merge.moved.items()}
+    old_paths_by_new = {new: old for old, new in merge.moved_paths.items()}
     old_paths = [old_paths_by_new.get(path, path) for path in changed_paths]
-    removed_paths = [path for path in merge.changes if merge.entry(path) is None and path not in merge.moved]
+    removed_paths = [
+        path for path in merge.changes if merge.entry(path) is None and path not in merge.moved_paths
+    ]
     results = []
     for name, rules in RULES.items():
         other_paths = linking_paths if name == "links" else []
