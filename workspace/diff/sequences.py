@@ -54,7 +54,7 @@ def find_displaced(base: Sequence[Id], other: Sequence[Id]) -> set[Id]:
 
 
 def find_definitely_moved(base: Sequence[Id], other: Sequence[Id]) -> set[Id]:
-    """Return the items that are displaced in both directions of comparison; swapped items are not included."""
+    """Return the items that are displaced in both directions of comparison, without swapped items."""
     return find_displaced(base, other) & find_displaced(base[::-1], other[::-1])
 
 
