@@ -245,7 +245,7 @@ MUTATIONS = (
     Mutation(
         "seal of approvals",
         "workspace/proposals/approvals.py",
-        "    return hmac.compare_digest(found[_NONCE:].encode(), expected.encode())\n",
+        "    return hmac.compare_digest(seal[_NONCE_CHARACTERS:].encode(), expected.encode())\n",
         "    return True\n",
         ("tests/workspace/policy", "tests/workspace/proposals/actions"),
     ),
@@ -294,7 +294,7 @@ MUTATIONS = (
     Mutation(
         "a merge loses no line",
         "workspace/merge/documents.py",
-        "return data if has_no_lost_line(base, ours, theirs, document, conflicts.versions) else None",
+        "return data if preserves_all_lines(base, ours, theirs, document, conflicts.versions) else None",
         "return data",
         ("tests/workspace/merge",),
     ),

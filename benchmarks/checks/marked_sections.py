@@ -83,7 +83,9 @@ def map_links_to_targets(
                 target_mark = None
                 if resolved.fragment_target is not None and resolved.fragment_target.section is not None:
                     target_document = snapshot.document(resolved.path)
-                    target_mark = find_mark(target_document, target_document.sections[resolved.fragment_target.section])
+                    target_mark = find_mark(
+                        target_document, target_document.sections[resolved.fragment_target.section]
+                    )
                 original_path = original_paths.get(resolved.path, resolved.path)
                 target = LinkTarget(original_path if target_mark is None else None, target_mark)
             targets[mark, number] = target

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from workspace.proposals.actions.discuss import RelayedEvent
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import (
-    MAX_TEXT,
+    MAX_TEXT_CHARACTERS,
     Author,
     Closed,
     Commented,
@@ -107,7 +107,7 @@ def comments_to_events(
     for comment in comments:
         is_own = _OWN_MARKER.fullmatch(comment.text.strip().rpartition("\n")[2])
         if comment.text.strip() and not is_own:
-            body = Commented(comment.text[:MAX_TEXT], None, proposal.tip)
+            body = Commented(comment.text[:MAX_TEXT_CHARACTERS], None, proposal.tip)
             yield RelayedEvent(body, build_author(forge, comment.author), f"{forge} comment {comment.id}")
 
 
@@ -134,7 +134,7 @@ def _find_last_submitted(events: Sequence[Event], review: ForgeReview) -> str | 
 def _build_review_event(
     forge: str, review: ForgeReview, commit: str, proposal: Proposal
 ) -> Reviewed | Commented | None:
-    forge_name, text = format_forge_name(forge), review.text[: MAX_TEXT - 200]
+    forge_name, text = format_forge_name(forge), review.text[: MAX_TEXT_CHARACTERS - 200]
     if len(commit) != _SHA_CHARS:
         return None
     match review.verdict:

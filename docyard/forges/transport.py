@@ -27,7 +27,7 @@ import httpx2
 
 from docyard.forges.errors import ForgeError, ForgeUnreachable, InvalidForgeResponse
 from docyard.forges.statuses import ForgeResponse, build_error, get_retry_delay
-from workspace.proposals.events import MAX_TEXT, join_lines, remove_controls
+from workspace.proposals.events import MAX_TEXT_CHARACTERS, join_lines, remove_controls
 
 _MAX_REDIRECTS = 3
 _REDIRECT_STATUSES = (301, 302, 303, 307, 308)
@@ -288,7 +288,7 @@ class Fields:
     def text(self, name: str) -> str:
         """Return a text of several lines, as an event stores it; "" for null."""
         value = remove_controls(self._read_text(name)) if self.has(name) else ""
-        return value if len(value) <= MAX_TEXT else value[: MAX_TEXT - 1] + "…"
+        return value if len(value) <= MAX_TEXT_CHARACTERS else value[: MAX_TEXT_CHARACTERS - 1] + "…"
 
     def number(self, name: str) -> int:
         """Return a number above 0."""

@@ -225,7 +225,7 @@ def _refresh(
     context: Context, proposal_actions: ProposalActions, proposal: Proposal, request: UpdateProposalArguments
 ) -> ActionResult:
     from tools.proposals.conflicts import read_resolutions
-    from workspace.proposals.actions.refresh import RefreshDecisions
+    from workspace.proposals.actions.refresh import RefreshResolutions
 
     resolutions = request.resolutions or ()
     seen_commits = {
@@ -242,7 +242,7 @@ def _refresh(
         )
     decisions = None
     if resolutions or seen_commits:
-        decisions = RefreshDecisions(
+        decisions = RefreshResolutions(
             lambda conflicts: read_resolutions(resolutions, conflicts),
             seen_commits.get("commit"),
             seen_commits.get("target_commit"),

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class ChangeKind(StrEnum):
-    """The kind of a change to a part of a document; users see the values."""
+    """The kind of a change to a part of a document. The values are visible to users."""
 
     METADATA = "metadata"
     ADDED = "added"
@@ -78,7 +78,7 @@ class SectionChange(NamedTuple):
     def place(self) -> PartVersion:
         """The location after the change, or before it for a removed part."""
         location = self.after or self.before
-        assert location is not None  # a change has at least one of them
+        assert location is not None  # a change has at least one version
         return location
 
     @property
@@ -129,12 +129,12 @@ class DocumentChange(NamedTuple):
         return self.kind in (DocumentKind.ADDED, DocumentKind.REMOVED)
 
 
-WHOLE = "front matter"
+WHOLE_FRONT_MATTER = "front matter"
 """The address and title of a change to the front matter that is not split by key."""
 
 
 def compare_metadata(old: Document, new: Document) -> Iterator[SectionChange]:
-    """Yield a change for each key whose value differs, in the order of the new version, then of the old one.
+    """Yield a change for each key whose value differs, in the order of the new, then of the old version.
 
     The full front matter is one change if it cannot be read, or if only comments, order or style differ.
     """
@@ -162,7 +162,7 @@ def _read_source(document: Document) -> str:
 
 def _make_full_change(old: Document, new: Document, texts: tuple[str, str]) -> SectionChange:
     parts = [
-        PartVersion(document.path, WHOLE, WHOLE, 1, text) if text else None
+        PartVersion(document.path, WHOLE_FRONT_MATTER, WHOLE_FRONT_MATTER, 1, text) if text else None
         for document, text in zip((old, new), texts, strict=True)
     ]
     return SectionChange(ChangeKind.METADATA, parts[0], parts[1])
@@ -180,7 +180,7 @@ def _make_part(document: Document, key: str) -> PartVersion | None:
 
 
 def _format_value(value: object) -> str:
-    """Return a value as text: strings unchanged, others as JSON, with `str` for other types."""
+    """Return a value as text: a string unchanged, another value as JSON; `str` converts unknown types."""
     if isinstance(value, str):
         text = value.strip(BLANKS)
         return text + "\n" if text else ""

@@ -21,15 +21,15 @@ if TYPE_CHECKING:
     from workspace.diff.text import DiffStep
 
 Style = Literal["plain", "title", "address", "removed", "added"]
-_INVISIBLE = re.compile(
+_INVISIBLE_CHARACTER = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 )
 _OTHER_SPACE = re.compile(r"[^ \t\r\n]")
 _WORD = re.compile(r"\w")
-_MAX_TITLE_LENGTH = 120
-_MAX_LINE_LENGTH = 500
+_MAX_TITLE_CHARACTERS = 120
+_MAX_LINE_CHARACTERS = 500
 _MAX_ROWS = 40
-_CONTEXT_LENGTH = 60  # characters on each side of words that differ
+_CONTEXT_CHARACTERS = 60  # characters on each side of words that differ
 
 _TASK_SENTENCES = {
     ChangeKind.TASK_ADDED: "Task added: ",
@@ -41,7 +41,7 @@ _TASK_SENTENCES = {
 
 
 class Segment(NamedTuple):
-    """A piece of a line, and its style."""
+    """A part of a line, and its style."""
 
     text: str
     style: Style = "plain"
@@ -58,7 +58,7 @@ class DiffRow(NamedTuple):
 
 
 class ChangeDescription(NamedTuple):
-    """A description of a change: a sentence, empty if the rows suffice, and the rows that differ."""
+    """A description of a change: the rows that differ, and a sentence, which is empty if the rows suffice."""
 
     sentence: tuple[Segment, ...]
     rows: tuple[DiffRow, ...] = ()
@@ -124,21 +124,21 @@ def describe_change(change: SectionChange, path: str) -> ChangeDescription:
     return _describe_task(change, place, texts)
 
 
-def format_one_line(text: str, max_chars: int = _MAX_TITLE_LENGTH) -> str:
+def format_one_line(text: str, max_chars: int = _MAX_TITLE_CHARACTERS) -> str:
     """Return a text on one line, of at most `max_chars` characters, with invisible characters replaced."""
-    collapsed = collapse_blanks(text[: 4 * max_chars])
-    return _replace_white_space(collapsed if len(collapsed) <= max_chars else collapsed[:max_chars] + "…")
+    one_line = collapse_blanks(text[: 4 * max_chars])
+    return _replace_white_space(one_line if len(one_line) <= max_chars else one_line[:max_chars] + "…")
 
 
 def replace_invisible(text: str) -> str:
     """Return a text with invisible characters replaced by U+FFFD."""
-    return _INVISIBLE.sub("\ufffd", text)
+    return _INVISIBLE_CHARACTER.sub("\ufffd", text)
 
 
 def _replace_white_space(text: str) -> str:
-    """Return a text with invisible characters replaced, as are all but blanks if the text is white space."""
-    replaced = replace_invisible(text)
-    return replaced if replaced.strip() else _OTHER_SPACE.sub("\ufffd", replaced)
+    """Return a text with invisible characters replaced; in a text of white space, also other spaces."""
+    visible_text = replace_invisible(text)
+    return visible_text if visible_text.strip() else _OTHER_SPACE.sub("\ufffd", visible_text)
 
 
 def _describe_task(change: SectionChange, place: PartVersion, texts: tuple[str, str]) -> ChangeDescription:
@@ -223,15 +223,15 @@ def _describe_values(before: str, after: str) -> tuple[Segment, ...]:
 def _make_rows(before: str, after: str) -> tuple[DiffRow, ...]:
     """Return the rows of two texts that differ, at most 40."""
     rows: list[DiffRow] = []
-    omitted = 0
+    omitted_count = 0
     for step in diff_units(before, after):
         for row in _make_step_rows(before, after, step):
             if len(rows) < _MAX_ROWS:
                 rows.append(row)
             else:
-                omitted += 1
-    if omitted:
-        rows.append(DiffRow("…", (Segment(f"{omitted:,} more line{'s' * (omitted != 1)}"),)))
+                omitted_count += 1
+    if omitted_count:
+        rows.append(DiffRow("…", (Segment(f"{omitted_count:,} more line{'s' * (omitted_count != 1)}"),)))
     return tuple(rows)
 
 
@@ -254,7 +254,9 @@ def _has_unchanged_word(before: str, step: DiffStep) -> bool:
 
 
 def _truncate_line(line: str) -> str:
-    return _replace_white_space(line if len(line) <= _MAX_LINE_LENGTH else line[:_MAX_LINE_LENGTH] + "…")
+    return _replace_white_space(
+        line if len(line) <= _MAX_LINE_CHARACTERS else line[:_MAX_LINE_CHARACTERS] + "…"
+    )
 
 
 def _make_diff_segments(before: str, after: str, step: DiffStep) -> Iterator[Segment]:
@@ -277,8 +279,8 @@ def _make_diff_segments(before: str, after: str, step: DiffStep) -> Iterator[Seg
 
 def _format_spaces(text: str) -> str:
     return _replace_white_space(
-        collapse_blanks(text[: 4 * _MAX_LINE_LENGTH])[:_MAX_LINE_LENGTH]
-        if len(text) > _MAX_LINE_LENGTH
+        collapse_blanks(text[: 4 * _MAX_LINE_CHARACTERS])[:_MAX_LINE_CHARACTERS]
+        if len(text) > _MAX_LINE_CHARACTERS
         else text.replace("\n", " ")
     )
 
@@ -286,12 +288,16 @@ def _format_spaces(text: str) -> str:
 def _abbreviate(text: str, is_first: bool, is_last: bool) -> str:
     """Return the unchanged text between changed words, without its middle if it is long."""
     line = text.replace("\n", " ")
-    if is_first and len(line) > _CONTEXT_LENGTH:
-        line = "… " + line[-_CONTEXT_LENGTH:].partition(" ")[2]
-    elif is_last and len(line) > _CONTEXT_LENGTH:
-        line = line[:_CONTEXT_LENGTH].rpartition(" ")[0] + " …"
-    elif len(line) > 2 * _CONTEXT_LENGTH + 3:
-        line = line[:_CONTEXT_LENGTH].rpartition(" ")[0] + " … " + line[-_CONTEXT_LENGTH:].partition(" ")[2]
+    if is_first and len(line) > _CONTEXT_CHARACTERS:
+        line = "… " + line[-_CONTEXT_CHARACTERS:].partition(" ")[2]
+    elif is_last and len(line) > _CONTEXT_CHARACTERS:
+        line = line[:_CONTEXT_CHARACTERS].rpartition(" ")[0] + " …"
+    elif len(line) > 2 * _CONTEXT_CHARACTERS + 3:
+        line = (
+            line[:_CONTEXT_CHARACTERS].rpartition(" ")[0]
+            + " … "
+            + line[-_CONTEXT_CHARACTERS:].partition(" ")[2]
+        )
     return replace_invisible(line)
 
 
@@ -306,14 +312,14 @@ def truncate_to_budget(
     Each item of `blocks` is a function that makes a block, with the number of changes in it. Blocks are not
     cut.
     """
-    included: list[Block] = []
-    size = omitted = 0
-    for make, count in blocks:
+    included_blocks: list[Block] = []
+    size = omitted_count = 0
+    for make_block, count in blocks:
         if size <= max_chars:
-            block = make()
+            block = make_block()
             size += size_of(block)
             if size <= max_chars:
-                included.append(block)
+                included_blocks.append(block)
                 continue
-        omitted += count
-    return included, omitted
+        omitted_count += count
+    return included_blocks, omitted_count

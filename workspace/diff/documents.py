@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class DocumentVersion:
-    """A version of a document, which makes the parts of changes."""
+    """A version of a document, from which the parts of changes are made."""
 
     def __init__(self, document: Document) -> None:
         self.document = document
@@ -28,7 +28,7 @@ class DocumentVersion:
 
     def make_part(self, section: Section, text: str | None = None) -> PartVersion:
         """Return a section as a part; by default its text is its own text with its heading."""
-        previous = self._map_previous_siblings().get(section.position)
+        previous_sibling = self._map_previous_siblings().get(section.position)
         return PartVersion(
             self.document.path,
             section.key,
@@ -36,7 +36,7 @@ class DocumentVersion:
             section.line,
             read_source(self.document, section) if text is None else text,
             self.document.breadcrumb(section)[:-1],
-            previous.title if previous else None,
+            previous_sibling.title if previous_sibling else None,
         )
 
     def _map_previous_siblings(self) -> Mapping[int, Section]:
@@ -52,7 +52,7 @@ class DocumentVersion:
 
 
 class Comparison:
-    """The changes between two versions of a document, of which one may be missing.
+    """The comparison of two versions of a document; one of them may be missing.
 
     `removed` and `added` are the sections that only one version has.
     """
@@ -69,20 +69,22 @@ class Comparison:
         self.added = [item for item in new.sections if item.position not in self._pairs] if new else []
 
     def changes(
-        self, arrived: Mapping[int, list[SectionChange]], departed: Mapping[int, list[SectionChange]]
+        self,
+        arrived_changes: Mapping[int, list[SectionChange]],
+        departed_changes: Mapping[int, list[SectionChange]],
     ) -> Iterator[SectionChange]:
         """Yield the changes in the order of the new version; removed parts follow their old predecessors.
 
-        `arrived` maps the new position of each section that arrived from another document to its changes.
-        `departed` does so for the old position of each section that departed to another document. These
-        changes replace additions and removals.
+        `arrived_changes` maps the new position of each section that arrived from another document to its
+        changes. `departed_changes` maps the old position of each section that departed to another document to
+        its changes. These changes replace additions and removals.
         """
         matched_changes: dict[int, list[SectionChange]] = {}
         if self.old and self.new:
             yield from compare_metadata(self.old.document, self.new.document)
-            moved = _find_moved(self.old.document, self.new.document, self._pairs)
+            moved_positions = _find_moved_positions(self.old.document, self.new.document, self._pairs)
             matched_changes = compare_matched_sections(
-                self.old, self.new, self._pairs, moved, self.removed, self.added
+                self.old, self.new, self._pairs, moved_positions, self.removed, self.added
             )
         removed_changes: dict[int | None, list[SectionChange]] = {}
         last_position: int | None = None
@@ -90,8 +92,8 @@ class Comparison:
         for item in self.old.document.sections if self.old else ():
             if item.position not in removed_positions:
                 last_position = self._new_positions[item.position]
-            elif item.position in departed:
-                removed_changes.setdefault(last_position, []).extend(departed[item.position])
+            elif item.position in departed_changes:
+                removed_changes.setdefault(last_position, []).extend(departed_changes[item.position])
             elif self.old:
                 removed_changes.setdefault(last_position, []).append(
                     SectionChange(ChangeKind.REMOVED, self.old.make_part(item), None)
@@ -100,85 +102,94 @@ class Comparison:
         for item in self.new.document.sections if self.new else ():
             if item.position in matched_changes:
                 yield from matched_changes[item.position]
-            elif item.position in arrived:
-                yield from arrived[item.position]
+            elif item.position in arrived_changes:
+                yield from arrived_changes[item.position]
             elif item.position not in self._pairs and self.new:
                 yield SectionChange(ChangeKind.ADDED, None, self.new.make_part(item))
             yield from removed_changes.get(item.position, ())
 
 
-def _find_moved(old: Document, new: Document, pairs: Mapping[int, int]) -> set[int]:
+def _find_moved_positions(old: Document, new: Document, pairs: Mapping[int, int]) -> set[int]:
     """Return the smallest set of sections without which the other sections keep their parents and order."""
     old_sections, new_sections = old.sections, new.sections
-    moved: set[int] = set()
+    moved_positions: set[int] = set()
     siblings: dict[int | None, list[int]] = {}
     for new_position, old_position in pairs.items():
         parent = new_sections[new_position].parent
         if old_sections[old_position].is_preamble or new_sections[new_position].is_preamble:
             continue
         if old_sections[old_position].parent != (None if parent is None else pairs.get(parent, -1)):
-            moved.add(new_position)
+            moved_positions.add(new_position)
         else:
             siblings.setdefault(parent, []).append(new_position)
     for positions in siblings.values():
         new_by_old = {pairs[new_position]: new_position for new_position in sorted(positions)}
-        moved |= {
+        moved_positions |= {
             new_by_old[old_position] for old_position in find_displaced(sorted(new_by_old), list(new_by_old))
         }
-    return moved
+    return moved_positions
 
 
 def compare_matched_sections(
     old: DocumentVersion,
     new: DocumentVersion,
     pairs: Mapping[int, int],
-    moved: Collection[int],
-    removed: Collection[Section] = (),
-    added: Collection[Section] = (),
+    moved_positions: Collection[int],
+    removed_sections: Collection[Section] = (),
+    added_sections: Collection[Section] = (),
 ) -> dict[int, list[SectionChange]]:
-    """Return the changes of sections that exist in both versions, by their position in the new one.
+    """Return the changes of sections that exist in both versions, by their position in the new version.
 
-    `pairs` maps their new positions to their old positions. `moved` are the new positions of moved sections.
-    `removed` and `added` are the other sections, from or to which tasks may have moved.
+    `pairs` maps their new positions to their old positions. `moved_positions` are the new positions of moved
+    sections. `removed_sections` and `added_sections` are sections of one version only, from or to which tasks
+    may have moved.
     """
     old_document, new_document = old.document, new.document
-    matched = {
+    matched_sections = {
         position: (old_document.sections[old_section], new_document.sections[position])
         for position, old_section in sorted(pairs.items())
     }
-    rewritten = {
+    rewritten_positions = {
         position
-        for position, (old_item, new_item) in matched.items()
+        for position, (old_item, new_item) in matched_sections.items()
         if read_raw_text(old_document, old_item) != read_raw_text(new_document, new_item)
     }
-    groups = [(position, *matched[position]) for position in matched if position in rewritten]
-    old_tasks = {position: tasks.list_tasks(old_document, item, position) for position, item, _ in groups}
-    new_tasks = {position: tasks.list_tasks(new_document, item, position) for position, _, item in groups}
+    rewritten_sections = [
+        (position, *matched_sections[position])
+        for position in matched_sections
+        if position in rewritten_positions
+    ]
+    old_tasks = {
+        position: tasks.list_tasks(old_document, item, position) for position, item, _ in rewritten_sections
+    }
+    new_tasks = {
+        position: tasks.list_tasks(new_document, item, position) for position, _, item in rewritten_sections
+    }
     task_changes = tasks.compare_tasks(
         [item for tasks_of_section in old_tasks.values() for item in tasks_of_section]
-        + [item for section in removed for item in tasks.list_tasks(old_document, section, None)],
+        + [item for section in removed_sections for item in tasks.list_tasks(old_document, section, None)],
         [item for tasks_of_section in new_tasks.values() for item in tasks_of_section]
-        + [item for section in added for item in tasks.list_tasks(new_document, section, None)],
+        + [item for section in added_sections for item in tasks.list_tasks(new_document, section, None)],
     )
     changes_by_position: dict[int, list[SectionChange]] = {}
-    moved_along: set[int | None] = set()
-    for position, (old_section, new_section) in matched.items():
-        if position in moved or new_section.parent in moved_along:
-            moved_along.add(position)
+    carried_positions: set[int | None] = set()
+    for position, (old_section, new_section) in matched_sections.items():
+        if position in moved_positions or new_section.parent in carried_positions:
+            carried_positions.add(position)
         changes: list[SectionChange] = []
-        if position in moved:
+        if position in moved_positions:
             changes.append(
                 SectionChange(ChangeKind.MOVED, old.make_part(old_section), new.make_part(new_section))
             )
-        changes += _compare_headings(old, old_section, new, new_section, position in moved_along)
-        if position in rewritten:
+        changes += _compare_headings(old, old_section, new, new_section, position in carried_positions)
+        if position in rewritten_positions:
             texts = (
                 _read_text_without_tasks(old_document, old_section, old_tasks[position]),
                 _read_text_without_tasks(new_document, new_section, new_tasks[position]),
             )
             if position in task_changes:
                 # Added and removed tasks also add and remove blank lines.
-                differ = collapse_blanks(texts[0]) != collapse_blanks(texts[1])
+                are_different = collapse_blanks(texts[0]) != collapse_blanks(texts[1])
             else:
                 texts = (
                     texts
@@ -188,8 +199,8 @@ def compare_matched_sections(
                         _read_text_without_tasks(new_document, new_section),
                     )
                 )
-                differ = texts[0] != texts[1]
-            if differ:
+                are_different = texts[0] != texts[1]
+            if are_different:
                 parts = old.make_part(old_section, texts[0]), new.make_part(new_section, texts[1])
                 changes.append(SectionChange(ChangeKind.CHANGED, *parts))
             changes += task_changes.get(position, ())
@@ -217,17 +228,17 @@ def _compare_headings(
 
 
 def _read_text_without_tasks(
-    document: Document, section: Section, listed: Iterable[tasks.ListedTask] = ()
+    document: Document, section: Section, omitted_tasks: Iterable[tasks.ListedTask] = ()
 ) -> str:
     """Return the own text of a section, without the given tasks."""
-    return decode_trimmed(read_raw_text(document, section, tasks.find_task_spans(listed)))
+    return decode_trimmed(read_raw_text(document, section, tasks.find_task_spans(omitted_tasks)))
 
 
 def compare_documents(old: Document | None, new: Document | None) -> tuple[SectionChange, ...]:
     """Return the changes between two versions of a document, by section; None is a missing version.
 
     The changes are in the order of the new version; a removed part follows its old predecessor. An added or
-    removed document has a change for each section, and none for tasks or keys. Blank lines around a
+    removed document has one change for each section, and no changes of tasks or keys. Blank lines around a
     section, line ends, and bytes that are not text are not changes. The time is linear in the texts.
     """
     if old is not None and new is not None and old.data == new.data:

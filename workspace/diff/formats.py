@@ -4,8 +4,8 @@ The data are lists and mappings with stable keys. Lines consist of styled segmen
 look.
 
 Markdown has a heading for each document and section, and a sentence for each change. Removed words are
-~~struck~~, added words **bold**; removed and added lines are in a fence of `diff`. Text of documents is
-escaped, or fenced by more backticks than it contains, so that it has no effect as Markdown.
+~~struck~~, added words **bold**. Removed and added lines are in a code fence of the language `diff`. Text of
+documents is escaped, or fenced by more backticks than it contains, so that it has no effect as Markdown.
 """
 
 from __future__ import annotations
@@ -46,33 +46,35 @@ def format_data(changes: Iterable[DocumentChange], max_chars: int = 100_000) -> 
     or `path` if it moved from or to another document.
 
     `words` are edits, in order: the characters [`start`, `end`) of `before`, which are `old`, became `new`.
-    If they are applied from the last to the first, the result is `after`. A text too long for the remaining
-    length is replaced by `is_cut: true`. `more` counts the omitted changes.
+    If they are applied from the last to the first, the result is `after`. Texts that are too long for the
+    remaining length are replaced by `is_cut: true`. `more` counts the omitted changes.
     """
     documents: list[Data] = []
-    remaining, omitted = max_chars, 0
+    remaining_chars, omitted_count = max_chars, 0
     for document in changes:
         document_data = _make_document(document)
-        remaining -= _measure_data(document_data)
-        if remaining < 0:
-            omitted += len(document.sections) or 1
+        remaining_chars -= _measure_data(document_data)
+        if remaining_chars < 0:
+            omitted_count += len(document.sections) or 1
             continue
         documents.append(document_data)
         change_list: list[Data] = []
         document_data["changes"] = change_list
         for change in document.sections:
-            data = _make_change(change, document.path) if remaining > 0 else {}
-            if data and _measure_data(data) > remaining:
-                data = {name: value for name, value in data.items() if name not in _TEXTS} | {"is_cut": True}
-            remaining -= _measure_data(data) if data else 1
-            if remaining < 0:
-                omitted += 1
+            data = _make_change(change, document.path) if remaining_chars > 0 else {}
+            if data and _measure_data(data) > remaining_chars:
+                data = {name: value for name, value in data.items() if name not in _TEXT_FIELDS} | {
+                    "is_cut": True
+                }
+            remaining_chars -= _measure_data(data) if data else 1
+            if remaining_chars < 0:
+                omitted_count += 1
             else:
                 change_list.append(data)
-    return {"documents": documents, "more": omitted}
+    return {"documents": documents, "more": omitted_count}
 
 
-_TEXTS = frozenset({"before", "after", "words"})
+_TEXT_FIELDS = frozenset({"before", "after", "words"})
 
 
 def _make_document(document: DocumentChange) -> Data:
@@ -151,10 +153,10 @@ def format_lines(changes: Iterable[DocumentChange], max_chars: int = 50_000) -> 
 
     Styles are `address` (a path or an address), `title`, `removed`, `added` and `plain`.
     """
-    blocks, omitted = truncate_to_budget(_make_line_blocks(changes), max_chars, _measure_lines)
+    blocks, omitted_count = truncate_to_budget(_make_line_blocks(changes), max_chars, _measure_lines)
     lines = [line for block in blocks for line in block]
-    if omitted:
-        lines.append((Segment(f"… and {omitted:,} more change{'s' * (omitted != 1)}"),))
+    if omitted_count:
+        lines.append((Segment(f"… and {omitted_count:,} more change{'s' * (omitted_count != 1)}"),))
     return lines
 
 
@@ -211,15 +213,15 @@ def _measure_lines(block: list[Line]) -> int:
 _MARKUP = re.compile(r"[\\`*\[\]<>~&|]|(?<!\w)_|_(?!\w)")
 _CODE = re.compile(r"(`[^`\n]{1,200}`)")
 _MARKER = re.compile(rf"[ \t]*(?:{LIST_MARKER}|#{{1,6}})[ \t]+(?:\[[ xX]\][ \t]+)?")
-_TICKS = re.compile("`{3,}")
+_FENCE_TICKS = re.compile("`{3,}")
 
 
 def format_markdown(changes: Iterable[DocumentChange], max_chars: int = 20_000) -> str:
     """Return the changes as Markdown of at most `max_chars` characters, and count omitted changes in it."""
-    blocks, omitted = truncate_to_budget(_make_markdown_blocks(changes), max_chars, len)
+    blocks, omitted_count = truncate_to_budget(_make_markdown_blocks(changes), max_chars, len)
     text = "".join(blocks)
-    if omitted:
-        text += f"\n… and {omitted:,} more change{'s' * (omitted != 1)}.\n"
+    if omitted_count:
+        text += f"\n… and {omitted_count:,} more change{'s' * (omitted_count != 1)}.\n"
     return text
 
 
@@ -307,13 +309,13 @@ def _format_fence(rows: list[DiffRow]) -> str:
     if not rows:
         return ""
     lines = [row.mark + " " * (row.mark == "…") + "".join(part.text for part in row.segments) for row in rows]
-    max_ticks = max((len(ticks) for line in lines for ticks in _TICKS.findall(line)), default=2)
+    max_ticks = max((len(ticks) for line in lines for ticks in _FENCE_TICKS.findall(line)), default=2)
     fence = "`" * (max_ticks + 1)
     return "\n".join(("", f"{fence}diff", *lines, fence, ""))
 
 
 def _escape(text: str) -> str:
-    """Return text that Markdown shows unchanged, except that its code spans stay code spans."""
+    """Return text that Markdown displays unchanged; its code spans are preserved."""
     parts = _CODE.split(text.replace("\n", " "))
     return "".join(part if index % 2 else _MARKUP.sub(r"\\\g<0>", part) for index, part in enumerate(parts))
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
 
 _MIN_SIMILARITY = 0.5
-_MAX_CANDIDATES = 200  # of added or removed documents; above it only those of the same name are compared
+_MAX_CANDIDATES = (
+    200  # of added or removed documents; above this number only documents of the same name are compared
+)
 _MAX_BYTES = 8_000_000  # of documents whose lines are compared
 _EMPTY_BLOB = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391"
 
@@ -37,16 +39,16 @@ class Renames:
         self.added: BlobsByPath = {}
         self.changed: dict[str, tuple[str, str]] = {}
         for change in trees.diff_trees(git, old, new):
-            before = change.old.id if change.old and change.old.is_blob else None
-            after = change.new.id if change.new and change.new.is_blob else None
-            if before == after or not is_document(change.path):
+            old_blob = change.old.id if change.old and change.old.is_blob else None
+            new_blob = change.new.id if change.new and change.new.is_blob else None
+            if old_blob == new_blob or not is_document(change.path):
                 continue
-            if before is None and after is not None:
-                self.added[change.path] = after
-            elif before is not None and after is None:
-                self.removed[change.path] = before
-            elif before is not None and after is not None:
-                self.changed[change.path] = (before, after)
+            if old_blob is None and new_blob is not None:
+                self.added[change.path] = new_blob
+            elif old_blob is not None and new_blob is None:
+                self.removed[change.path] = old_blob
+            elif old_blob is not None and new_blob is not None:
+                self.changed[change.path] = (old_blob, new_blob)
         self._lines: dict[str, Counter[bytes] | None] = {}
         self._remaining_bytes = _MAX_BYTES
         self._similarities: dict[frozenset[str], float] = {}
@@ -65,25 +67,30 @@ class Renames:
         return _find_nearest_name(path, equal_paths) if equal_paths else self._find_most_similar(path)
 
     def _find_most_similar(self, path: str) -> str | None:
-        """Return the most similar added document, if the given document is in turn the most similar to it."""
+        """Return the most similar added document, if each of the two is most similar to the other."""
         unchanged_blobs = {*self.removed.values()} & {*self.added.values()}
-        removed = {other: blob for other, blob in self.removed.items() if blob not in unchanged_blobs}
-        added = {other: blob for other, blob in self.added.items() if blob not in unchanged_blobs}
-        best = self._find_best(path, removed[path], added)
-        if best is None or self._find_best(best, added[best], removed) != path:
+        removed_blobs = {other: blob for other, blob in self.removed.items() if blob not in unchanged_blobs}
+        added_blobs = {other: blob for other, blob in self.added.items() if blob not in unchanged_blobs}
+        best_path = self._find_best_path(path, removed_blobs[path], added_blobs)
+        if (
+            best_path is None
+            or self._find_best_path(best_path, added_blobs[best_path], removed_blobs) != path
+        ):
             return None
-        return best
+        return best_path
 
-    def _find_best(self, path: str, blob: str, others: Mapping[str, str]) -> str | None:
-        if len(others) > _MAX_CANDIDATES:
+    def _find_best_path(self, path: str, blob: str, blobs_by_path: Mapping[str, str]) -> str | None:
+        if len(blobs_by_path) > _MAX_CANDIDATES:
             name = _reverse_parts(path)[0]
-            others = {other: id for other, id in others.items() if _reverse_parts(other)[0] == name}
-            if len(others) > _MAX_CANDIDATES:
+            blobs_by_path = {
+                other: id for other, id in blobs_by_path.items() if _reverse_parts(other)[0] == name
+            }
+            if len(blobs_by_path) > _MAX_CANDIDATES:
                 return None
-        similarities = {other: self._get_similarity(blob, id) for other, id in others.items()}
-        highest = max(similarities.values(), default=0.0)
-        best = [other for other, similarity in similarities.items() if similarity == highest]
-        return best[0] if highest >= _MIN_SIMILARITY and len(best) == 1 else None
+        similarities = {other: self._get_similarity(blob, id) for other, id in blobs_by_path.items()}
+        max_similarity = max(similarities.values(), default=0.0)
+        best_paths = [other for other, similarity in similarities.items() if similarity == max_similarity]
+        return best_paths[0] if max_similarity >= _MIN_SIMILARITY and len(best_paths) == 1 else None
 
     def _get_similarity(self, left: str, right: str) -> float:
         pair = frozenset((left, right))
@@ -111,17 +118,17 @@ class Renames:
 def _find_nearest_name(path: str, others: Sequence[str]) -> str | None:
     """Return the path with the most trailing parts in common with `path`; None for a tie."""
     parts = _reverse_parts(path)
-    counts = {other: _count_shared(parts, _reverse_parts(other)) for other in others}
-    highest = max(counts.values())
-    best = [other for other, count in counts.items() if count == highest]
-    return best[0] if len(best) == 1 else None
+    counts = {other: _count_common_parts(parts, _reverse_parts(other)) for other in others}
+    max_count = max(counts.values())
+    best_paths = [other for other, count in counts.items() if count == max_count]
+    return best_paths[0] if len(best_paths) == 1 else None
 
 
 def _reverse_parts(path: str) -> list[str]:
     return path.split("/")[::-1]
 
 
-def _count_shared(left: Sequence[str], right: Sequence[str]) -> int:
+def _count_common_parts(left: Sequence[str], right: Sequence[str]) -> int:
     pairs = zip(left, right, strict=False)
     return next(
         (count for count, (left_part, right_part) in enumerate(pairs) if left_part != right_part),

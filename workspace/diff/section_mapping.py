@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.document.tasks import Task
 
-_MAX_DISPLAYED_LENGTH = 200
+_MAX_DISPLAYED_CHARACTERS = 200
 
 
 def map_address(old: Document, new: Document, address: str) -> str | None:
@@ -51,19 +51,19 @@ def map_address(old: Document, new: Document, address: str) -> str | None:
         return None
     if old.data == new.data or (section.is_preamble and task is None):
         return address
-    counterpart = _find_successor(SectionMatch(old, new, Evidence.NAME), section)
+    new_section = _find_successor(SectionMatch(old, new, Evidence.NAME), section)
     return (
-        counterpart.key
+        new_section.key
         if task is None
-        else format_task_address(counterpart, _find_task(old, section, task, new, counterpart))
+        else format_task_address(new_section, _find_task(old, section, task, new, new_section))
     )
 
 
 def check_not_newer(tip: Document, address: str) -> None:
     """Raise an error for an address that exists in the tip, but not in the commit that a caller names.
 
-    The target was added later, so the caller cannot mean this target. `_preamble` is a position, which exists
-    even if it is empty. Raises SectionNotFound, TaskNotFound.
+    The target was added later, so the caller cannot refer to this target. `_preamble` is a position, which
+    exists even if it is empty. Raises SectionNotFound, TaskNotFound.
     """
     fragment = read_fragment(address)
     if fragment == Fragment(PREAMBLE, None):
@@ -78,7 +78,7 @@ def check_not_newer(tip: Document, address: str) -> None:
     except AmbiguousAddress:
         pass
     display_address = (
-        address if len(address) <= _MAX_DISPLAYED_LENGTH else address[:_MAX_DISPLAYED_LENGTH] + "…"
+        address if len(address) <= _MAX_DISPLAYED_CHARACTERS else address[:_MAX_DISPLAYED_CHARACTERS] + "…"
     )
     fix = "Omit base_commit, or pass the newer commit in which you read it."
     if fragment.task is None:
@@ -122,7 +122,7 @@ def _make_removed_error(document: Document, section: Section) -> SectionNotFound
 
 
 def _find_task(old: Document, section: Section, task: Task, new: Document, new_section: Section) -> Task:
-    """Return the task of the new version: by index if the section is unchanged, else by title."""
+    """Return the task of the new version: by index if the section is unchanged, or else by title."""
     old_tasks, new_tasks = old.tasks(section), new.tasks(new_section)
     if read_own_text(old, section) == read_own_text(new, new_section):
         return next(item for item in new_tasks if item.index == task.index)

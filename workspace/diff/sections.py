@@ -1,7 +1,8 @@
 """Matching of the sections of two versions of a document.
 
-Address mapping, undo, merge, comparison and history use it. `Evidence` states how weak a match each of them
-may use. Ambiguous matches are omitted: a feature that several sections share matches none of them.
+Address mapping, undo, merge, comparison and history use this matching. `Evidence` is the weakest evidence
+that a caller accepts. Ambiguous matches are omitted: a feature that several sections share matches none of
+them.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ DESTINATION = re.compile(rb"(?<=\]\()[^()\s]+|(?<=\]: )\S+")
 """A link's destination, which changes when its section moves (CommonMark 0.31 §6.3, §4.7)."""
 
 _MIN_SIMILARITY = 0.5
-_MAX_CANDIDATES = 200  # of sections of other documents; above it no section is compared
+_MAX_CANDIDATES = 200  # sections of other documents; above this number no section is compared
 
 
 class Evidence(IntEnum):
@@ -62,7 +63,7 @@ class SectionMatch:
             self._match_texts()
             self._match_remaining_siblings()
         if evidence >= Evidence.SIMILARITY:
-            self._match_similar()
+            self._match_similar_sections()
             self._match_remaining_siblings()  # the children of newly matched parents
 
     def origin(self, section: Section) -> Section | None:
@@ -84,8 +85,8 @@ class SectionMatch:
         return [item for item in self.new.sections if self._is_unmatched(item, self.pairs)]
 
     @staticmethod
-    def _is_unmatched(section: Section, matched: dict[int, int]) -> bool:
-        return section.position not in matched and not section.is_preamble
+    def _is_unmatched(section: Section, matched_positions: dict[int, int]) -> bool:
+        return section.position not in matched_positions and not section.is_preamble
 
     def _add_pair(self, old: Section, new: Section) -> None:
         if old.position not in self._new_positions and new.position not in self.pairs:
@@ -94,9 +95,9 @@ class SectionMatch:
 
     def _match_anchors(self) -> None:
         """Pair sections of the same name, if the name is an anchor in the old version."""
-        before, after = self.old.preamble, self.new.preamble
-        if before and after:
-            self._add_pair(before, after)
+        old_preamble, new_preamble = self.old.preamble, self.new.preamble
+        if old_preamble and new_preamble:
+            self._add_pair(old_preamble, new_preamble)
         for item in self.old.sections:
             if item.anchor and not item.is_preamble and len(self.old.sections_by_address(item.address)) == 1:
                 namesakes = self.new.sections_by_address(item.address)
@@ -107,49 +108,51 @@ class SectionMatch:
         """Pair sections of the same slug and parent."""
         new_groups = _group_by_slug(self.list_added())
         pinned_sections = {
-            item.position: pinned for item in self.list_removed() if (pinned := self._find_pinned(item))
+            item.position: pinned_section
+            for item in self.list_removed()
+            if (pinned_section := self._find_pinned_section(item))
         }
-        claimed = {pinned.position for pinned in pinned_sections.values()}
+        claimed_positions = {pinned_section.position for pinned_section in pinned_sections.values()}
         # A parent precedes its children, so it is matched before them.
         for (parent, slug), old_group in _group_by_slug(self.list_removed()).items():
             new_parent = None if parent is None else self._new_positions.get(parent)
             has_parent_match = parent is None or new_parent is not None
             group = new_groups.get((new_parent, slug), []) if has_parent_match else []
-            others = [item for item in group if item.position not in claimed]
-            self._match_group(old_group, others, pinned_sections)
+            other_sections = [item for item in group if item.position not in claimed_positions]
+            self._match_group(old_group, other_sections, pinned_sections)
 
     def _match_group(
         self, old_group: Sequence[Section], new_group: list[Section], pinned_sections: Mapping[int, Section]
     ) -> None:
-        pinned = {
+        pinned_by_position = {
             item.position: pinned_sections[item.position]
             for item in old_group
             if item.position in pinned_sections
         }
-        remaining = [item for item in old_group if item.position not in pinned]
-        if pinned and sum(item.anchor is None for item in new_group) > len(remaining):
+        remaining_sections = [item for item in old_group if item.position not in pinned_by_position]
+        if pinned_by_position and sum(item.anchor is None for item in new_group) > len(remaining_sections):
             # Another heading may have taken over the anchor, or has the same name: compare their texts.
-            remaining, new_group = [*old_group], [*new_group, *pinned.values()]
+            remaining_sections, new_group = [*old_group], [*new_group, *pinned_by_position.values()]
         else:
             for item in old_group:
-                if item.position in pinned:
-                    self._add_pair(item, pinned[item.position])
-        if len(remaining) == len(new_group) == 1:
-            self._add_pair(remaining[0], new_group[0])
+                if item.position in pinned_by_position:
+                    self._add_pair(item, pinned_by_position[item.position])
+        if len(remaining_sections) == len(new_group) == 1:
+            self._add_pair(remaining_sections[0], new_group[0])
             return
         for feature in (_read_title, read_own_text, read_full_text):
-            remaining, new_group = self._pair_unique(remaining, new_group, feature)
-        if remaining and [read_full_text(self.old, item) for item in remaining] == [
+            remaining_sections, new_group = self._pair_unique(remaining_sections, new_group, feature)
+        if remaining_sections and [read_full_text(self.old, item) for item in remaining_sections] == [
             read_full_text(self.new, item) for item in new_group
         ]:
             # The texts are equal on both sides, so any assignment has the same result.
-            for old, new in zip(remaining, new_group, strict=True):
+            for old, new in zip(remaining_sections, new_group, strict=True):
                 self._add_pair(old, new)
         elif new_group:
-            self.ambiguous.update((item.position, new_group) for item in remaining)
+            self.ambiguous.update((item.position, new_group) for item in remaining_sections)
 
-    def _find_pinned(self, section: Section) -> Section | None:
-        """Return the new section whose anchor is the derived address of an old one, as a rename writes it."""
+    def _find_pinned_section(self, section: Section) -> Section | None:
+        """Return the new section whose anchor is the derived address of an old section, as after a rename."""
         if section.anchor is not None:
             return None
         namesakes = self.new.sections_by_address(section.address)
@@ -158,7 +161,7 @@ class SectionMatch:
     def _match_texts(self) -> None:
         """Pair sections without a match by a text that occurs once in each version, in any section."""
         for read in (read_own_text, read_full_text):
-            old_texts, new_texts = _find_unique(self.old, read), _find_unique(self.new, read)
+            old_texts, new_texts = _find_unique_texts(self.old, read), _find_unique_texts(self.new, read)
             for text, old in old_texts.items():
                 new = new_texts.get(text)
                 if new:
@@ -169,13 +172,13 @@ class SectionMatch:
         old_groups = _group_by_slug(self.list_removed())
         for (parent, slug), new_group in _group_by_slug(self.list_added()).items():
             old_parent = None if parent is None else self.pairs.get(parent)
-            remaining = (
+            remaining_sections = (
                 old_groups.get((old_parent, slug), ()) if parent is None or old_parent is not None else ()
             )
-            if len(new_group) == len(remaining) == 1:
-                self._add_pair(remaining[0], new_group[0])
+            if len(new_group) == len(remaining_sections) == 1:
+                self._add_pair(remaining_sections[0], new_group[0])
 
-    def _match_similar(self) -> None:
+    def _match_similar_sections(self) -> None:
         old_sections, new_sections = self.list_removed(), self.list_added()
         if old_sections and new_sections:
             lines = (
@@ -208,19 +211,19 @@ class SectionMatch:
 def find_moved_section(
     document: Document,
     section: Section,
-    others: Iterable[tuple[Document | None, Document]],
+    changed_documents: Iterable[tuple[Document | None, Document]],
     evidence: Evidence,
 ) -> tuple[Document, Section] | None:
     """Return the section of another document that a section became; None unless exactly one matches.
 
-    The result is the only new section of the same text and name. Otherwise, with SIMILARITY, it is the most
-    similar new section of the same name. `others` are documents that changed in the same step, as pairs of
-    the version before (or None) and after.
+    The result is the only new section of the same text and name. Otherwise, with SIMILARITY, the result is
+    the most similar new section of the same name. `changed_documents` are documents that changed in the same
+    step, as pairs of the version before (or None) and after.
     """
-    others, text = [*others], read_comparable_text(document, section)
+    changed_documents, text = [*changed_documents], read_comparable_text(document, section)
     equal_sections = [
         (other_document, item)
-        for old_version, other_document in others
+        for old_version, other_document in changed_documents
         if text and not (old_version and _find_by_text(old_version, text))
         for item in _find_by_text(other_document, text)
         if have_same_name(section, item)
@@ -228,7 +231,7 @@ def find_moved_section(
     if len(equal_sections) == 1 or evidence < Evidence.SIMILARITY:
         return equal_sections[0] if len(equal_sections) == 1 else None
     candidates: list[tuple[Document, Section]] = []
-    for old_version, other_document in others:
+    for old_version, other_document in changed_documents:
         namesakes = [
             item for item in other_document.sections if not item.is_preamble and have_same_name(section, item)
         ]
@@ -242,16 +245,16 @@ def find_moved_section(
     similarities = [
         measure_similarity(lines, _count_lines(other_document, item)) for other_document, item in candidates
     ]
-    highest = max(similarities, default=0.0)
+    max_similarity = max(similarities, default=0.0)
     return (
-        candidates[similarities.index(highest)]
-        if highest >= _MIN_SIMILARITY and similarities.count(highest) == 1
+        candidates[similarities.index(max_similarity)]
+        if max_similarity >= _MIN_SIMILARITY and similarities.count(max_similarity) == 1
         else None
     )
 
 
 def have_same_name(left: Section, right: Section) -> bool:
-    """Return True if sections of two documents have the same name; a move may write it as an anchor."""
+    """Return True if sections of two documents have the same name; a move may write the name as an anchor."""
     return (
         left.slug == right.slug
         or right.anchor == left.address
@@ -270,7 +273,9 @@ def _group_by_slug(sections: Iterable[Section]) -> dict[tuple[int | None, str], 
     return groups
 
 
-def _find_unique(document: Document, read: Callable[[Document, Section], bytes]) -> dict[bytes, Section]:
+def _find_unique_texts(
+    document: Document, read: Callable[[Document, Section], bytes]
+) -> dict[bytes, Section]:
     """Return the texts that occur in one section only, with that section."""
     texts = [read(document, item) for item in document.sections]
     counts = Counter(texts)

@@ -23,22 +23,22 @@ class LinkedList(Generic[Id]):
 
     def __init__(self, items: Iterable[Id]) -> None:
         self._next: dict[Id | None, Id | None] = {None: None}
-        previous: Id | None = None
+        previous_item: Id | None = None
         for item in items:
-            self.insert(previous, item)
-            previous = item
+            self.insert(previous_item, item)
+            previous_item = item
 
     def __contains__(self, item: Id) -> bool:
         return item in self._next
 
-    def insert(self, previous: Id | None, item: Id) -> None:
-        """Insert an item after `previous`, or at the beginning if that is None."""
-        self._next[item] = self._next[previous]
-        self._next[previous] = item
+    def insert(self, previous_item: Id | None, item: Id) -> None:
+        """Insert an item after `previous_item`, or at the beginning if `previous_item` is None."""
+        self._next[item] = self._next[previous_item]
+        self._next[previous_item] = item
 
-    def after(self, previous: Id | None) -> Id | None:
-        """Return the item after `previous`, or the first item if that is None."""
-        return self._next[previous]
+    def after(self, previous_item: Id | None) -> Id | None:
+        """Return the item after `previous_item`, or the first item if `previous_item` is None."""
+        return self._next[previous_item]
 
     def __iter__(self) -> Iterator[Id]:
         item = self.after(None)
@@ -49,23 +49,23 @@ class LinkedList(Generic[Id]):
 
 def find_displaced(base: Sequence[Id], other: Sequence[Id]) -> set[Id]:
     """Return the smallest set of common items without which the other items are in the same order."""
-    ordered = set(find_longest_common_subsequence(base, other))
-    return {item for item in base if item not in ordered}.intersection(other)
+    ordered_items = set(find_longest_common_subsequence(base, other))
+    return {item for item in base if item not in ordered_items}.intersection(other)
 
 
 def find_definitely_moved(base: Sequence[Id], other: Sequence[Id]) -> set[Id]:
-    """Return the items that comparisons from both ends find displaced, so neither of two swapped items."""
+    """Return the items that are displaced in both directions of comparison, without swapped items."""
     return find_displaced(base, other) & find_displaced(base[::-1], other[::-1])
 
 
 def find_longest_common_subsequence(base: Sequence[Id], other: Sequence[Id]) -> list[Id]:
     """Return the longest common subsequence; each item must occur at most once in a sequence."""
     positions = {item: position for position, item in enumerate(base)}
-    common = [item for item in other if item in positions]
+    common_items = [item for item in other if item in positions]
     tails: list[int] = []
-    ends: list[int] = []  # by length, the index in `common` of the last item of the best sequence
+    ends: list[int] = []  # the index in `common_items` of the last item of the best sequence of each length
     predecessors: list[int | None] = []
-    for index, item in enumerate(common):
+    for index, item in enumerate(common_items):
         length = bisect_left(tails, positions[item])
         predecessors.append(ends[length - 1] if length else None)
         tails[length : length + 1] = [positions[item]]
@@ -73,7 +73,7 @@ def find_longest_common_subsequence(base: Sequence[Id], other: Sequence[Id]) -> 
     subsequence: list[Id] = []
     index_or_none = ends[-1] if ends else None
     while index_or_none is not None:
-        subsequence.append(common[index_or_none])
+        subsequence.append(common_items[index_or_none])
         index_or_none = predecessors[index_or_none]
     return subsequence[::-1]
 
@@ -82,22 +82,27 @@ def pair_lines(old: Sequence[bytes], new: Sequence[bytes]) -> Pairs:
     """Return the positions of the lines that Git matches in two versions, as pairs in order.
 
     Long texts are split at the lines that are unique in both (Bram Cohen's patience diff), so that the time
-    is linear. The lines of a part that is still too long are not matched.
+    is linear. If a part between two such lines is still too long, its lines are not matched.
     """
     if len(old) + len(new) <= _MAX_LINES:
         return match_lines(old, new)
-    shortest = min(len(old), len(new))
-    prefix = next((index for index in range(shortest) if old[index] != new[index]), shortest)
-    remaining = shortest - prefix
-    suffix = next((index for index in range(remaining) if old[-1 - index] != new[-1 - index]), remaining)
-    end, new_end = len(old) - suffix, len(new) - suffix
-    old_unique, new_unique = _find_unique_lines(old, prefix, end), _find_unique_lines(new, prefix, new_end)
+    max_count = min(len(old), len(new))
+    prefix_count = next((index for index in range(max_count) if old[index] != new[index]), max_count)
+    remaining_count = max_count - prefix_count
+    suffix_count = next(
+        (index for index in range(remaining_count) if old[-1 - index] != new[-1 - index]), remaining_count
+    )
+    end, new_end = len(old) - suffix_count, len(new) - suffix_count
+    old_lines, new_lines = (
+        _find_unique_lines(old, prefix_count, end),
+        _find_unique_lines(new, prefix_count, new_end),
+    )
     anchors = [
-        (old_unique[line], new_unique[line])
-        for line in find_longest_common_subsequence([*old_unique], [*new_unique])
+        (old_lines[line], new_lines[line])
+        for line in find_longest_common_subsequence([*old_lines], [*new_lines])
     ]
-    pairs = [(index, index) for index in range(prefix)]
-    old_start = new_start = prefix
+    pairs = [(index, index) for index in range(prefix_count)]
+    old_start = new_start = prefix_count
     for next_old, next_new in [*anchors, (end, new_end)]:
         if next_old - old_start + next_new - new_start <= _MAX_LINES:
             matches = match_lines(old[old_start:next_old], new[new_start:next_new])
@@ -118,8 +123,8 @@ def measure_similarity(left: Counter[Part], right: Counter[Part]) -> float:
     A text is given as its parts (lines or words), each weighted by its length (gitdiffcore,
     "diffcore-rename").
     """
-    longest = max(_measure_size(left), _measure_size(right))
-    return _measure_size(left & right) / longest if longest else 0.0
+    max_size = max(_measure_size(left), _measure_size(right))
+    return _measure_size(left & right) / max_size if max_size else 0.0
 
 
 def match_similar(

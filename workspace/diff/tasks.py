@@ -31,7 +31,7 @@ Titles = tuple[str, ...]
 
 
 class ListedTask(NamedTuple):
-    """A task of a section, with the titles of its parent tasks and its own, and the spans of its sub-tasks.
+    """A task of a section, with the titles of its parent tasks and its own title, and its sub-tasks' spans.
 
     `group` is equal for the tasks of a section in both versions; None if the section was added or removed.
     """
@@ -43,7 +43,7 @@ class ListedTask(NamedTuple):
     subtask_spans: tuple[Span, ...]
     group: int | None
 
-    def to_part_version(self, text: str | None = None) -> PartVersion:
+    def make_part(self, text: str | None = None) -> PartVersion:
         """Return the task as a part; by default its text is the task's own lines."""
         section, task = self.section, self.task
         return PartVersion(
@@ -75,12 +75,12 @@ class ListedTask(NamedTuple):
     def other_text(self) -> str:
         """The own lines of the task without its checkbox, title and fields."""
         task = self.task
-        removed = sorted([(field.start, field.end) for field in task.fields] + [*self.subtask_spans])
-        return decode_trimmed(remove_spans(self.document.data, task.title_end, task.end, removed))
+        removed_spans = sorted([(field.start, field.end) for field in task.fields] + [*self.subtask_spans])
+        return decode_trimmed(remove_spans(self.document.data, task.title_end, task.end, removed_spans))
 
 
 def list_tasks(document: Document, section: Section, group: int | None) -> list[ListedTask]:
-    """Return the tasks of a section, in order; fast if the section has no checkbox."""
+    """Return the tasks of a section, in order. A section without a checkbox is not parsed."""
     if not _BOX.search(document.data, section.start, section.end):
         return []
     tasks = document.tasks(section)
@@ -106,32 +106,32 @@ def pair_tasks(old_tasks: Sequence[ListedTask], new_tasks: Sequence[ListedTask])
     """
     pairs = _pair_same_titles(old_tasks, new_tasks)
     _pair_across_sections(old_tasks, new_tasks, pairs)
-    matched = set(pairs.values())
-    removed: dict[int, list[int]] = {}
+    matched_indexes = set(pairs.values())
+    removed_by_group: dict[int, list[int]] = {}
     for old_index, item in enumerate(old_tasks):
-        if old_index not in matched and item.group is not None:
-            removed.setdefault(item.group, []).append(old_index)
-    added: dict[int, list[int]] = {}
+        if old_index not in matched_indexes and item.group is not None:
+            removed_by_group.setdefault(item.group, []).append(old_index)
+    added_by_group: dict[int, list[int]] = {}
     for new_index, item in enumerate(new_tasks):
         if new_index not in pairs and item.group is not None:
-            added.setdefault(item.group, []).append(new_index)
-    for group, indexes in added.items():
-        if group in removed:
-            pairs.update(_pair_retitled(old_tasks, new_tasks, removed[group], indexes, pairs))
+            added_by_group.setdefault(item.group, []).append(new_index)
+    for group, indexes in added_by_group.items():
+        if group in removed_by_group:
+            pairs.update(_pair_retitled_tasks(old_tasks, new_tasks, removed_by_group[group], indexes, pairs))
     return pairs
 
 
 def _pair_same_titles(old_tasks: Sequence[ListedTask], new_tasks: Sequence[ListedTask]) -> dict[int, int]:
     """Return pairs of tasks of one section with the same titles, in order."""
-    unmatched: dict[tuple[int, Titles], list[int]] = {}
+    unmatched_indexes: dict[tuple[int, Titles], list[int]] = {}
     for old_index, item in enumerate(old_tasks):
         if item.group is not None:
-            unmatched.setdefault((item.group, item.titles), []).append(old_index)
-    for stack in unmatched.values():
+            unmatched_indexes.setdefault((item.group, item.titles), []).append(old_index)
+    for stack in unmatched_indexes.values():
         stack.reverse()
     pairs: dict[int, int] = {}
     for new_index, item in enumerate(new_tasks):
-        stack = unmatched.get((item.group, item.titles), []) if item.group is not None else []
+        stack = unmatched_indexes.get((item.group, item.titles), []) if item.group is not None else []
         if stack:
             pairs[new_index] = stack.pop()
     return pairs
@@ -141,9 +141,9 @@ def _pair_across_sections(
     old_tasks: Sequence[ListedTask], new_tasks: Sequence[ListedTask], pairs: dict[int, int]
 ) -> None:
     """Pair the only removed task of a title with the only added task of that title, in any sections."""
-    matched = set(pairs.values())
+    matched_indexes = set(pairs.values())
     removed_counts = Counter(
-        item.task.title for old_index, item in enumerate(old_tasks) if old_index not in matched
+        item.task.title for old_index, item in enumerate(old_tasks) if old_index not in matched_indexes
     )
     added_counts = Counter(
         item.task.title for new_index, item in enumerate(new_tasks) if new_index not in pairs
@@ -151,7 +151,7 @@ def _pair_across_sections(
     old_by_title = {
         item.task.title: old_index
         for old_index, item in enumerate(old_tasks)
-        if old_index not in matched and removed_counts[item.task.title] == 1
+        if old_index not in matched_indexes and removed_counts[item.task.title] == 1
     }
     for new_index, item in enumerate(new_tasks):
         title = item.task.title
@@ -159,23 +159,23 @@ def _pair_across_sections(
             pairs[new_index] = old_by_title[title]
 
 
-def _pair_retitled(
+def _pair_retitled_tasks(
     old_tasks: Sequence[ListedTask],
     new_tasks: Sequence[ListedTask],
-    removed: Sequence[int],
-    added: Sequence[int],
+    removed_indexes: Sequence[int],
+    added_indexes: Sequence[int],
     pairs: Mapping[int, int],
 ) -> dict[int, int]:
-    if len(removed) == len(added) == 1 and _have_same_predecessor(
-        old_tasks, new_tasks, removed[0], added[0], pairs
+    if len(removed_indexes) == len(added_indexes) == 1 and _have_same_predecessor(
+        old_tasks, new_tasks, removed_indexes[0], added_indexes[0], pairs
     ):
-        return {added[0]: removed[0]}
+        return {added_indexes[0]: removed_indexes[0]}
     matches = sequences.match_similar(
-        [Counter(split_words(old_tasks[old_index].task.title)) for old_index in removed],
-        [Counter(split_words(new_tasks[new_index].task.title)) for new_index in added],
+        [Counter(split_words(old_tasks[old_index].task.title)) for old_index in removed_indexes],
+        [Counter(split_words(new_tasks[new_index].task.title)) for new_index in added_indexes],
         _MIN_SIMILARITY,
     )
-    return {added[new_index]: removed[old_index] for old_index, new_index in matches.items()}
+    return {added_indexes[new_index]: removed_indexes[old_index] for old_index, new_index in matches.items()}
 
 
 def _have_same_predecessor(
@@ -201,7 +201,7 @@ def compare_task(old: ListedTask, new: ListedTask) -> Iterator[SectionChange]:
         return
     if old.task.is_done != new.task.is_done:
         kind = ChangeKind.TASK_COMPLETED if new.task.is_done else ChangeKind.TASK_REOPENED
-        yield SectionChange(kind, old.to_part_version(), new.to_part_version())
+        yield SectionChange(kind, old.make_part(), new.make_part())
     values = [("title", old.title, new.title)]
     for name in TASK_FIELDS:
         # The completion date changes with the completion, which is a separate change.
@@ -210,9 +210,7 @@ def compare_task(old: ListedTask, new: ListedTask) -> Iterator[SectionChange]:
     values.append(("text", old.other_text, new.other_text))
     for name, before, after in values:
         if before != after:
-            yield SectionChange(
-                ChangeKind.TASK_CHANGED, old.to_part_version(before), new.to_part_version(after), name
-            )
+            yield SectionChange(ChangeKind.TASK_CHANGED, old.make_part(before), new.make_part(after), name)
 
 
 def compare_tasks(
@@ -220,12 +218,12 @@ def compare_tasks(
 ) -> dict[int, list[SectionChange]]:
     """Return the changes to tasks, by the group of their new section.
 
-    For added and removed sections, only tasks that moved from or to another section are included. A section
-    that a task left has an entry, which may be empty.
+    For added and removed sections, only tasks that moved from or to another section are included. The former
+    section of a moved task has an entry, which may be empty.
     """
     pairs = pair_tasks(old_tasks, new_tasks)
     changes_by_group: dict[int, list[SectionChange]] = {}
-    moved = find_displaced_tasks(old_tasks, new_tasks, pairs)
+    moved_indexes = find_displaced_tasks(old_tasks, new_tasks, pairs)
     for new_index, item in enumerate(new_tasks):
         old_task = old_tasks[pairs[new_index]] if new_index in pairs else None
         group = item.group if item.group is not None else old_task.group if old_task else None
@@ -233,22 +231,20 @@ def compare_tasks(
             continue
         changes: list[SectionChange] = []
         if old_task is None:
-            changes.append(SectionChange(ChangeKind.TASK_ADDED, None, item.to_part_version()))
+            changes.append(SectionChange(ChangeKind.TASK_ADDED, None, item.make_part()))
         else:
-            if new_index in moved:
-                changes.append(
-                    SectionChange(ChangeKind.TASK_MOVED, old_task.to_part_version(), item.to_part_version())
-                )
+            if new_index in moved_indexes:
+                changes.append(SectionChange(ChangeKind.TASK_MOVED, old_task.make_part(), item.make_part()))
                 if old_task.group is not None:
                     changes_by_group.setdefault(old_task.group, [])
             changes += compare_task(old_task, item)
         if changes:
             changes_by_group.setdefault(group, []).extend(changes)
-    matched = set(pairs.values())
+    matched_indexes = set(pairs.values())
     for old_index, item in enumerate(old_tasks):
-        if old_index not in matched and item.group is not None:
+        if old_index not in matched_indexes and item.group is not None:
             changes_by_group.setdefault(item.group, []).append(
-                SectionChange(ChangeKind.TASK_REMOVED, item.to_part_version(), None)
+                SectionChange(ChangeKind.TASK_REMOVED, item.make_part(), None)
             )
     return changes_by_group
 
@@ -261,21 +257,21 @@ def find_displaced_tasks(
     The result is the smallest set of tasks without which the other tasks are in the same order as before. A
     sub-task moves with its parent task.
     """
-    moved: set[int] = set()
+    moved_indexes: set[int] = set()
     siblings: dict[tuple[int, Titles], list[int]] = {}
     for new_index, old_index in pairs.items():
-        old, new = old_tasks[old_index], new_tasks[new_index]
-        if old.group is None or old.group != new.group:
-            moved.add(new_index)
+        old_task, new_task = old_tasks[old_index], new_tasks[new_index]
+        if old_task.group is None or old_task.group != new_task.group:
+            moved_indexes.add(new_index)
         else:
-            siblings.setdefault((new.group, new.titles[:-1]), []).append(new_index)
+            siblings.setdefault((new_task.group, new_task.titles[:-1]), []).append(new_index)
     for indexes in siblings.values():
         new_by_old = {pairs[new_index]: new_index for new_index in sorted(indexes)}
-        moved |= {
+        moved_indexes |= {
             new_by_old[old_index]
             for old_index in sequences.find_displaced(sorted(new_by_old), list(new_by_old))
         }
-    return moved
+    return moved_indexes
 
 
 def find_task_spans(tasks: Iterable[ListedTask]) -> tuple[Span, ...]:

@@ -1,4 +1,4 @@
-"""The difference of two texts: by unit, and by word within a unit that has a match.
+"""The difference of two texts: by unit, and by word within a matched unit.
 
 Units are paragraphs, list items, rows of tables and lines of code. They are found line by line without a
 parser. Joined units equal the text, even if the classification of a line is wrong.
@@ -29,14 +29,14 @@ if TYPE_CHECKING:
 _SINGLE_LETTERS = "\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
 _TOKEN = re.compile(rf"`[^`\n]{{1,200}}`|[{_SINGLE_LETTERS}]|[^\W{_SINGLE_LETTERS}]+|[^\S\n]+|.", re.DOTALL)
 _WORD = re.compile(r"\w")
-_MAX_TOKENS = 4000  # of two paragraphs; above it only their common beginning and end match
-_MIN_SHARED = 1 / 3  # of the words of the longer text; below it the texts are different
+_MAX_TOKENS = 4000  # of two paragraphs; above this number only their common beginning and end match
+_MIN_SHARED_WORDS = 1 / 3  # of the words of the longer text; below this share the texts count as different
 Run = tuple[int, int, int, int]
-"""Tokens [first, last) of the old text, and [start, end) of the new one."""
+"""Tokens [first, last) of the old text, and [start, end) of the new text."""
 
 
 class TextEdit(NamedTuple):
-    """An edit: the characters [start, end) of the old text became [new_start, new_end) of the new one."""
+    """An edit: the characters [start, end) of the old text became [new_start, new_end) of the new text."""
 
     start: int
     end: int
@@ -68,8 +68,8 @@ def diff_words(old: str, new: str) -> tuple[TextEdit, ...]:
     pairs = _pair_tokens(old_tokens, new_tokens)
     shared_weight = sum(_measure_word(old_tokens[old_index]) for old_index, _ in pairs)
     offsets, new_offsets = _measure_offsets(old_tokens), _measure_offsets(new_tokens)
-    runs = _join_runs(old_tokens, list(_find_runs(pairs, len(old_tokens), len(new_tokens))))
-    if shared_weight < _MIN_SHARED * max(
+    runs = _join_adjacent_runs(old_tokens, list(_find_runs(pairs, len(old_tokens), len(new_tokens))))
+    if shared_weight < _MIN_SHARED_WORDS * max(
         sum(map(_measure_word, old_tokens)), sum(map(_measure_word, new_tokens))
     ):
         runs = [(0, len(old_tokens), 0, len(new_tokens))]
@@ -83,14 +83,19 @@ def diff_words(old: str, new: str) -> tuple[TextEdit, ...]:
 def _pair_tokens(old_tokens: Sequence[str], new_tokens: Sequence[str]) -> list[tuple[int, int]]:
     if len(old_tokens) + len(new_tokens) <= _MAX_TOKENS:
         return pair_lines([token.encode() for token in old_tokens], [token.encode() for token in new_tokens])
-    size = min(len(old_tokens), len(new_tokens))
-    lead = next((index for index in range(size) if old_tokens[index] != new_tokens[index]), size)
-    remaining = size - lead
-    tail = next(
-        (index for index in range(remaining) if old_tokens[-1 - index] != new_tokens[-1 - index]), remaining
+    max_count = min(len(old_tokens), len(new_tokens))
+    prefix_count = next(
+        (index for index in range(max_count) if old_tokens[index] != new_tokens[index]), max_count
     )
-    pairs = [(index, index) for index in range(lead)]
-    return pairs + [(len(old_tokens) - index, len(new_tokens) - index) for index in range(tail, 0, -1)]
+    remaining_count = max_count - prefix_count
+    suffix_count = next(
+        (index for index in range(remaining_count) if old_tokens[-1 - index] != new_tokens[-1 - index]),
+        remaining_count,
+    )
+    pairs = [(index, index) for index in range(prefix_count)]
+    return pairs + [
+        (len(old_tokens) - index, len(new_tokens) - index) for index in range(suffix_count, 0, -1)
+    ]
 
 
 def _find_runs(pairs: Sequence[tuple[int, int]], size: int, new_size: int) -> Iterator[Run]:
@@ -102,15 +107,15 @@ def _find_runs(pairs: Sequence[tuple[int, int]], size: int, new_size: int) -> It
         old_start, new_start = old_index + 1, new_index + 1
 
 
-def _join_runs(old_tokens: Sequence[str], runs: Sequence[Run]) -> list[Run]:
+def _join_adjacent_runs(old_tokens: Sequence[str], runs: Sequence[Run]) -> list[Run]:
     """Return the ranges; ranges without a word between them are joined, as in `a b` that became `c d`."""
-    joined: list[Run] = []
+    joined_runs: list[Run] = []
     for run in runs:
-        if joined and not any(map(_WORD.search, old_tokens[joined[-1][1] : run[0]])):
-            joined[-1] = joined[-1][0], run[1], joined[-1][2], run[3]
+        if joined_runs and not any(map(_WORD.search, old_tokens[joined_runs[-1][1] : run[0]])):
+            joined_runs[-1] = joined_runs[-1][0], run[1], joined_runs[-1][2], run[3]
         else:
-            joined.append(run)
-    return joined
+            joined_runs.append(run)
+    return joined_runs
 
 
 def _trim_run(old_tokens: Sequence[str], new_tokens: Sequence[str], run: Run) -> Run:
@@ -142,7 +147,7 @@ _BLANKS = re.compile(r"[ \t\r\n]+")
 
 
 def collapse_blanks(text: str) -> str:
-    """Return a text with one space for each run of blanks, and none at its ends."""
+    """Return a text with one space for each run of blanks, and without blanks at its ends."""
     return _BLANKS.sub(" ", text).strip(BLANKS)
 
 
@@ -153,8 +158,8 @@ def decode_trimmed(data: bytes) -> str:
     """
     text = data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n")
     lines = text.rstrip(" \t\n").split("\n")
-    first = next((index for index, line in enumerate(lines) if line.strip(" \t")), len(lines))
-    trimmed = "\n".join(lines[first:])
+    first_line = next((index for index, line in enumerate(lines) if line.strip(" \t")), len(lines))
+    trimmed = "\n".join(lines[first_line:])
     return trimmed + "\n" if trimmed else ""
 
 
@@ -169,34 +174,36 @@ def read_raw_heading(document: Document, section: Section) -> bytes:
     return document.data[start : section.body]
 
 
-def read_raw_text(document: Document, section: Section, removed: Iterable[Span] = ()) -> bytes:
-    """Return a section's own bytes without its heading, the given spans, and surrounding blank lines.
+def read_raw_text(document: Document, section: Section, removed_spans: Iterable[Span] = ()) -> bytes:
+    """Return a section's own bytes without its heading, some spans, and surrounding blank lines.
 
     Text above a document's title belongs to its preamble.
     """
     if not section.is_preamble:
-        return _trim_blank_lines(remove_spans(document.data, section.body, section.end, removed))
-    spans = sorted([*removed, (section.heading_start, section.body)])
+        return _trim_blank_lines(remove_spans(document.data, section.body, section.end, removed_spans))
+    spans = sorted([*removed_spans, (section.heading_start, section.body)])
     return _trim_blank_lines(remove_spans(document.data, section.start, section.end, spans))
 
 
 def _trim_blank_lines(data: bytes) -> bytes:
     """Return bytes without surrounding blank lines.
 
-    The indent of the first line stays, because it may mark code.
+    The indentation of the first line is preserved, because it may mark code.
     """
     leading_blanks = len(data) - len(data.lstrip(BLANK))
     line_start = max(data.rfind(b"\n", 0, leading_blanks), data.rfind(b"\r", 0, leading_blanks)) + 1
     return data[line_start:].rstrip(BLANK)
 
 
-def remove_spans(data: bytes, start: int, end: int, removed: Iterable[Span]) -> bytes:
+def remove_spans(data: bytes, start: int, end: int, removed_spans: Iterable[Span]) -> bytes:
     """Return the bytes [start, end) without some spans, which must be sorted and must not overlap."""
-    return b"".join(data[span_start:span_end] for span_start, span_end in _invert_spans(start, end, removed))
+    return b"".join(
+        data[span_start:span_end] for span_start, span_end in _invert_spans(start, end, removed_spans)
+    )
 
 
-def _invert_spans(start: int, end: int, removed: Iterable[Span]) -> Iterator[Span]:
-    for span_start, span_end in removed:
+def _invert_spans(start: int, end: int, removed_spans: Iterable[Span]) -> Iterator[Span]:
+    for span_start, span_end in removed_spans:
         yield start, max(start, span_start)
         start = max(start, span_end)
     yield start, max(start, end)
@@ -227,14 +234,14 @@ def split_units(text: str) -> list[TextUnit]:
     start = 0
     for line in _split_lines(text):
         end = start + len(line)
-        opening = _FENCE.match(line)
+        fence_match = _FENCE.match(line)
         if fence:
             units.append(TextUnit(start, end, True))
-            if opening and opening[1].startswith(fence) and not opening[2].strip(BLANKS):
+            if fence_match and fence_match[1].startswith(fence) and not fence_match[2].strip(BLANKS):
                 fence = ""
             is_open = False
-        elif opening and ("`" not in opening[2] or opening[1][0] == "~"):
-            fence = opening[1]
+        elif fence_match and ("`" not in fence_match[2] or fence_match[1][0] == "~"):
+            fence = fence_match[1]
             units.append(TextUnit(start, end, True))
             is_open = False
         elif not line.strip(BLANKS):
@@ -258,15 +265,15 @@ def split_units(text: str) -> list[TextUnit]:
 def _split_lines(text: str) -> list[str]:
     """Return the lines of a text, split at LF only."""
     lines = text.split("\n")
-    last = lines.pop()
-    return [line + "\n" for line in lines] + ([last] if last else [])
+    last_line = lines.pop()
+    return [line + "\n" for line in lines] + ([last_line] if last_line else [])
 
 
 _MIN_SIMILARITY = 1 / 4  # the share of the longer paragraph's words that two versions have in common
 
 
 class DiffStep(NamedTuple):
-    """A step: the characters [start, end) of the old text became [new_start, new_end) of the new one.
+    """A step: the characters [start, end) of the old text became [new_start, new_end) of the new text.
 
     `words` are the edits within one paragraph, as offsets of both texts. They are empty if full lines were
     removed and added.
@@ -315,19 +322,23 @@ def _diff_range(
     new_start: int,
 ) -> Iterator[DiffStep]:
     """Yield the steps of a range of different units: only similar paragraphs are matched."""
-    bounds = [(-1, -1), *_match_paragraphs(old, new, old_units, new_units), (len(old_units), len(new_units))]
-    for (old_index, new_index), (next_old, next_new) in pairwise(bounds):
+    matched_indexes = [
+        (-1, -1),
+        *_match_paragraphs(old, new, old_units, new_units),
+        (len(old_units), len(new_units)),
+    ]
+    for (old_index, new_index), (next_old, next_new) in pairwise(matched_indexes):
         end = old_units[next_old - 1].end if next_old > old_index + 1 else start
         new_end = new_units[next_new - 1].end if next_new > new_index + 1 else new_start
         if end > start or new_end > new_start:
             yield DiffStep(start, end, new_start, new_end)
         if next_old == len(old_units):
             return
-        before, after = old_units[next_old], new_units[next_new]
-        words = diff_words(old[before.start : before.end], new[after.start : after.end])
-        word_edits = tuple(edit.shift(before.start, after.start) for edit in words)
-        yield DiffStep(before.start, before.end, after.start, after.end, word_edits)
-        start, new_start = before.end, after.end
+        old_unit, new_unit = old_units[next_old], new_units[next_new]
+        words = diff_words(old[old_unit.start : old_unit.end], new[new_unit.start : new_unit.end])
+        word_edits = tuple(edit.shift(old_unit.start, new_unit.start) for edit in words)
+        yield DiffStep(old_unit.start, old_unit.end, new_unit.start, new_unit.end, word_edits)
+        start, new_start = old_unit.end, new_unit.end
 
 
 def _match_paragraphs(
@@ -367,14 +378,19 @@ _MAX_EXPANSION = 40  # characters on each side of an edit
 
 
 def expand_to_word_boundaries(before: str, after: str, step: DiffStep) -> list[TextEdit]:
-    """Return the edits of a paragraph, expanded to the next white space; adjacent ones are joined."""
+    """Return the edits of a paragraph, expanded to the next white space; adjacent edits are joined."""
     edits: list[TextEdit] = []
     min_start = step.start
     for index, edit in enumerate(step.words):
         max_end = step.words[index + 1].start if index + 1 < len(step.words) else step.end
-        lead = _measure_lead(before, after, edit, min_start)
-        tail = _measure_tail(before, after, edit, max_end)
-        expanded = TextEdit(edit.start - lead, edit.end + tail, edit.new_start - lead, edit.new_end + tail)
+        expansion_before = _measure_expansion_before(before, after, edit, min_start)
+        expansion_after = _measure_expansion_after(before, after, edit, max_end)
+        expanded = TextEdit(
+            edit.start - expansion_before,
+            edit.end + expansion_after,
+            edit.new_start - expansion_before,
+            edit.new_end + expansion_after,
+        )
         if edits and expanded.start <= edits[-1].end:
             edits[-1] = TextEdit(edits[-1].start, expanded.end, edits[-1].new_start, expanded.new_end)
         else:
@@ -383,7 +399,7 @@ def expand_to_word_boundaries(before: str, after: str, step: DiffStep) -> list[T
     return edits
 
 
-def _measure_lead(before: str, after: str, edit: TextEdit, min_start: int) -> int:
+def _measure_expansion_before(before: str, after: str, edit: TextEdit, min_start: int) -> int:
     old, new = before[edit.start : edit.end], after[edit.new_start : edit.new_end]
     if all(text[:1].isspace() for text in (old, new) if text):
         return 0
@@ -393,7 +409,7 @@ def _measure_lead(before: str, after: str, edit: TextEdit, min_start: int) -> in
     return edit.start - position
 
 
-def _measure_tail(before: str, after: str, edit: TextEdit, max_end: int) -> int:
+def _measure_expansion_after(before: str, after: str, edit: TextEdit, max_end: int) -> int:
     old, new = before[edit.start : edit.end], after[edit.new_start : edit.new_end]
     if all(text[-1:].isspace() for text in (old, new) if text):
         return 0

@@ -1,7 +1,7 @@
 """The changes between two commits by document: added, removed, renamed, edited.
 
-A section that moved to another document is matched by its text and its name. Each version may have only
-one such section among the removed or added sections. Its subsections move with it. Destinations of links are
+A section that moved to another document is matched by its text and its name. Each version may have only one
+such section among the removed or added sections. Its subsections are moved with it. Destinations of links are
 ignored in the text, because a move rewrites them. The change is reported in both documents.
 """
 
@@ -31,7 +31,7 @@ class CrossDocumentMoves(NamedTuple):
     """The changes of sections that moved to or from a document.
 
     `removed` maps the old positions of sections that departed to their changes. `added` maps the new
-    positions of sections that arrived to theirs.
+    positions of sections that arrived to their changes.
     """
 
     removed: dict[int, list[SectionChange]]
@@ -54,18 +54,18 @@ def detect_cross_document_moves(comparisons: Sequence[Comparison | None]) -> lis
         if old is None or new is None or old.old is None or new.new is None:
             continue
         old_sections, new_sections = old.old.document.sections, new.new.document.sections
-        # A section that moved together with its parent has not moved by itself.
-        moved = {
+        # A section that moved together with its parent is not a separate move.
+        moved_positions = {
             new_position
             for new_position, old_position in pairs.items()
             if pairs.get(_get_parent_position(new_sections[new_position]))
             != _get_parent_position(old_sections[old_position])
         }
-        changes = compare_matched_sections(old.old, new.new, pairs, moved)
+        changes = compare_matched_sections(old.old, new.new, pairs, moved_positions)
         for new_position, old_position in pairs.items():
             moves[new_index].added[new_position] = changes.get(new_position, [])
             moves[old_index].removed[old_position] = (
-                changes.get(new_position, [])[:1] if new_position in moved else []
+                changes.get(new_position, [])[:1] if new_position in moved_positions else []
             )
     return moves
 
@@ -83,18 +83,18 @@ def _match_across_documents(
         _group_by_text(_list_added(comparisons)),
     )
     moves: dict[tuple[int, int], dict[int, int]] = {}
-    matched: set[tuple[int, int]] = set()
-    for text, removed in removed_by_text.items():
-        added = added_by_text.get(text, ())
-        if len(removed) != 1 or len(added) != 1:
+    matched_positions: set[tuple[int, int]] = set()
+    for text, removed_sections in removed_by_text.items():
+        added_sections = added_by_text.get(text, ())
+        if len(removed_sections) != 1 or len(added_sections) != 1:
             continue
-        old, new = removed[0], added[0]
+        old, new = removed_sections[0], added_sections[0]
         if old.number != new.number and have_same_name(old.section, new.section):
             pairs = moves.setdefault((old.number, new.number), {})
             pairs[new.section.position] = old.section.position
-            matched |= {(old.number, old.section.position)}
+            matched_positions |= {(old.number, old.section.position)}
     for (old_index, new_index), pairs in moves.items():
-        _add_subsections(comparisons[old_index], comparisons[new_index], old_index, pairs, matched)
+        _add_subsections(comparisons[old_index], comparisons[new_index], old_index, pairs, matched_positions)
     return moves
 
 
@@ -103,7 +103,7 @@ def _add_subsections(
     new: Comparison | None,
     number: int,
     pairs: dict[int, int],
-    matched: set[tuple[int, int]],
+    matched_positions: set[tuple[int, int]],
 ) -> None:
     """Pair subsections of paired sections by a unique name."""
     if old is None or new is None or old.old is None or new.new is None:
@@ -112,7 +112,7 @@ def _add_subsections(
     removed_positions = {item.position for item in old.removed}
     added_positions = {item.position for item in new.added}
     queue = list(pairs.items())
-    paired = {*pairs.values()}
+    paired_positions = {*pairs.values()}
     while queue:
         new_parent, old_parent = queue.pop()
         children_by_slug: dict[str, list[Section]] = {}
@@ -125,12 +125,12 @@ def _add_subsections(
             old_position = namesakes[0].position
             if (
                 old_position in removed_positions
-                and old_position not in paired
-                and (number, old_position) not in matched
+                and old_position not in paired_positions
+                and (number, old_position) not in matched_positions
             ):
                 pairs[item.position] = old_position
-                paired.add(old_position)
-                matched.add((number, old_position))
+                paired_positions.add(old_position)
+                matched_positions.add((number, old_position))
                 queue.append((item.position, old_position))
 
 
@@ -155,21 +155,23 @@ def _group_by_text(sections: Iterator[_SectionOfDocument]) -> dict[bytes, list[_
     return sections_by_text
 
 
-# Above this number, moves between documents are not detected, because all documents are held in memory.
+# Above this number, moves between documents are not detected, because all documents must be in memory.
 _MAX_DOCUMENTS = 200
 
-_MAX_PAIRS = 1_000_000  # of removed and added documents; above it only documents of equal bytes match
+_MAX_PAIRS = (
+    1_000_000  # of removed and added documents; above this number only documents of equal bytes match
+)
 
 
-class _Pair(NamedTuple):
-    """The paths of a document before and after; None if it does not exist there."""
+class _PathPair(NamedTuple):
+    """The old and the new path of a document; None if the document is missing in that version."""
 
     old: str | None
     new: str | None
 
 
-class _OpenedDocument(NamedTuple):
-    pair: _Pair
+class _ComparedDocument(NamedTuple):
+    pair: _PathPair
     comparison: Comparison | None
     title: str
     unread: str | None
@@ -186,9 +188,9 @@ def compare_trees(old: Snapshot, new: Snapshot) -> Iterator[DocumentChange]:
         for pair in pairs:
             yield _make_change(_compare_pair(pair, old, new), CrossDocumentMoves({}, {}))
         return
-    opened = [_compare_pair(pair, old, new) for pair in pairs]
-    moves = detect_cross_document_moves([item.comparison for item in opened])
-    for item, document_moves in zip(opened, moves, strict=True):
+    compared_documents = [_compare_pair(pair, old, new) for pair in pairs]
+    moves = detect_cross_document_moves([item.comparison for item in compared_documents])
+    for item, document_moves in zip(compared_documents, moves, strict=True):
         yield _make_change(item, document_moves)
 
 
@@ -196,43 +198,46 @@ def compare_document(old: Document | None, new: Document | None) -> DocumentChan
     """Return the change of one document, of which one version may be missing; None if the bytes are equal."""
     if old is not None and new is not None and (old.data, old.path) == (new.data, new.path):
         return None
-    existing = new or old
-    if existing is None:
+    existing_document = new or old
+    if existing_document is None:
         return None
-    pair = _Pair(old.path if old else None, new.path if new else None)
+    pair = _PathPair(old.path if old else None, new.path if new else None)
     return _make_change(
-        _OpenedDocument(pair, Comparison(old, new), existing.title, None), CrossDocumentMoves({}, {})
+        _ComparedDocument(pair, Comparison(old, new), existing_document.title, None),
+        CrossDocumentMoves({}, {}),
     )
 
 
-def _pair_paths(old: Snapshot, new: Snapshot) -> list[_Pair]:
+def _pair_paths(old: Snapshot, new: Snapshot) -> list[_PathPair]:
     changes = list(list_changed_documents(old, new))
-    removed = {path: blob for path, blob, new_blob in changes if blob is not None and new_blob is None}
-    added = {path: blob for path, new_blob, blob in changes if blob is not None and new_blob is None}
-    renamed = _find_renamed(old, new, removed, added) if removed and added else {}
-    new_paths = {before: after for after, before in renamed.items()}
+    removed_blobs = {path: blob for path, blob, new_blob in changes if blob is not None and new_blob is None}
+    added_blobs = {path: blob for path, new_blob, blob in changes if blob is not None and new_blob is None}
+    old_paths = (
+        _find_renamed_paths(old, new, removed_blobs, added_blobs) if removed_blobs and added_blobs else {}
+    )
+    new_paths = {before: after for after, before in old_paths.items()}
     pairs = [
-        _Pair(renamed.get(path) if old_blob is None else path, None if new_blob is None else path)
+        _PathPair(old_paths.get(path) if old_blob is None else path, None if new_blob is None else path)
         for path, old_blob, new_blob in changes
         if path not in new_paths
     ]
     return sorted(pairs, key=lambda pair: pair.new or pair.old or "")
 
 
-def _find_renamed(
-    old: Snapshot, new: Snapshot, removed: Mapping[str, str], added: Mapping[str, str]
+def _find_renamed_paths(
+    old: Snapshot, new: Snapshot, removed_blobs: Mapping[str, str], added_blobs: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the old path of each renamed document; a new path with several candidates is left out."""
+    """Return the old path of each renamed document; a new path with several candidates is omitted."""
     if old.tree is None or new.tree is None:
         return {}
-    if len(removed) * len(added) > _MAX_PAIRS:
-        candidates = _match_equal_bytes(removed, added)
+    if len(removed_blobs) * len(added_blobs) > _MAX_PAIRS:
+        candidates = _match_equal_bytes(removed_blobs, added_blobs)
     else:
         renames = Renames(new.git, old.tree, new.tree, new.config.is_document)
         candidates = [
             (path, new_path)
-            for path in removed
-            if (new_path := renames.find_new_path(path)) is not None and new_path in added
+            for path in removed_blobs
+            if (new_path := renames.find_new_path(path)) is not None and new_path in added_blobs
         ]
     old_paths: dict[str, list[str]] = {}
     for path, new_path in candidates:
@@ -240,26 +245,33 @@ def _find_renamed(
     return {new_path: paths[0] for new_path, paths in old_paths.items() if len(paths) == 1}
 
 
-def _match_equal_bytes(removed: Mapping[str, str], added: Mapping[str, str]) -> Sequence[tuple[str, str]]:
+def _match_equal_bytes(
+    removed_blobs: Mapping[str, str], added_blobs: Mapping[str, str]
+) -> Sequence[tuple[str, str]]:
     """Return the paths of documents whose bytes were removed once and added once."""
     paths_by_blob: dict[str, list[str]] = {}
-    for new_path, blob in added.items():
+    for new_path, blob in added_blobs.items():
         paths_by_blob.setdefault(blob, []).append(new_path)
-    candidates = [(path, paths_by_blob.get(blob, ())) for path, blob in removed.items()]
+    candidates = [(path, paths_by_blob.get(blob, ())) for path, blob in removed_blobs.items()]
     return [(path, new_paths[0]) for path, new_paths in candidates if len(new_paths) == 1]
 
 
-def _compare_pair(pair: _Pair, old: Snapshot, new: Snapshot) -> _OpenedDocument:
+def _compare_pair(pair: _PathPair, old: Snapshot, new: Snapshot) -> _ComparedDocument:
     try:
-        before = old.document(pair.old) if pair.old is not None else None
-        after = new.document(pair.new) if pair.new is not None else None
+        old_document = old.document(pair.old) if pair.old is not None else None
+        new_document = new.document(pair.new) if pair.new is not None else None
     except WorkspaceError as error:
-        return _OpenedDocument(pair, None, pair.new or pair.old or "", error.code)
-    existing = after or before
-    return _OpenedDocument(pair, Comparison(before, after), existing.title if existing else "", None)
+        return _ComparedDocument(pair, None, pair.new or pair.old or "", error.code)
+    existing_document = new_document or old_document
+    return _ComparedDocument(
+        pair,
+        Comparison(old_document, new_document),
+        existing_document.title if existing_document else "",
+        None,
+    )
 
 
-def _make_change(item: _OpenedDocument, moves: CrossDocumentMoves) -> DocumentChange:
+def _make_change(item: _ComparedDocument, moves: CrossDocumentMoves) -> DocumentChange:
     old, new = item.pair
     kind = (
         DocumentKind.ADDED

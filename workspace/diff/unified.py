@@ -10,11 +10,11 @@ from workspace.markdown.lines import split_lines
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-CONTEXT = 3
+CONTEXT_LINES = 3
 """The number of lines shown before and after each difference."""
 
 _OMITTED_LINES = "… {} more lines"
-_NO_END = "\\ No newline at end of file"
+_NO_FINAL_NEWLINE = "\\ No newline at end of file"
 
 Span = tuple[int, int, int, int]
 
@@ -25,20 +25,20 @@ def format_section_diff(
     *,
     old_line: int = 1,
     new_line: int = 1,
-    context: int = CONTEXT,
+    context: int = CONTEXT_LINES,
     max_chars: int = 100_000,
 ) -> str:
     """Return the hunks between two versions, at most `max_chars` characters; "" for equal versions.
 
     `old_line` and `new_line` are the lines of their documents on which the versions begin. None is a missing
-    version. Bytes that are not UTF-8 are displayed as U+FFFD. The last line states how many lines are
-    omitted.
+    version. Bytes that are not UTF-8 are displayed as U+FFFD. If lines are omitted, the last line states
+    their number.
     """
-    old, new = split_lines(before or b""), split_lines(after or b"")
+    old_lines, new_lines = split_lines(before or b""), split_lines(after or b"")
     lines = [
         line
-        for hunk in _group_hunks(old, new, context)
-        for line in _format_hunk(old, new, hunk, old_line, new_line)
+        for hunk in _group_hunks(old_lines, new_lines, context)
+        for line in _format_hunk(old_lines, new_lines, hunk, old_line, new_line)
     ]
     size = 0
     for index, line in enumerate(lines):
@@ -72,13 +72,13 @@ def _find_spans(old: Sequence[bytes], new: Sequence[bytes]) -> Iterator[Span]:
 def _add_context(hunk: Sequence[Span], size: int, context: int) -> list[Span]:
     """Return a hunk with empty spans at both ends, which mark the context around it."""
     first, start = hunk[0][0], hunk[0][2]
-    lead = min(context, first, start)
+    lines_before = min(context, first, start)
     last, end = hunk[-1][1], hunk[-1][3]
-    tail = min(context, size - last)
+    lines_after = min(context, size - last)
     return [
-        (first - lead, first - lead, start - lead, start - lead),
+        (first - lines_before, first - lines_before, start - lines_before, start - lines_before),
         *hunk,
-        (last + tail, last + tail, end + tail, end + tail),
+        (last + lines_after, last + lines_after, end + lines_after, end + lines_after),
     ]
 
 
@@ -110,4 +110,4 @@ def _format_line(mark: str, line: bytes) -> Iterator[str]:
     text = line.rstrip(b"\r\n")
     yield mark + text.decode("utf-8", "replace")
     if len(text) == len(line):
-        yield _NO_END
+        yield _NO_FINAL_NEWLINE

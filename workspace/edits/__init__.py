@@ -1,6 +1,6 @@
-"""The operations on documents. To add one, write its class and list it here.
+"""The operations on documents. To add an operation, write its class and list it here.
 
-EDIT_OPERATIONS are the operations of the tool `edit_document`, in the order in which a client sees them.
+EDIT_OPERATIONS are the operations of the tool `edit_document`, in the order in which a client reads them.
 `tools/documents/edit_operations.py` describes their fields. RewriteText is the operation of the web form.
 
 content.py            check the content and titles of a call, and add anchors to headings

@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 
 MAX_LEVEL = 6
 DEEP_LEVEL = 4
-MAX_TITLE = 300
+MAX_TITLE_CHARACTERS = 300
 
-_CONTROL = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
+_CONTROL_CHARACTER = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
 # UTF-8 cannot encode a lone surrogate. A pair of surrogates was decoded as one character of the JSON.
-_UNWRITABLE = re.compile("[\x00\ud800-\udfff]")
+_UNWRITABLE_CHARACTER = re.compile("[\x00\ud800-\udfff]")
 _MAX_HINTS = 3
 _MAX_SHOWN_CHARACTERS = 100
 
 
 class InvalidContent(WorkspaceError):
-    """An error: content is empty, has a NUL or a lone surrogate, or ends in an open code fence."""
+    """An error: content is empty, contains a NUL or a lone surrogate, or ends in an open code fence."""
 
     code = "INVALID_CONTENT"
 
 
 class InvalidTitle(WorkspaceError):
-    """An error: a title is empty, too long, of several lines, or has an anchor."""
+    """An error: a title is empty or too long, has several lines, or has an anchor."""
 
     code = "INVALID_TITLE"
 
@@ -72,11 +72,11 @@ def check_text(text: str, field: str) -> str:
 
     Raises InvalidContent with line and column for a NUL or a lone surrogate.
     """
-    match = _UNWRITABLE.search(text)
+    match = _UNWRITABLE_CHARACTER.search(text)
     if match is None:
         return decode_with_newlines(text)
-    before = LINE_END.split(text[: match.start()])
-    line, column = len(before), len(before[-1]) + 1
+    preceding_lines = LINE_END.split(text[: match.start()])
+    line, column = len(preceding_lines), len(preceding_lines[-1]) + 1
     name, reader = (
         ("NUL character", "Markdown")
         if match.group() == "\0"
@@ -107,13 +107,13 @@ def check_title(title: str, field: str = "title") -> str:
     text = re.sub(r"^#{1,6}[ \t]+", "", text)
     if not text:
         raise InvalidTitle(f"'{field}' is empty", fix=f"Set '{field}' to at least one word.")
-    if _CONTROL.search(text):
+    if _CONTROL_CHARACTER.search(text):
         raise InvalidTitle(
             f"'{field}' has a line break or control character", fix=f"Write '{field}' on one line."
         )
-    if len(text) > MAX_TITLE:
+    if len(text) > MAX_TITLE_CHARACTERS:
         raise InvalidTitle(
-            f"'{field}' has {len(text):,} characters (limit {MAX_TITLE})",
+            f"'{field}' has {len(text):,} characters (limit {MAX_TITLE_CHARACTERS})",
             fix=f"Shorten '{field}', and write the remaining text into the content.",
         )
     heading = anchors.read_heading(text)
@@ -147,7 +147,7 @@ def parse_content_outline(text: str, field: str) -> BlockOutline:
 
 
 def collect_anchor_names(document: Document, excluded: Iterable[Section] = ()) -> set[str]:
-    """Return every name that a new anchor must not have, except names of the excluded sections."""
+    """Return the names that a new anchor must not have, without the names of the excluded sections."""
     positions = {section.position for section in excluded}
     names = {PREAMBLE}
     for section in document.sections:
@@ -176,22 +176,22 @@ def format_heading(level: int, title: str, address: str, form: AnchorForm) -> st
 
 def drop_own_heading(text: str, section: Section, document: Document) -> str:
     """Return content without the section's own heading and anchors, if the content begins with them."""
-    before = strip_blank_lines(decode_with_newlines(document.text(section.start, section.body)))
-    if before and (text == before or text.startswith(before + "\n")):
-        return strip_blank_lines(text[len(before) :])
+    heading_text = strip_blank_lines(decode_with_newlines(document.text(section.start, section.body)))
+    if heading_text and (text == heading_text or text.startswith(heading_text + "\n")):
+        return strip_blank_lines(text[len(heading_text) :])
     return strip_heading(text, section.title, max(section.level, 1))
 
 
 def strip_heading(text: str, title: str, level: int) -> str:
-    """Return content without its first heading, if that has this title and at most this level.
+    """Return content without its first heading, if this heading has the title and at most the level.
 
     A deeper heading begins a subsection.
     """
     headings = read_outline(text).headings
     if headings and headings[0].line == 0 and headings[0].level <= level:
-        first = to_plain_text(anchors.read_heading(headings[0].source).title)
+        first_title = to_plain_text(anchors.read_heading(headings[0].source).title)
         # A title such as `C #` loses its last mark if it is written as a heading (CommonMark §4.2).
-        if first.casefold() in (title.casefold(), re.sub(r"(?<![ \t])[ \t]+#+$", "", title).casefold()):
+        if first_title.casefold() in (title.casefold(), re.sub(r"(?<![ \t])[ \t]+#+$", "", title).casefold()):
             return strip_blank_lines("\n".join(text.split("\n")[headings[0].end :]))
     return text
 
@@ -208,7 +208,7 @@ def prepare_content(
     reserved: Iterable[str] = (),
     field: str = "content",
 ) -> Content:
-    """Add an anchor to each heading of content below a section of this level and address.
+    """Add an anchor to each heading of content that is written below a section of this level and address.
 
     `below` is that section, if it exists. The content must not repeat the titles of its subsections, except
     for those in `replaced`.
@@ -230,18 +230,20 @@ def prepare_content(
     open_sections: list[tuple[int, str | None]] = [(level, address)]
     parts: list[bytes] = []
     position = 0
-    added: list[str] = []
+    addresses: list[str] = []
     hints: list[str] = []
     for heading in headings:
         _check_level(heading, level, address)
         while len(open_sections) > 1 and open_sections[-1][0] >= heading.block.level:
             open_sections.pop()
-        existing = children.get(heading.title.casefold()) if len(open_sections) == 1 else None
-        if existing:
+        existing_address = children.get(heading.title.casefold()) if len(open_sections) == 1 else None
+        if existing_address:
             raise SectionExists(
-                f"line {heading.block.line + 1} of the content has the title of the subsection '{existing}'",
-                fix=f"Update '{existing}' separately, or set include_subsections to replace all subsections.",
-                slug=existing,
+                f"line {heading.block.line + 1} of the content has the title of "
+                f"the subsection '{existing_address}'",
+                fix=f"Update '{existing_address}' separately, "
+                "or set include_subsections to replace all subsections.",
+                slug=existing_address,
             )
         name = heading.anchor
         if name is None:
@@ -256,12 +258,12 @@ def prepare_content(
             )
             parts += (lines.data[position:start], inline)
             position = end
-        added.append(name)
+        addresses.append(name)
         open_sections.append((heading.block.level, name))
         if heading.block.level > DEEP_LEVEL:
             hints.append(format_deep_hint(name, heading.block.level))
     parts.append(lines.data[position:])
-    return Content(b"".join(parts).decode(), tuple(added), tuple(hints[:_MAX_HINTS]))
+    return Content(b"".join(parts).decode(), tuple(addresses), tuple(hints[:_MAX_HINTS]))
 
 
 def format_deep_hint(address: str, level: int) -> str:
@@ -270,7 +272,7 @@ def format_deep_hint(address: str, level: int) -> str:
 
 
 def _reserve_anchors(headings: list[AnchoredHeading], used_names: set[str]) -> None:
-    """Add the anchors of the content's headings to `used_names`. Raises SectionExists for a used one."""
+    """Add the anchors of the content's headings to `used_names`. Raises SectionExists."""
     for heading in headings:
         names = {heading.text.name, heading.anchor, *heading.aliases} - {None}
         for name in names & used_names:

@@ -1,8 +1,8 @@
 """Operations that create, move and remove documents.
 
 `create_document` writes a new document from the skeleton of a type and the initial content. `move_document`
-changes its path, and updates the links to it and in it. `remove_document` removes it from the workspace; Git
-keeps its history.
+changes the path of a document, and updates the links to it and in it. `remove_document` removes a document
+from the workspace; Git preserves its history.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from workspace.markdown.attribute_lists import AnchorForm
     from workspace.snapshot.overlay import Overlay
 
-TITLE_MARK = "{title}"
+TITLE_PLACEHOLDER = "{title}"
 
 
 @dataclass(frozen=True, slots=True)
-class _Part:
+class _TextSection:
     """A section of a text: its heading, the anchor lines above and below the heading, and its text."""
 
     heading: AnchoredHeading
@@ -71,12 +71,12 @@ class _Part:
         """The key for matching sections of the skeleton with sections of the content."""
         return self.heading.title.casefold()
 
-    def heading_at(self, level: int) -> str:
+    def format_heading_at(self, level: int) -> str:
         """Return the heading with its anchor lines at a level."""
         line = f"{'#' * level} {_join_source(self.heading)}"
         return "\n".join((*self.above.splitlines(), line, *self.below.splitlines()))
 
-    def text_at(self, level: int) -> str:
+    def format_text_at(self, level: int) -> str:
         """Return the text with its headings shifted to a heading at this level."""
         return _shift_headings(self.text, level - self.level)
 
@@ -128,20 +128,35 @@ class CreateDocument(Operation):
         """Return the text of the new document."""
         plain_title = to_plain_text(title)
         content = strip_blank_lines(check_text(self.content, "initial_content"))
-        introduction, parts = _split_parts(strip_heading(content, plain_title, 1), is_nested=True)
-        skeleton = strip_heading(strip_blank_lines(self.type.structure), TITLE_MARK, 1)
-        skeleton_introduction, skeleton_parts = _split_parts(skeleton)
-        for part in parts:
-            _check_level(part.heading)
+        introduction, content_sections = _split_sections(
+            strip_heading(content, plain_title, 1), is_nested=True
+        )
+        skeleton = strip_heading(strip_blank_lines(self.type.structure), TITLE_PLACEHOLDER, 1)
+        skeleton_introduction, skeleton_sections = _split_sections(skeleton)
+        for content_section in content_sections:
+            _check_level(content_section.heading)
         blocks = [skeleton_introduction, introduction]
-        for section in skeleton_parts:
-            match = next((part for part in parts if part.name == section.name), None)
-            blocks += [(match or section).heading_at(section.level), section.text]
-            if match:
-                parts.remove(match)
-                blocks.append(match.text_at(section.level))
-        for part in parts:
-            blocks += [part.heading_at(TOP_LEVEL), part.text_at(TOP_LEVEL)]
+        for skeleton_section in skeleton_sections:
+            matching_section = next(
+                (
+                    content_section
+                    for content_section in content_sections
+                    if content_section.name == skeleton_section.name
+                ),
+                None,
+            )
+            blocks += [
+                (matching_section or skeleton_section).format_heading_at(skeleton_section.level),
+                skeleton_section.text,
+            ]
+            if matching_section:
+                content_sections.remove(matching_section)
+                blocks.append(matching_section.format_text_at(skeleton_section.level))
+        for content_section in content_sections:
+            blocks += [
+                content_section.format_heading_at(TOP_LEVEL),
+                content_section.format_text_at(TOP_LEVEL),
+            ]
         body = prepare_content(
             Document.parse(b""),
             "\n\n".join(filter(None, blocks)),
@@ -151,15 +166,15 @@ class CreateDocument(Operation):
             form=form,
             field="initial_content",
         )
-        first = format_heading(1, title, find_free_address(None, title, set(body.addresses)), form)
-        header = set_keys("", {"type": self.type.name}, "\n")
-        return f"---\n{header}---\n\n{first}\n" + (f"\n{body.text}\n" if body.text else "")
+        heading = format_heading(1, title, find_free_address(None, title, set(body.addresses)), form)
+        front_matter = set_keys("", {"type": self.type.name}, "\n")
+        return f"---\n{front_matter}---\n\n{heading}\n" + (f"\n{body.text}\n" if body.text else "")
 
 
-def _split_parts(text: str, *, is_nested: bool = False) -> tuple[str, list[_Part]]:
-    """Return the text before the first heading, and the parts after it.
+def _split_sections(text: str, *, is_nested: bool = False) -> tuple[str, list[_TextSection]]:
+    """Return the text before the first heading, and the sections after it.
 
-    With `is_nested`, a part includes its subsections.
+    With `is_nested`, a section includes its subsections.
     """
     lines = text.split("\n")
     offsets = Lines(text.encode())
@@ -167,8 +182,8 @@ def _split_parts(text: str, *, is_nested: bool = False) -> tuple[str, list[_Part
     if is_nested:
         headings = _find_top_headings(headings)
     starts = [*(heading.first_line for heading in headings), len(lines)]
-    parts = [
-        _Part(
+    sections = [
+        _TextSection(
             heading,
             "\n".join(lines[heading.first_line : heading.block.line]).strip(),
             "\n".join(lines[heading.block.end : _find_body_line(offsets, heading)]),
@@ -176,7 +191,7 @@ def _split_parts(text: str, *, is_nested: bool = False) -> tuple[str, list[_Part
         )
         for heading, end in zip(headings, starts[1:], strict=True)
     ]
-    return strip_blank_lines("\n".join(lines[: starts[0]])), parts
+    return strip_blank_lines("\n".join(lines[: starts[0]])), sections
 
 
 def _find_body_line(lines: Lines, heading: AnchoredHeading) -> int:
@@ -186,15 +201,15 @@ def _find_body_line(lines: Lines, heading: AnchoredHeading) -> int:
 
 def _find_top_headings(headings: list[AnchoredHeading]) -> list[AnchoredHeading]:
     """Return the headings that are not below another heading."""
-    tops: list[AnchoredHeading] = []
+    top_headings: list[AnchoredHeading] = []
     for heading in headings:
-        if not tops or heading.block.level <= tops[-1].block.level:
-            tops.append(heading)
-    return tops
+        if not top_headings or heading.block.level <= top_headings[-1].block.level:
+            top_headings.append(heading)
+    return top_headings
 
 
 def _check_level(heading: AnchoredHeading) -> None:
-    """Raise LevelConflict for an H1, because only the title is one."""
+    """Raise LevelConflict for an H1, because only the title may be an H1."""
     if heading.block.level == 1:
         raise LevelConflict(
             f"line {heading.block.line + 1} of initial_content is an H1, but only the title may be one",
@@ -222,7 +237,7 @@ def _shift_headings(text: str, shift: int) -> str:
     return "\n".join(lines)
 
 
-# The suffix of another kind of file, but not the end of a name such as `v1.2`.
+# The suffix of a file that is not a document, but not the end of a name such as `v1.2`.
 _SUFFIX = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 _ROOT_NAMES = frozenset({".", "./"})
 
@@ -265,11 +280,11 @@ class MoveDocument(DocumentOperation):
     def _resolve_target(self, path: str, overlay: Overlay) -> str:
         """Return the new path of the document. Raises InvalidPath."""
         name = path.rpartition("/")[2]
-        requested = self.new_path.strip()
-        if requested in _ROOT_NAMES:
+        requested_path = self.new_path.strip()
+        if requested_path in _ROOT_NAMES:
             return name
-        target = check_path(requested.rstrip("/") if len(requested.strip("/")) else requested)
-        if requested.endswith("/") or overlay.is_folder(target):
+        target = check_path(requested_path.rstrip("/") if len(requested_path.strip("/")) else requested_path)
+        if requested_path.endswith("/") or overlay.is_folder(target):
             return check_path(f"{target}/{name}")
         if target.endswith(DOCUMENT_SUFFIXES):
             return target
@@ -280,14 +295,16 @@ class MoveDocument(DocumentOperation):
 
 def _find_taxonomy_hints(taxonomy: Taxonomy, document: Document, new_path: str) -> tuple[str, ...]:
     """Return a hint if the taxonomy values of the document differ at its new path."""
-    before = taxonomy.values(document.path, document.front_matter)
-    after = taxonomy.values(new_path, document.front_matter)
-    if before == after:
+    old_values = taxonomy.values(document.path, document.front_matter)
+    new_values = taxonomy.values(new_path, document.front_matter)
+    if old_values == new_values:
         return ()
-    changed = sorted(key for key in {*before, *after} if before.get(key) != after.get(key))
+    changed_keys = sorted(
+        key for key in {*old_values, *new_values} if old_values.get(key) != new_values.get(key)
+    )
     changes = "; ".join(
-        f"{key}: {_format_values(before, key)} before, {_format_values(after, key)} now"
-        for key in changed[:5]
+        f"{key}: {_format_values(old_values, key)} before, {_format_values(new_values, key)} now"
+        for key in changed_keys[:5]
     )
     return (f"the manifests of the folders give the document other values at its new path ({changes})",)
 
@@ -312,6 +329,6 @@ class RemoveDocument(Operation):
         return Outcome(path, result, f"Remove {path}", True, offset_map=OffsetMap.of_removal(path))
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
-        """Return all texts but the front matter. Raises DocumentNotFound, LimitExceeded."""
+        """Return all texts except the front matter. Raises DocumentNotFound, LimitExceeded."""
         document = overlay.document(check_path(self.path))
         return [(document, document.sections)]

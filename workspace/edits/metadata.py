@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def set_front_matter_keys(
     document: Document, values: Mapping[str, object], *, rewrite_values: bool = False
 ) -> Splice:
-    """Set keys, or remove those with the value REMOVED; `rewrite_values` rewrites full values.
+    """Set keys, or remove keys with the value REMOVED; `rewrite_values` rewrites full values.
 
     If no key remains, the front matter is removed with the blank line after it.
     Raises InvalidFrontMatter if the front matter is not a mapping.
@@ -46,13 +46,17 @@ def set_front_matter_keys(
 
 def _rewrite(document: Document, rewrite: Callable[[str], str]) -> Splice:
     data, lines = document.data, document.lines
-    first = lines.starts[0]
+    content_start = lines.starts[0]
     if not document.front_matter_lines:
         text = rewrite("").encode()
         if not text:
-            return Splice(first, first, b"")
-        mark = b"---" + document.ending
-        return Splice(first, first, mark + text + mark + (document.ending if data[first:] else b""))
+            return Splice(content_start, content_start, b"")
+        delimiter_line = b"---" + document.ending
+        return Splice(
+            content_start,
+            content_start,
+            delimiter_line + text + delimiter_line + (document.ending if data[content_start:] else b""),
+        )
     if document.front_matter_error:
         raise document.front_matter_error
     start, end = lines.offset(1), lines.offset(document.front_matter_lines - 1)
@@ -61,16 +65,16 @@ def _rewrite(document: Document, rewrite: Callable[[str], str]) -> Splice:
     except UnicodeDecodeError as error:
         raise InvalidFrontMatter("the front matter is not UTF-8", fix="Save the file as UTF-8.") from error
     result = rewrite(source)
-    after = document.front_matter_lines
-    if result or not source or lines.line_bytes(after).startswith(b"---"):
+    next_line = document.front_matter_lines
+    if result or not source or lines.line_bytes(next_line).startswith(b"---"):
         return Splice(start, end, result.encode())
-    blank = after < len(lines) and not lines.line_bytes(after).strip(b" \t")
-    return Splice(first, lines.offset(after + blank), b"")
+    is_next_line_blank = next_line < len(lines) and not lines.line_bytes(next_line).strip(b" \t")
+    return Splice(content_start, lines.offset(next_line + is_next_line_blank), b"")
 
 
 # YAML 1.1 §9.1.1: a simple key is on one line, but PyYAML writes a longer key on two.
-MAX_KEY = 120
-_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
+MAX_KEY_CHARACTERS = 120
+_CONTROL_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]")
 
 
 class InvalidMetadata(WorkspaceError):
@@ -83,7 +87,7 @@ class InvalidMetadata(WorkspaceError):
 class SetMetadata(DocumentOperation):
     """An update of front matter keys; null removes a key. Other keys, comments and the order are preserved.
 
-    In a list or mapping only different items change. Text that replaces a date is written as a date.
+    In a list or mapping only different items change. A text that replaces a date is written as a date.
     """
 
     name: ClassVar[str] = "set_metadata"
@@ -97,19 +101,19 @@ class SetMetadata(DocumentOperation):
         _check_metadata(self.metadata)
         if document.front_matter_error:
             raise document.front_matter_error
-        old = document.front_matter
+        old_values = document.front_matter
         updates: dict[str, object] = {}
         for key, value in self.metadata.items():
-            new_value = reader.coerce_value(old.get(key), value)
+            new_value = reader.coerce_value(old_values.get(key), value)
             if value is None:
-                if key in old:
+                if key in old_values:
                     updates[key] = REMOVED
-            elif key not in old or not are_equal_typed(old[key], new_value):
+            elif key not in old_values or not are_equal_typed(old_values[key], new_value):
                 updates[key] = new_value
-        removed = [key for key, value in updates.items() if value is REMOVED]
+        removed_keys = [key for key, value in updates.items() if value is REMOVED]
         result: dict[str, object] = {
-            "keys_set": [key for key in updates if key not in removed],
-            "keys_removed": removed,
+            "keys_set": [key for key in updates if key not in removed_keys],
+            "keys_removed": removed_keys,
         }
         hints: tuple[str, ...] = ()
         if "title" in self.metadata and _has_h1(document):
@@ -125,19 +129,19 @@ class SetMetadata(DocumentOperation):
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        changed, edit = DocumentOperation.revise(self, document, context)
-        new = changed.front_matter
+        new_document, edit = DocumentOperation.revise(self, document, context)
+        new_values = new_document.front_matter
         for key, value in self.metadata.items() if edit.splices else ():
             old_value = document.front_matter.get(key)
             is_set = value is None or (
-                key in new and are_equal_typed(new[key], reader.coerce_value(old_value, value))
+                key in new_values and are_equal_typed(new_values[key], reader.coerce_value(old_value, value))
             )
-            if not is_set or (value is None and key in new):
+            if not is_set or (value is None and key in new_values):
                 raise StructureChanged(
                     f"after this edit '{key}' of {document.path} would not have the requested value",
                     fix="Use plain words as keys, and texts without lines of dashes as values.",
                 )
-        return changed, edit
+        return new_document, edit
 
 
 def _has_h1(document: Document) -> bool:
@@ -152,7 +156,7 @@ def _check_metadata(metadata: Mapping[str, object]) -> None:
             "'metadata' is empty",
             fix='Set keys to values, such as {"status": "draft"}; null removes a key.',
         )
-    size = sum(_measure(value, 0) + len(key) for key, value in metadata.items())
+    size = sum(_measure_value(value, 0) + len(key) for key, value in metadata.items())
     if size > MAX_FRONT_MATTER:
         raise InvalidMetadata(
             f"'metadata' has {size:,} characters (limit {MAX_FRONT_MATTER:,})",
@@ -165,16 +169,21 @@ def _check_metadata(metadata: Mapping[str, object]) -> None:
 def _check_key(key: object) -> None:
     if isinstance(key, str):
         check_text(key, "metadata")
-    if not isinstance(key, str) or not key.strip() or len(key) > MAX_KEY or _CONTROL.search(key):
+    if (
+        not isinstance(key, str)
+        or not key.strip()
+        or len(key) > MAX_KEY_CHARACTERS
+        or _CONTROL_CHARACTER.search(key)
+    ):
         raise InvalidMetadata(
-            f"the key {str(key)[:MAX_KEY]!r} of the metadata must have 1 to {MAX_KEY} characters, "
-            "without line breaks and control characters",
+            f"the key {str(key)[:MAX_KEY_CHARACTERS]!r} of the metadata must have "
+            f"1 to {MAX_KEY_CHARACTERS} characters, without line breaks and control characters",
             fix='Use short words as keys: {"status": "draft"}.',
         )
 
 
-def _measure(value: object, depth: int) -> int:
-    """Return the approximate number of characters of a value, after a check of all its parts."""
+def _measure_value(value: object, depth: int) -> int:
+    """Check all items of a value, and return its approximate number of characters."""
     if depth >= MAX_NESTING_DEPTH:
         raise InvalidMetadata(
             f"the metadata is nested too deeply (limit {MAX_NESTING_DEPTH} levels)",
@@ -183,9 +192,9 @@ def _measure(value: object, depth: int) -> int:
     if isinstance(value, dict):
         for key in value:
             _check_key(key)
-        return sum(len(key) + _measure(item, depth + 1) for key, item in value.items())
+        return sum(len(key) + _measure_value(item, depth + 1) for key, item in value.items())
     if isinstance(value, list):
-        return sum(1 + _measure(item, depth + 1) for item in value)
+        return sum(1 + _measure_value(item, depth + 1) for item in value)
     if isinstance(value, str):
         check_text(value, "metadata")
         return len(value)
@@ -201,9 +210,9 @@ def _measure(value: object, depth: int) -> int:
     )
 
 
-MAX_TAG = 128
+MAX_TAG_CHARACTERS = 128
 MAX_TAGS = 64
-_INVISIBLE = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_INVISIBLE_CHARACTER = re.compile("[\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 
 
 class InvalidTag(WorkspaceError):
@@ -214,7 +223,7 @@ class InvalidTag(WorkspaceError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagDocument(DocumentOperation):
-    """An update of tags: add them, `remove` them, or `replace` all tags by them."""
+    """An update of tags: the given tags are added, removed (`remove`), or replace all tags (`replace`)."""
 
     name: ClassVar[str] = "tag_document"
 
@@ -225,28 +234,31 @@ class TagDocument(DocumentOperation):
 
     def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit; without splices if nothing changes. Raises InvalidTag, InvalidFrontMatter."""
-        requested = normalise_tags(self.tags)
+        requested_tags = normalise_tags(self.tags)
         if self.remove and self.replace:
             raise InvalidTag("'remove' and 'replace' are both set", fix="Set only one of them.")
-        lowered = {tag.casefold() for tag in requested}
+        folded_tags = {tag.casefold() for tag in requested_tags}
         if self.replace:
-            tags = requested
+            tags = requested_tags
         elif self.remove:
-            tags = tuple(tag for tag in document.tags if tag.casefold() not in lowered)
+            tags = tuple(tag for tag in document.tags if tag.casefold() not in folded_tags)
         else:
-            existing = {tag.casefold() for tag in document.tags}
-            tags = (*document.tags, *(tag for tag in requested if tag.casefold() not in existing))
+            folded_existing_tags = {tag.casefold() for tag in document.tags}
+            tags = (
+                *document.tags,
+                *(tag for tag in requested_tags if tag.casefold() not in folded_existing_tags),
+            )
         if len(tags) > MAX_TAGS:
             raise InvalidTag(
                 f"the document would have {len(tags)} tags (limit {MAX_TAGS})", fix="Remove some tags first."
             )
         result: dict[str, object] = {
-            "tags_applied": list(requested),
+            "tags_applied": list(requested_tags),
             "total_tags": len(tags),
             "tags": list(tags),
         }
         if self.remove:
-            result = {"tags_removed": list(requested), **result, "tags_applied": []}
+            result = {"tags_removed": list(requested_tags), **result, "tags_applied": []}
         if tags == document.tags:
             return Edit((), result, f"Tag {self.file}")
         if not self.replace:
@@ -277,14 +289,14 @@ def normalise_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     """
     if not tags:
         raise InvalidTag("'tags' is empty", fix='Set at least one tag, such as "tags": ["backend"].')
-    normal: dict[str, str] = {}
+    tags_by_folded_name: dict[str, str] = {}
     for tag in tags:
         text = " ".join(check_text(tag, "tags").split())
-        if not text or len(text) > MAX_TAG or "," in text or _INVISIBLE.search(text):
+        if not text or len(text) > MAX_TAG_CHARACTERS or "," in text or _INVISIBLE_CHARACTER.search(text):
             raise InvalidTag(
-                f"the tag {text[:MAX_TAG]!r} must have 1 to {MAX_TAG} characters, "
+                f"the tag {text[:MAX_TAG_CHARACTERS]!r} must have 1 to {MAX_TAG_CHARACTERS} characters, "
                 "without commas and invisible characters",
                 fix='Use short words, one for each tag: ["backend", "search"].',
             )
-        normal.setdefault(text.casefold(), text)
-    return tuple(normal.values())
+        tags_by_folded_name.setdefault(text.casefold(), text)
+    return tuple(tags_by_folded_name.values())

@@ -1,8 +1,8 @@
 """Definitions of references and footnotes in moved text.
 
 Every label refers to the same definition after a move. A definition outside the moved text is copied to the
-end of that text. A moved definition that other text uses is also left in the source. A label with another
-definition in the target gets a number.
+end of that text. A moved definition that the remaining text uses is also kept in the source. A
+label that has another definition in the target gets a number.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ _BRACKETED = re.compile(rb"\[([^\[\]]*)\]")
 
 
 class CopiedDefinition(NamedTuple):
-    """A definition of the source with a copy in the document at `path`, and the label of the copy.
+    """A definition of the source that is copied to the document at `path`, and the label of the copy.
 
-    The links in the copy are written as in the source.
+    The links in the copy are written as they are in the source.
     """
 
     item: Definition
@@ -44,17 +44,18 @@ class CopiedDefinition(NamedTuple):
 
 
 class LabelUpdates(NamedTuple):
-    """The effect of a move on labels: splices in the moved text, text at its end, and text left in its place.
+    """The label updates of a move.
 
-    `copies` are the definitions in these two texts. `linked` are words in brackets in the moved text that
-    have a definition in the target.
+    `splices` change the moved text. `appended_text` is added at its end, and `replacement` is inserted at its
+    old position. `copies` are the definitions in these two texts. `linked_labels` are words in brackets in
+    the moved text that have a definition in the target.
     """
 
     splices: tuple[Splice, ...] = ()
-    tail: bytes = b""
-    left: bytes = b""
+    appended_text: bytes = b""
+    replacement: bytes = b""
     copies: tuple[CopiedDefinition, ...] = ()
-    linked: tuple[str, ...] = ()
+    linked_labels: tuple[str, ...] = ()
 
 
 NO_LABEL_UPDATES = LabelUpdates()
@@ -68,8 +69,8 @@ def update_labels(
     rules: LinkRules,
 ) -> LabelUpdates:
     """Return the label updates for a move of a section to `offset` of a document, which may be its own."""
-    moved = source.data[section.start : section.tree_end]
-    if b"[" not in moved or b"]:" not in source.data + target.data:
+    moved_text = source.data[section.start : section.tree_end]
+    if b"[" not in moved_text or b"]:" not in source.data + target.data:
         return NO_LABEL_UPDATES
     definitions = find_definitions(source, rules)
     move = _LabelMove(source, section, definitions, find_uses(source, definitions), rules)
@@ -77,7 +78,7 @@ def update_labels(
 
 
 class _LabelMove:
-    """The labels of one document, split into the moved ones and the remaining ones."""
+    """The labels of one document, split into moved and remaining labels."""
 
     def __init__(
         self,
@@ -94,94 +95,118 @@ class _LabelMove:
         moved_document = Document.parse(data[section.start : section.tree_end], source.path)
         remaining_document = Document.parse(data[: section.start] + data[section.tree_end :], source.path)
         size = section.tree_end - section.start
-        self.inside = {
+        self.moved_definitions = {
             label: _shift_definition(item, section.start)
             for label, item in find_definitions(moved_document, rules).items()
         }
-        self.remaining = {
+        self.remaining_definitions = {
             label: _shift_definition(item, 0 if item.start < section.start else size)
             for label, item in find_definitions(remaining_document, rules).items()
         }
         self.labels = find_labels(moved_document)
-        self.used_labels = {*definitions, *self.inside, *self.remaining}
-        self.bracketed: dict[str, frozenset[str]] = {}
+        self.used_labels = {*definitions, *self.moved_definitions, *self.remaining_definitions}
+        self.bracketed_by_path: dict[str, frozenset[str]] = {}
         self.splices: list[Splice] = []
 
     def move_within(self, offset: int) -> LabelUpdates:
-        """Return the updates of a move within the document, which keep the first definition of each label."""
-        left: list[Definition] = []
-        for label, item in self.inside.items():
-            other = self.remaining.get(label)
-            if other is None or other.meaning == item.meaning:
+        """Return the updates of a move within the document, which preserve the meaning of each label."""
+        retained_definitions: list[Definition] = []
+        for label, item in self.moved_definitions.items():
+            remaining_definition = self.remaining_definitions.get(label)
+            if remaining_definition is None or remaining_definition.meaning == item.meaning:
                 continue
             if self._is_moved(self.definitions[label].start):
-                if other.start < offset:
-                    left.append(item)
-            elif offset <= other.start:
+                if remaining_definition.start < offset:
+                    retained_definitions.append(item)
+            elif offset <= remaining_definition.start:
                 self._rename_definitions(label, self._find_free_label(label, item, self.source))
         return LabelUpdates(
             tuple(self.splices),
-            left=self._format_copies(left, {}),
-            copies=tuple(CopiedDefinition(item, self.source.path, item.label) for item in left),
+            replacement=self._format_copies(retained_definitions, {}),
+            copies=tuple(
+                CopiedDefinition(item, self.source.path, item.label) for item in retained_definitions
+            ),
         )
 
     def move_to(self, target: Document) -> LabelUpdates:
         """Return the updates of a move to another document."""
-        in_target = find_definitions(target, self.rules)
-        self.used_labels |= set(in_target)
-        needed = self._find_needed(self._is_moved, lambda item: not self._is_moved(item.start))
-        new_labels = {label for label in (*self.inside, *needed) if label not in in_target}
-        clashing = {use.label for use in find_uses(target, new_labels)}
-        self.used_labels |= clashing
-        names: dict[str, str] = {}
-        copies: list[Definition] = []
-        for label in dict.fromkeys((*needed, *self.inside)):
-            current, item, other = self.definitions[label], self.inside.get(label), in_target.get(label)
-            clashes = (
-                label in clashing if other is None else item is not None and item.meaning != other.meaning
-            )
-            if item is not None and clashes:
-                name = self._find_free_label(label, item, target)
-                self._rename_definitions(label, name)
-                if self._is_moved(current.start):
-                    names[label] = name
-            if label not in needed or self._is_moved(current.start):
-                continue
-            if other is not None and other.meaning == current.meaning:
-                continue
-            if other is not None or item is not None or clashes:
-                names[label] = self._find_free_label(label, current, target)
-            copies.append(current)
-        for use in self.uses:
-            if use.label in names and self._is_moved(use.start):
-                self._rename_use(use, names[use.label])
-        left_labels = self._find_needed(
-            lambda start: not self._is_moved(start), lambda item: self._is_moved(item.start)
+        target_definitions = find_definitions(target, self.rules)
+        self.used_labels |= set(target_definitions)
+        needed_labels = self._find_needed_labels(
+            self._is_moved, lambda moved_definition: not self._is_moved(moved_definition.start)
         )
-        left = [
+        new_labels = {
+            label for label in (*self.moved_definitions, *needed_labels) if label not in target_definitions
+        }
+        clashing_labels = {use.label for use in find_uses(target, new_labels)}
+        self.used_labels |= clashing_labels
+        new_names: dict[str, str] = {}
+        copied_definitions: list[Definition] = []
+        for label in dict.fromkeys((*needed_labels, *self.moved_definitions)):
+            definition, moved_definition, target_definition = (
+                self.definitions[label],
+                self.moved_definitions.get(label),
+                target_definitions.get(label),
+            )
+            clashes = (
+                label in clashing_labels
+                if target_definition is None
+                else moved_definition is not None and moved_definition.meaning != target_definition.meaning
+            )
+            if moved_definition is not None and clashes:
+                name = self._find_free_label(label, moved_definition, target)
+                self._rename_definitions(label, name)
+                if self._is_moved(definition.start):
+                    new_names[label] = name
+            if label not in needed_labels or self._is_moved(definition.start):
+                continue
+            if target_definition is not None and target_definition.meaning == definition.meaning:
+                continue
+            if target_definition is not None or moved_definition is not None or clashes:
+                new_names[label] = self._find_free_label(label, definition, target)
+            copied_definitions.append(definition)
+        for use in self.uses:
+            if use.label in new_names and self._is_moved(use.start):
+                self._rename_use(use, new_names[use.label])
+        remaining_labels = self._find_needed_labels(
+            lambda start: not self._is_moved(start),
+            lambda moved_definition: self._is_moved(moved_definition.start),
+        )
+        retained_definitions = [
             self.definitions[label]
-            for label in left_labels
+            for label in remaining_labels
             if self._is_moved(self.definitions[label].start)
             and (
-                label not in self.remaining
-                or self.remaining[label].meaning != self.definitions[label].meaning
+                label not in self.remaining_definitions
+                or self.remaining_definitions[label].meaning != self.definitions[label].meaning
             )
         ]
-        linked = [
+        linked_uses = [
             use
-            for use in find_uses(self.source, in_target.keys() - self.definitions)
+            for use in find_uses(self.source, target_definitions.keys() - self.definitions)
             if self._is_moved(use.start)
         ]
         return LabelUpdates(
             tuple(self.splices),
-            self._format_copies(copies, names),
-            self._format_copies(left, {}),
+            self._format_copies(copied_definitions, new_names),
+            self._format_copies(retained_definitions, {}),
             (
-                *(CopiedDefinition(item, target.path, names.get(item.label, item.label)) for item in copies),
-                *(CopiedDefinition(item, self.source.path, item.label) for item in left),
+                *(
+                    CopiedDefinition(
+                        moved_definition,
+                        target.path,
+                        new_names.get(moved_definition.label, moved_definition.label),
+                    )
+                    for moved_definition in copied_definitions
+                ),
+                *(
+                    CopiedDefinition(moved_definition, self.source.path, moved_definition.label)
+                    for moved_definition in retained_definitions
+                ),
             ),
             tuple(
-                target.text(*in_target[label][3:5]) for label in dict.fromkeys(use.label for use in linked)
+                target.text(*target_definitions[label][3:5])
+                for label in dict.fromkeys(use.label for use in linked_uses)
             ),
         )
 
@@ -189,34 +214,34 @@ class _LabelMove:
         """Return True if a byte of the document is moved."""
         return self.section.start <= offset < self.section.tree_end
 
-    def _find_needed(
+    def _find_needed_labels(
         self, is_relevant: Callable[[int], bool], is_copied: Callable[[Definition], bool]
     ) -> dict[str, None]:
         """Return the labels used at relevant offsets, and in the footnotes that are copied for them."""
-        needed = dict.fromkeys(use.label for use in self.uses if is_relevant(use.start))
-        queue = [self.definitions[label] for label in needed]
+        needed_labels = dict.fromkeys(use.label for use in self.uses if is_relevant(use.start))
+        queue = [self.definitions[label] for label in needed_labels]
         for item in queue:
             if item.link is None and is_copied(item):
                 for use in self._find_uses_in(item):
-                    if use.label not in needed:
-                        needed[use.label] = None
+                    if use.label not in needed_labels:
+                        needed_labels[use.label] = None
                         queue.append(self.definitions[use.label])
-        return needed
+        return needed_labels
 
     def _find_free_label(self, label: str, item: Definition, target: Document) -> str:
-        """Return a label without a definition, which no text has in brackets."""
+        """Return a label that has no definition, and that no text has in brackets."""
         for document in (self.source, target):
-            if document.path not in self.bracketed:
+            if document.path not in self.bracketed_by_path:
                 texts = {document.text(*match.span(1)) for match in _BRACKETED.finditer(document.data)}
-                self.bracketed[document.path] = frozenset(map(normalize_label, texts))
-        base = " ".join(self.source.text(item.label_start, item.label_end).split())
-        numbered = (f"{base}-{number}" for number in count(1))
-        name = next(name for name in numbered if not self._is_used(normalize_label(name)))
+                self.bracketed_by_path[document.path] = frozenset(map(normalize_label, texts))
+        base_name = " ".join(self.source.text(item.label_start, item.label_end).split())
+        numbered_names = (f"{base_name}-{number}" for number in count(1))
+        name = next(name for name in numbered_names if not self._is_used(normalize_label(name)))
         self.used_labels.add(normalize_label(name))
         return name
 
     def _is_used(self, label: str) -> bool:
-        return label in self.used_labels or any(label in texts for texts in self.bracketed.values())
+        return label in self.used_labels or any(label in texts for texts in self.bracketed_by_path.values())
 
     def _find_uses_in(self, item: Definition) -> list[LabelUse]:
         """Return the uses in the definition of a footnote."""
@@ -245,23 +270,23 @@ class _LabelMove:
         data = self.source.data
         label = names[item.label].encode() if item.label in names else data[item.label_start : item.label_end]
         if item.link is not None:
-            after = b" ".join(data[item.link.destination_end : item.end].split())
-            before = data[item.label_end : item.link.destination_start].split()
-            opening = b"<" if before[-1:] and before[-1].endswith(b"<") else b""
+            title_part = b" ".join(data[item.link.destination_end : item.end].split())
+            label_part = data[item.label_end : item.link.destination_start].split()
+            opening_mark = b"<" if label_part[-1:] and label_part[-1].endswith(b"<") else b""
             destination = data[item.link.destination_start : item.link.destination_end]
-            title = after if not after or after.startswith(b">") else b" " + after
-            return b"[" + label + b"]: " + opening + destination + title
-        inner = [
+            title = title_part if not title_part or title_part.startswith(b">") else b" " + title_part
+            return b"[" + label + b"]: " + opening_mark + destination + title
+        inner_splices = [
             Splice(use.start - item.start, use.end - item.start, f"[{names[use.label]}]".encode())
             for use in self._find_uses_in(item)
             if use.label in names
         ]
         span = item.label_start - item.start, item.label_end - item.start
-        return apply_splices(data[item.start : item.end], [Splice(*span, label), *inner])
+        return apply_splices(data[item.start : item.end], [Splice(*span, label), *inner_splices])
 
 
 def _shift_definition(item: Definition, shift: int) -> Definition:
-    """Return a definition in a part of a document with its offsets in the full document."""
+    """Return a definition with offsets in the full document, for one with offsets in a part of it."""
     return item._replace(
         start=item.start + shift,
         end=item.end + shift,

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
 
 RemovedTexts = tuple["Document", "Sequence[Section]"]
-"""A document, and its sections whose own text is removed; the first is the target of the operation."""
+"""A document, and its sections whose own text is removed; the first section is the operation's target."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """The result of an operation: the path, the fields of the response, the commit summary, and hints.
 
-    `offset_map` maps offsets before the operation to offsets after it, to update links; None without text
-    that a link can target. `link_warnings` are the links that the operation wrote and that were broken then.
+    `offset_map` maps offsets before the operation to offsets after it, to update links. It is None if no link
+    can target the changed text. `link_warnings` are the links that the operation wrote and that are broken.
     """
 
     path: str
@@ -64,10 +64,12 @@ class Operation:
         """Return the texts that this operation removes, which the caller must have read."""
         return ()
 
-    def map_addresses(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
-        """Return the operation with its addresses mapped from the earlier states `past` to `overlay`.
+    def map_addresses(
+        self, earlier_overlays: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None
+    ) -> Self:
+        """Return the operation with its addresses mapped from the earlier overlays to `overlay`.
 
-        `base` is the snapshot of `base_commit`, if one of the states is on it.
+        `base` is the snapshot of `base_commit`, if an earlier overlay is based on it.
         """
         return self
 
@@ -79,7 +81,7 @@ class DocumentOperation(Operation):
 
     # The fields that imply this operation in a call without an operation name.
     implied_by: ClassVar[frozenset[str]] = frozenset()
-    # The fields that hold addresses of sections or tasks.
+    # The fields with addresses of sections or tasks.
     addresses: ClassVar[tuple[str, ...]] = ("slug", "parent_slug", "before", "after")
     # True if `slug` is the address of a task, False for a section, None for both.
     names_task: ClassVar[bool | None] = False
@@ -95,7 +97,9 @@ class DocumentOperation(Operation):
         sections = self.list_overwritten(document)
         return [(document, sections)] if sections else ()
 
-    def map_addresses(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
+    def map_addresses(
+        self, earlier_overlays: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None
+    ) -> Self:
         """Return the operation with its addresses mapped to the overlay.
 
         Raises DocumentNotFound, SectionNotFound, TaskNotFound and ConcurrentChange.
@@ -103,23 +107,25 @@ class DocumentOperation(Operation):
         path = check_path(self.file)
         document = overlay.document(path)
         addresses = {name: getattr(self, name, None) for name in self.addresses}
-        mapped: dict[str, str] = {}
-        for state in past:
+        new_addresses: dict[str, str] = {}
+        for earlier_overlay in earlier_overlays:
             try:
-                old = state.document(path)
+                old_document = earlier_overlay.document(path)
             except (DocumentNotFound, LimitExceeded, InvalidConfig):
                 continue
             for name, address in addresses.items():
-                if isinstance(address, str) and address and name not in mapped:
-                    new_address = map_address(old, document, address)
+                if isinstance(address, str) and address and name not in new_addresses:
+                    new_address = map_address(old_document, document, address)
                     if new_address is not None:
-                        mapped[name] = new_address
-                    elif state.snapshot is base:
+                        new_addresses[name] = new_address
+                    elif earlier_overlay.snapshot is base:
                         _check_not_newer(overlay.snapshot, path, address)
-        return cast("Self", dataclasses.replace(cast("Any", self), **mapped)) if mapped else self
+        return (
+            cast("Self", dataclasses.replace(cast("Any", self), **new_addresses)) if new_addresses else self
+        )
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit of this operation, and change nothing."""
+        """Return the edit of this operation, without a change of the document."""
         raise NotImplementedError
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
@@ -127,20 +133,20 @@ class DocumentOperation(Operation):
         edit = self.edit(document, context)
         if not edit.splices:
             return document, edit
-        changed = apply_edit(document, edit)
-        _check_result(changed, edit)
-        return changed, edit
+        new_document = apply_edit(document, edit)
+        _check_result(new_document, edit)
+        return new_document, edit
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Put the edited document into the overlay. Raises the errors of `revise`, and LimitExceeded."""
         path = check_path(self.file)
         document = overlay.document(path)
-        changed, edit = self.revise(document, context)
-        if changed.data == document.data:
+        new_document, edit = self.revise(document, context)
+        if new_document.data == document.data:
             return Outcome(path, edit.result, edit.summary, False, edit.hints)
-        overlay.put(changed)
-        renamed = match_same_headings(document, changed, edit.splices)
-        offset_map = OffsetMap.of_splices(document, edit.splices, renamed=renamed)
+        overlay.put(new_document)
+        new_headings = match_same_headings(document, new_document, edit.splices)
+        offset_map = OffsetMap.of_splices(document, edit.splices, renamed=new_headings)
         return Outcome(path, edit.result, edit.summary, True, edit.hints, offset_map)
 
 
@@ -153,8 +159,12 @@ def _check_result(document: Document, edit: Edit) -> None:
     """Raise an error if an address in the result does not resolve in the document."""
     if "removed" in edit.result:
         return
-    added = edit.result.get("subsections")
-    names = [edit.result.get("slug"), edit.result.get("task"), *(added if isinstance(added, list) else ())]
+    subsections = edit.result.get("subsections")
+    names = [
+        edit.result.get("slug"),
+        edit.result.get("task"),
+        *(subsections if isinstance(subsections, list) else ()),
+    ]
     for name in names:
         if not isinstance(name, str):
             continue

@@ -1,4 +1,4 @@
-"""Reinsertion of an old version of a section: over its current version, or at its old position.
+"""Reinsertion of an old version of a section: in place of its current version, or at its old position.
 
 Only the section's bytes are inserted. Headings get the levels of the position, and lines get the line endings
 of the document. An anchor is written only if the section would otherwise have another address.
@@ -74,59 +74,61 @@ def reinsert_section(
 ) -> ReinsertedSection:
     """Insert a section of an old version, with its subsections, into a document.
 
-    It replaces the section `current`; if that is None, it returns to its old position. Raises ParentMissing
-    and StructureChanged. Raises LevelConflict for a section that would be deeper than H6, and InvalidAddress
-    for an address that cannot be written as an anchor.
+    The old version replaces the section `current`. If `current` is None, it is inserted at its old position.
+    Raises ParentMissing and StructureChanged. Raises LevelConflict for a section that would be deeper than
+    H6, and InvalidAddress for an address that cannot be written as an anchor.
     """
     if old_section.is_preamble or (current is not None and current.is_preamble):
         return _reinsert_preamble(document, current, old, old_section)
-    position = None if current else find_removed_place(document, old, old_section)
-    moved = (old_section, *old.descendants(old_section))
+    position = None if current else find_removed_position(document, old, old_section)
+    old_sections = (old_section, *old.descendants(old_section))
     level = current.level if current else position.level if position else old_section.level
     shift = level - old_section.level
-    _check_depth(moved, shift)
-    replaced = (current, *document.descendants(current)) if current else ()
-    names = plan_addresses(old, moved, collect_anchor_names(document, replaced))
+    _check_depth(old_sections, shift)
+    replaced_sections = (current, *document.descendants(current)) if current else ()
+    address_plan = plan_addresses(old, old_sections, collect_anchor_names(document, replaced_sections))
     expected_address = (
-        current.address if current and old_section.anchor is None else names.addresses[old_section.position]
+        current.address
+        if current and old_section.anchor is None
+        else address_plan.addresses[old_section.position]
     )
     anchor: str | None = None
     for _ in range(_MAX_ROUNDS):
         inner_splices = [
             splice
-            for item in moved
+            for item in old_sections
             for splice in rewrite_heading(
                 old,
                 item,
                 level=item.level + shift,
                 anchor=anchor if item is old_section else None,
                 form=form,
-                names=names.renamed,
+                names=address_plan.new_names,
             )
         ]
         splice, start, size = _make_splice(document, current, position, old, old_section, inner_splices)
-        changed = apply_edit(document, Edit((splice,), {}, ""))
-        inserted = [
+        new_document = apply_edit(document, Edit((splice,), {}, ""))
+        inserted_sections = [
             item
-            for item in changed.sections
+            for item in new_document.sections
             if item.has_heading and start <= item.heading_start < start + size
         ]
-        _check_inserted(moved, inserted, shift)
+        _check_inserted(old_sections, inserted_sections, shift)
         if (
-            inserted[0].address == expected_address
+            inserted_sections[0].address == expected_address
             or anchor == expected_address
             or old_section.anchor is not None
         ):
-            return ReinsertedSection(changed, inserted[0], (splice,))
+            return ReinsertedSection(new_document, inserted_sections[0], (splice,))
         anchor = expected_address
     raise _make_structure_error(old_section)
 
 
-def find_removed_place(document: Document, old: Document, old_section: Section) -> TargetPosition:
+def find_removed_position(document: Document, old: Document, old_section: Section) -> TargetPosition:
     """Return the position for a removed section: after its nearest preceding sibling that still exists.
 
-    Without such a sibling, the position is before the nearest following one, else at the end of the parent.
-    Raises ParentMissing.
+    Without such a sibling, the position is before the nearest following sibling, or else at the end of the
+    parent. Raises ParentMissing.
     """
     match = SectionMatch(old, document, Evidence.TEXT)
     parent = None if old_section.parent is None else old.sections[old_section.parent]
@@ -139,18 +141,21 @@ def find_removed_place(document: Document, old: Document, old_section: Section) 
         )
     siblings = old.children(parent)
     index = next(number for number, item in enumerate(siblings) if item.position == old_section.position)
-    key = current_parent.key if current_parent else None
-    for field, others in (("after", reversed(siblings[:index])), ("before", iter(siblings[index + 1 :]))):
-        for other in others:
-            successor = match.successor(other)
+    parent_key = current_parent.key if current_parent else None
+    for field, siblings_by_distance in (
+        ("after", reversed(siblings[:index])),
+        ("before", iter(siblings[index + 1 :])),
+    ):
+        for sibling in siblings_by_distance:
+            successor = match.successor(sibling)
             if (
                 successor
                 and not successor.is_preamble
                 and successor.parent == (current_parent.position if current_parent else None)
             ):
                 before, after = (None, successor.key) if field == "after" else (successor.key, None)
-                return find_target_position(document, key, before, after, None)
-    return find_target_position(document, key, None, None, None)
+                return find_target_position(document, parent_key, before, after, None)
+    return find_target_position(document, parent_key, None, None, None)
 
 
 def _make_splice(
@@ -163,24 +168,24 @@ def _make_splice(
 ) -> tuple[Splice, int, int]:
     """Return the splice that inserts the section, and the start and size of the inserted bytes."""
     ending = _choose_line_ending(document, old)
-    cutting = cut_section(old, old_section)
-    block = move_text(old.data, cutting.start, cutting.end, inner_splices, ending).data
+    cut_range = cut_section(old, old_section)
+    block = move_text(old.data, cut_range.start, cut_range.end, inner_splices, ending).data
     if current is not None:
-        stop = find_text_end(document.data, current.start, current.tree_end)
+        text_end = find_text_end(document.data, current.start, current.tree_end)
         text = decode_with_newlines(block.decode("utf-8", "replace"))
-        after = find_needed_blank_line(document, text, stop, current.tree_end)
-        return Splice(current.start, stop, block + after), current.start, len(block)
+        blank_line = find_needed_blank_line(document, text, text_end, current.tree_end)
+        return Splice(current.start, text_end, block + blank_line), current.start, len(block)
     assert position is not None
     heading_splices = [item for item in inner_splices if item.end <= old_section.body]
     heading = move_text(old.data, old_section.start, old_section.body, heading_splices, ending).data
-    insertion, lead = paste_block(document, position.offset, block, heading, cutting.gap, ending)
-    return insertion, insertion.start + lead, len(block)
+    insertion, block_start = paste_block(document, position.offset, block, heading, cut_range.gap, ending)
+    return insertion, insertion.start + block_start, len(block)
 
 
 def _reinsert_preamble(
     document: Document, current: Section | None, old: Document, old_section: Section
 ) -> ReinsertedSection:
-    """Replace the current title and introduction by the old ones."""
+    """Replace the current title and introduction by the old title and introduction."""
     if not old_section.is_preamble or (current is not None and not current.is_preamble):
         raise _make_structure_error(old_section)
     text = convert_line_endings(
@@ -192,36 +197,36 @@ def _reinsert_preamble(
     else:
         offset = document.sections[0].start if document.sections else len(document.data)
         splice = insert_block(document, offset, decode_with_newlines(text.decode("utf-8", "replace")))
-    changed = apply_edit(
+    new_document = apply_edit(
         document, Edit((splice,), {}, "", renamed_position=current.position if current else None)
     )
-    preamble = changed.preamble
+    preamble = new_document.preamble
     if preamble is None:
         raise _make_structure_error(old_section)
-    return ReinsertedSection(changed, preamble, (splice,))
+    return ReinsertedSection(new_document, preamble, (splice,))
 
 
 def _choose_line_ending(document: Document, old: Document) -> bytes:
     return document.ending if b"\n" in document.data or b"\r" in document.data else old.ending
 
 
-def _check_depth(moved: tuple[Section, ...], shift: int) -> None:
-    deepest = max(moved, key=lambda item: item.level)
+def _check_depth(sections: tuple[Section, ...], shift: int) -> None:
+    deepest = max(sections, key=lambda item: item.level)
     if deepest.level + shift > MAX_LEVEL:
         raise LevelConflict(
-            f"'{deepest.key}' would be deeper than H{MAX_LEVEL} where '{moved[0].key}' is now",
+            f"'{deepest.key}' would be deeper than H{MAX_LEVEL} where '{sections[0].key}' is now",
             fix="Move the section higher up with move_section first.",
             slug=deepest.key,
         )
 
 
-def _check_inserted(moved: tuple[Section, ...], inserted: list[Section], shift: int) -> None:
+def _check_inserted(old_sections: tuple[Section, ...], inserted_sections: list[Section], shift: int) -> None:
     """Raise StructureChanged unless the inserted sections have the expected titles and levels."""
-    if len(moved) != len(inserted):
-        raise _make_structure_error(moved[0])
-    for item, current in zip(moved, inserted, strict=True):
-        if item.title != current.title or item.level + shift != current.level:
-            raise _make_structure_error(item)
+    if len(old_sections) != len(inserted_sections):
+        raise _make_structure_error(old_sections[0])
+    for old_section, new_section in zip(old_sections, inserted_sections, strict=True):
+        if old_section.title != new_section.title or old_section.level + shift != new_section.level:
+            raise _make_structure_error(old_section)
 
 
 def _make_structure_error(section: Section) -> StructureChanged:
@@ -257,7 +262,7 @@ class HistoryTracer:
         self._changes: dict[str, Sequence[tuple[str, str, str | None]]] = {}
 
     def follow(self, history: Sequence[Node], position: SectionPosition) -> SectionPosition | None:
-        """Return the position in the last commit for one in the first; None if it is missing or unknown."""
+        """Map a position in the first commit of a history to the last; return None if it is missing there."""
         for old_tree, new_tree in pairwise(node.tree for node in history):
             next_position = (
                 position if old_tree == new_tree else self._tracker.step(position, old_tree, new_tree)
@@ -268,10 +273,10 @@ class HistoryTracer:
         return position
 
     def list_later_changes(self, history: Sequence[Node], path: str, key: str | None) -> Sequence[str]:
-        """Return the commits, newest first, that changed a document, or the section with a key in it.
+        """Return the commits, newest first, that changed a document, or its section with a key.
 
-        `path` is the path of the document in the first commit. Use one object for one history only, because
-        it caches the changes by path.
+        `path` is the path of the document in the first commit. An object must be used for one history only,
+        because it caches the changes by path.
         """
         if path not in self._changes:
             blobs = [self._tracker.blob(node.tree, path) for node in history]
@@ -288,7 +293,7 @@ class HistoryTracer:
         ]
 
     def _read_section_text(self, path: str, blob: str | None, key: str) -> bytes | None:
-        """Return the own text of a section in a version of a document, or None without the section."""
+        """Return the own text of a section in a version of a document, or None if it is missing."""
         document = self._tracker.document(path, blob) if blob else None
         section = document.section_by_key(key) if document else None
         return document.source(section).rstrip() if document and section else None

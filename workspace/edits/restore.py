@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
 
-_MAX_REPORTED = 100
+_MAX_REPORTED_ITEMS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RestoreDocument(Operation):
     """The restoration of a document from `commit` (a full id), at its current path.
 
-    A renamed document is found through its renames; a removed document returns to its old path.
+    A renamed document is found through its renames. A removed document is restored at its old path.
     """
 
     name: ClassVar[str] = "restore_document"
@@ -52,33 +52,33 @@ class RestoreDocument(Operation):
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Put the old bytes into the overlay; no change if the document already has them.
 
-        Raises InvalidPath, DocumentNotFound for a document that has another path now, NotAtRef, NotADocument,
-        PathExists, LimitExceeded.
+        Raises InvalidPath, DocumentNotFound for a document that was moved to another path, NotAtRef,
+        NotADocument, PathExists, LimitExceeded.
         """
         from workspace.document.document import Document
         from workspace.edits.reinsertion import SHORT_ID_LENGTH
 
         path = check_path(self.file)
         current = overlay.find(path)
-        old = self._read_old(overlay, path, is_present=current is not None)
+        old_document = self._read_old(overlay, path, is_present=current is not None)
         result: dict[str, object] = {"file": path, "from": self.commit}
-        if old.path != path:
-            result["was"] = {"file": old.path}
+        if old_document.path != path:
+            result["was"] = {"file": old_document.path}
         summary = f"Restore {path} from {self.commit[:SHORT_ID_LENGTH]}"
-        if current is not None and current.data == old.data:
+        if current is not None and current.data == old_document.data:
             return Outcome(
                 path, result, summary, False, (f"'{path}' is as it was at {self.commit[:SHORT_ID_LENGTH]}",)
             )
-        restored = Document.parse(old.data, path)
+        restored_document = Document.parse(old_document.data, path)
         if current is None:
-            overlay.create(restored)
+            overlay.create(restored_document)
         else:
-            overlay.put(restored)
+            overlay.put(restored_document)
         hints: tuple[str, ...] = ()
-        if current is not None and (keys := _list_replaced_keys(current, restored)):
-            result["metadata_replaced"] = keys[:_MAX_REPORTED]
+        if current is not None and (replaced_keys := _list_replaced_keys(current, restored_document)):
+            result["metadata_replaced"] = replaced_keys[:_MAX_REPORTED_ITEMS]
             hints = ("the front matter is as it was then, too: see 'metadata_replaced'",)
-        return Outcome(path, result, summary, True, hints, _map_offsets(current, restored))
+        return Outcome(path, result, summary, True, hints, _map_offsets(current, restored_document))
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
         """Return the texts of the document that the restore removes."""
@@ -86,10 +86,12 @@ class RestoreDocument(Operation):
         current = overlay.find(path)
         if current is None:
             return ()
-        old = self._read_old(overlay, path, is_present=True)
-        old_digests = {compute_digest(old, item) for item in old.sections}
-        removed = [item for item in current.sections if compute_digest(current, item) not in old_digests]
-        return [(current, removed)] if removed else ()
+        old_document = self._read_old(overlay, path, is_present=True)
+        old_digests = {compute_digest(old_document, item) for item in old_document.sections}
+        removed_sections = [
+            item for item in current.sections if compute_digest(current, item) not in old_digests
+        ]
+        return [(current, removed_sections)] if removed_sections else ()
 
     def _read_old(self, overlay: Overlay, path: str, *, is_present: bool) -> Document:
         """Return the document at the commit, with its path there."""
@@ -115,25 +117,25 @@ class RestoreDocument(Operation):
                 version = read_version(snapshot, origin.path, tip.config)
                 if version is not None:
                     return version
-        old = read_version(snapshot, path, tip.config)
-        if old is None:
+        old_document = read_version(snapshot, path, tip.config)
+        if old_document is None:
             raise NotAtRef(
                 f"'{path}' was not there at {self.commit[:SHORT_ID_LENGTH]}",
                 fix="Choose a commit in which it was.",
                 among=SuggestionSource(HintKind.COMMITS, path),
                 ref=self.commit,
             )
-        later = HistoryTracer(tip).follow([*reversed(history)], SectionPosition(path))
-        if later is not None and later.path != path:
+        later_position = HistoryTracer(tip).follow([*reversed(history)], SectionPosition(path))
+        if later_position is not None and later_position.path != path:
             if is_present:
                 raise PathExists(
                     f"'{path}' is another document now: the one of {self.commit[:SHORT_ID_LENGTH]} is at "
-                    f"'{later.path}'",
-                    fix=f"Restore '{later.path}'.",
+                    f"'{later_position.path}'",
+                    fix=f"Restore '{later_position.path}'.",
                     path=path,
                 )
-            raise _make_moved_error(tip, path, later.path)
-        return old
+            raise _make_moved_error(tip, path, later_position.path)
+        return old_document
 
 
 def _make_moved_error(tip: Snapshot, path: str, new_path: str) -> DocumentNotFound:
@@ -142,9 +144,9 @@ def _make_moved_error(tip: Snapshot, path: str, new_path: str) -> DocumentNotFou
     )
 
 
-def _list_replaced_keys(current: Document, restored: Document) -> list[str]:
+def _list_replaced_keys(current: Document, restored_document: Document) -> list[str]:
     """Return the keys of front matter that the restoration removes or changes."""
-    old_values = restored.front_matter
+    old_values = restored_document.front_matter
     return [
         key
         for key, value in current.front_matter.items()
@@ -152,21 +154,21 @@ def _list_replaced_keys(current: Document, restored: Document) -> list[str]:
     ]
 
 
-def _map_offsets(current: Document | None, restored: Document) -> OffsetMap:
+def _map_offsets(current: Document | None, restored_document: Document) -> OffsetMap:
     """Return the offset map of the restoration, in which headings with equal addresses match."""
-    path = restored.path
+    path = restored_document.path
     if current is None:
         return OffsetMap.of_creation(path)
-    renamed = {}
+    new_headings = {}
     for section in current.sections:
-        candidates = restored.sections_by_address(section.address)
+        candidates = restored_document.sections_by_address(section.address)
         if (
             section.has_heading
             and len(candidates) == 1
             and len(current.sections_by_address(section.address)) == 1
         ):
-            renamed[path, section.heading_start] = path, candidates[0].heading_start
-    return OffsetMap((), renamed, {path: path})
+            new_headings[path, section.heading_start] = path, candidates[0].heading_start
+    return OffsetMap((), new_headings, {path: path})
 
 
 class _SectionVersions(NamedTuple):
@@ -182,7 +184,7 @@ class _SectionVersions(NamedTuple):
 class RestoreSection(DocumentOperation):
     """The restoration of a section from `commit` (a full id): its own text and its subsections.
 
-    The section is traced back through renames and moves. A removed section returns to its old position.
+    The section is traced back through renames and moves. A removed section is reinserted at its old position.
     """
 
     name: ClassVar[str] = "restore_section"
@@ -195,43 +197,45 @@ class RestoreSection(DocumentOperation):
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
         """Put the changed document into the overlay; no change if the section already has the old text.
 
-        Raises DocumentNotFound, SectionNotFound for a section that is elsewhere now, AmbiguousAddress,
+        Raises DocumentNotFound, SectionNotFound for a section that was renamed or moved, AmbiguousAddress,
         NotAtRef, NotADocument, ParentMissing, LevelConflict, StructureChanged, LimitExceeded.
         """
         # Imported late, because a server can answer its first calls without it.
         from workspace.edits.reinsertion import SHORT_ID_LENGTH, reinsert_section
         from workspace.links.offset_map import OffsetMap, match_same_headings
 
-        document, current, old, old_section = self._find_versions(overlay)
-        reinserted = reinsert_section(document, current, old, old_section, document.form or context.form)
-        path, slug = document.path, reinserted.section.key
+        document, current, old_document, old_section = self._find_versions(overlay)
+        reinsertion = reinsert_section(
+            document, current, old_document, old_section, document.form or context.form
+        )
+        path, slug = document.path, reinsertion.section.key
         result: dict[str, object] = {"file": path, "slug": slug, "from": self.commit}
-        if (old.path, old_section.key) != (path, slug):
-            result["was"] = {"file": old.path, "slug": old_section.key}
+        if (old_document.path, old_section.key) != (path, slug):
+            result["was"] = {"file": old_document.path, "slug": old_section.key}
         summary = f"Restore {slug} of {path} from {self.commit[:SHORT_ID_LENGTH]}"
-        if reinserted.document.data == document.data:
+        if reinsertion.document.data == document.data:
             hint = f"'{slug}' is as it was at {self.commit[:SHORT_ID_LENGTH]}"
             return Outcome(path, result, summary, False, (hint,))
-        subsections = [item.key for item in reinserted.document.descendants(reinserted.section)]
-        if subsections and not reinserted.section.is_preamble:
+        subsections = [item.key for item in reinsertion.document.descendants(reinsertion.section)]
+        if subsections and not reinsertion.section.is_preamble:
             result["subsections"] = subsections
-        overlay.put(reinserted.document)
-        renamed = match_same_headings(document, reinserted.document, reinserted.splices)
-        offset_map = OffsetMap.of_splices(document, reinserted.splices, renamed=renamed)
+        overlay.put(reinsertion.document)
+        new_headings = match_same_headings(document, reinsertion.document, reinsertion.splices)
+        offset_map = OffsetMap.of_splices(document, reinsertion.splices, renamed=new_headings)
         return Outcome(path, result, summary, True, offset_map=offset_map)
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
         """Return the texts of the section and its subsections that the restore removes."""
-        document, current, old, old_section = self._find_versions(overlay)
+        document, current, old_document, old_section = self._find_versions(overlay)
         if current is None:
             return ()
-        old_digests = {compute_digest(old, item) for item in _list_tree(old, old_section)}
-        removed = [
+        old_digests = {compute_digest(old_document, item) for item in _list_tree(old_document, old_section)}
+        removed_sections = [
             item
             for item in _list_tree(document, current)
             if compute_digest(document, item) not in old_digests
         ]
-        return [(document, removed)] if removed else ()
+        return [(document, removed_sections)] if removed_sections else ()
 
     def _find_versions(self, overlay: Overlay) -> _SectionVersions:
         from workspace.edits.reinsertion import HistoryTracer, list_commits_between
@@ -245,11 +249,13 @@ class RestoreSection(DocumentOperation):
         try:
             current = resolve_section(document, self.slug)
         except SectionNotFound as error:
-            old, section = self._find_at_commit(snapshot, tip, history, document.path)
-            later = HistoryTracer(tip).follow([*reversed(history)], SectionPosition(old.path, old, section))
-            if later is not None and later.section is not None:
+            old_document, section = self._find_at_commit(snapshot, tip, history, document.path)
+            later_position = HistoryTracer(tip).follow(
+                [*reversed(history)], SectionPosition(old_document.path, old_document, section)
+            )
+            if later_position is not None and later_position.section is not None:
                 raise error  # the section was renamed or moved, and has another address now
-            return _SectionVersions(document, None, old, section)
+            return _SectionVersions(document, None, old_document, section)
         origin = self._find_origin(overlay, history, document, current)
         if origin is None or origin.document is None or origin.section is None:
             return _SectionVersions(
@@ -268,12 +274,14 @@ class RestoreSection(DocumentOperation):
         tip, path = overlay.snapshot, document.path
         if current.is_preamble or tip.entry(path) is None:
             return None
-        committed = tip.document(path)
+        committed_document = tip.document(path)
         section: Section | None = current
         if overlay.has_path(path):
-            section = SectionMatch(document, committed, Evidence.TEXT).successor(current)
+            section = SectionMatch(document, committed_document, Evidence.TEXT).successor(current)
         return (
-            HistoryTracer(tip).follow(history, SectionPosition(path, committed, section)) if section else None
+            HistoryTracer(tip).follow(history, SectionPosition(path, committed_document, section))
+            if section
+            else None
         )
 
     def _find_at_commit(
@@ -285,14 +293,14 @@ class RestoreSection(DocumentOperation):
 
         position = HistoryTracer(tip).follow(history, SectionPosition(path)) if tip.entry(path) else None
         path = position.path if position else path
-        old = read_version(snapshot, path, tip.config)
-        keys = [item.key for item in old.sections] if old else []
+        old_document = read_version(snapshot, path, tip.config)
+        keys = [item.key for item in old_document.sections] if old_document else []
         try:
-            if old is not None:
-                return old, resolve_section(old, self.slug)
+            if old_document is not None:
+                return old_document, resolve_section(old_document, self.slug)
         except SectionNotFound:
             pass
-        subject = f"the section '{self.slug[:200]}' of {path}" if old is not None else f"'{path}'"
+        subject = f"the section '{self.slug[:200]}' of {path}" if old_document is not None else f"'{path}'"
         raise NotAtRef(
             f"{subject} was not there at {self.commit[:SHORT_ID_LENGTH]}",
             fix="Choose a commit in which it was.",
@@ -306,9 +314,9 @@ def _list_tree(document: Document, section: Section) -> tuple[Section, ...]:
     return (section,) if section.is_preamble else (section, *document.descendants(section))
 
 
-# Lines that are preserved may require that further lines are preserved.
+# Preserved lines may require further preserved lines, so the search is repeated.
 _MAX_ROUNDS = 5
-_MAX_NAMED = 3
+_MAX_NAMED_CLASHES = 3
 
 
 class NotInHistory(WorkspaceError):
@@ -327,10 +335,10 @@ class MergeCommit(WorkspaceError):
 class Undo(Operation):
     """The revert of the changes of a commit (a full id), section by section.
 
-    Sections that the commit did not change stay as they are. A section that was changed again since is a
-    conflict, and nothing is reverted. With `is_partial`, all other sections are reverted.
+    Sections that the commit did not change stay as they are. A section that later commits have changed is a
+    conflict, and nothing is reverted. With `is_partial`, all sections without a conflict are reverted.
 
-    Undo removes only words that the commit wrote, so the caller need not have read them.
+    Undo removes only text that the commit wrote, so the caller need not have read that text.
     """
 
     name: ClassVar[str] = "undo"
@@ -347,41 +355,41 @@ class Undo(Operation):
         from workspace.edits.undo import CommitUndo
 
         commit = self._read_commit(overlay.snapshot)
-        preserved = self._find_preserved_lines(overlay, commit)
-        undoing = CommitUndo(overlay, commit, preserved)
-        undoing.run()
+        preserved_lines = self._find_preserved_lines(overlay, commit)
+        commit_undo = CommitUndo(overlay, commit, preserved_lines)
+        commit_undo.run()
         short_id = self.commit[:SHORT_ID_LENGTH]
-        is_settled = undoing.unmoved <= preserved
-        if undoing.clashes and (not self.is_partial or not undoing.done or not is_settled):
-            raise self._make_conflict(short_id, undoing)
+        is_complete = commit_undo.unreverted_lines <= preserved_lines
+        if commit_undo.clashes and (not self.is_partial or not commit_undo.actions or not is_complete):
+            raise self._make_conflict_error(short_id, commit_undo)
         subject = commit.message.strip().partition("\n")[0]
         summary = f"Undo {short_id}: {subject}"
-        result: dict[str, object] = {"undo": self.commit, "undone": undoing.done[:_MAX_REPORTED]}
-        if len(undoing.done) > _MAX_REPORTED:
-            result["undone_total"] = len(undoing.done)
-        if undoing.clashes:
-            result["conflicts"] = undoing.describe_clashes(_MAX_REPORTED)
-        if undoing.left_alone:
-            result["left_alone"] = undoing.left_alone[:_MAX_REPORTED]
-        hints = _make_hints(undoing, short_id)
-        if not undoing.done:
+        result: dict[str, object] = {"undo": self.commit, "undone": commit_undo.actions[:_MAX_REPORTED_ITEMS]}
+        if len(commit_undo.actions) > _MAX_REPORTED_ITEMS:
+            result["undone_total"] = len(commit_undo.actions)
+        if commit_undo.clashes:
+            result["conflicts"] = commit_undo.describe_clashes(_MAX_REPORTED_ITEMS)
+        if commit_undo.skipped_paths:
+            result["left_alone"] = commit_undo.skipped_paths[:_MAX_REPORTED_ITEMS]
+        hints = _make_hints(commit_undo, short_id)
+        if not commit_undo.actions:
             return Outcome("", result, summary, False, hints)
-        path = str(undoing.done[0]["file"])
-        return Outcome(path, result, summary, True, hints, undoing.offset_map())
+        path = str(commit_undo.actions[0]["file"])
+        return Outcome(path, result, summary, True, hints, commit_undo.make_offset_map())
 
     def _find_preserved_lines(self, overlay: Overlay, commit: Commit) -> PreservedLines:
         """Return the lines that stay in place, so that a move is reverted on both sides or on neither."""
         from workspace.edits.undo import CommitUndo
-        from workspace.edits.undo_text import NOTHING
+        from workspace.edits.undo_text import NO_LINES
 
-        preserved = NOTHING
+        preserved_lines = NO_LINES
         for _ in range(_MAX_ROUNDS if self.is_partial else 0):
-            attempt = CommitUndo(overlay.copy(), commit, preserved)
+            attempt = CommitUndo(overlay.copy(), commit, preserved_lines)
             attempt.run()
-            if attempt.unmoved <= preserved:
+            if attempt.unreverted_lines <= preserved_lines:
                 break
-            preserved |= attempt.unmoved
-        return preserved
+            preserved_lines |= attempt.unreverted_lines
+        return preserved_lines
 
     def _read_commit(self, tip: Snapshot) -> Commit:
         """Return the commit. Raises NotInHistory, MergeCommit."""
@@ -411,26 +419,26 @@ class Undo(Operation):
             )
         return commit
 
-    def _make_conflict(self, short_id: str, undoing: CommitUndo) -> ConcurrentChange:
-        clashes = undoing.clashes
+    def _make_conflict_error(self, short_id: str, commit_undo: CommitUndo) -> ConcurrentChange:
+        clashes = commit_undo.clashes
         names = [f"{clash.file}#{clash.slug}" if clash.slug else clash.file for clash in clashes]
-        more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+        more_text = f" and {len(names) - _MAX_NAMED_CLASHES} more" if len(names) > _MAX_NAMED_CLASHES else ""
         return ConcurrentChange(
             f"commit {short_id} cannot be undone completely, because other commits have changed texts since: "
-            f"{', '.join(names[:_MAX_NAMED])}{more}; nothing was changed",
+            f"{', '.join(names[:_MAX_NAMED_CLASHES])}{more_text}; nothing was changed",
             fix="Undo the commits that 'conflicts' names first, or "
             + ("restore what you need." if self.is_partial else 'send mode "each" to undo the rest.'),
             ref=self.commit,
-            conflicts=undoing.describe_clashes(_MAX_REPORTED),
+            conflicts=commit_undo.describe_clashes(_MAX_REPORTED_ITEMS),
         )
 
 
-def _make_hints(undoing: CommitUndo, short_id: str) -> tuple[str, ...]:
+def _make_hints(commit_undo: CommitUndo, short_id: str) -> tuple[str, ...]:
     hints: list[str] = []
-    if not undoing.done:
+    if not commit_undo.actions:
         hints.append(f"nothing of {short_id} is left to undo")
-    if undoing.clashes:
+    if commit_undo.clashes:
         hints.append("changed since and left as it is: see 'conflicts'")
-    if undoing.left_alone:
+    if commit_undo.skipped_paths:
         hints.append("files that are no documents were left alone: see 'left_alone'")
     return tuple(hints)

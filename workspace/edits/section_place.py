@@ -19,9 +19,9 @@ TOP_LEVEL = 2
 
 
 class RequestedPosition(NamedTuple):
-    """The offset for a section, its parent there (None at the top), and the sibling in the call.
+    """The offset for a section, its parent at that offset (None at the top), and the sibling in the call.
 
-    `field` is the argument of the position: `before`, `after` or, without a sibling, `parent_slug`.
+    `field` is the argument that gives the position: `before`, `after` or, without a sibling, `parent_slug`.
     """
 
     offset: int
@@ -33,7 +33,7 @@ class RequestedPosition(NamedTuple):
 def resolve_position(
     document: Document, parent_slug: str | None, before: str | None, after: str | None
 ) -> RequestedPosition:
-    """Return the position in a call; the preamble as a parent is the top.
+    """Return the position that a call requests. The preamble as a parent means the top level.
 
     Raises SectionNotFound, AmbiguousAddress, and InvalidAddress for both `before` and `after`, or for the
     preamble as a sibling.
@@ -45,8 +45,8 @@ def resolve_position(
         parent = None
     sibling_slug = before or after
     if not sibling_slug:
-        end = parent.tree_end if parent else len(document.data)
-        return RequestedPosition(end, parent, None, "parent_slug")
+        offset = parent.tree_end if parent else len(document.data)
+        return RequestedPosition(offset, parent, None, "parent_slug")
     sibling, field = resolve_section(document, sibling_slug), "before" if before else "after"
     if sibling.is_preamble:
         raise InvalidAddress(
@@ -69,7 +69,7 @@ class InvalidMove(WorkspaceError):
 
 
 class TargetPosition(NamedTuple):
-    """The offset for a section, its parent there (None at the top), and its level there."""
+    """The offset for a section, its parent at that offset (None at the top), and its level."""
 
     offset: int
     parent: Section | None
@@ -85,7 +85,7 @@ def find_target_position(
 ) -> TargetPosition:
     """Return the position at the end of a parent (None for the top), or before or after a sibling.
 
-    `moved_section` is the section to move there, if it is in this document. Raises SectionNotFound,
+    `moved_section` is the section to move, if it is in this document. Raises SectionNotFound,
     AmbiguousAddress, InvalidAddress, and InvalidMove for a position in the moved section.
     """
     offset, parent, sibling, field = resolve_position(document, parent_slug, before, after)
@@ -97,7 +97,7 @@ def find_target_position(
         if moved_section is None or item.position != moved_section.position or item == sibling
     ]
     index = siblings.index(sibling) + (field == "after") if sibling else len(siblings)
-    previous = siblings[index - 1] if index else None
+    previous_sibling = siblings[index - 1] if index else None
     next_sibling = siblings[index] if index < len(siblings) else None
     has_same_parent = moved_section is not None and moved_section.parent == (
         parent.position if parent else None
@@ -108,28 +108,32 @@ def find_target_position(
         level = parent.level + 1 if parent else TOP_LEVEL
     else:
         level = min(item.level for item in siblings)
-    return TargetPosition(offset, parent, _fit_level(level, parent, previous, next_sibling))
+    return TargetPosition(offset, parent, _fit_level(level, parent, previous_sibling, next_sibling))
 
 
 def _fit_level(
-    level: int, parent: Section | None, previous: Section | None, next_sibling: Section | None
+    level: int, parent: Section | None, previous_sibling: Section | None, next_sibling: Section | None
 ) -> int:
-    """Return the level nearest to `level` at which no sibling becomes a subsection of another."""
-    if previous:
-        level = min(level, previous.level)
-    lowest = parent.level + 1 if parent else 1
-    return max(level, lowest, next_sibling.level if next_sibling else 1)
+    """Return the level nearest to `level` at which no sibling becomes a subsection of another sibling."""
+    if previous_sibling:
+        level = min(level, previous_sibling.level)
+    min_level = parent.level + 1 if parent else 1
+    return max(level, min_level, next_sibling.level if next_sibling else 1)
 
 
-def _check_outside(moved: Section, other: Section | None, field: str) -> None:
+def _check_outside(moved_section: Section, reference: Section | None, field: str) -> None:
     """Raise InvalidMove if the section in a field is the moved section, or is below it."""
-    if other is None or other.is_preamble or not moved.start <= other.start < moved.tree_end:
+    if (
+        reference is None
+        or reference.is_preamble
+        or not moved_section.start <= reference.start < moved_section.tree_end
+    ):
         return
-    is_itself = other.position == moved.position
-    target = "itself" if is_itself else f"'{other.address}', which is below it"
+    is_itself = reference.position == moved_section.position
+    target = "itself" if is_itself else f"'{reference.address}', which is below it"
     preposition = "into" if field == "parent_slug" else field
     raise InvalidMove(
-        f"'{moved.address}' cannot be moved {preposition} {target}",
-        fix=f"Set '{field}' to a section outside '{moved.address}'.",
-        slug=other.key,
+        f"'{moved_section.address}' cannot be moved {preposition} {target}",
+        fix=f"Set '{field}' to a section outside '{moved_section.address}'.",
+        slug=reference.key,
     )

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from workspace.document.headings import AnchoredHeading
     from workspace.document.sections import Section
     from workspace.document.splices import EditContext
-    from workspace.edits.transplant import MovedSection
+    from workspace.edits.transplant import SectionMoveResult
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
 
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
 class AddSection(DocumentOperation):
     """The addition of a section at the end of `parent_slug` (or of the document), or next to a sibling.
 
-    If an empty section with the same title is already there, it gets the content, and the result has
-    `created: false`.
+    If the parent already has an empty section with the same title, this section gets the content, and the
+    result has `created: false`.
     """
 
     name: ClassVar[str] = "add_section"
@@ -83,29 +83,29 @@ class AddSection(DocumentOperation):
         """
         title = check_title(self.title)
         offset, parent, sibling, _ = resolve_position(document, self.parent_slug, self.before, self.after)
-        existing = self._find_existing(document, parent, title)
-        if existing:
-            return self._fill(document, existing, context)
+        existing_section = self._find_empty_section(document, parent, title)
+        if existing_section:
+            return self._fill_section(document, existing_section, context)
         level = self._choose_level(document, parent, sibling)
         parent_address = parent.address if parent else None
         address = find_free_address(parent_address, title, collect_anchor_names(document))
         form = document.form or context.form
-        content = strip_heading(
+        raw_content = strip_heading(
             strip_blank_lines(check_text(self.content or "", "content")), to_plain_text(title), level
         )
-        prepared = prepare_content(
-            document, content, below=None, level=level, address=address, form=form, reserved=(address,)
+        content = prepare_content(
+            document, raw_content, below=None, level=level, address=address, form=form, reserved=(address,)
         )
         heading = format_heading(level, title, address, form)
-        text = f"{heading}\n\n{prepared.text}" if prepared.text else heading
+        text = f"{heading}\n\n{content.text}" if content.text else heading
         result: dict[str, object] = {"slug": address, "created": True}
-        if prepared.addresses:
-            result["subsections"] = list(prepared.addresses)
-        hints = (*([format_deep_hint(address, level)] if level > DEEP_LEVEL else ()), *prepared.hints)
+        if content.addresses:
+            result["subsections"] = list(content.addresses)
+        hints = (*([format_deep_hint(address, level)] if level > DEEP_LEVEL else ()), *content.hints)
         splice = insert_block(document, offset, text)
         return Edit((splice,), result, f"Add section {address} to {self.file}", hints)
 
-    def _find_existing(self, document: Document, parent: Section | None, title: str) -> Section | None:
+    def _find_empty_section(self, document: Document, parent: Section | None, title: str) -> Section | None:
         """Return the empty section with this title below the parent. Raises SectionExists if it has text."""
         for child in document.children(parent):
             if child.title.casefold() == title.casefold():
@@ -118,7 +118,7 @@ class AddSection(DocumentOperation):
                 )
         return None
 
-    def _fill(self, document: Document, section: Section, context: EditContext) -> Edit:
+    def _fill_section(self, document: Document, section: Section, context: EditContext) -> Edit:
         result: dict[str, object] = {"slug": section.key, "created": False}
         content = strip_blank_lines(check_text(self.content or "", "content"))
         if not content:
@@ -171,9 +171,10 @@ class RemoveSection(DocumentOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameSection(DocumentOperation):
-    """The change of a section's title. A section without an anchor gets one, so the address does not change.
+    """The change of a section's title.
 
-    With `_preamble`, the title of the document changes.
+    A section without an anchor gets an anchor, so that its address does not change. With `_preamble`, the
+    title of the document changes.
     """
 
     name: ClassVar[str] = "rename_section"
@@ -205,7 +206,7 @@ class RenameSection(DocumentOperation):
         return Edit((splice,), result, summary, hints, renamed_position=section.position)
 
     def _set_document_title(self, document: Document, title: str, context: EditContext) -> Edit:
-        """Return the edit of a document's title without a heading: in its front matter, else as a new H1."""
+        """Return the edit of a title without a heading: in the front matter, or else as a new H1."""
         preamble = document.preamble
         result = {"slug": PREAMBLE, "title": to_plain_text(title)}
         summary = f"Title {self.file}"
@@ -236,7 +237,7 @@ def _format_inline(section: Section, heading: AnchoredHeading, title: str, form:
     return anchors.write_heading(title, section.address, form)
 
 
-_MAX_SHOWN = 3
+_MAX_LISTED_ITEMS = 3
 _MIN_NAME_SIMILARITY = 0.8  # of a file name with a typing error
 
 
@@ -244,9 +245,9 @@ _MIN_NAME_SIMILARITY = 0.8  # of a file name with a typing error
 class MoveSection(DocumentOperation):
     """The move of a section to the end of `parent_slug` (or of the document), or next to a sibling.
 
-    `to_file` is the target document, if it is another one; it may be a full address (`guide.md#setup`).
-    Levels depend on the new parent. The address does not change if it is unused in the target: a section
-    without an anchor gets one.
+    `to_file` is another target document; it may be a full address (`guide.md#setup`). Levels depend on the
+    new parent. The address does not change if it is unused in the target: a section without an anchor gets an
+    anchor.
     """
 
     name: ClassVar[str] = "move_section"
@@ -261,12 +262,12 @@ class MoveSection(DocumentOperation):
     after: str | None = None
 
     def apply(self, overlay: Overlay, context: EditContext) -> Outcome:
-        """Put the changed documents into the overlay; no change if the section is already there.
+        """Put the changed documents into the overlay; no change if the section is already at the position.
 
         Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, InvalidAddress, InvalidMove,
         LevelConflict, StructureChanged, LimitExceeded.
         """
-        # Imported late, because a server can answer its first calls without it.
+        # Imported late, because the first calls of a server do not need it.
         from workspace.edits.transplant import is_in_place, move_section
 
         path = check_path(self.file)
@@ -287,42 +288,48 @@ class MoveSection(DocumentOperation):
             hint = f"'{section.key}' is already there"
             return Outcome(path, result, f"Keep {section.key} of {path}", False, (hint,))
         forms = (source.form or context.form, target.form or context.form)
-        moved = move_section(source, section, target, position, forms, overlay.snapshot.config.links)
-        overlay.put(moved.source)
+        move_result = move_section(source, section, target, position, forms, overlay.snapshot.config.links)
+        overlay.put(move_result.source)
         if target is not source:
-            overlay.put(moved.target)
-        destination = f" to {to_path}" if target is not source else ""
+            overlay.put(move_result.target)
+        target_text = f" to {to_path}" if target is not source else ""
         return Outcome(
             to_path,
             {
-                "slug": moved.section.key,
+                "slug": move_result.section.key,
                 "file": to_path,
                 "was": {"file": path, "slug": section.key},
-                **_describe_move(moved),
+                **_describe_move(move_result),
             },
-            f"Move section {section.key} of {path}{destination}",
+            f"Move section {section.key} of {path}{target_text}",
             is_change=True,
-            hints=_make_hints(moved, section.key),
-            offset_map=moved.offset_map,
+            hints=_make_hints(move_result, section.key),
+            offset_map=move_result.offset_map,
         )
 
-    def map_addresses(self, past: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None) -> Self:
+    def map_addresses(
+        self, earlier_overlays: Sequence[Overlay], overlay: Overlay, base: Snapshot | None = None
+    ) -> Self:
         """Return the move with its addresses mapped, each in its own document."""
         to_path, parent_slug = self._resolve_target(overlay)
-        section = _Addresses(file=self.file, slug=self.slug).map_addresses(past, overlay, base)
-        addresses = _Addresses(file=to_path, parent_slug=parent_slug, before=self.before, after=self.after)
-        target = addresses.map_addresses(past, overlay, base)
+        source_addresses = _Addresses(file=self.file, slug=self.slug).map_addresses(
+            earlier_overlays, overlay, base
+        )
+        target_addresses = _Addresses(
+            file=to_path, parent_slug=parent_slug, before=self.before, after=self.after
+        )
+        new_target_addresses = target_addresses.map_addresses(earlier_overlays, overlay, base)
         return replace(
             self,
-            slug=section.slug,
+            slug=source_addresses.slug,
             to_file=None if self.to_file is None else to_path,
-            parent_slug=target.parent_slug,
-            before=target.before,
-            after=target.after,
+            parent_slug=new_target_addresses.parent_slug,
+            before=new_target_addresses.before,
+            after=new_target_addresses.after,
         )
 
     def _resolve_target(self, overlay: Overlay) -> tuple[str, str | None]:
-        """Return the path of the target document, and the parent there.
+        """Return the path of the target document, and the address of the parent in it.
 
         Raises InvalidAddress for two parents.
         """
@@ -341,7 +348,7 @@ class MoveSection(DocumentOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Addresses(DocumentOperation):
-    """The addresses of a move in one document, to map them."""
+    """The addresses of a move in one document, which `map_addresses` maps."""
 
     name: ClassVar[str] = "move_section"
 
@@ -352,27 +359,31 @@ class _Addresses(DocumentOperation):
     after: str | None = None
 
 
-def _describe_move(moved: MovedSection) -> dict[str, object]:
+def _describe_move(move_result: SectionMoveResult) -> dict[str, object]:
     """Return the fields of the result that describe the moved section."""
-    subsections = [item.key for item in moved.target.descendants(moved.section)]
-    details: dict[str, object] = {"level": moved.section.level}
+    subsections = [item.key for item in move_result.target.descendants(move_result.section)]
+    details: dict[str, object] = {"level": move_result.section.level}
     if subsections:
         details["subsections"] = subsections
-    if moved.pinned:
-        details["anchors_added"] = list(moved.pinned)
+    if move_result.pinned_addresses:
+        details["anchors_added"] = list(move_result.pinned_addresses)
     return details
 
 
-def _make_hints(moved: MovedSection, old_key: str) -> tuple[str, ...]:
-    section = moved.section
+def _make_hints(move_result: SectionMoveResult, old_key: str) -> tuple[str, ...]:
+    section = move_result.section
     hints = (
-        [f"the address '{old_key}' is in use in {moved.target.path}, so the new address is '{section.key}'"]
+        [
+            f"the address '{old_key}' is in use in {move_result.target.path}, "
+            f"so the new address is '{section.key}'"
+        ]
         if section.key != old_key
         else []
     )
-    for label in moved.linked[:_MAX_SHOWN]:
+    for label in move_result.linked_labels[:_MAX_LISTED_ITEMS]:
         hints.append(
-            f"'[{display_destination(label)}]' becomes a link, because {moved.target.path} defines that label"
+            f"'[{display_destination(label)}]' becomes a link, "
+            f"because {move_result.target.path} defines that label"
         )
     if section.level > DEEP_LEVEL:
         hints.append(format_deep_hint(section.key, section.level))
@@ -392,13 +403,14 @@ def _read_target(overlay: Overlay, path: str) -> Document:
         paths = {
             PurePosixPath(document_path).stem: document_path for document_path in overlay.snapshot.documents
         }
-        similar = [
-            paths[name] for name in get_close_matches(stem, paths, n=_MAX_SHOWN, cutoff=_MIN_NAME_SIMILARITY)
+        similar_paths = [
+            paths[name]
+            for name in get_close_matches(stem, paths, n=_MAX_LISTED_ITEMS, cutoff=_MIN_NAME_SIMILARITY)
         ]
-        advice = f"Did you mean '{similar[0]}'? Else create" if similar else "Create"
+        advice = f"Did you mean '{similar_paths[0]}'? Else create" if similar_paths else "Create"
         raise DocumentNotFound(
             f"no document '{display_destination(path)}'",
             fix=f"{advice} that document, then send the call again.",
             among=SuggestionSource(HintKind.MISSING, path),
-            candidates=similar,
+            candidates=similar_paths,
         ) from error

@@ -1,11 +1,11 @@
 """The lines of tasks and their fields, and the target position of a task.
 
-A task is inserted at the end of a section, below another task, or before one, with the indentation and the
-marker of its siblings. The lines of a task with its sub-items are removed, and written with another
-indentation. Fields are added to a task, and removed from it.
+A task is inserted at the end of a section, below another task, or before another task. It gets the
+indentation and the marker of its siblings. To move a task, its lines and those of its sub-items are removed,
+and written with another indentation. Fields are added to a task, and removed from it.
 
-Lines are inserted and removed with the line ending before them, not after them. So a file without a final
-newline does not get one.
+Lines are inserted and removed with the line ending before them, not after them. So no final newline is added
+to a file without one.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def remove_fields(document: Document, task: Task, name: str) -> list[Splice]:
 
 
 def replace_field(document: Document, task: Task, name: str, value: str) -> list[Splice]:
-    """Return the splices that replace the value of the last field with this name, which is the valid one."""
+    """Return the splices that replace the value of the last field with this name, which is in effect."""
     item = next(item for item in reversed(task.fields) if item.name == name)
     if item.value == value:
         return []
@@ -119,7 +119,7 @@ class TaskPosition(NamedTuple):
         """The result fields of an edit that inserts a task at this position."""
         return {"slug": self.section.key, "task_index": self.sibling_index, "task": self.address}
 
-    def splice(
+    def make_splice(
         self, document: Document, format_text: Callable[[bytes, bytes], str], marker: bytes = b"- "
     ) -> Splice:
         """Return the splice that inserts a task at this position.
@@ -142,16 +142,16 @@ class TaskPosition(NamedTuple):
 
     def _append(self, document: Document, text: str) -> Splice:
         """Return the splice after the last sibling, with a blank line if the list has blank lines."""
-        last = self.siblings[-1]
-        position = last.end
-        while position > last.start and document.data[position - 1 : position] in (b"\n", b"\r"):
+        last_sibling = self.siblings[-1]
+        position = last_sibling.end
+        while position > last_sibling.start and document.data[position - 1 : position] in (b"\n", b"\r"):
             position -= 1
         gap = document.ending * (2 if _is_loose(document, self.siblings) else 1)
         return Splice(position, position, gap + encode_with_ending(text, document.ending))
 
 
 def find_position_in(document: Document, slug: str, before: str | None) -> TaskPosition:
-    """Return the position in a section or below a task: at its end, or before one of its tasks.
+    """Return the position at the end of a section or task, or before one of its tasks.
 
     Raises SectionNotFound, TaskNotFound, InvalidAddress.
     """
@@ -187,7 +187,7 @@ def build_task_result(section: Section, task: Task) -> dict[str, object]:
 
 
 def _resolve_parent(document: Document, slug: str) -> tuple[Section, Task | None]:
-    """Return the section of a slug, and the task of a slug that is the address of a task."""
+    """Return the section of a slug, and its task if the slug is the address of a task."""
     if read_fragment(slug).task is None:
         return resolve_section(document, slug), None
     return resolve_task(document, slug)
@@ -197,12 +197,12 @@ def _is_loose(document: Document, tasks: Sequence[Task]) -> bool:
     """Return True if a blank line separates the last two tasks."""
     if len(tasks) < 2:
         return False
-    between = document.data[tasks[-2].end : tasks[-1].start]
-    return not between.strip() and (b"\n" in between or b"\r" in between)
+    separator = document.data[tasks[-2].end : tasks[-1].start]
+    return not separator.strip() and (b"\n" in separator or b"\r" in separator)
 
 
 def _read_marks(document: Document, sibling: Task, *, is_next: bool) -> tuple[bytes, bytes]:
-    """Return the start of the line of a new sibling up to its box, and the prefix of its fields.
+    """Return the text before the box of a new sibling, and the prefix of its fields.
 
     `is_next` is True for a task after the sibling, whose number in an ordered list is one higher.
     """
@@ -214,7 +214,7 @@ def _read_marks(document: Document, sibling: Task, *, is_next: bool) -> tuple[by
     if digits := match["marker"][:-1]:
         number = min(int(digits) + is_next, _MAX_ITEM_NUMBER)
         marker = line[: match.start("marker")] + b"%d" % number + line[match.end("marker") - 1 : -1]
-        # Fields are indented like the text, which moves if the number has one more digit.
+        # Fields are indented like the text, whose column changes if the number has one more digit.
         prefix = re.sub(rb"[^\t]", b" ", marker) + b"- "
     return marker, prefix
 
@@ -234,7 +234,7 @@ def check_separate_line(document: Document, section: Section, task: Task) -> Non
 
 
 def cut_task(document: Document, task: Task) -> Splice:
-    """Return the splice that removes a task's lines, and the blank lines before it if more follow."""
+    """Return the splice that removes a task's lines, and duplicate blank lines around them."""
     data = document.data
     position = find_text_end(data, 0, task.start)
     if not data[:position].removeprefix(BOM):
@@ -252,15 +252,17 @@ def read_task_marker(document: Document, task: Task) -> bytes:
 
 
 def format_task_lines(document: Document, task: Task, marker: bytes) -> str:
-    """Return a task's lines with LF line endings, after another marker with its indentation.
+    """Return a task's lines with LF line endings, with another marker and its indentation.
 
     Raises InvalidContent if the lines are not UTF-8.
     """
     lines = LINE_END_BYTES.split(document.data[task.start : find_content_end(document.data, task.end)])
     box = task.box - 1 - task.start
-    old, new = _count_columns(lines[0][:box]), _count_columns(marker)
-    is_unchanged = old == new and b"\t" not in lines[0][:box] + marker
-    later_lines = lines[1:] if is_unchanged else [_shift_line(line, old, new) for line in lines[1:]]
+    old_columns, new_columns = _count_columns(lines[0][:box]), _count_columns(marker)
+    is_unchanged = old_columns == new_columns and b"\t" not in lines[0][:box] + marker
+    later_lines = (
+        lines[1:] if is_unchanged else [_shift_line(line, old_columns, new_columns) for line in lines[1:]]
+    )
     try:
         return b"\n".join([marker + lines[0][box:], *later_lines]).decode()
     except UnicodeDecodeError as error:
@@ -270,28 +272,30 @@ def format_task_lines(document: Document, task: Task, marker: bytes) -> str:
         ) from error
 
 
-def _shift_line(line: bytes, old: int, new: int) -> bytes:
-    """Return a line with its indentation changed from `old` to `new` columns, and at least `new`."""
+def _shift_line(line: bytes, old_columns: int, new_columns: int) -> bytes:
+    """Return a line with its indentation shifted from `old_columns` to `new_columns`, or further right."""
     text = line.lstrip(b" \t")
-    columns = max(0, _count_columns(line[: len(line) - len(text)]) - old)
-    return b" " * (new + columns if text or columns else 0) + text
+    columns = max(0, _count_columns(line[: len(line) - len(text)]) - old_columns)
+    return b" " * (new_columns + columns if text or columns else 0) + text
 
 
 def _count_columns(text: bytes) -> int:
     return len(text.expandtabs(_TAB_WIDTH))
 
 
-def check_tasks(old: Document, removed: Task | None, new: Document, edit: Edit) -> None:
+def check_tasks(old: Document, removed_task: Task | None, new: Document, edit: Edit) -> None:
     """Raise StructureChanged if an edit changed other tasks, or if its new task does not have its text."""
     name = edit.result.get("task")
-    added = resolve_task(new, name)[1] if isinstance(name, str) and "removed" not in edit.result else None
-    old_others, old_tasks = _split_tasks(old, removed)
-    new_others, new_tasks = _split_tasks(new, added)
-    inserted = b"".join(splice.replacement for splice in edit.splices).strip(BLANK)
+    added_task = (
+        resolve_task(new, name)[1] if isinstance(name, str) and "removed" not in edit.result else None
+    )
+    old_others, old_tasks = _split_tasks(old, removed_task)
+    new_others, new_tasks = _split_tasks(new, added_task)
+    inserted_text = b"".join(splice.replacement for splice in edit.splices).strip(BLANK)
     if (
         old_others != new_others
-        or (removed and added and old_tasks != new_tasks)
-        or (added and new.data[added.start : added.end].strip(BLANK) != inserted)
+        or (removed_task and added_task and old_tasks != new_tasks)
+        or (added_task and new.data[added_task.start : added_task.end].strip(BLANK) != inserted_text)
     ):
         raise StructureChanged(
             f"this edit would also change other tasks of {old.path}",
@@ -300,11 +304,11 @@ def check_tasks(old: Document, removed: Task | None, new: Document, edit: Edit) 
 
 
 def _split_tasks(document: Document, task: Task | None) -> tuple[list[object], list[object]]:
-    """Return the contents of all other tasks, and those of a task with its sub-tasks."""
-    inside: list[object] = []
-    outside: list[object] = []
+    """Return the contents of all other tasks, and the contents of a task with its sub-tasks."""
+    inside_contents: list[object] = []
+    outside_contents: list[object] = []
     for item in document.all_tasks:
         is_inside = task is not None and task.start <= item.start < task.end
         content = (item.title, item.is_done, [(field.name, field.value) for field in item.fields])
-        (inside if is_inside else outside).append(content)
-    return outside, inside
+        (inside_contents if is_inside else outside_contents).append(content)
+    return outside_contents, inside_contents

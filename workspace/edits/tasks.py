@@ -1,8 +1,8 @@
 """Operations that add, complete, reopen, remove, update and move tasks.
 
-`complete_task` checks the box, and writes the date and a note below it. `reopen_task` clears the box, and
-removes the date. `update_task` changes the title and the fields. `remove_task` and `move_task` include the
-sub-items of the task.
+`complete_task` checks the box, and writes the date and a note below the task. `reopen_task` clears the box,
+and removes the date. `update_task` changes the title and the fields. `remove_task` and `move_task` include
+the sub-items of the task.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _MAX_CANDIDATES = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddTask(DocumentOperation):
-    """The addition of an open task at the end of a section or below a task, or before another task."""
+    """The addition of an open task at the end of a section, below a task, or before a task."""
 
     name: ClassVar[str] = "add_task"
     names_task: ClassVar[bool | None] = None
@@ -67,14 +67,16 @@ class AddTask(DocumentOperation):
             position = find_position_in(document, self.slug, self.before)
         except SectionNotFound as error:
             raise _make_section_error(document, error) from error
-        splice = position.splice(document, lambda marker, prefix: _format_task(marker, prefix, title, fields))
+        splice = position.make_splice(
+            document, lambda marker, prefix: _format_task(marker, prefix, title, fields)
+        )
         return Edit((splice,), position.result, f"Add task {position.address} to {self.file}")
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        changed, edit = DocumentOperation.revise(self, document, context)
-        check_tasks(document, None, changed, edit)
-        return changed, edit
+        new_document, edit = DocumentOperation.revise(self, document, context)
+        check_tasks(document, None, new_document, edit)
+        return new_document, edit
 
 
 def _make_section_error(document: Document, error: SectionNotFound) -> SectionNotFound:
@@ -103,7 +105,7 @@ def _format_task(marker: bytes, prefix: bytes, title: str, fields: Sequence[tupl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompleteTask(DocumentOperation):
-    """The completion of a task. A completed task only gets the note, if it does not have it yet."""
+    """The completion of a task. A task that is already completed only gets a missing note."""
 
     name: ClassVar[str] = "complete_task"
 
@@ -120,14 +122,14 @@ class CompleteTask(DocumentOperation):
         address = format_task_address(section, task)
         note = " ".join(check_text(self.note or "", "note").split())
         splices: list[Splice] = []
-        added: list[tuple[str, str]] = []
+        added_fields: list[tuple[str, str]] = []
         if not task.is_done:
             splices += [Splice(task.box, task.box + 1, b"x"), *remove_fields(document, task, "completed")]
-            added.append(("Completed", context.today))
+            added_fields.append(("Completed", context.today))
         if note and note not in [item.value for item in task.fields if item.name == "note"]:
-            added.append(("Note", note))
-        if added:
-            splices.append(add_fields(document, task, added))
+            added_fields.append(("Note", note))
+        if added_fields:
+            splices.append(add_fields(document, task, added_fields))
         result: dict[str, object] = {"completed": True, "slug": address}
         if task.is_done:
             result["already_completed"] = True
@@ -188,9 +190,9 @@ class RemoveTask(DocumentOperation):
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        changed, edit = DocumentOperation.revise(self, document, context)
-        check_tasks(document, resolve_task(document, self.slug)[1], changed, edit)
-        return changed, edit
+        new_document, edit = DocumentOperation.revise(self, document, context)
+        check_tasks(document, resolve_task(document, self.slug)[1], new_document, edit)
+        return new_document, edit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,10 +216,10 @@ class UpdateTask(DocumentOperation):
     def list_overwritten(self, document: Document) -> Sequence[Section]:
         """Return the task's section if the operation replaces the title or an existing field."""
         section, task = resolve_task(document, self.slug)
-        has_replaced = any(
+        replaces_field = any(
             value is not None and task.field(name.lower()) for name, value in self._list_fields()
         )
-        return (section,) if self.title is not None or has_replaced else ()
+        return (section,) if self.title is not None or replaces_field else ()
 
     def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit; without splices if nothing changes.
@@ -232,25 +234,25 @@ class UpdateTask(DocumentOperation):
                 fix="Set at least one of them; an empty text removes a field.",
             )
         splices = self._replace_title(document, task)
-        added: list[tuple[str, str]] = []
+        added_fields: list[tuple[str, str]] = []
         for name, value in values:
             text = check_field_value(name, value)
             if not text:
                 splices += remove_fields(document, task, name.lower())
             elif task.field(name.lower()) is None:
-                added.append((name, text))
+                added_fields.append((name, text))
             else:
                 splices += replace_field(document, task, name.lower(), text)
-        if added:
-            splices.append(add_fields(document, task, added))
+        if added_fields:
+            splices.append(add_fields(document, task, added_fields))
         result = build_task_result(section, task)
         return Edit(tuple(splices), result, f"Update task {result['task']} of {self.file}")
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        changed, edit = DocumentOperation.revise(self, document, context)
+        new_document, edit = DocumentOperation.revise(self, document, context)
         if edit.splices:
-            _, task = resolve_task(changed, str(edit.result["task"]))
+            _, task = resolve_task(new_document, str(edit.result["task"]))
             values = [(name.lower(), value) for name, value in self._list_fields() if value is not None]
             if any((task.field(name) or "") != check_field_value(name, value) for name, value in values) or (
                 self.title is not None and task.title != to_plain_text(check_task_title(self.title))
@@ -259,7 +261,7 @@ class UpdateTask(DocumentOperation):
                     f"after this edit '{edit.result['task']}' of {document.path} would not have the new text",
                     fix="Write plain words, without Markdown that begins a block.",
                 )
-        return changed, edit
+        return new_document, edit
 
     def _list_fields(self) -> tuple[tuple[str, str | None], ...]:
         return ("Criteria", self.criteria), ("Assignee", self.assignee), ("Note", self.note)
@@ -276,7 +278,7 @@ class UpdateTask(DocumentOperation):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MoveTask(DocumentOperation):
-    """The move of a task to the end of a section or below another task, or before a task.
+    """The move of a task to the end of a section, below a task, or before a task.
 
     The task moves with its sub-tasks and fields, and gets the indentation and the marker of its new siblings.
     """
@@ -298,30 +300,32 @@ class MoveTask(DocumentOperation):
         """
         section, task = resolve_task(document, self.slug)
         position = self._find_position(document, task)
-        current = find_position_before(document, section, task)
+        current_position = find_position_before(document, section, task)
         summary = f"Move task {format_task_address(section, task)} of {self.file}"
-        if position[:2] == current[:2] and position.sibling_index - current.sibling_index in (0, 1):
+        if position[:2] == current_position[
+            :2
+        ] and position.sibling_index - current_position.sibling_index in (0, 1):
             return Edit((), build_task_result(section, task), summary)
         check_separate_line(document, section, task)
-        cut = cut_task(document, task)
-        removal = Edit((cut,), {}, summary)
-        remaining = apply_edit(document, removal)
-        check_tasks(document, task, remaining, removal)
-        position = _map_position(document, remaining, task, position)
-        splice = position.splice(
-            remaining,
+        cut_splice = cut_task(document, task)
+        removal = Edit((cut_splice,), {}, summary)
+        remaining_document = apply_edit(document, removal)
+        check_tasks(document, task, remaining_document, removal)
+        position = _map_position(document, remaining_document, task, position)
+        paste_splice = position.make_splice(
+            remaining_document,
             lambda marker, _: format_task_lines(document, task, marker),
             read_task_marker(document, task),
         )
         summary += f" to {position.address}"
-        return Edit(_compose_splices(cut, splice), position.result, summary)
+        return Edit(_compose_splices(cut_splice, paste_splice), position.result, summary)
 
     def revise(self, document: Document, context: EditContext) -> tuple[Document, Edit]:
         """Return the document after the edit. Raises the errors of `edit`, and StructureChanged."""
-        changed, edit = DocumentOperation.revise(self, document, context)
+        new_document, edit = DocumentOperation.revise(self, document, context)
         if edit.splices:
-            check_tasks(document, resolve_task(document, self.slug)[1], changed, edit)
-        return changed, edit
+            check_tasks(document, resolve_task(document, self.slug)[1], new_document, edit)
+        return new_document, edit
 
     def _find_position(self, document: Document, task: Task) -> TaskPosition:
         """Return the target position in the current document."""
@@ -344,24 +348,26 @@ class MoveTask(DocumentOperation):
 
 
 def _map_position(
-    document: Document, remaining: Document, task: Task, position: TaskPosition
+    document: Document, remaining_document: Document, task: Task, position: TaskPosition
 ) -> TaskPosition:
-    """Return a position in the document that remains after the removal of a task."""
-    others = [item for item in document.all_tasks if not task.start <= item.start < task.end]
-    mapped = {item.start: match for item, match in zip(others, remaining.all_tasks, strict=True)}
-    index = sum(item.start in mapped for item in position.siblings[: position.sibling_index])
+    """Map a position to the document that remains after the removal of a task."""
+    other_tasks = [item for item in document.all_tasks if not task.start <= item.start < task.end]
+    remaining_tasks = {
+        item.start: match for item, match in zip(other_tasks, remaining_document.all_tasks, strict=True)
+    }
+    index = sum(item.start in remaining_tasks for item in position.siblings[: position.sibling_index])
     return TaskPosition(
-        # Only a preamble without a title can disappear with its task, and it comes first.
-        remaining.sections[position.section.position - len(document.sections)],
-        mapped[position.parent.start] if position.parent else None,
-        tuple(mapped[item.start] for item in position.siblings if item.start in mapped),
+        # The index counts from the end: only the first section, an untitled preamble, can disappear.
+        remaining_document.sections[position.section.position - len(document.sections)],
+        remaining_tasks[position.parent.start] if position.parent else None,
+        tuple(remaining_tasks[item.start] for item in position.siblings if item.start in remaining_tasks),
         index,
     )
 
 
-def _compose_splices(cut: Splice, paste: Splice) -> tuple[Splice, ...]:
+def _compose_splices(cut_splice: Splice, paste_splice: Splice) -> tuple[Splice, ...]:
     """Return a removal and an insertion as splices of the original text."""
-    if paste.start == cut.start:
-        return (Splice(cut.start, cut.end, paste.replacement),)
-    shift = cut.end - cut.start if paste.start > cut.start else 0
-    return cut, Splice(paste.start + shift, paste.end + shift, paste.replacement)
+    if paste_splice.start == cut_splice.start:
+        return (Splice(cut_splice.start, cut_splice.end, paste_splice.replacement),)
+    shift = cut_splice.end - cut_splice.start if paste_splice.start > cut_splice.start else 0
+    return cut_splice, Splice(paste_splice.start + shift, paste_splice.end + shift, paste_splice.replacement)

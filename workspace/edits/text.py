@@ -3,11 +3,11 @@
 `update_content` replaces a section's own text, and its subsections on request. `append_content` adds text at
 the end of a section's own text, before its first subsection.
 
-`replace_text` replaces exact text, exactly as often as the caller requests. The caller quotes the text, which
-proves that the caller has read it. All line endings are equal: a quotation has LF, and matches the endings of
-the document.
+`replace_text` replaces exact text, exactly as often as the caller requests. The quotation proves that the
+caller has read the text. All line endings are equal: a quotation has LF, and matches any line ending of the
+document.
 
-`rewrite_text` writes a text as a person edited it. Unchanged lines keep their bytes and line endings. The
+`rewrite_text` writes a text that a person has edited. Unchanged lines keep their bytes and line endings. The
 request contains the text before the edit, which must still be the text of the document.
 """
 
@@ -58,7 +58,7 @@ PREAMBLE_LEVEL = 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpdateContent(DocumentOperation):
-    """Replaces the text of a section; with `include_subsections`, also its subsections."""
+    """The replacement of a section's text; with `include_subsections`, also of its subsections."""
 
     name: ClassVar[str] = "update_content"
     implied_by: ClassVar[frozenset[str]] = frozenset({"content", "slug"})
@@ -85,11 +85,11 @@ class UpdateContent(DocumentOperation):
             return write_first_preamble(document, text, context, self.file)
         section = resolve_section(document, self.slug)
         text = drop_own_heading(text, section, document)
-        replaced = document.descendants(section) if self.include_subsections else ()
+        replaced_sections = document.descendants(section) if self.include_subsections else ()
         end = section.tree_end if self.include_subsections else section.end
         heading_end = find_text_end(document.data, section.start, section.body)
-        start = find_text_start(document.data, section.body, end)
-        stop = find_text_end(document.data, section.body, end)
+        text_start = find_text_start(document.data, section.body, end)
+        text_end = find_text_end(document.data, section.body, end)
         result: dict[str, object] = {"slug": section.key}
         summary = f"Update {section.key} of {self.file}"
         if strip_blank_lines(decode_with_newlines(document.text(section.body, end))) == text:
@@ -101,17 +101,19 @@ class UpdateContent(DocumentOperation):
             level=section.level or PREAMBLE_LEVEL,
             address=None if section.is_preamble else section.address,
             form=document.form or context.form,
-            replaced=replaced,
+            replaced=replaced_sections,
         )
         if content.addresses:
             result["subsections"] = list(content.addresses)
-        if start >= stop:
+        if text_start >= text_end:
             splice = insert_block(document, end, content.text)
         elif not content.text:
-            splice = Splice(heading_end, stop, b"")
+            splice = Splice(heading_end, text_end, b"")
         else:
-            after = find_needed_blank_line(document, content.text, stop, end)
-            splice = Splice(start, stop, encode_with_ending(content.text, document.ending) + after)
+            blank_line = find_needed_blank_line(document, content.text, text_end, end)
+            splice = Splice(
+                text_start, text_end, encode_with_ending(content.text, document.ending) + blank_line
+            )
         return Edit((splice,), result, summary, content.hints)
 
 
@@ -119,8 +121,8 @@ def write_first_preamble(document: Document, text: str, context: EditContext, fi
     """Return the edit that writes text before the first section of a document without a preamble."""
     form = document.form or context.form
     content = prepare_content(document, text, below=None, level=PREAMBLE_LEVEL, address=None, form=form)
-    first: Section | None = document.sections[0] if document.sections else None
-    offset = first.start if first else len(document.data)
+    first_section: Section | None = document.sections[0] if document.sections else None
+    offset = first_section.start if first_section else len(document.data)
     result: dict[str, object] = {"slug": PREAMBLE}
     if content.addresses:
         result["subsections"] = list(content.addresses)
@@ -130,7 +132,7 @@ def write_first_preamble(document: Document, text: str, context: EditContext, fi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppendContent(DocumentOperation):
-    """Adds text after a section's own text; a further list item or table row joins the list or table."""
+    """The addition of text after a section's own text; a list item or table row continues a list or table."""
 
     name: ClassVar[str] = "append_content"
     implied_by: ClassVar[frozenset[str]] = frozenset()
@@ -162,12 +164,12 @@ class AppendContent(DocumentOperation):
         return Edit((splice,), result, f"Append to {section.key} of {self.file}", content.hints)
 
 
-_MAX_SHOWN = 50
-_MAX_NAMED = 5
+_MAX_LISTED_LINES = 50
+_MAX_NAMED_LINES = 5
 
 # The time to find a similar line grows with the number of lines and with their length.
 _MAX_COMPARED_LINES = 2000
-_MAX_COMPARED_LENGTH = 200
+_MAX_COMPARED_CHARACTERS = 200
 
 
 class MatchCount(WorkspaceError):
@@ -182,10 +184,10 @@ class MatchCount(WorkspaceError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplaceText(DocumentOperation):
-    """Replaces exact text that occurs `count` times (1 unless given), below the front matter.
+    """The replacement of exact text that occurs `count` times, below the front matter.
 
     With `slug`, only the section's own text is searched, without its subsections. No section may be added or
-    removed. A heading may change its words if it keeps its address.
+    removed. The words of a heading may change if its address does not.
     """
 
     name: ClassVar[str] = "replace_text"
@@ -211,7 +213,7 @@ class ReplaceText(DocumentOperation):
         if len(matches) != self.count or self.count < 1:
             raise self._make_match_error(document, text, old, matches)
         lines = [document.lines.line_at(text.offset(position)) + 1 for position in matches]
-        result: dict[str, object] = {"replaced": len(matches), "lines": lines[:_MAX_SHOWN]}
+        result: dict[str, object] = {"replaced": len(matches), "lines": lines[:_MAX_LISTED_LINES]}
         offsets = [text.offset(position) for position in matches]
         shown_section = section or document.section_at(offsets[0])
         if shown_section is not None:
@@ -219,11 +221,11 @@ class ReplaceText(DocumentOperation):
         summary = f"Replace text in {f'{shown_section.key} of ' if shown_section else ''}{self.file}"
         if old == new:
             return Edit((), result, summary)
-        before, after = _count_common_ends(old, new)
-        replacement = encode_with_ending(new[before : len(new) - after], document.ending)
-        first, last = len(old[:before].encode()), len(old[: len(old) - after].encode())
+        prefix_size, suffix_size = _count_common_ends(old, new)
+        replacement = encode_with_ending(new[prefix_size : len(new) - suffix_size], document.ending)
+        start_shift, end_shift = len(old[:prefix_size].encode()), len(old[: len(old) - suffix_size].encode())
         splices = tuple(
-            Splice(text.offset(position + first), text.offset(position + last), replacement)
+            Splice(text.offset(position + start_shift), text.offset(position + end_shift), replacement)
             for position in matches
         )
         return Edit(splices, result, summary)
@@ -233,9 +235,9 @@ class ReplaceText(DocumentOperation):
         edit = self.edit(document, context)
         if not edit.splices:
             return document, edit
-        changed = Document.parse(apply_splices(document.data, edit.splices), document.path)
+        new_document = Document.parse(apply_splices(document.data, edit.splices), document.path)
         try:
-            check_same_sections(document, changed, edit.splices)
+            check_same_sections(document, new_document, edit.splices)
         except StructureChanged as error:
             raise StructureChanged(
                 f"replacing this text would change the sections of {document.path}: {error.message}",
@@ -243,13 +245,15 @@ class ReplaceText(DocumentOperation):
                 "out with remove_document.",
                 section=error.details.get("section"),
             ) from error
-        return changed, edit
+        return new_document, edit
 
     def _make_match_error(
         self, document: Document, text: _NormalizedText, old: str, matches: Sequence[int]
     ) -> MatchCount:
         """Return the error for a text that does not occur as often as requested."""
-        lines = [document.lines.line_at(text.offset(position)) + 1 for position in matches[:_MAX_SHOWN]]
+        lines = [
+            document.lines.line_at(text.offset(position)) + 1 for position in matches[:_MAX_LISTED_LINES]
+        ]
         location = f"'{self.slug}' of {document.path}" if self.slug else document.path
         details: dict[str, Any] = {"matches": len(matches), "lines": lines, "count": self.count}
         if self.count < 1:
@@ -257,14 +261,15 @@ class ReplaceText(DocumentOperation):
         if not matches:
             fix, near = _suggest_fix(document, text, old, self.slug)
             return MatchCount(f"'old' was not found in {location}", fix=fix, **details, near=near)
-        actual, expected = _format_times(len(matches)), _format_times(self.count)
-        shown = ", ".join(str(line) for line in lines[:_MAX_NAMED]) + (
-            ", …" if len(matches) > _MAX_NAMED else ""
+        actual_count, expected_count = _format_times(len(matches)), _format_times(self.count)
+        line_numbers = ", ".join(str(line) for line in lines[:_MAX_NAMED_LINES]) + (
+            ", …" if len(matches) > _MAX_NAMED_LINES else ""
         )
-        wider = "Quote more of the text around it, name the section in 'slug', or set count"
+        advice = "Quote more of the text around it, name the section in 'slug', or set count"
         return MatchCount(
-            f"'old' occurs {actual} in {location}, not {expected}: line{'s' * (len(matches) > 1)} {shown}",
-            fix=f"{wider if len(matches) > self.count else 'Set count'} to {len(matches)}.",
+            f"'old' occurs {actual_count} in {location}, not {expected_count}: "
+            f"line{'s' * (len(matches) > 1)} {line_numbers}",
+            fix=f"{advice if len(matches) > self.count else 'Set count'} to {len(matches)}.",
             **details,
         )
 
@@ -274,17 +279,17 @@ def _format_times(number: int) -> str:
 
 
 class _NormalizedText:
-    """A part of a document with LF line endings, and the offset of each of its bytes in the document."""
+    """A span of a document with LF line endings, with the document offset of each byte."""
 
     def __init__(self, document: Document, start: int, end: int) -> None:
         data = document.data[start:end]
         self._start = start
-        self._starts: Sequence[int] | None = None
+        self._line_starts: Sequence[int] | None = None
         if b"\r" in data:
             lines = document.lines
-            self._first = bisect_right(lines.starts, start) - 1
+            self._first_line = bisect_right(lines.starts, start) - 1
             normalized = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-            self._starts = [0, *(match.end() for match in re.finditer(b"\n", normalized))]
+            self._line_starts = [0, *(match.end() for match in re.finditer(b"\n", normalized))]
             self._lines = lines
             data = normalized
         self.data = data
@@ -300,20 +305,20 @@ class _NormalizedText:
 
     def offset(self, position: int) -> int:
         """Return the offset in the document of a position in this text."""
-        if self._starts is None:
+        if self._line_starts is None:
             return self._start + position
-        line = bisect_right(self._starts, position) - 1
-        begin = max(self._start, self._lines.offset(self._first + line))
-        return begin + position - self._starts[line]
+        line = bisect_right(self._line_starts, position) - 1
+        begin = max(self._start, self._lines.offset(self._first_line + line))
+        return begin + position - self._line_starts[line]
 
 
 def _count_common_ends(old: str, new: str) -> tuple[int, int]:
     """Return the number of equal characters at the beginning of two texts, and at their end."""
-    shortest = min(len(old), len(new))
-    before = next((i for i in range(shortest) if old[i] != new[i]), shortest)
-    rest = shortest - before
-    after = next((i for i in range(rest) if old[-1 - i] != new[-1 - i]), rest)
-    return before, after
+    max_size = min(len(old), len(new))
+    prefix_size = next((i for i in range(max_size) if old[i] != new[i]), max_size)
+    remaining_size = max_size - prefix_size
+    suffix_size = next((i for i in range(remaining_size) if old[-1 - i] != new[-1 - i]), remaining_size)
+    return prefix_size, suffix_size
 
 
 def _suggest_fix(
@@ -324,17 +329,17 @@ def _suggest_fix(
         full_text = _NormalizedText(document, document.front_matter_end, len(document.data))
         offsets = [full_text.offset(position) for position in full_text.find(old.encode())]
         if offsets:
-            lines = [document.lines.line_at(position) + 1 for position in offsets[:_MAX_SHOWN]]
+            lines = [document.lines.line_at(position) + 1 for position in offsets[:_MAX_LISTED_LINES]]
             section = document.section_at(offsets[0])
             location = f"'{section.key}'" if section else "the document"
             return (
                 f"'old' is in {location}, on line {lines[0]}: name that section, or leave 'slug' out.",
                 lines,
             )
-    front = decode_with_newlines(document.text(0, document.front_matter_end))
-    if old in front:
+    front_matter = decode_with_newlines(document.text(0, document.front_matter_end))
+    if old in front_matter:
         return "'old' is in the front matter: use set_metadata.", []
-    line = _find_folded(document, text, old)
+    line = _find_folded_text(document, text, old)
     if line is not None:
         fix = f"'old' is on line {line} with other white space or in other case: quote it exactly."
         return fix, [line]
@@ -344,40 +349,42 @@ def _suggest_fix(
     return "View the document again and quote the text exactly.", []
 
 
-def _find_folded(document: Document, text: _NormalizedText, old: str) -> int | None:
-    """Return the line of a text if white space and case are ignored, or None without a match."""
+def _find_folded_text(document: Document, text: _NormalizedText, old: str) -> int | None:
+    """Return the line of a text, regardless of white space and case; return None without a match."""
     words = [(match.start(), match.group()) for match in re.finditer(rb"\S+", text.data)]
-    folded = [word.decode("utf-8", "replace").casefold() for _, word in words]
+    folded_words = [word_start.decode("utf-8", "replace").casefold() for _, word_start in words]
     folded_text = " ".join(old.split()).casefold()
-    position = " ".join(folded).find(folded_text) if folded_text else -1
+    position = " ".join(folded_words).find(folded_text) if folded_text else -1
     if position < 0:
         return None
-    starts = list(accumulate((len(word) + 1 for word in folded), initial=0))
-    word = words[bisect_right(starts, position) - 1][0]
-    return document.lines.line_at(text.offset(word)) + 1
+    starts = list(accumulate((len(word_start) + 1 for word_start in folded_words), initial=0))
+    word_start = words[bisect_right(starts, position) - 1][0]
+    return document.lines.line_at(text.offset(word_start)) + 1
 
 
 def _find_similar_line(document: Document, text: _NormalizedText, old: str) -> int | None:
     """Return the line that is most similar to the first line of a text, or None."""
     first_line = next((line.strip() for line in old.split("\n") if line.strip()), "")
     lines = text.data.split(b"\n", _MAX_COMPARED_LINES)[:_MAX_COMPARED_LINES]
-    stripped_lines = [line[: 4 * _MAX_COMPARED_LENGTH].decode("utf-8", "replace").strip() for line in lines]
+    stripped_lines = [
+        line[: 4 * _MAX_COMPARED_CHARACTERS].decode("utf-8", "replace").strip() for line in lines
+    ]
     matches = difflib.get_close_matches(
-        first_line[:_MAX_COMPARED_LENGTH],
-        [line[:_MAX_COMPARED_LENGTH] for line in stripped_lines if line],
+        first_line[:_MAX_COMPARED_CHARACTERS],
+        [line[:_MAX_COMPARED_CHARACTERS] for line in stripped_lines if line],
         n=1,
         cutoff=0.75,
     )
     if not matches:
         return None
     index = next(
-        number for number, line in enumerate(stripped_lines) if line[:_MAX_COMPARED_LENGTH] == matches[0]
+        number for number, line in enumerate(stripped_lines) if line[:_MAX_COMPARED_CHARACTERS] == matches[0]
     )
     return document.lines.line_at(text.offset(sum(len(line) + 1 for line in lines[:index]))) + 1
 
 
 class _Span(NamedTuple):
-    """The bytes [start, stop) of a text without surrounding blank lines, within [floor, end)."""
+    """The bytes [start, stop) of a text without blank lines around it, within its range [floor, end)."""
 
     floor: int
     start: int
@@ -415,25 +422,26 @@ class RewriteText(DocumentOperation):
         try:
             return apply_edit(document, edit), edit
         except StructureChanged:
-            # An unchanged line may become a heading or cease to be one, for example without a code fence.
+            # An unchanged line may become a heading or stop being a heading, for example without a code
+            # fence.
             edit = self._make_edit(document, is_whole=True)
             return apply_edit(document, edit), edit
 
     def _make_edit(self, document: Document, *, is_whole: bool) -> Edit:
         text = strip_blank_lines(check_text(self.text, "text"))
         section = resolve_section(document, self.slug) if self.slug else None
-        current = read_editable_text(document, section)
+        current_text = read_editable_text(document, section)
         location = f"{section.key} of {self.file}" if section else self.file
         result: dict[str, object] = {"slug": section.key} if section else {}
-        if current != strip_blank_lines(decode_with_newlines(self.seen)):
+        if current_text != strip_blank_lines(decode_with_newlines(self.seen)):
             raise ConcurrentChange(
                 "the text was changed since it was opened for editing",
                 fix="Compare both versions, and copy the changes that you need into yours.",
-                theirs=current,
+                theirs=current_text,
                 base=self.seen,
                 ours=text,
             )
-        if text == current:
+        if text == current_text:
             return Edit((), result, f"Edit {location}")
         if not text and section is None:
             raise InvalidContent("nothing is left of the document", fix="Remove the document instead.")
@@ -444,11 +452,11 @@ class RewriteText(DocumentOperation):
 def read_editable_text(document: Document, section: Section | None) -> str:
     """Return a section's text below its heading, or the full text of a document.
 
-    The text has LF line endings, and no blank lines around it. Bytes that are not UTF-8 are U+FFFD. So is
-    NUL, because a web form cannot send it.
+    The text has LF line endings, and no blank lines around it. Bytes that are not UTF-8 are U+FFFD. NUL is
+    U+FFFD too, because a web form cannot send NUL.
     """
     span = _find_span(document, section)
-    return strip_blank_lines(_display(document.data[span.floor : span.end]))
+    return strip_blank_lines(_decode_text(document.data[span.floor : span.end]))
 
 
 def _find_span(document: Document, section: Section | None) -> _Span:
@@ -464,14 +472,18 @@ def _make_splice(document: Document, section: Section | None, text: str, *, is_w
     if start >= stop:
         return insert_block(document, end, text) if section else Splice(floor, end, text.encode())
     if not text:
-        head = find_text_end(document.data, section.start, section.body) if section else floor
-        return Splice(head, stop, b"")
-    old = document.data[start:stop]
-    new = _rewrite_lines(old, text, document.ending) + find_needed_blank_line(document, text, stop, end)
+        heading_end = find_text_end(document.data, section.start, section.body) if section else floor
+        return Splice(heading_end, stop, b"")
+    old_text = document.data[start:stop]
+    new_text = _rewrite_lines(old_text, text, document.ending) + find_needed_blank_line(
+        document, text, stop, end
+    )
     if is_whole:
-        return Splice(start, stop, new)
-    before, after = _measure_common_lines(old, new)
-    return Splice(start + before, stop - after, new[before : len(new) - after])
+        return Splice(start, stop, new_text)
+    prefix_size, suffix_size = _measure_common_lines(old_text, new_text)
+    return Splice(
+        start + prefix_size, stop - suffix_size, new_text[prefix_size : len(new_text) - suffix_size]
+    )
 
 
 def _rewrite_lines(old: bytes, text: str, ending: bytes) -> bytes:
@@ -480,24 +492,27 @@ def _rewrite_lines(old: bytes, text: str, ending: bytes) -> bytes:
     from workspace.markdown.lines import split_lines
 
     lines, new_texts = split_lines(old), text.split("\n")
-    cuts = [find_content_end(line, len(line)) for line in lines]
-    old_texts = [_display(line[:cut]).encode() for line, cut in zip(lines, cuts, strict=True)]
+    content_ends = [find_content_end(line, len(line)) for line in lines]
+    old_texts = [
+        _decode_text(line[:content_end]).encode()
+        for line, content_end in zip(lines, content_ends, strict=True)
+    ]
     old_lines = {new: index for index, new in pair_lines(old_texts, [line.encode() for line in new_texts])}
-    # A line that was moved, or that is not in the comparison, is found by its displayed text.
-    known_lines: dict[bytes, set[bytes]] = {}
-    for old_text, line, cut in zip(old_texts, lines, cuts, strict=True):
-        known_lines.setdefault(old_text, set()).add(line[:cut])
+    # A line that was moved, or that the comparison does not pair, is found by its decoded text.
+    lines_by_text: dict[bytes, set[bytes]] = {}
+    for old_text, line, content_end in zip(old_texts, lines, content_ends, strict=True):
+        lines_by_text.setdefault(old_text, set()).add(line[:content_end])
     parts: list[bytes] = []
     for number, text_line in enumerate(new_texts):
         index = old_lines.get(number)
         if index is None:
             data = text_line.encode()
-            same = known_lines.get(data, set())
-            parts += (*same, ending) if len(same) == 1 else (data, ending)
+            matching_lines = lines_by_text.get(data, set())
+            parts += (*matching_lines, ending) if len(matching_lines) == 1 else (data, ending)
         else:
             parts += (
-                lines[index][: cuts[index]],
-                lines[index][cuts[index] :] or ending,
+                lines[index][: content_ends[index]],
+                lines[index][content_ends[index] :] or ending,
             )
     return b"".join(parts[:-1])
 
@@ -508,13 +523,15 @@ def _measure_common_lines(old: bytes, new: bytes) -> tuple[int, int]:
 
     old_lines, new_lines = split_lines(old), split_lines(new)
     max_count = min(len(old_lines), len(new_lines))
-    before = next((index for index in range(max_count) if old_lines[index] != new_lines[index]), max_count)
-    max_count -= before
-    after = next(
+    prefix_count = next(
+        (index for index in range(max_count) if old_lines[index] != new_lines[index]), max_count
+    )
+    max_count -= prefix_count
+    suffix_count = next(
         (index for index in range(max_count) if old_lines[-1 - index] != new_lines[-1 - index]), max_count
     )
-    return sum(map(len, old_lines[:before])), sum(map(len, old_lines[len(old_lines) - after :]))
+    return sum(map(len, old_lines[:prefix_count])), sum(map(len, old_lines[len(old_lines) - suffix_count :]))
 
 
-def _display(data: bytes) -> str:
+def _decode_text(data: bytes) -> str:
     return decode_with_newlines(data.decode("utf-8", "replace")).replace("\0", "\ufffd")

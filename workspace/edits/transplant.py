@@ -1,6 +1,6 @@
 """Moves of a section and its subsections: the bytes are moved, then the result is parsed and checked.
 
-A section moves with the blank lines after it, or before it if it is the last section of the document. The
+A section moves with the blank lines after it; the last section of a document moves with those before it. The
 text around it thus has the same blank lines as before, and moving the section back restores the old bytes.
 
 Moved sections keep their addresses, except where another section uses the same address.
@@ -47,7 +47,7 @@ class MovedText(NamedTuple):
     data: bytes
     runs: tuple[tuple[int, int, int], ...]
 
-    def pieces(self, old_path: str, new_path: str, new_start: int) -> tuple[PreservedSpan, ...]:
+    def list_preserved_spans(self, old_path: str, new_path: str, new_start: int) -> tuple[PreservedSpan, ...]:
         """Return the preserved spans if these bytes are at `new_start` of the document at `new_path`."""
         return tuple(
             PreservedSpan(old_path, start, end, new_path, new_start + position)
@@ -55,55 +55,69 @@ class MovedText(NamedTuple):
         )
 
 
-def cut_section(document: Document, section: Section, left: bytes = b"") -> CutSection:
-    """Return the removal of a section with its subsections, which leaves the text `left` instead."""
+def cut_section(document: Document, section: Section, replacement: bytes = b"") -> CutSection:
+    """Return the removal of a section with its subsections; `replacement` is inserted in its place."""
     data, start, end = document.data, section.start, section.tree_end
-    before = find_text_end(data, 0, start)
+    previous_end = find_text_end(data, 0, start)
     text_end = find_text_end(data, start, end)
     if end == len(data):
-        if not data[:before].removeprefix(BOM):
+        if not data[:previous_end].removeprefix(BOM):
             return CutSection(
-                start, text_end, Splice(start, end, left and left + document.ending), document.ending * 2
+                start,
+                text_end,
+                Splice(start, end, replacement and replacement + document.ending),
+                document.ending * 2,
             )
-        gap = data[before:start]
-        return CutSection(start, text_end, Splice(before, text_end, left and document.ending * 2 + left), gap)
+        gap = data[previous_end:start]
+        return CutSection(
+            start,
+            text_end,
+            Splice(previous_end, text_end, replacement and document.ending * 2 + replacement),
+            gap,
+        )
     gap = data[text_end:end]
-    if left:
+    if replacement:
         # A definition does not interrupt a paragraph (CommonMark §4.7).
-        first = document.ending if len(LINE_END_BYTES.findall(data[before:start])) == 1 else b""
-        separator = _find_missing_line_endings(left, _read_heading_at(document, end), gap, document.ending)
-        return CutSection(start, text_end, Splice(start, text_end, first + left + separator), gap)
-    separator = _find_missing_line_endings(
+        separator_before = (
+            document.ending if len(LINE_END_BYTES.findall(data[previous_end:start])) == 1 else b""
+        )
+        separator_after = _find_missing_line_endings(
+            replacement, _read_heading_at(document, end), gap, document.ending
+        )
+        return CutSection(
+            start, text_end, Splice(start, text_end, separator_before + replacement + separator_after), gap
+        )
+    separator_after = _find_missing_line_endings(
         _read_text_before(document, start),
         _read_heading_at(document, end),
-        data[before:start],
+        data[previous_end:start],
         document.ending,
     )
-    return CutSection(start, text_end, Splice(start, end, separator), gap)
+    return CutSection(start, text_end, Splice(start, end, separator_after), gap)
 
 
 def paste_block(
     document: Document, offset: int, block: bytes, heading: bytes, gap: bytes, ending: bytes
 ) -> tuple[Splice, int]:
-    """Return the splice that inserts a block at a section's start or end, and the block's start in it.
+    """Return the splice that inserts a block at a section's start or end, and the block's offset in it.
 
     `heading` is the beginning of the block. `gap` are the blank lines between the block and the text after
     it, or before it at the document's end. Added blank lines have the line ending `ending`.
     """
     data = document.data
     gap = convert_line_endings(gap, ending)
-    before = find_text_end(data, 0, offset)
-    is_first = not data[:before].removeprefix(BOM)
+    previous_end = find_text_end(data, 0, offset)
+    is_first = not data[:previous_end].removeprefix(BOM)
     if is_first and not data[offset:].strip():
         return Splice(offset, len(data), block + ending), 0
     if offset < len(data) or is_first:
-        first = _find_missing_line_endings(
-            _read_text_before(document, offset), heading, data[before:offset], ending
+        separator = _find_missing_line_endings(
+            _read_text_before(document, offset), heading, data[previous_end:offset], ending
         )
         gap += _find_missing_line_endings(block, _read_heading_at(document, offset), gap, ending)
-        return Splice(offset, offset, first + block + gap), len(first)
+        return Splice(offset, offset, separator + block + gap), len(separator)
     gap += _find_missing_line_endings(_read_text_before(document, offset), heading, gap, ending)
-    return Splice(before, before, gap + block), len(gap)
+    return Splice(previous_end, previous_end, gap + block), len(gap)
 
 
 def move_text(data: bytes, start: int, end: int, splices: Iterable[Splice], ending: bytes) -> MovedText:
@@ -144,29 +158,29 @@ def convert_line_endings(data: bytes, ending: bytes) -> bytes:
     return LINE_END_BYTES.sub(ending, data)
 
 
-def _find_missing_line_endings(before: bytes, heading: bytes, gap: bytes, ending: bytes) -> bytes:
+def _find_missing_line_endings(text_before: bytes, heading: bytes, gap: bytes, ending: bytes) -> bytes:
     """Return the line endings that a gap needs to separate a heading from the text before it."""
     count = len(LINE_END_BYTES.findall(gap))
-    last = before.rstrip(b" \t\r\n").replace(b"\r", b"\n").rpartition(b"\n")[2]
-    if last and anchors.is_anchor_line(last.decode("utf-8", "replace")):
+    last_line = text_before.rstrip(b" \t\r\n").replace(b"\r", b"\n").rpartition(b"\n")[2]
+    if last_line and anchors.is_anchor_line(last_line.decode("utf-8", "replace")):
         # An anchor at the end of the text would belong to a heading one blank line after it.
         return ending * max(0, 3 - count)
-    if not count and last:
+    if not count and last_line:
         return ending * 2
-    if count > 1 or not last or not heading:
+    if count > 1 or not last_line or not heading:
         return b""
-    return ending if would_absorb_headings(_decode(before), _decode(heading)) else b""
+    return ending if would_absorb_headings(_decode(text_before), _decode(heading)) else b""
 
 
 def _read_text_before(document: Document, offset: int) -> bytes:
-    """Return the own text of the section before an offset at which another section begins."""
-    previous = next((item for item in reversed(document.sections) if item.start < offset), None)
-    return document.data[previous.start if previous else 0 : offset]
+    """Return the own text of the section that ends at an offset."""
+    previous_section = next((item for item in reversed(document.sections) if item.start < offset), None)
+    return document.data[previous_section.start if previous_section else 0 : offset]
 
 
 def _read_heading_at(document: Document, offset: int) -> bytes:
-    following = next((item for item in document.sections if item.start >= offset), None)
-    return document.data[following.start : following.body] if following else b""
+    next_section = next((item for item in document.sections if item.start >= offset), None)
+    return document.data[next_section.start : next_section.body] if next_section else b""
 
 
 def _decode(data: bytes) -> str:
@@ -174,28 +188,28 @@ def _decode(data: bytes) -> str:
 
 
 class AddressPlan(NamedTuple):
-    """The planned address of each moved section, by its position, and the new names of anchors."""
+    """The planned address of each moved section by its position, and new anchor names by old names."""
 
     addresses: Mapping[int, str]
-    renamed: Mapping[str, str]
+    new_names: Mapping[str, str]
 
 
-def plan_addresses(document: Document, moved: Sequence[Section], used_names: set[str]) -> AddressPlan:
+def plan_addresses(document: Document, sections: Sequence[Section], used_names: set[str]) -> AddressPlan:
     """Return the addresses of moved sections in a target whose names are `used_names`.
 
     A derived address begins with the address of the parent, so it changes with the parent.
     """
-    names = [[name for name in (item.anchor, *item.aliases) if name] for item in moved]
-    own_names = {item.address for item in moved}.union(*names)
+    names = [[name for name in (item.anchor, *item.aliases) if name] for item in sections]
+    own_names = {item.address for item in sections}.union(*names)
     unused_names = UniqueNames("-", 1, used_names | own_names)
-    renamed = {
+    new_names = {
         name: unused_names.make_unique(name)
         for name in dict.fromkeys(name for item_names in names for name in item_names if name in used_names)
     }
     addresses: dict[int, str] = {}
-    for item in moved:
+    for item in sections:
         if item.anchor:
-            addresses[item.position] = renamed.get(item.anchor, item.anchor)
+            addresses[item.position] = new_names.get(item.anchor, item.anchor)
             continue
         parent = None if item.parent is None else document.sections[item.parent]
         new_parent = None if parent is None else addresses.get(parent.position, parent.address)
@@ -206,28 +220,28 @@ def plan_addresses(document: Document, moved: Sequence[Section], used_names: set
             addresses[item.position] = unused_names.make_unique(
                 item.slug if new_parent is None else f"{new_parent}/{item.slug}"
             )
-    return AddressPlan(addresses, renamed)
+    return AddressPlan(addresses, new_names)
 
 
-# Each round adds anchors at least one level deeper than the round before.
+# Each round adds anchors at least one level deeper than the previous round.
 _MAX_ROUNDS = 2 * MAX_LEVEL
 
 
-class MovedSection(NamedTuple):
+class SectionMoveResult(NamedTuple):
     """The documents after a move, the new section, and the map of offsets.
 
     For a move within one document, `source` and `target` are equal.
 
-    `pinned` are the full addresses that were written as anchors. `linked` are words in brackets in the moved
-    sections. They are links now, because the target defines them.
+    `pinned_addresses` are the full addresses that were written as anchors. `linked_labels` are words in
+    brackets in the moved sections that became links, because the target defines these labels.
     """
 
     source: Document
     target: Document
     section: Section
     offset_map: OffsetMap
-    pinned: tuple[str, ...]
-    linked: tuple[str, ...]
+    pinned_addresses: tuple[str, ...]
+    linked_labels: tuple[str, ...]
 
 
 class _Draft(NamedTuple):
@@ -237,7 +251,7 @@ class _Draft(NamedTuple):
     target: Document
     start: int
     end: int
-    pieces: tuple[PreservedSpan, ...]
+    preserved_spans: tuple[PreservedSpan, ...]
 
 
 def move_section(
@@ -247,8 +261,8 @@ def move_section(
     position: TargetPosition,
     forms: tuple[AnchorForm, AnchorForm],
     rules: LinkRules,
-) -> MovedSection:
-    """Move a section. `forms` are the forms of new anchors in the source and in the target.
+) -> SectionMoveResult:
+    """Move a section. `forms` are the forms of new anchors in the source and in the target document.
 
     All other sections keep their addresses, levels and texts. The moved sections keep their addresses if
     these are unused in the target. `rules` are the rules for reading links.
@@ -301,17 +315,17 @@ class _Move:
         if section.anchor is None:
             self.pins[section.position] = self.address_plan.addresses[section.position]
 
-    def run(self) -> MovedSection:
-        """Add anchors until each section has its planned address, and return the result."""
+    def run(self) -> SectionMoveResult:
+        """Add anchors until each section has its planned address, and return the move result."""
         for _ in range(_MAX_ROUNDS):
             draft = self._make_draft()
             moved_sections = self._list_moved_sections(draft)
-            lost = self._find_lost_addresses(draft, moved_sections)
-            if not lost:
+            lost_addresses = self._find_lost_addresses(draft, moved_sections)
+            if not lost_addresses:
                 return self._make_result(draft, moved_sections)
-            if any(position in self.pins for position in lost):
+            if any(position in self.pins for position in lost_addresses):
                 break
-            self.pins |= lost
+            self.pins |= lost_addresses
         raise StructureChanged(
             f"'{self.section.address}' cannot be moved there without another address for what stays",
             fix="Give the headings anchors by hand first.",
@@ -332,40 +346,50 @@ class _Move:
                 + _sum_growth(outer_splices, section.start)
                 + _sum_growth(inner_splices, section.tree_end)
             )
-            preserved = OffsetMap.of_splices(source, [*inner_splices, *outer_splices]).preserved_spans
-            return _Draft(new_source, new_source, start, end, preserved)
+            preserved_spans = OffsetMap.of_splices(source, [*inner_splices, *outer_splices]).preserved_spans
+            return _Draft(new_source, new_source, start, end, preserved_spans)
         ending = target.ending if b"\n" in target.data or b"\r" in target.data else source.ending
-        cut = cut_section(source, section, convert_line_endings(self.labels.left, source.ending))
-        moved_text = move_text(source.data, cut.start, cut.end, inner_splices, ending)
+        cut_range = cut_section(source, section, convert_line_endings(self.labels.replacement, source.ending))
+        moved_text = move_text(source.data, cut_range.start, cut_range.end, inner_splices, ending)
         heading = move_text(
             source.data,
-            cut.start,
+            cut_range.start,
             section.body,
             [item for item in inner_splices if item.end <= section.body],
             ending,
         )
         block = moved_text.data + (
-            ending * 2 + convert_line_endings(self.labels.tail, ending) if self.labels.tail else b""
+            ending * 2 + convert_line_endings(self.labels.appended_text, ending)
+            if self.labels.appended_text
+            else b""
         )
-        insertion, lead = paste_block(target, self.place.offset, block, heading.data, cut.gap, ending)
+        paste_splice, block_start = paste_block(
+            target, self.place.offset, block, heading.data, cut_range.gap, ending
+        )
         if self.is_within:
-            splices = [cut.splice, insertion, *outer_splices]
+            splices = [cut_range.splice, paste_splice, *outer_splices]
             new_source = new_target = _apply(source, splices)
-            preserved = OffsetMap.of_splices(source, splices).preserved_spans
+            preserved_spans = OffsetMap.of_splices(source, splices).preserved_spans
         else:
-            splices = [insertion]
-            new_target, new_source = _apply(target, splices), _apply(source, [cut.splice, *outer_splices])
-            preserved = (
-                *OffsetMap.of_splices(source, [cut.splice, *outer_splices]).preserved_spans,
+            splices = [paste_splice]
+            new_target, new_source = (
+                _apply(target, splices),
+                _apply(source, [cut_range.splice, *outer_splices]),
+            )
+            preserved_spans = (
+                *OffsetMap.of_splices(source, [cut_range.splice, *outer_splices]).preserved_spans,
                 *OffsetMap.of_splices(target, splices).preserved_spans,
             )
         start = (
-            insertion.start
-            + lead
-            + _sum_growth([item for item in splices if item is not insertion], insertion.start)
+            paste_splice.start
+            + block_start
+            + _sum_growth([item for item in splices if item is not paste_splice], paste_splice.start)
         )
-        pieces = (*preserved, *moved_text.pieces(source.path, target.path, start))
-        return _Draft(new_source, new_target, start, start + len(block), pieces)
+        all_preserved_spans = (
+            *preserved_spans,
+            *moved_text.list_preserved_spans(source.path, target.path, start),
+        )
+        return _Draft(new_source, new_target, start, start + len(block), all_preserved_spans)
 
     def _make_inner_splices(self) -> list[Splice]:
         """Return the splices in the moved text: labels, and headings at their new level with anchors."""
@@ -380,7 +404,7 @@ class _Move:
                 level=item.level + self.shift,
                 anchor=self.pins.get(item.position),
                 form=self.forms[1],
-                names=self.address_plan.renamed,
+                names=self.address_plan.new_names,
                 title_splices=self.heading_splices.get(item.position, ()),
             )
         return splices
@@ -402,25 +426,25 @@ class _Move:
         ]
         if len(moved_sections) != len(self.moved):
             raise self._make_structure_error(self.section)
-        first, top = moved_sections[0].position, self.section.position
-        for item, current in zip(self.moved, moved_sections, strict=True):
-            same_parent = item is self.section or (
-                current.parent is not None
+        first_position, old_first_position = moved_sections[0].position, self.section.position
+        for item, moved_section in zip(self.moved, moved_sections, strict=True):
+            has_same_parent = item is self.section or (
+                moved_section.parent is not None
                 and item.parent is not None
-                and current.parent - first == item.parent - top
+                and moved_section.parent - first_position == item.parent - old_first_position
             )
-            same_title = item.title == current.title or item.position in self.heading_splices
-            if not same_title or item.level + self.shift != current.level or not same_parent:
+            has_same_title = item.title == moved_section.title or item.position in self.heading_splices
+            if not has_same_title or item.level + self.shift != moved_section.level or not has_same_parent:
                 raise self._make_structure_error(item)
         return moved_sections
 
     def _find_lost_addresses(self, draft: _Draft, moved_sections: Sequence[Section]) -> dict[int, str]:
         """Return the required address of each section that would have another one, by its position."""
-        lost: dict[int, str] = {}
-        for item, current in zip(self.moved, moved_sections, strict=True):
+        lost_addresses: dict[int, str] = {}
+        for item, moved_section in zip(self.moved, moved_sections, strict=True):
             planned_address = self.address_plan.addresses[item.position]
-            if current.address != planned_address and item.parent not in lost:
-                lost[item.position] = planned_address
+            if moved_section.address != planned_address and item.parent not in lost_addresses:
+                lost_addresses[item.position] = planned_address
         ids = {item.position for item in self.moved}
         remaining = [item for item in _list_with_heading(self.source) if item.position not in ids]
         remaining_in_draft = [
@@ -428,34 +452,43 @@ class _Move:
             for item in _list_with_heading(draft.source)
             if not (self.is_within and draft.start <= item.heading_start < draft.end)
         ]
-        for item, current in zip(remaining, remaining_in_draft, strict=True):
-            if current.address != item.address and item.anchor is None and item.parent not in lost:
-                lost[item.position] = item.address
-        return lost
+        for item, moved_section in zip(remaining, remaining_in_draft, strict=True):
+            if (
+                moved_section.address != item.address
+                and item.anchor is None
+                and item.parent not in lost_addresses
+            ):
+                lost_addresses[item.position] = item.address
+        return lost_addresses
 
-    def _make_result(self, draft: _Draft, moved_sections: Sequence[Section]) -> MovedSection:
+    def _make_result(self, draft: _Draft, moved_sections: Sequence[Section]) -> SectionMoveResult:
         source, target = self.source, self.target
-        renamed = {
+        new_headings = {
             (source.path, item.heading_start): (target.path, current.heading_start)
             for item, current in zip(self.moved, moved_sections, strict=True)
         }
         documents = {source.path: source.path, target.path: target.path}
         copies = find_copied_links(source, (draft.source, draft.target), self.labels.copies, self.rules)
-        offset_map = OffsetMap(draft.pieces, renamed, documents, tuple(copies))
+        offset_map = OffsetMap(draft.preserved_spans, new_headings, documents, tuple(copies))
         parent = self.place.parent
         new_parent = (
             None if moved_sections[0].parent is None else draft.target.sections[moved_sections[0].parent]
         )
-        expected = offset_map.map_offset(target.path, parent.heading_start) if parent else None
-        if expected != ((target.path, new_parent.heading_start) if new_parent else None):
+        expected_parent = offset_map.map_offset(target.path, parent.heading_start) if parent else None
+        if expected_parent != ((target.path, new_parent.heading_start) if new_parent else None):
             raise self._make_structure_error(self.section)
         ids = {item.position for item in self.moved}
-        pinned = tuple(
+        pinned_addresses = tuple(
             f"{(target if position in ids else source).path}#{name}"
             for position, name in sorted(self.pins.items())
         )
-        return MovedSection(
-            draft.source, draft.target, moved_sections[0], offset_map, pinned, self.labels.linked
+        return SectionMoveResult(
+            draft.source,
+            draft.target,
+            moved_sections[0],
+            offset_map,
+            pinned_addresses,
+            self.labels.linked_labels,
         )
 
     def _make_structure_error(self, section: Section) -> StructureChanged:
@@ -485,8 +518,8 @@ def _list_with_heading(document: Document) -> list[Section]:
     return [item for item in document.sections if item.has_heading]
 
 
-def _check_depth(moved: Sequence[Section], shift: int) -> None:
-    deepest = max(moved, key=lambda item: item.level)
+def _check_depth(sections: Sequence[Section], shift: int) -> None:
+    deepest = max(sections, key=lambda item: item.level)
     if deepest.level + shift > MAX_LEVEL:
         raise LevelConflict(
             f"'{deepest.address}' would be deeper than H{MAX_LEVEL}",

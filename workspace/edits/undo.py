@@ -8,7 +8,7 @@ from workspace.diff.renames import Renames
 from workspace.document.document import Document
 from workspace.document.splices import StructureChanged
 from workspace.edits.reinsertion import HistoryTracer, list_commits_between
-from workspace.edits.undo_text import NOTHING, PreservedLines, RevertedText, revert_text
+from workspace.edits.undo_text import NO_LINES, PreservedLines, RevertedText, revert_text
 from workspace.errors import WorkspaceError
 from workspace.git import trees
 from workspace.history.moves import SectionPosition
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.overlay import Overlay
 
 _MAX_COMMITS = 5
-_HELD_REASON = "what the commit moved to it or from it was changed since"
+_PRESERVED_REASON = "text that the commit moved to it or from it was changed since"
 
 
 class UndoConflict(NamedTuple):
@@ -36,7 +36,7 @@ class UndoConflict(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """A change of a document by a commit: its paths and bytes before and after, None without a document."""
+    """A change of a document by a commit: its paths and bytes before and after; None if it was missing."""
 
     old_path: str | None
     path: str | None
@@ -45,25 +45,26 @@ class _Change(NamedTuple):
 
 
 class CommitUndo:
-    """The revert of one commit: `done` lists the reverted changes, `clashes` the others.
+    """The revert of one commit: `actions` are the reverted changes, `clashes` the other changes.
 
-    A clash does not stop the revert of the rest. A caller that needs all changes reverted, or none, discards
-    the overlay after a clash. `left_alone` are files that are not documents. `unmoved` are lines whose move
-    was not reverted because of a clash. If another run gets them as `held`, they stay in all documents.
+    After a clash the revert continues with the next change. A caller that needs all changes reverted or none
+    must discard the overlay after a clash. `skipped_paths` are files that are not documents.
+    `unreverted_lines` are lines whose move was not reverted because of a clash. With these as
+    `preserved_lines` of another run, they stay in all documents.
     """
 
-    def __init__(self, overlay: Overlay, commit: Commit, held: PreservedLines = NOTHING) -> None:
-        self._overlay, self._commit, self._held = overlay, commit, held
+    def __init__(self, overlay: Overlay, commit: Commit, preserved_lines: PreservedLines = NO_LINES) -> None:
+        self._overlay, self._commit, self._preserved_lines = overlay, commit, preserved_lines
         self._tip = overlay.snapshot
         self._git, self._config = self._tip.git, self._tip.config
-        self.done: list[dict[str, object]] = []
+        self.actions: list[dict[str, object]] = []
         self.clashes: list[UndoConflict] = []
-        self.left_alone: list[str] = []
-        self.unmoved = NOTHING
-        self._states: Sequence[Node] | None = None
+        self.skipped_paths: list[str] = []
+        self.unreverted_lines = NO_LINES
+        self._commits: Sequence[Node] | None = None
         self._tracer = HistoryTracer(self._tip)
-        self._pieces: list[PreservedSpan] = []
-        self._renamed: dict[Offset, Offset] = {}
+        self._preserved_spans: list[PreservedSpan] = []
+        self._new_headings: dict[Offset, Offset] = {}
         self._documents: dict[str, str | None] = {}
 
     def run(self) -> None:
@@ -73,53 +74,53 @@ class CommitUndo:
                 self._revert_change(change)
             except WorkspaceError as error:
                 self._record_clash(str(change.path or change.old_path), None, error.message)
-                self._record_unmoved(change)
+                self._record_unreverted_lines(change)
 
     def describe_clashes(self, max_count: int) -> list[dict[str, object]]:
-        """Return the first conflicts for a response, each with the last commits that changed it since."""
-        reported: list[dict[str, object]] = []
+        """Return the first clashes for a response, each with the last commits that changed its text."""
+        descriptions: list[dict[str, object]] = []
         for clash in self.clashes[:max_count]:
             commits = self._tracer.list_later_changes(self._list_commits(), clash.file, clash.slug)
             location = {"file": clash.file, **({} if clash.slug is None else {"slug": clash.slug})}
-            reported.append({**location, "reason": clash.reason, "commits": list(commits[:_MAX_COMMITS])})
-        return reported
+            descriptions.append({**location, "reason": clash.reason, "commits": list(commits[:_MAX_COMMITS])})
+        return descriptions
 
-    def offset_map(self) -> OffsetMap:
+    def make_offset_map(self) -> OffsetMap:
         """Return the map of preserved text, by which links are updated."""
-        return OffsetMap(tuple(self._pieces), self._renamed, self._documents)
+        return OffsetMap(tuple(self._preserved_spans), self._new_headings, self._documents)
 
     def _list_changes(self) -> Iterator[_Change]:
-        """Yield the commit's changes in an order in which each path is free when it is needed."""
+        """Yield the commit's changes in an order in which the revert of each finds its path unused."""
         parents = self._commit.parents
         old, new = self._git.commit(parents[0]).tree if parents else None, self._commit.tree
-        created: dict[str, str] = {}
+        created_blobs: dict[str, str] = {}
         for change in trees.diff_trees(self._git, old, new):
             entries = [entry for entry in (change.old, change.new) if entry]
             if not self._config.is_document(change.path) or not all(entry.is_blob for entry in entries):
-                self.left_alone.append(change.path)
+                self.skipped_paths.append(change.path)
             elif change.old is None and change.new is not None:
-                created[change.path] = change.new.id
+                created_blobs[change.path] = change.new.id
         if old is None:
-            for path, blob in created.items():
+            for path, blob in created_blobs.items():
                 yield _Change(None, path, None, self._git.blob(blob))
             return
-        skipped = frozenset(self.left_alone)
+        skipped_paths = frozenset(self.skipped_paths)
         renames = Renames(
-            self._git, old, new, lambda path: path not in skipped and self._config.is_document(path)
+            self._git, old, new, lambda path: path not in skipped_paths and self._config.is_document(path)
         )
-        added, removed = dict(renames.added), dict(renames.removed)
-        moved = _order_moves(_pair_paths(renames))
-        for path, new_path in moved.items():
-            del removed[path], added[new_path]
-        for path, blob in added.items():
+        added_blobs, removed_blobs = dict(renames.added), dict(renames.removed)
+        moved_paths = _order_moves(_pair_paths(renames))
+        for path, new_path in moved_paths.items():
+            del removed_blobs[path], added_blobs[new_path]
+        for path, blob in added_blobs.items():
             yield _Change(None, path, None, self._git.blob(blob))
-        for path, new_path in moved.items():
+        for path, new_path in moved_paths.items():
             yield _Change(
                 path, new_path, self._git.blob(renames.removed[path]), self._git.blob(renames.added[new_path])
             )
         for path, (before, after) in renames.changed.items():
             yield _Change(path, path, self._git.blob(before), self._git.blob(after))
-        for path, blob in removed.items():
+        for path, blob in removed_blobs.items():
             yield _Change(path, None, self._git.blob(blob), None)
 
     def _revert_change(self, change: _Change) -> None:
@@ -139,30 +140,30 @@ class CommitUndo:
             return
         if document.data != after:
             self._record_clash(current_path, None, "it was made by the commit, and changed since")
-            self._record_unmoved(_Change(None, path, None, after))
+            self._record_unreverted_lines(_Change(None, path, None, after))
             return
-        if self._held.hold(b"", after):
-            self._record_clash(current_path, None, _HELD_REASON)
-            self._record_unmoved(_Change(None, path, None, after))
+        if self._preserved_lines.affects(b"", after):
+            self._record_clash(current_path, None, _PRESERVED_REASON)
+            self._record_unreverted_lines(_Change(None, path, None, after))
             return
         self._overlay.remove(current_path)
         self._documents[current_path] = None
-        self._record_done(current_path, None, "removed")
+        self._record_action(current_path, None, "removed")
 
     def _revert_removal(self, path: str, before: bytes) -> None:
         """Revert the removal of a document."""
         check_pointer(path, before)
-        existing = self._overlay.find(path)
-        if existing is None and self._held.hold(before, b""):
-            self._record_clash(path, None, _HELD_REASON)
-            self._record_unmoved(_Change(path, None, before, None))
-        elif existing is None:
+        current = self._overlay.find(path)
+        if current is None and self._preserved_lines.affects(before, b""):
+            self._record_clash(path, None, _PRESERVED_REASON)
+            self._record_unreverted_lines(_Change(path, None, before, None))
+        elif current is None:
             self._overlay.create(self._parse(before, path))
             self._documents[path] = path
-            self._record_done(path, None, "brought_back")
-        elif existing.data != before:
+            self._record_action(path, None, "brought_back")
+        elif current.data != before:
             self._record_clash(path, None, "it was removed by the commit, and another document is there now")
-            self._record_unmoved(_Change(path, None, before, None))
+            self._record_unreverted_lines(_Change(path, None, before, None))
 
     def _revert_edit(self, old_path: str, path: str, before: bytes, after: bytes) -> None:
         """Revert the edit or the move of a document, or both."""
@@ -170,7 +171,7 @@ class CommitUndo:
         document = self._overlay.find(current_path) if current_path else None
         if current_path is None or document is None:
             self._record_clash(path, None, "it was changed by the commit, and removed since")
-            self._record_unmoved(_Change(old_path, path, before, after))
+            self._record_unreverted_lines(_Change(old_path, path, before, after))
             return
         if current_path == path:
             target = old_path
@@ -179,57 +180,61 @@ class CommitUndo:
         else:
             self._record_clash(current_path, None, "it was moved by the commit, and again since")
             target = current_path
-        reverted = None
-        changed = document
+        reverted_text = None
+        new_document = document
         if before != after and document.data != before:
             document_before, document_after = self._parse(before, target), self._parse(after, document.path)
-            reverted = revert_text(document_after, document_before, document, target, self._held)
-            changed = reverted.document
-            if not reverted.is_sound:
+            reverted_text = revert_text(
+                document_after, document_before, document, target, self._preserved_lines
+            )
+            new_document = reverted_text.document
+            if not reverted_text.is_sound:
                 raise StructureChanged(
                     "the document would not be read as the same sections after the undo",
                     fix="Restore its sections one by one.",
                     section=None,
                 )
-            self._config.limits.check_written(changed, document)
+            self._config.limits.check_written(new_document, document)
         if target != current_path:
             self._overlay.move(current_path, target)
-            self._record_done(target, None, "moved", was=current_path)
-        if changed.data != document.data:
-            self._overlay.put(changed)
-        if reverted is not None:
-            self._record_result(reverted, document, target)
+            self._record_action(target, None, "moved", was=current_path)
+        if new_document.data != document.data:
+            self._overlay.put(new_document)
+        if reverted_text is not None:
+            self._record_result(reverted_text, document, target)
         elif target != current_path:
-            self._pieces.append(PreservedSpan(current_path, 0, len(document.data), target, 0))
+            self._preserved_spans.append(PreservedSpan(current_path, 0, len(document.data), target, 0))
         if target != current_path:
-            # Addresses in a document with other sections do not map to the old ones.
-            is_same = len(changed.sections) == len(document.sections)
+            # If the sections differ, addresses in the document do not map to its old addresses.
+            is_same = len(new_document.sections) == len(document.sections)
             self._documents |= {current_path: target if is_same else None, target: target}
-        elif changed.data != document.data:
+        elif new_document.data != document.data:
             self._documents[current_path] = current_path
 
-    def _record_result(self, result: RevertedText, document: Document, target: str) -> None:
+    def _record_result(self, reverted_text: RevertedText, document: Document, target: str) -> None:
         """Record the reverted changes and the clashes of a document."""
-        self._pieces += result.pieces
-        self._renamed |= result.renamed
-        self.unmoved |= result.clashing
-        for unit, action in result.reverted.done:
-            self._record_done(target, unit.key, action.value)
-        if result.has_metadata_changed:
-            self._record_done(target, None, "metadata_restored")
-        for unit in result.reverted.clashes:
+        self._preserved_spans += reverted_text.preserved_spans
+        self._new_headings |= reverted_text.new_headings
+        self.unreverted_lines |= reverted_text.clashing_lines
+        for unit, action in reverted_text.result.actions:
+            self._record_action(target, unit.key, action.value)
+        if reverted_text.has_metadata_changed:
+            self._record_action(target, None, "metadata_restored")
+        for unit in reverted_text.result.clashes:
             reason = (
-                _HELD_REASON if unit.id in result.held else "it was changed by the commit, and again since"
+                _PRESERVED_REASON
+                if unit.id in reverted_text.preserved_ids
+                else "it was changed by the commit, and again since"
             )
             self._record_clash(document.path, unit.key, reason)
-        for key in result.metadata_clashes:
+        for key in reverted_text.metadata_clashes:
             self._record_clash(
                 document.path, None, f"'{key}' of its front matter was changed by it, and again since"
             )
 
-    def _record_unmoved(self, change: _Change) -> None:
-        """Record the lines that the commit moved to this document, or away from it, as unmoved."""
-        self.unmoved |= PreservedLines.of(change.before or b"", change.after or b"")
+    def _record_unreverted_lines(self, change: _Change) -> None:
+        """Record the lines that the commit moved to this document, or away from it, as not reverted."""
+        self.unreverted_lines |= PreservedLines.of(change.before or b"", change.after or b"")
 
     def _find_current_path(self, path: str) -> str | None:
         """Return the current path of a document that the commit left at a path; None if it is missing."""
@@ -245,19 +250,19 @@ class CommitUndo:
         return self._overlay.find_moved_path(new_path)
 
     def _list_commits(self) -> Sequence[Node]:
-        if self._states is None:
-            self._states = list_commits_between(self._git, str(self._tip.commit), self._commit.id)
-        return self._states
+        if self._commits is None:
+            self._commits = list_commits_between(self._git, str(self._tip.commit), self._commit.id)
+        return self._commits
 
     def _parse(self, data: bytes, path: str) -> Document:
         self._config.limits.check_document(path, len(data))
         return Document.parse(data, path)
 
-    def _record_done(self, file: str, slug: str | None, action: str, **more: object) -> None:
-        reported: dict[str, object] = {"file": file}
+    def _record_action(self, file: str, slug: str | None, action: str, **details: object) -> None:
+        action_fields: dict[str, object] = {"file": file}
         if slug is not None:
-            reported["slug"] = slug
-        self.done.append({**reported, "what": action, **more})
+            action_fields["slug"] = slug
+        self.actions.append({**action_fields, "what": action, **details})
 
     def _record_clash(self, file: str, slug: str | None, reason: str) -> None:
         self.clashes.append(UndoConflict(file, slug, reason))
@@ -276,13 +281,17 @@ def _pair_paths(renames: Renames) -> dict[str, str]:
     return {path: new_path for new_path, path in old_paths.items()}
 
 
-def _order_moves(moved: dict[str, str]) -> dict[str, str]:
-    """Return moves in an order in which each can be reverted: first those whose old path is free."""
-    ordered: dict[str, str] = {}
-    waiting = dict(moved)
-    while waiting:
-        targets = set(waiting.values())
-        free = {path: new_path for path, new_path in waiting.items() if path not in targets} or waiting
-        ordered |= free
-        waiting = {path: new_path for path, new_path in waiting.items() if path not in free}
-    return ordered
+def _order_moves(moved_paths: dict[str, str]) -> dict[str, str]:
+    """Return moves in an order in which each can be reverted: moves with an unused old path come first."""
+    ordered_moves: dict[str, str] = {}
+    remaining_moves = dict(moved_paths)
+    while remaining_moves:
+        targets = set(remaining_moves.values())
+        unblocked_moves = {
+            path: new_path for path, new_path in remaining_moves.items() if path not in targets
+        } or remaining_moves
+        ordered_moves |= unblocked_moves
+        remaining_moves = {
+            path: new_path for path, new_path in remaining_moves.items() if path not in unblocked_moves
+        }
+    return ordered_moves

@@ -1,7 +1,7 @@
 """The text of a document without the changes of one commit, built from the bytes of three versions.
 
-A commit may move lines from one section to another, or to another document. If one side was changed since
-and is not reverted, the other side is not reverted either. Otherwise lines would be lost or duplicated.
+A commit may move lines from one section to another, or to another document. If the source or the target of a
+move was changed since and is not reverted, neither is the other. Otherwise lines would be lost or duplicated.
 """
 
 from __future__ import annotations
@@ -33,173 +33,185 @@ if TYPE_CHECKING:
     from workspace.links.offset_map import Offset
 
 # A move may change the level and the anchor of a heading, so lines are compared without them.
-_MARKS = b" \t#>"
+_MARK_CHARACTERS = b" \t#>"
 _ANCHOR = re.compile(rb"\{(?::|/\*)?[ \t]*#[^{}]*\}\s*$")
 _WORD = re.compile(rb"\w|[^\x00-\x7f]")
 
 
 class PreservedLines(NamedTuple):
-    """Lines that a commit removed from unreverted sections (`missing`), and lines that it added to them."""
+    """Lines that a commit removed from unreverted sections (`removed`), and lines that it added to them."""
 
-    missing: frozenset[bytes] = frozenset()
+    removed: frozenset[bytes] = frozenset()
     added: frozenset[bytes] = frozenset()
 
     @classmethod
     def of(cls, before: bytes, after: bytes) -> PreservedLines:
         """Return the changed lines of a text that is not reverted, before and after the commit."""
-        old, new = _read_lines(before), _read_lines(after)
-        return cls(old - new, new - old)
+        old_lines, new_lines = _read_lines(before), _read_lines(after)
+        return cls(old_lines - new_lines, new_lines - old_lines)
 
     def __or__(self, other: PreservedLines) -> PreservedLines:
-        return PreservedLines(self.missing | other.missing, self.added | other.added)
+        return PreservedLines(self.removed | other.removed, self.added | other.added)
 
     def __le__(self, other: PreservedLines) -> bool:  # type: ignore[override]
-        return self.missing <= other.missing and self.added <= other.added
+        return self.removed <= other.removed and self.added <= other.added
 
-    def hold(self, before: bytes, after: bytes) -> bool:
-        """Return True if a text that a commit changed must also stay as it is."""
-        if not self.missing and not self.added:
+    def affects(self, before: bytes, after: bytes) -> bool:
+        """Return True if a commit's change of a text has such lines, so that it must not be reverted."""
+        if not self.removed and not self.added:
             return False
         old_lines, new_lines = _read_lines(before), _read_lines(after)
         return not (
-            self.missing.isdisjoint(new_lines - old_lines) and self.added.isdisjoint(old_lines - new_lines)
+            self.removed.isdisjoint(new_lines - old_lines) and self.added.isdisjoint(old_lines - new_lines)
         )
 
 
-NOTHING = PreservedLines()
+NO_LINES = PreservedLines()
 
 
 def _read_lines(text: bytes) -> frozenset[bytes]:
-    """Return the lines with words, without the parts that a move changes."""
-    stripped = (_ANCHOR.sub(b"", DESTINATION.sub(b"", line)).strip(_MARKS) for line in text.splitlines())
-    return frozenset(line for line in stripped if _WORD.search(line))
+    """Return the lines with words, without the marks and anchors that a move changes."""
+    stripped_lines = (
+        _ANCHOR.sub(b"", DESTINATION.sub(b"", line)).strip(_MARK_CHARACTERS) for line in text.splitlines()
+    )
+    return frozenset(line for line in stripped_lines if _WORD.search(line))
 
 
-_KEY = re.compile(rb"""(?![#\s-])[^:]+:(?=\s|$)""")
+_METADATA_KEY = re.compile(rb"""(?![#\s-])[^:]+:(?=\s|$)""")
 
 
 class RevertedText(NamedTuple):
-    """A document after the revert; `is_sound` if parsing it gives the expected sections.
+    """A document after the revert. `is_sound` is True if the parsed document has the expected sections.
 
-    `metadata_clashes` are keys of the front matter that later commits have changed. `clashing` are the lines
-    of sections that clash. `held` are the sections that stay because of clashes elsewhere. `pieces` are the
-    preserved spans of the document, and `renamed` maps its current headings to those after the revert.
+    `metadata_clashes` are keys of the front matter that later commits have changed. `clashing_lines` are the
+    lines of sections that clash. `preserved_ids` are the sections that stay because of clashes in other
+    sections. `preserved_spans` are the unchanged spans of the document. `new_headings` maps the offset of
+    each current heading to the offset after the revert.
     """
 
     document: Document
-    reverted: RevertResult
+    result: RevertResult
     is_sound: bool
     has_metadata_changed: bool
     metadata_clashes: tuple[str, ...]
-    clashing: PreservedLines
-    held: frozenset[Id]
-    pieces: tuple[PreservedSpan, ...]
-    renamed: dict[Offset, Offset]
+    clashing_lines: PreservedLines
+    preserved_ids: frozenset[Id]
+    preserved_spans: tuple[PreservedSpan, ...]
+    new_headings: dict[Offset, Offset]
 
 
 def revert_text(
-    base: Document, before: Document, now: Document, path: str, held: PreservedLines = NOTHING
+    base: Document, before: Document, current: Document, path: str, preserved_lines: PreservedLines = NO_LINES
 ) -> RevertedText:
-    """Return the document `now`, at a path, without the changes from `before` to `base`.
+    """Return the document `current`, at a path, without the changes from `before` to `base`.
 
-    Sections with lines in `held` stay as they are.
+    Sections with lines in `preserved_lines` stay as they are.
     """
-    ids = identify_units(base, before, now)
+    ids = identify_units(base, before, current)
     rows = [
-        read_units(document, unit_ids) for document, unit_ids in zip((base, before, now), ids, strict=True)
+        read_units(document, unit_ids)
+        for document, unit_ids in zip((base, before, current), ids, strict=True)
     ]
-    base_row, before_row, now_row = rows
-    changed = _find_changed(base_row, before_row)
-    held_ids = frozenset(id for id, (old, new) in changed.items() if held.hold(old, new))
-    reverted = revert_row(base_row.units, before_row.units, now_row.units, held_ids)
-    if now.data == base.data and not held_ids:
+    base_row, before_row, current_row = rows
+    changed_texts = _find_changed_texts(base_row, before_row)
+    preserved_ids = frozenset(
+        id for id, (old, new) in changed_texts.items() if preserved_lines.affects(old, new)
+    )
+    result = revert_row(base_row.units, before_row.units, current_row.units, preserved_ids)
+    if current.data == base.data and not preserved_ids:
         # The document is unchanged since the commit, so there are no clashes.
-        return _restore_fully(before, reverted._replace(clashes=()), now, path, ids)
-    head, metadata_clashes = _revert_front_matter(base_row.head, before_row.head, now_row.head)
-    parts = [head]
+        return _restore_fully(before, result._replace(clashes=()), current, path, ids)
+    head, metadata_clashes = _revert_front_matter(base_row.head, before_row.head, current_row.head)
+    blocks = [head]
     starts: list[int] = []
     size = len(head)
-    gaps = _Gaps(base_row, before_row, now_row, now.ending)
-    for position, unit in enumerate(reverted.units):
+    gaps = _Gaps(base_row, before_row, current_row, current.ending)
+    for position, unit in enumerate(result.units):
         starts.append(size)
-        is_last = position + 1 == len(reverted.units)
-        part = unit.text + (gaps.end() if is_last else gaps.behind(unit.id))
-        parts.append(part)
-        size += len(part)
-    document = Document.parse(b"".join(parts), path)
+        is_last = position + 1 == len(result.units)
+        block = unit.text + (gaps.find_end() if is_last else gaps.find_gap(unit.id))
+        blocks.append(block)
+        size += len(block)
+    document = Document.parse(b"".join(blocks), path)
     return RevertedText(
         document,
-        reverted,
-        _is_sound(document, reverted.units, rows)
-        and (document.front_matter_error is None or now.front_matter_error is not None),
-        head != now_row.head,
+        result,
+        _is_sound(document, result.units, rows)
+        and (document.front_matter_error is None or current.front_matter_error is not None),
+        head != current_row.head,
         metadata_clashes,
-        _find_conflicts(reverted, changed),
-        held_ids,
-        tuple(_list_preserved_spans(reverted.units, starts, now_row, now.path, path, head)),
-        _map_current_headings(document, reverted.units, now, ids[2]),
+        _collect_clashing_lines(result, changed_texts),
+        preserved_ids,
+        tuple(_list_preserved_spans(result.units, starts, current_row, current.path, path, head)),
+        _map_current_headings(document, result.units, current, ids[2]),
     )
 
 
 def _restore_fully(
-    before: Document, reverted: RevertResult, now: Document, path: str, ids: tuple[dict[int, Id], ...]
+    before: Document, result: RevertResult, current: Document, path: str, ids: tuple[dict[int, Id], ...]
 ) -> RevertedText:
-    """Return the version before the commit, byte for byte, of a document that is unchanged since."""
+    """Return the bytes before the commit as the result, for a document that is unchanged since."""
     document = Document.parse(before.data, path)
     sections = {id: before.sections[position] for position, id in ids[1].items()}
-    renamed = _map_headings(now, ids[2], path, sections)
-    has_metadata = now.data[: now.front_matter_end] != before.data[: before.front_matter_end]
-    return RevertedText(document, reverted, True, has_metadata, (), NOTHING, frozenset(), (), renamed)
+    new_headings = _map_headings(current, ids[2], path, sections)
+    has_metadata = current.data[: current.front_matter_end] != before.data[: before.front_matter_end]
+    return RevertedText(document, result, True, has_metadata, (), NO_LINES, frozenset(), (), new_headings)
 
 
-def _find_changed(base: UnitRow, before: UnitRow) -> Mapping[Id, tuple[bytes, bytes]]:
-    """Return the old and the new text of each unit that the commit changed; empty without the unit."""
+def _find_changed_texts(base: UnitRow, before: UnitRow) -> Mapping[Id, tuple[bytes, bytes]]:
+    """Return the old and the new text of each unit that the commit changed; b"" for a missing unit."""
     new_texts, old_texts = ({unit.id: unit.text for unit in row.units} for row in (base, before))
     pairs = {id: (old_texts.get(id, b""), new_texts.get(id, b"")) for id in {**old_texts, **new_texts}}
     return {id: texts for id, texts in pairs.items() if texts[0] != texts[1]}
 
 
-def _find_conflicts(reverted: RevertResult, changed: Mapping[Id, tuple[bytes, bytes]]) -> PreservedLines:
-    texts = (changed[unit.id] for unit in reverted.clashes if unit.id in changed)
-    return reduce(or_, (PreservedLines.of(*pair) for pair in texts), NOTHING)
+def _collect_clashing_lines(
+    result: RevertResult, changed_texts: Mapping[Id, tuple[bytes, bytes]]
+) -> PreservedLines:
+    texts = (changed_texts[unit.id] for unit in result.clashes if unit.id in changed_texts)
+    return reduce(or_, (PreservedLines.of(*pair) for pair in texts), NO_LINES)
 
 
 class _Gaps:
-    """The blank lines after units: the current ones if the commit did not change them."""
+    """The blank lines after units. Current blank lines are preserved if the commit did not change them."""
 
-    def __init__(self, base: UnitRow, before: UnitRow, now: UnitRow, ending: bytes) -> None:
-        self._rows = base, before, now
-        self._base, self._before, self._now = (
+    def __init__(self, base: UnitRow, before: UnitRow, current: UnitRow, ending: bytes) -> None:
+        self._rows = base, before, current
+        self._base, self._before, self._current = (
             {unit.id: unit.gap for unit in row.units} for row in self._rows
         )
-        self._usual = ending * 2
+        self._default_gap = ending * 2
 
-    def behind(self, id: Id) -> bytes:
+    def find_gap(self, id: Id) -> bytes:
         """Return the blank lines after a unit that is not the last one."""
-        base, before, now = self._base.get(id), self._before.get(id), self._now.get(id)
-        if now is None or (now == base and before is not None) or (base is None and before is not None):
-            now = before if before is not None else now if now is not None else base
-        return self._usual if now is None else now
+        base, before, current = self._base.get(id), self._before.get(id), self._current.get(id)
+        if (
+            current is None
+            or (current == base and before is not None)
+            or (base is None and before is not None)
+        ):
+            current = before if before is not None else current if current is not None else base
+        return self._default_gap if current is None else current
 
-    def end(self) -> bytes:
+    def find_end(self) -> bytes:
         """Return the blank lines at the end of the document."""
-        base, before, now = self._rows
-        return before.end if now.end == base.end else now.end
+        base, before, current = self._rows
+        return before.end if current.end == base.end else current.end
 
 
-def _revert_front_matter(base: bytes, before: bytes, now: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """Revert front matter, key by key if it was changed since the commit, and return it with its clashes."""
-    if base == before or now == before:
-        return now, ()
-    if now == base:
+def _revert_front_matter(base: bytes, before: bytes, current: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """Return the reverted front matter and its clashes; revert each key if later commits changed it."""
+    if base == before or current == before:
+        return current, ()
+    if current == base:
         return before, ()
-    rows = [_split_front_matter(head) for head in (base, before, now)]
+    rows = [_split_front_matter(head) for head in (base, before, current)]
     if None in rows:
-        return now, ("front matter",)
-    base_units, before_units, now_units = (row or () for row in rows)
-    reverted = revert_row(base_units, before_units, now_units)
-    clashes = tuple(unit.key for unit in reverted.clashes)
-    return b"".join(unit.text for unit in reverted.units), clashes
+        return current, ("front matter",)
+    base_units, before_units, current_units = (row or () for row in rows)
+    result = revert_row(base_units, before_units, current_units)
+    clashes = tuple(unit.key for unit in result.clashes)
+    return b"".join(unit.text for unit in result.units), clashes
 
 
 def _split_front_matter(head: bytes) -> tuple[SectionUnit, ...] | None:
@@ -209,7 +221,7 @@ def _split_front_matter(head: bytes) -> tuple[SectionUnit, ...] | None:
     is_open = True
     for number in range(len(lines)):
         line = head[lines.offset(number) : lines.offset(number + 1)]
-        match = _KEY.match(line) if is_open else None
+        match = _METADATA_KEY.match(line) if is_open else None
         if match:
             blocks.append((match.group()[:-1], []))
         elif is_open and number and line.rstrip() in (b"---", b"..."):
@@ -229,47 +241,51 @@ def _is_sound(document: Document, units: tuple[SectionUnit, ...], rows: list[Uni
     """Return True if the document is parsed as these units, each below its expected parent."""
     if len(document.sections) != len(units):
         return False
-    base_units, before_units, now_units = ({unit.id: unit for unit in row.units} for row in rows)
+    base_units, before_units, current_units = ({unit.id: unit for unit in row.units} for row in rows)
     ids = {item.position: unit.id for item, unit in zip(document.sections, units, strict=True)}
     for item, unit in zip(document.sections, units, strict=True):
-        old, base, now = before_units.get(unit.id), base_units.get(unit.id), now_units.get(unit.id)
-        expected = unit.parent if now is None else now.parent
-        if old is not None and (base is None or old.parent != base.parent):
-            expected = old.parent
+        before_unit, base_unit, current = (
+            before_units.get(unit.id),
+            base_units.get(unit.id),
+            current_units.get(unit.id),
+        )
+        expected_parent = unit.parent if current is None else current.parent
+        if before_unit is not None and (base_unit is None or before_unit.parent != base_unit.parent):
+            expected_parent = before_unit.parent
         parent = None if item.parent is None else ids[item.parent]
-        if parent != expected or document.source(item).rstrip(BLANK) != unit.text:
+        if parent != expected_parent or document.source(item).rstrip(BLANK) != unit.text:
             return False
     return True
 
 
 def _list_preserved_spans(
-    units: tuple[SectionUnit, ...], starts: list[int], now: UnitRow, old_path: str, path: str, head: bytes
+    units: tuple[SectionUnit, ...], starts: list[int], current: UnitRow, old_path: str, path: str, head: bytes
 ) -> list[PreservedSpan]:
-    """Return the preserved spans of the current document."""
-    current = {unit.id: unit for unit in now.units}
-    spans = [PreservedSpan(old_path, 0, len(head), path, 0)] if head and head == now.head else []
+    """Return the spans of the current document that the revert preserves."""
+    current_units = {unit.id: unit for unit in current.units}
+    spans = [PreservedSpan(old_path, 0, len(head), path, 0)] if head and head == current.head else []
     for unit, start in zip(units, starts, strict=True):
-        if unit.text and current.get(unit.id) is unit:
+        if unit.text and current_units.get(unit.id) is unit:
             spans.append(PreservedSpan(old_path, unit.start, unit.start + len(unit.text), path, start))
     return spans
 
 
 def _map_current_headings(
-    document: Document, units: tuple[SectionUnit, ...], now: Document, ids: dict[int, Id]
+    document: Document, units: tuple[SectionUnit, ...], current: Document, ids: dict[int, Id]
 ) -> dict[Offset, Offset]:
     """Return the offsets of the headings after the revert, by their current offsets."""
     if len(document.sections) != len(units):
         return {}
     sections = {unit.id: item for item, unit in zip(document.sections, units, strict=True)}
-    return _map_headings(now, ids, document.path, sections)
+    return _map_headings(current, ids, document.path, sections)
 
 
 def _map_headings(
-    now: Document, ids: Mapping[int, Id], path: str, sections: Mapping[Id, Section]
+    current: Document, ids: Mapping[int, Id], path: str, sections: Mapping[Id, Section]
 ) -> dict[Offset, Offset]:
-    """Return the new offsets of the current headings. `sections` are those after the revert, by id."""
+    """Return the new offsets of the current headings. `sections` are the sections after the revert, by id."""
     return {
-        (now.path, old.heading_start): (path, item.heading_start)
+        (current.path, old.heading_start): (path, item.heading_start)
         for position, id in ids.items()
-        if (item := sections.get(id)) and (old := now.sections[position]).has_heading and item.has_heading
+        if (item := sections.get(id)) and (old := current.sections[position]).has_heading and item.has_heading
     }

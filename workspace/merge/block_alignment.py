@@ -1,7 +1,7 @@
 """The blocks of a section's text, and their alignment between two versions.
 
 Equal blocks are matched by their bytes, tasks by their titles, and blocks between matches by their words.
-If no match is found, the old block counts as removed and the new one as added.
+If no match is found, the old block counts as removed and the new block as added.
 """
 
 from __future__ import annotations
@@ -175,31 +175,33 @@ def align_blocks(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> Align
     origins.update((index, index) for index in range(equal_first))
     shift = len(other) - len(base)
     origins.update((index + shift, index) for index in range(len(base) - equal_last, len(base)))
-    inner = range(equal_first, len(base) - equal_last), range(equal_first, len(other) - equal_last)
+    inner_ranges = range(equal_first, len(base) - equal_last), range(equal_first, len(other) - equal_last)
     for feature in (_get_text, _get_item_text, _get_label, _get_field, _get_title):
-        _pair_unique(base, other, inner, origins, feature)
+        _pair_unique(base, other, inner_ranges, origins, feature)
     for gap in _find_gaps(len(base), len(other), origins):
         _pair_gap(base, other, gap, origins)
-    replaced: list[ReplacedRun] = []
+    replaced_runs: list[ReplacedRun] = []
     insertion_indexes: dict[int, int] = {}
-    paired = set(origins.values())
+    paired_indexes = set(origins.values())
     for run in _find_gaps(len(base), len(other), origins):
-        added = [index for index in range(run.first, run.last) if index not in origins]
-        insertion_indexes.update((index, run.end) for index in added)
-        if added and any(index not in paired for index in range(run.start, run.end)):
-            replaced.append(run)
-    return Alignment(origins, insertion_indexes, tuple(replaced))
+        added_indexes = [index for index in range(run.first, run.last) if index not in origins]
+        insertion_indexes.update((index, run.end) for index in added_indexes)
+        if added_indexes and any(index not in paired_indexes for index in range(run.start, run.end)):
+            replaced_runs.append(run)
+    return Alignment(origins, insertion_indexes, tuple(replaced_runs))
 
 
 def _count_equal_ends(base: Sequence[TextBlock], other: Sequence[TextBlock]) -> tuple[int, int]:
     """Return the number of equal blocks at the beginning, and of further equal blocks at the end."""
-    shortest = min(len(base), len(other))
-    first = next((index for index in range(shortest) if base[index].text != other[index].text), shortest)
-    remaining = shortest - first
-    last = next(
+    max_count = min(len(base), len(other))
+    first_count = next(
+        (index for index in range(max_count) if base[index].text != other[index].text), max_count
+    )
+    remaining = max_count - first_count
+    last_count = next(
         (index for index in range(remaining) if base[-1 - index].text != other[-1 - index].text), remaining
     )
-    return first, last
+    return first_count, last_count
 
 
 def _get_text(block: TextBlock) -> Hashable:
@@ -225,14 +227,14 @@ def _get_title(block: TextBlock) -> Hashable:
 def _pair_unique(
     base: Sequence[TextBlock],
     other: Sequence[TextBlock],
-    inner: tuple[range, range],
+    inner_ranges: tuple[range, range],
     origins: dict[int, int],
     feature: Callable[[TextBlock], Hashable],
 ) -> None:
     """Pair the blocks whose feature has a value that occurs once on each side."""
-    paired = set(origins.values())
-    base_values = {index: feature(base[index]) for index in inner[0] if index not in paired}
-    other_values = {index: feature(other[index]) for index in inner[1] if index not in origins}
+    paired_indexes = set(origins.values())
+    base_values = {index: feature(base[index]) for index in inner_ranges[0] if index not in paired_indexes}
+    other_values = {index: feature(other[index]) for index in inner_ranges[1] if index not in origins}
     base_counts, other_counts = Counter(base_values.values()), Counter(other_values.values())
     base_indexes = {value: index for index, value in base_values.items()}
     for index, value in other_values.items():
@@ -255,8 +257,8 @@ def _pair_gap(
     base: Sequence[TextBlock], other: Sequence[TextBlock], gap: ReplacedRun, origins: dict[int, int]
 ) -> None:
     """Pair the unpaired blocks of a gap, in order: a single pair, or blocks with similar words."""
-    paired = set(origins.values()) if gap.start < gap.end else set()
-    old_indexes = [index for index in range(gap.start, gap.end) if index not in paired]
+    paired_indexes = set(origins.values()) if gap.start < gap.end else set()
+    old_indexes = [index for index in range(gap.start, gap.end) if index not in paired_indexes]
     new_indexes = [index for index in range(gap.first, gap.last) if index not in origins]
     if len(old_indexes) == len(new_indexes) == 1:
         if _have_same_kind(base[old_indexes[0]], other[new_indexes[0]]):

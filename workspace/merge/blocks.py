@@ -1,9 +1,9 @@
 """The merge of a section's own text, block by block.
 
-If one side changed, moved, added or removed a block, the merge does the same. A list item that both sides
-changed is merged in parts: its box, its words, and the blocks below it. A task's fields are matched by name.
-Any other block that both sides changed is a conflict. The full text is a conflict if one side replaced blocks
-that the other side changed.
+If one side changed, moved, added or removed a block, the merge applies this change. A list item that both
+sides changed is merged in parts: its box, its words, and the blocks below it. A task's fields are matched by
+name. Any other block that both sides changed is a conflict. The full text is a conflict if one side replaced
+blocks that the other side changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from workspace.merge.block_alignment import Alignment, BlockId, BlockVersion, TextBlock
     from workspace.merge.conflict import Conflicts
 
-HEAD: BlockId = ("head", 0)
+SEQUENCE_START: BlockId = ("head", 0)
 """The id that precedes the first block of a sequence."""
 
 
@@ -42,17 +42,19 @@ class Separators:
         self._ending = ending
         self._head_is_item = head_is_item
         self._previous = [
-            dict(zip(version.blocks, [HEAD, *version.blocks], strict=False)) for version in versions
+            dict(zip(version.blocks, [SEQUENCE_START, *version.blocks], strict=False)) for version in versions
         ]
         self._next = [{above: id for id, above in previous.items()} for previous in self._previous]
 
-    def find_separator(self, above: BlockId, id: BlockId) -> bytes:
-        """Return the separator of two blocks, from a version where they are adjacent, else a default."""
-        separator = self._merge_separators(id, above)
+    def find_separator(self, previous_id: BlockId, id: BlockId) -> bytes:
+        """Return the separator of two blocks from a version in which they are adjacent, or else a default."""
+        separator = self._merge_separators(id, previous_id)
         if separator is not None:
             return separator
-        if self._find_series(above) is not None and self._find_series(above) == self._find_series(id):
-            return self._find_list_separator(above, id)
+        if self._find_series(previous_id) is not None and self._find_series(previous_id) == self._find_series(
+            id
+        ):
+            return self._find_list_separator(previous_id, id)
         default = self._ending * 2
         separator = self._merge_separators(id, None) or default
         return separator if len(LINE_END_BYTES.findall(separator)) > 1 else default
@@ -65,15 +67,16 @@ class Separators:
         """
         separators = [
             version.blocks[id].before
-            if id in version.blocks and (previous[id] == above or (above is None and previous[id] != HEAD))
+            if id in version.blocks
+            and (previous[id] == above or (above is None and previous[id] != SEQUENCE_START))
             else None
             for version, previous in zip(self._versions, self._previous, strict=True)
         ]
         base, ours, theirs = separators
         if ours is None or theirs is None:
             return ours if ours is not None else theirs if theirs is not None else base
-        merged = merge_values(base, ours, theirs)
-        return ours if merged is CLASH else merged
+        merged_separator = merge_values(base, ours, theirs)
+        return ours if merged_separator is CLASH else merged_separator
 
     def _find_list_separator(self, above: BlockId, id: BlockId) -> bytes:
         """Return the separator of the list or definitions from which one of two blocks comes."""
@@ -81,7 +84,11 @@ class Separators:
         for version, previous, followers in zip(
             reversed(self._versions), reversed(self._previous), reversed(self._next), strict=True
         ):
-            if id in version.blocks and previous[id] != HEAD and self._find_series(previous[id]) == series:
+            if (
+                id in version.blocks
+                and previous[id] != SEQUENCE_START
+                and self._find_series(previous[id]) == series
+            ):
                 return version.blocks[id].before
             next_id = followers.get(above)
             if next_id is not None and self._find_series(next_id) == series:
@@ -89,7 +96,7 @@ class Separators:
         return self._ending
 
     def _find_series(self, id: BlockId) -> str | None:
-        if id == HEAD:
+        if id == SEQUENCE_START:
             return "item" if self._head_is_item else None
         block = self._find_block(id)
         return block.series if block is not None else None
@@ -105,8 +112,8 @@ _NESTED = re.compile(rb"^[ \t>*+\-0-9.)]{100}", re.MULTILINE)
 _MAX_BLOCKS = 10_000
 _MARKERS = re.compile(rb"^[ \t>*+\-0-9.)]+", re.MULTILINE)
 _MARKER = re.compile(rb"[-*+.)>]")
-_CONTAINERS = (b"-", b"*", b"+", b".", b")", b">")
-_BLANK = re.compile(rb"^[ \t]*[\r\n]", re.MULTILINE)
+_CONTAINER_MARKERS = (b"-", b"*", b"+", b".", b")", b">")
+_BLANK_LINE = re.compile(rb"^[ \t]*[\r\n]", re.MULTILINE)
 
 
 class UnitNames(NamedTuple):
@@ -131,10 +138,10 @@ def merge_text(
 
     `base` is None where both sides added the section. Raises LimitExceeded.
     """
-    merged = merge_values(base, ours, theirs)
-    if merged is not CLASH:
-        return ours if merged is None else merged
-    saved = conflicts.count()
+    merged_value = merge_values(base, ours, theirs)
+    if merged_value is not CLASH:
+        return ours if merged_value is None else merged_value
+    conflict_counts = conflicts.count()
     if base is not None:
         texts = (base, ours, theirs)
         block_lists = [] if any(map(is_costly, texts)) else [parse_blocks(text) for text in texts]
@@ -146,8 +153,8 @@ def merge_text(
             else:
                 if [block.text for block in parse_blocks(data)] == parts:
                     return data
-    conflicts.truncate(saved)
-    return conflicts.decide(UnitConflict(UnitId(UnitKind.TEXT, names.section), base, ours, theirs)) or b""
+    conflicts.truncate(conflict_counts)
+    return conflicts.resolve(UnitConflict(UnitId(UnitKind.TEXT, names.section), base, ours, theirs)) or b""
 
 
 def is_costly(text: bytes) -> bool:
@@ -155,10 +162,13 @@ def is_costly(text: bytes) -> bool:
     if _NESTED.search(text):
         return True
     # A blank line ends a paragraph, and a list or quotation marker begins a block.
-    if text.count(b"\n") + text.count(b"\r") + sum(map(text.count, _CONTAINERS)) <= _MAX_BLOCKS:
+    if text.count(b"\n") + text.count(b"\r") + sum(map(text.count, _CONTAINER_MARKERS)) <= _MAX_BLOCKS:
         return False
-    blank = len(_BLANK.findall(text))
-    return blank + sum(len(_MARKER.findall(marks)) for marks in _MARKERS.findall(text)) > _MAX_BLOCKS
+    blank_count = len(_BLANK_LINE.findall(text))
+    return (
+        blank_count + sum(len(_MARKER.findall(marker_run)) for marker_run in _MARKERS.findall(text))
+        > _MAX_BLOCKS
+    )
 
 
 class _BlockSequenceMerger:
@@ -206,9 +216,9 @@ class _BlockSequenceMerger:
         Equal blocks that both sides added at one position share an id. Added blocks with the same label, or
         with the same field of a task, also share an id.
         """
-        added: dict[tuple[object, ...], list[BlockId]] = {}
+        added_ids: dict[tuple[object, ...], list[BlockId]] = {}
         for index in reversed(our_alignment.insertion_indexes):
-            added.setdefault(
+            added_ids.setdefault(
                 self._build_addition_key(ours[index], our_alignment.insertion_indexes[index]), []
             ).append(("ours", index))
         result: dict[BlockId, TextBlock] = {}
@@ -216,7 +226,7 @@ class _BlockSequenceMerger:
             id: BlockId = ("theirs", index)
             if index in their_alignment.origins:
                 id = ("base", their_alignment.origins[index])
-            elif equal_ids := added.get(
+            elif equal_ids := added_ids.get(
                 self._build_addition_key(block, their_alignment.insertion_indexes[index])
             ):
                 id = equal_ids.pop()
@@ -240,7 +250,7 @@ class _BlockSequenceMerger:
         )
         separators = Separators(self._versions, self._ending, head_is_item=not self._is_top)
         parts: list[bytes] = []
-        above = HEAD
+        above = SEQUENCE_START
         for id in order:
             if parts or not self._is_top:
                 parts.append(separators.find_separator(above, id))
@@ -255,7 +265,7 @@ class _BlockSequenceMerger:
         )
 
     def _continues_list(self, above: BlockId | None, id: BlockId, other: BlockId) -> bool:
-        """Return True if a block continues a list that another one would end."""
+        """Return True if a block continues a list that another block would end."""
         series = None if above is None else self._find_series(above)
         return series is not None and self._find_series(id) == series != self._find_series(other)
 
@@ -266,17 +276,17 @@ class _BlockSequenceMerger:
         """Return the merged bytes of a block; None if it is removed."""
         base, ours, theirs = (version.blocks.get(id) for version in self._versions)
         texts = [None if block is None else block.text for block in (base, ours, theirs)]
-        merged = merge_values(*texts)
-        if merged is not CLASH and not (merged is None and id in self._moved):
-            return merged
-        if base and ours and theirs and (item := self._merge_item(base, ours, theirs)) is not None:
-            return item
+        merged_text = merge_values(*texts)
+        if merged_text is not CLASH and not (merged_text is None and id in self._moved):
+            return merged_text
+        if base and ours and theirs and (merged_item := self._merge_item(base, ours, theirs)) is not None:
+            return merged_item
         unit = self._build_unit_id(base, ours, theirs)
         if unit.kind is not UnitKind.TASK and not self._is_top:
             raise _InseparableChanges
         if self._conflicts.has_new_content(unit):
             self._replaced_ids.add(id)
-        return self._conflicts.decide(UnitConflict(unit, texts[0], texts[1], texts[2]))
+        return self._conflicts.resolve(UnitConflict(unit, texts[0], texts[1], texts[2]))
 
     def _merge_item(self, base: TextBlock, ours: TextBlock, theirs: TextBlock) -> bytes | None:
         """Return a list item merged in parts; None if a part cannot be merged."""
@@ -285,17 +295,17 @@ class _BlockSequenceMerger:
         head = merge_item_head(base.head, ours.head, theirs.head)
         if head is None:
             return None
-        saved = self._conflicts.count()
+        conflict_counts = self._conflicts.count()
         child_lists = [block.children for block in (base, ours, theirs)]
         try:
             children = _BlockSequenceMerger(
                 child_lists, self._names, self._ending, self._conflicts, is_top=False
             )
-            _, below = children.merge()
+            _, children_text = children.merge()
         except _InseparableChanges:
-            self._conflicts.truncate(saved)
+            self._conflicts.truncate(conflict_counts)
             return None
-        return head + below
+        return head + children_text
 
     def _takes_their_position(self, id: BlockId) -> bool:
         base, ours, theirs = (version.blocks.get(id) for version in self._versions)
@@ -338,9 +348,9 @@ def merge_item_head(base: bytes, ours: bytes, theirs: bytes) -> bytes | None:
 
     Return None for a conflict.
     """
-    merged = merge_values(base, ours, theirs)
-    if merged is not CLASH:
-        return merged
+    merged_head = merge_values(base, ours, theirs)
+    if merged_head is not CLASH:
+        return merged_head
     parts = [split_item_head(head) for head in (base, ours, theirs)]
     if parts[0] is None or parts[1] is None or parts[2] is None:
         return None
@@ -365,12 +375,12 @@ def _check_replacements(
     other_blocks, other_alignment = other
     if not alignment.replaced:
         return
-    unchanged = {
+    unchanged_indexes = {
         origin
         for index, origin in other_alignment.origins.items()
         if other_blocks[index].text == base[origin].text
     }
-    changed = [index for index in range(len(base)) if index not in unchanged]
+    changed_indexes = [index for index in range(len(base)) if index not in unchanged_indexes]
     other_replacements = Counter(
         (run.start, run.end, tuple(block.text for block in other_blocks[run.first : run.last]))
         for run in other_alignment.replaced
@@ -379,12 +389,12 @@ def _check_replacements(
         replacement = (run.start, run.end, tuple(block.text for block in blocks[run.first : run.last]))
         if replacement in other_replacements:
             continue
-        if any(run.start <= index < run.end for index in changed):
+        if any(run.start <= index < run.end for index in changed_indexes):
             raise _InseparableChanges
         is_list = all(block.is_item for block in base[run.start : run.end])
         for index, insertion_index in other_alignment.insertion_indexes.items():
-            # An item added at either end of replaced items still has a position. An item added between them
-            # has none.
+            # An item added at either end of replaced items still has a position; an item added between them
+            # does not.
             is_adjacent_item = (
                 is_list and other_blocks[index].is_item and insertion_index in (run.start, run.end)
             )

@@ -59,50 +59,52 @@ def merge_commits(ours: Snapshot, theirs: Snapshot, resolutions: Resolutions | N
 
 def _intersect_merges(merges: Sequence[Merge], resolutions: Resolutions) -> Merge:
     """Return the common result of several merges of the same commits; all differences are conflicts."""
-    first, *others = merges
-    decisions = FileConflicts(first.ours.git, resolutions)
+    first_merge, *other_merges = merges
+    file_conflicts = FileConflicts(first_merge.ours.git, resolutions)
     changes: dict[str, bytes | WholeEntry] = {}
     conflicts = []
-    disputed = set()
+    disputed_paths = set()
     for path in sorted({path for merge in merges for path in (*merge.changes, *_list_conflict_paths(merge))}):
-        if all(_find_outcome(merge, path) == _find_outcome(first, path) for merge in others):
-            if path in first.changes:
-                changes[path] = first.changes[path]
-            conflicts += [conflict for conflict in first.conflicts if conflict.path == path]
+        if all(_find_outcome(merge, path) == _find_outcome(first_merge, path) for merge in other_merges):
+            if path in first_merge.changes:
+                changes[path] = first_merge.changes[path]
+            conflicts += [conflict for conflict in first_merge.conflicts if conflict.path == path]
             continue
-        disputed.add(path)
-        entries = (find_file(first.ours, path), find_file(first.theirs, path))
-        document = _intersect_documents(merges, path, decisions)
+        disputed_paths.add(path)
+        entries = (find_file(first_merge.ours, path), find_file(first_merge.theirs, path))
+        document = _intersect_documents(merges, path, file_conflicts)
         if document is not None:
-            decisions.add(path, document)
+            file_conflicts.add(path, document)
             if hash_blob(document.data) != (entries[0].id if entries[0] else None):
                 changes[path] = document.data
             continue
-        change = decisions.resolve_file(path, None, *entries)
+        change = file_conflicts.resolve_file(path, None, *entries)
         if change is not None:
             changes[path] = change
-    moved = {old: new for old, new in first.moved.items() if not {old, new} & disputed}
-    resolved = [item for item in first.resolved if item[0] not in disputed]
-    sources = {path: paths for path, paths in first.sources.items() if path not in disputed}
-    return first._replace(
+    moved_paths = {
+        old: new for old, new in first_merge.moved_paths.items() if not {old, new} & disputed_paths
+    }
+    resolved_units = [item for item in first_merge.resolved if item[0] not in disputed_paths]
+    sources = {path: paths for path, paths in first_merge.sources.items() if path not in disputed_paths}
+    return first_merge._replace(
         changes=changes,
-        conflicts=tuple(sorted((*conflicts, *decisions.conflicts), key=lambda conflict: conflict.path)),
-        moved=moved,
-        resolved=(*resolved, *decisions.resolved),
+        conflicts=tuple(sorted((*conflicts, *file_conflicts.conflicts), key=lambda conflict: conflict.path)),
+        moved_paths=moved_paths,
+        resolved=(*resolved_units, *file_conflicts.resolved),
         sources=sources,
     )
 
 
 def _intersect_documents(
-    merges: Sequence[Merge], path: str, decisions: FileConflicts
+    merges: Sequence[Merge], path: str, file_conflicts: FileConflicts
 ) -> MergedDocument | None:
     """Return the common result for a document; None for a file that is copied without a merge."""
     ours, theirs = merges[0].ours, merges[0].theirs
     entries = [find_file(side, path) for side in (ours, theirs)]
-    moved = {name for merge in merges for pair in merge.moved.items() for name in pair}
+    moved_names = {name for merge in merges for pair in merge.moved_paths.items() for name in pair}
     if (
-        path in moved
-        or decisions.is_decided(path)
+        path in moved_names
+        or file_conflicts.has_file_resolution(path)
         or any(entry is None or entry.mode != FILE_MODE for entry in entries)
     ):
         return None
@@ -112,14 +114,14 @@ def _intersect_documents(
         data = merge.read(path)
         if data is None or any(item.unit == PATH_UNIT for item in conflicts):
             return None
-        resolved = tuple(unit for name, unit in merge.resolved if name == path)
-        results.append(MergedDocument(data, tuple(conflicts), resolved))
+        resolved_units = tuple(unit for name, unit in merge.resolved if name == path)
+        results.append(MergedDocument(data, tuple(conflicts), resolved_units))
     # Imported here because a server answers its first requests without parsing a document.
     from workspace.merge.criss_cross import intersect_documents
 
     try:
         return intersect_documents(
-            results, ours.document(path), theirs.document(path), decisions.select_resolutions(path)
+            results, ours.document(path), theirs.document(path), file_conflicts.select_resolutions(path)
         )
     except (DocumentNotFound, LimitExceeded):
         return None
@@ -152,10 +154,11 @@ class MergeConflict(WorkspaceError):
 
     def __init__(self, tip: str | None, conflicts: Sequence[FileConflict], theirs: str | None = None) -> None:
         paths = list(dict.fromkeys(conflict.path for conflict in conflicts))
-        named = ", ".join(f"'{path}'" for path in paths[:_MAX_NAMED_PATHS])
-        more = f" and {len(paths) - _MAX_NAMED_PATHS} more" if len(paths) > _MAX_NAMED_PATHS else ""
+        named_paths = ", ".join(f"'{path}'" for path in paths[:_MAX_NAMED_PATHS])
+        more_text = f" and {len(paths) - _MAX_NAMED_PATHS} more" if len(paths) > _MAX_NAMED_PATHS else ""
         super().__init__(
-            f"both sides changed the same parts of {named}{more} differently, so nothing was merged",
+            f"both sides changed the same parts of {named_paths}{more_text} differently, "
+            "so nothing was merged",
             fix="Resolve each conflict with 'ours', 'theirs' or new content, and merge again.",
             tip=tip,
             paths=paths,
@@ -213,7 +216,7 @@ def commit_merge(
     tip = _resolve_tip(workspace, branch)
     merge = merge_into(tip)
 
-    def build(new_tip: str | None) -> Batch | None:
+    def build_batch(new_tip: str | None) -> Batch | None:
         nonlocal tip, merge
         if new_tip != tip:
             tip = new_tip or _resolve_tip(workspace, branch)
@@ -226,7 +229,7 @@ def commit_merge(
         return Batch(branch, tip, merge.changes, message(merge), author, parents=(theirs,))
 
     durable = workspace.durable and workspace.snapshot(tip).config.fsync
-    commit = None if merge.is_up_to_date else publish_with_retry(store, branch, build, durable=durable)
+    commit = None if merge.is_up_to_date else publish_with_retry(store, branch, build_batch, durable=durable)
     return MergeResult(commit or tip, merge, commit is not None)
 
 

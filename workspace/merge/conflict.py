@@ -21,7 +21,7 @@ class UnitKind(StrEnum):
 
     DOCUMENT = "document"  # a full document or file
     METADATA = "metadata"  # a key of the front matter
-    SECTION = "section"  # a section with all below it, which one side removed
+    SECTION = "section"  # a section with its subsections, which one side removed
     HEADING = "heading"  # a section's heading with its anchors
     TEXT = "text"  # a section's own text, or one block of it
     TASK = "task"  # a task with the blocks below it
@@ -32,8 +32,9 @@ class UnitId(NamedTuple):
     """The name of a unit within its document.
 
     `where` is the address of a section or task (`tasks[0]`), or a key of the front matter. It is empty for a
-    full document or all of its front matter. An address is taken from base, else from ours, else from theirs.
-    `part` is the index of a block, from 0, if a section's text has several blocks; otherwise it is empty.
+    full document or all of its front matter. An address is taken from base, or else from ours, or else from
+    theirs. `part` is the index of a block, from 0, if a section's text has several blocks; otherwise it is
+    empty.
     """
 
     kind: UnitKind
@@ -78,7 +79,7 @@ class InvalidResolution(WorkspaceError):
 class MergedDocument(NamedTuple):
     """The merge of a document; in `data`, units in conflict are as in ours.
 
-    `resolved` are the units of conflicts that a resolution decided.
+    `resolved` are the units whose conflict has a resolution.
     """
 
     data: bytes
@@ -87,7 +88,7 @@ class MergedDocument(NamedTuple):
 
 
 class Conflicts:
-    """The conflicts of one merge, collected during the merge; a resolution may decide each of them.
+    """The conflicts of one merge, collected during the merge. A conflict may have a resolution.
 
     `ending` is the document's line ending, which new content also receives. `fit` adapts new content to the
     position of its unit.
@@ -103,7 +104,7 @@ class Conflicts:
 
     @property
     def resolved(self) -> tuple[UnitId, ...]:
-        """The units decided by resolutions."""
+        """The units of conflicts with a resolution."""
         return tuple(self._resolved)
 
     @property
@@ -114,7 +115,7 @@ class Conflicts:
             content = None if resolution is None else resolution.content
             yield from (text for text in (*conflict[1:], content) if text is not None)
 
-    def decide(self, conflict: UnitConflict) -> bytes | None:
+    def resolve(self, conflict: UnitConflict) -> bytes | None:
         """Return the bytes of a unit in conflict, from its resolution, else from ours.
 
         Raises InvalidResolution.
@@ -149,18 +150,18 @@ class Conflicts:
                 fix="Choose 'ours' or 'theirs'.",
                 unit=conflict.unit,
             )
-        self.decide(conflict)
+        self.resolve(conflict)
         return resolution is not None and resolution.choice is ResolutionChoice.THEIRS
 
     def count(self) -> tuple[int, int]:
         """Return the number of conflicts so far, for `truncate`."""
         return len(self._unresolved), len(self._resolved)
 
-    def truncate(self, saved: tuple[int, int]) -> None:
-        """Drop the conflicts added since `count`, because a larger unit that contains them is in conflict."""
-        while len(self._unresolved) > saved[0]:
+    def truncate(self, counts: tuple[int, int]) -> None:
+        """Remove the conflicts added since `count`, if a unit that contains their units is in conflict."""
+        while len(self._unresolved) > counts[0]:
             self._unresolved.popitem()
-        while len(self._resolved) > saved[1]:
+        while len(self._resolved) > counts[1]:
             self._resolved.popitem()
 
 
@@ -176,7 +177,7 @@ T = TypeVar("T")
 
 
 def merge_values(base: T, ours: T, theirs: T) -> T | Clash:
-    """Return the value of the side that changed it; CLASH if both changed it differently."""
+    """Return the value of the side that changed the value; CLASH if both sides changed it differently."""
     if ours == theirs or theirs == base:
         return ours
     return theirs if ours == base else CLASH

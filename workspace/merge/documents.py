@@ -1,11 +1,11 @@
 """The three-way merge of a document: section by section, key by key.
 
 The merge is a pure function of bytes. The result is parsed and verified: it has the expected sections, each
-line that a side added, and no line that a side removed. Otherwise the full document is a conflict and stays
-as in ours.
+line that a side added, and no line that a side removed. Otherwise the full document is a conflict, and the
+version of ours is preserved.
 
 The count of lines detects text that was both rewritten and moved. The matching of blocks treats such text as
-removed and added elsewhere, so the merge would lose or repeat this text.
+removed and as added at another position, so the merge would lose or repeat it.
 
 A document has one namespace for link definitions and footnotes, and the first of two definitions counts
 (CommonMark 0.31 §4.7). If both sides add different definitions of a name, they are a conflict. Different
@@ -56,11 +56,13 @@ _ANCHOR = re.compile(
 )
 
 # A merge may rewrite the level of a heading, the number of an item, and a task's box.
-_MARKERS = re.compile(rb"(?:[ \t]*(?:#{1,6}|%b)(?=[ \t]))+(?:[ \t]+\[[ xX]\](?=[ \t]))?" % LIST_MARKER_BYTES)
+_LINE_MARKERS = re.compile(
+    rb"(?:[ \t]*(?:#{1,6}|%b)(?=[ \t]))+(?:[ \t]+\[[ xX]\](?=[ \t]))?" % LIST_MARKER_BYTES
+)
 _HAS_TEXT = re.compile(rb"[^\W_]|[^\x00-\x7f]")
 
 
-def has_no_lost_line(
+def preserves_all_lines(
     base: Document | None, ours: Document, theirs: Document, merged: Document, conflict_texts: Iterable[bytes]
 ) -> bool:
     """Return True if each line that a side added is present, and each line that it removed is absent.
@@ -72,17 +74,18 @@ def has_no_lost_line(
     base_counts, our_counts, their_counts, merged_counts = (
         _list_lines(document) for document in (base, ours, theirs, merged)
     )
-    common = base_counts & our_counts & their_counts & merged_counts
+    common_counts = base_counts & our_counts & their_counts & merged_counts
     base_counts, our_counts, their_counts, merged_counts = (
-        _normalize_lines(lines - common) for lines in (base_counts, our_counts, their_counts, merged_counts)
+        _normalize_lines(lines - common_counts)
+        for lines in (base_counts, our_counts, their_counts, merged_counts)
     )
-    ignored = {line for text in conflict_texts for line in _normalize_lines(Counter(text.splitlines()))}
-    for line in (base_counts | our_counts | their_counts | merged_counts).keys() - ignored:
-        combined = our_counts[line] + their_counts[line] - base_counts[line]
-        low, high = sorted((our_counts[line], their_counts[line]))
-        if base_counts[line] > 1 and low:
-            low, high = high, low
-        min_count, max_count = min(combined, high), max(combined, low)
+    ignored_lines = {line for text in conflict_texts for line in _normalize_lines(Counter(text.splitlines()))}
+    for line in (base_counts | our_counts | their_counts | merged_counts).keys() - ignored_lines:
+        combined_count = our_counts[line] + their_counts[line] - base_counts[line]
+        min_side_count, max_side_count = sorted((our_counts[line], their_counts[line]))
+        if base_counts[line] > 1 and min_side_count:
+            min_side_count, max_side_count = max_side_count, min_side_count
+        min_count, max_count = min(combined_count, max_side_count), max(combined_count, min_side_count)
         if not min_count <= merged_counts[line] <= max_count:
             return False
     return True
@@ -99,7 +102,7 @@ def _normalize_lines(lines: Counter[bytes]) -> Counter[bytes]:
     """Return lines with their counts, without the parts that a merge may rewrite."""
     result: Counter[bytes] = Counter()
     for line, count in lines.items():
-        markers = _MARKERS.match(line)
+        markers = _LINE_MARKERS.match(line)
         text = _ANCHOR.sub(b"", line[markers.end() :] if markers else line)
         if _HAS_TEXT.search(text):
             result[text.strip(b"# \t")] += count
@@ -181,24 +184,26 @@ def find_clashing_sections(
 def _is_newly_named(id: SectionId, base: SectionVersion | None, side: SectionVersion) -> bool:
     """Return True if a side added a section, or renamed it."""
     section = side.sections.get(id)
-    old = base.sections.get(id) if base else None
-    return section is not None and (old is None or (old.slug, old.anchor) != (section.slug, section.anchor))
+    base_section = base.sections.get(id) if base else None
+    return section is not None and (
+        base_section is None or (base_section.slug, base_section.anchor) != (section.slug, section.anchor)
+    )
 
 
 _MAX_ROUNDS = 3
 _NO_RESOLUTIONS: Mapping[UnitId, Resolution] = MappingProxyType({})
 
 
-class _WrittenSection(NamedTuple):
+class _MergedSection(NamedTuple):
     """A section of the merged document."""
 
     heading: bytes
-    lead: bytes
+    gap_after_heading: bytes
     text: bytes
 
     @property
     def data(self) -> bytes:
-        return self.heading + (self.lead if self.heading and self.text else b"") + self.text
+        return self.heading + (self.gap_after_heading if self.heading and self.text else b"") + self.text
 
 
 def merge_documents(
@@ -216,14 +221,14 @@ def merge_documents(
         return MergedDocument(ours.data if data is None else data, ())
     base, ours, theirs = _unify_line_endings(base, ours, theirs)
     conflicts = Conflicts(resolutions, ours.ending, fit_content)
-    merged = _merge(base, ours, theirs, conflicts)
-    if merged is None:
+    merged_data = _merge_versions(base, ours, theirs, conflicts)
+    if merged_data is None:
         conflicts = Conflicts(resolutions, ours.ending, fit_content)
         conflict = UnitConflict(
             UnitId(UnitKind.DOCUMENT), base.data if base else None, ours.data, theirs.data
         )
-        merged = conflicts.decide(conflict) or b""
-    return MergedDocument(merged, tuple(conflicts), conflicts.resolved)
+        merged_data = conflicts.resolve(conflict) or b""
+    return MergedDocument(merged_data, tuple(conflicts), conflicts.resolved)
 
 
 def _unify_line_endings(
@@ -239,8 +244,8 @@ def _unify_line_endings(
     version_endings = [next(iter(kinds), None) if kinds else None for kinds in endings]
     if len({ending for ending in version_endings if ending}) < 2:
         return base, ours, theirs
-    merged = merge_values(*version_endings)
-    ending = ours.ending if merged is CLASH or merged is None else merged
+    merged_ending = merge_values(*version_endings)
+    ending = ours.ending if merged_ending is CLASH or merged_ending is None else merged_ending
     return (
         None if base is None else _convert_line_endings(base, ending),
         _convert_line_endings(ours, ending),
@@ -252,51 +257,65 @@ def _convert_line_endings(document: Document, ending: bytes) -> Document:
     return Document.parse(LINE_END_BYTES.sub(ending, document.data), document.path)
 
 
-def _merge(base: Document | None, ours: Document, theirs: Document, conflicts: Conflicts) -> bytes | None:
-    """Return the merged document; None if it does not parse as the parts that it was built from."""
+def _merge_versions(
+    base: Document | None, ours: Document, theirs: Document, conflicts: Conflicts
+) -> bytes | None:
+    """Return the merged document; None if it is not parsed as the sections from which it was built."""
     base_version, our_version, their_version = build_versions(base, ours, theirs)
-    left_out: set[SectionId] = set()
-    as_ours: set[SectionId] = set()
-    disputed = find_disputed_definitions(base_version, our_version, their_version)
-    head = _merge_byte_order_mark(base, ours, theirs) + merge_front_matter(base, ours, theirs, conflicts)
-    saved = conflicts.count()
+    omitted_ids: set[SectionId] = set()
+    our_heading_ids: set[SectionId] = set()
+    disputed_ids = find_disputed_definitions(base_version, our_version, their_version)
+    front_matter = _merge_byte_order_mark(base, ours, theirs) + merge_front_matter(
+        base, ours, theirs, conflicts
+    )
+    conflict_counts = conflicts.count()
     for _ in range(_MAX_ROUNDS):
-        conflicts.truncate(saved)
-        selected = select_sections(base_version, our_version, their_version, conflicts)
-        for id in left_out:
-            selected -= {id, *(item for item in their_version.below(id) if item not in our_version.sections)}
-        tree = merge_trees(base_version, our_version, their_version, selected, conflicts)
+        conflicts.truncate(conflict_counts)
+        selected_ids = select_sections(base_version, our_version, their_version, conflicts)
+        for id in omitted_ids:
+            selected_ids -= {
+                id,
+                *(item for item in their_version.list_below(id) if item not in our_version.sections),
+            }
+        tree = merge_trees(base_version, our_version, their_version, selected_ids, conflicts)
         if any(level > MAX_LEVEL for level in tree.levels.values()):
             return None
         writer = _SectionWriter(
-            base_version, our_version, their_version, tree, conflicts, ours.ending, as_ours, disputed
+            base_version,
+            our_version,
+            their_version,
+            tree,
+            conflicts,
+            ours.ending,
+            our_heading_ids,
+            disputed_ids,
         )
-        written = {id: writer.merge_section(id) for id in tree.levels}
-        data = writer.join(head, written)
+        merged_sections = {id: writer.merge_section(id) for id in tree.levels}
+        data = writer.join_sections(front_matter, merged_sections)
         document = ours if data == ours.data else Document.parse(data, ours.path)
-        if not _is_sound(document, tree, written):
+        if not _is_sound(document, tree, merged_sections):
             return None
-        ids = [id for id in tree.levels if written[id].data]
-        added = {id for id in ids if id[0] == "theirs"}
-        clashes = (
+        ids = [id for id in tree.levels if merged_sections[id].data]
+        added_ids = {id for id in ids if id[0] == "theirs"}
+        clashing_ids = (
             (
                 find_clashing_sections(document, ids, base_version, our_version, their_version)
-                | disputed & added
+                | disputed_ids & added_ids
             )
-            - left_out
-            - as_ours
+            - omitted_ids
+            - our_heading_ids
         )
-        undecided = {
+        unresolved_ids = {
             id
-            for id in clashes
+            for id in clashing_ids
             if not _is_resolved_for_theirs(base_version, our_version, their_version, id, conflicts)
         }
-        if not undecided:
-            return data if has_no_lost_line(base, ours, theirs, document, conflicts.versions) else None
-        left_out |= {id for id in undecided if id not in our_version.sections}
-        as_ours |= {id for id in undecided if id in our_version.sections}
-        saved = _record_address_conflicts(
-            base_version, our_version, their_version, undecided, conflicts, saved
+        if not unresolved_ids:
+            return data if preserves_all_lines(base, ours, theirs, document, conflicts.versions) else None
+        omitted_ids |= {id for id in unresolved_ids if id not in our_version.sections}
+        our_heading_ids |= {id for id in unresolved_ids if id in our_version.sections}
+        conflict_counts = _record_address_conflicts(
+            base_version, our_version, their_version, unresolved_ids, conflicts, conflict_counts
         )
     return None
 
@@ -307,10 +326,10 @@ def _record_address_conflicts(
     theirs: SectionVersion,
     ids: set[SectionId],
     conflicts: Conflicts,
-    saved: tuple[int, int],
+    conflict_counts: tuple[int, int],
 ) -> tuple[int, int]:
     """Record the conflicts of clashing addresses before the conflicts of the next round."""
-    conflicts.truncate(saved)
+    conflicts.truncate(conflict_counts)
     for id in sorted(ids):
         _is_resolved_for_theirs(base, ours, theirs, id, conflicts)
     return conflicts.count()
@@ -326,7 +345,7 @@ def _is_resolved_for_theirs(
     """Return True if a resolution takes a section or heading of theirs although its address is in use."""
     if id not in ours.sections:
         unit = UnitId(UnitKind.SECTION, theirs.sections[id].key)
-        return conflicts.is_resolved_for_theirs(UnitConflict(unit, None, None, theirs.full_bytes(id)))
+        return conflicts.is_resolved_for_theirs(UnitConflict(unit, None, None, theirs.read_full_text(id)))
     versions = [
         format_heading(*side.heading(id)) if side and id in side.sections else None
         for side in (base, ours, theirs)
@@ -357,52 +376,58 @@ class _SectionWriter:
         tree: MergedTree,
         conflicts: Conflicts,
         ending: bytes,
-        as_ours: set[SectionId],
-        disputed: set[SectionId],
+        our_heading_ids: set[SectionId],
+        disputed_ids: set[SectionId],
     ) -> None:
         self._sides = base, ours, theirs
         self._tree, self._conflicts, self._ending = tree, conflicts, ending
-        self._as_ours, self._disputed = as_ours, disputed
+        self._our_heading_ids, self._disputed_ids = our_heading_ids, disputed_ids
 
-    def merge_section(self, id: SectionId) -> _WrittenSection:
+    def merge_section(self, id: SectionId) -> _MergedSection:
         """Return a section's heading and own text, merged."""
         base, ours, theirs = (side if side and id in side.sections else None for side in self._sides)
         level = self._tree.levels[id]
         if ours is None or theirs is None:
             side = ours or theirs
             assert side is not None
-            return _WrittenSection(
-                format_heading(*side.heading(id), level), side.lead(id) or b"", side.text(id)
+            return _MergedSection(
+                format_heading(*side.heading(id), level), side.gap_after_heading(id) or b"", side.text(id)
             )
         heading = format_heading(*ours.heading(id), level)
-        if id not in self._as_ours:
+        if id not in self._our_heading_ids:
             merged_heading = merge_heading(
                 base.heading(id) if base else None, ours.heading(id), theirs.heading(id), level
             )
-            heading = self._resolve_heading(id, heading) if merged_heading is None else merged_heading
+            heading = (
+                self._resolve_heading_conflict(id, heading) if merged_heading is None else merged_heading
+            )
         texts = (base.text(id) if base else None), ours.text(id), theirs.text(id)
-        if id in self._disputed:
+        if id in self._disputed_ids:
             unit = UnitId(UnitKind.TEXT, _find_key(id, *self._sides))
-            text = self._conflicts.decide(UnitConflict(unit, *texts)) or b""
+            text = self._conflicts.resolve(UnitConflict(unit, *texts)) or b""
         else:
             text = merge_text(*texts, self._build_unit_names(id), self._ending, self._conflicts)
-        lead = merge_values(base.lead(id) if base else None, ours.lead(id), theirs.lead(id))
-        if lead is CLASH or lead is None:
-            lead = ours.lead(id) or theirs.lead(id) or self._ending * 2
-        return _WrittenSection(heading, lead, text)
+        gap_after_heading = merge_values(
+            base.gap_after_heading(id) if base else None,
+            ours.gap_after_heading(id),
+            theirs.gap_after_heading(id),
+        )
+        if gap_after_heading is CLASH or gap_after_heading is None:
+            gap_after_heading = ours.gap_after_heading(id) or theirs.gap_after_heading(id) or self._ending * 2
+        return _MergedSection(heading, gap_after_heading, text)
 
-    def _resolve_heading(self, id: SectionId, ours: bytes) -> bytes:
+    def _resolve_heading_conflict(self, id: SectionId, our_heading: bytes) -> bytes:
         versions = [
             format_heading(*side.heading(id)) if side and id in side.sections else None
             for side in self._sides
         ]
         unit = UnitId(UnitKind.HEADING, _find_key(id, *self._sides))
-        resolved = self._conflicts.decide(UnitConflict(unit, *versions))
-        if resolved is None or resolved == versions[1]:
-            return ours
-        if resolved == versions[2] and self._sides[2]:
+        resolved_heading = self._conflicts.resolve(UnitConflict(unit, *versions))
+        if resolved_heading is None or resolved_heading == versions[1]:
+            return our_heading
+        if resolved_heading == versions[2] and self._sides[2]:
             return format_heading(*self._sides[2].heading(id), self._tree.levels[id])
-        return set_heading_level(resolved, self._tree.levels[id])
+        return set_heading_level(resolved_heading, self._tree.levels[id])
 
     def _build_unit_names(self, id: SectionId) -> UnitNames:
         def find_task(version: int, offset: int) -> str | None:
@@ -417,58 +442,62 @@ class _SectionWriter:
 
         return UnitNames(_find_key(id, *self._sides), find_task)
 
-    def join(self, head: bytes, written: Mapping[SectionId, _WrittenSection]) -> bytes:
+    def join_sections(
+        self, front_matter: bytes, merged_sections: Mapping[SectionId, _MergedSection]
+    ) -> bytes:
         """Return the bytes of the merged document."""
-        ids = [id for id in self._tree.levels if written[id].data]
-        parts = [head]
-        previous: SectionId | None = None
+        ids = [id for id in self._tree.levels if merged_sections[id].data]
+        parts = [front_matter]
+        previous_id: SectionId | None = None
         for id in ids:
-            if previous is None:
+            if previous_id is None:
                 parts.append(
                     self._merge_blank_lines([side.opening if side else None for side in self._sides])
                 )
             else:
-                parts.append(self._find_blank_lines(previous, id, written))
-            parts.append(written[id].data)
-            previous = id
+                parts.append(self._find_blank_lines(previous_id, id, merged_sections))
+            parts.append(merged_sections[id].data)
+            previous_id = id
         parts.append(self._merge_blank_lines([side.closing if side else None for side in self._sides]))
         return b"".join(parts)
 
     def _find_blank_lines(
-        self, previous: SectionId, id: SectionId, written: Mapping[SectionId, _WrittenSection]
+        self, previous: SectionId, id: SectionId, merged_sections: Mapping[SectionId, _MergedSection]
     ) -> bytes:
         """Return the blank lines between two sections.
 
-        They are copied from the versions where the sections are adjacent; otherwise they are a default.
+        They are copied from the versions in which the sections are adjacent; otherwise a default is returned.
         """
-        adjacent = [
+        adjacent_gaps = [
             side.before[id] if side and id in side.before and side.previous[id] == previous else None
             for side in self._sides
         ]
-        if adjacent[1] is not None or adjacent[2] is not None:
-            return self._merge_blank_lines(adjacent)
-        preceding = [
+        if adjacent_gaps[1] is not None or adjacent_gaps[2] is not None:
+            return self._merge_blank_lines(adjacent_gaps)
+        preceding_gaps = [
             side.before[id] if side and id in side.before and side.previous[id] is not None else None
             for side in self._sides
         ]
-        merged = self._merge_blank_lines(preceding)
-        line_count = len(LINE_END_BYTES.findall(merged))
-        is_plain = written[id].heading.startswith(b"#") and b"\n" not in written[id].heading
-        if line_count > 1 or (line_count == 1 and is_plain and b"<" not in written[previous].text):
-            return merged
+        merged_gap = self._merge_blank_lines(preceding_gaps)
+        line_count = len(LINE_END_BYTES.findall(merged_gap))
+        is_plain = merged_sections[id].heading.startswith(b"#") and b"\n" not in merged_sections[id].heading
+        if line_count > 1 or (line_count == 1 and is_plain and b"<" not in merged_sections[previous].text):
+            return merged_gap
         return self._ending * 2
 
     def _merge_blank_lines(self, versions: Sequence[bytes | None]) -> bytes:
         base, ours, theirs = versions
         if ours is None or theirs is None:
             return ours or theirs or b""
-        merged = merge_values(base, ours, theirs)
-        return ours if merged is CLASH or merged is None else merged
+        merged_lines = merge_values(base, ours, theirs)
+        return ours if merged_lines is CLASH or merged_lines is None else merged_lines
 
 
-def _is_sound(document: Document, tree: MergedTree, written: Mapping[SectionId, _WrittenSection]) -> bool:
-    """Return True if the document parses as the sections that it was built from, each at its position."""
-    expected_ids = [id for id in tree.levels if written[id].data]
+def _is_sound(
+    document: Document, tree: MergedTree, merged_sections: Mapping[SectionId, _MergedSection]
+) -> bool:
+    """Return True if the document is parsed as the sections from which it was built, each at its position."""
+    expected_ids = [id for id in tree.levels if merged_sections[id].data]
     ids: dict[int, SectionId] = {}
     sections = [section for section in document.sections if document.source(section).strip(BLANK)]
     if len(sections) != len(expected_ids):
@@ -480,8 +509,8 @@ def _is_sound(document: Document, tree: MergedTree, written: Mapping[SectionId, 
         if (
             section.level != tree.levels[id]
             or parent != tree.parents[id]
-            or format_heading(document, section) != written[id].heading
-            or document.data[start:end] != written[id].text
+            or format_heading(document, section) != merged_sections[id].heading
+            or document.data[start:end] != merged_sections[id].text
         ):
             return False
     return True

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 _COMMENT = re.compile(rb"(?:^|[ \t])#[^\r\n]*", re.MULTILINE)
 _Id = tuple[str, int]
-_MISSING = object()
+_MISSING_VALUE = object()
 
 
 class MergedKey(NamedTuple):
@@ -42,15 +42,22 @@ def merge_key_lines(base: bytes | None, ours: bytes, theirs: bytes) -> MergedKey
     `base` is None where both sides added the key. The lines come from the side that changed comments,
     else from ours, and have the merged value.
     """
-    parsed = [_read_value(lines) for lines in (base, ours, theirs)]
+    parsed_keys = [_read_value(lines) for lines in (base, ours, theirs)]
     comments = [Counter(_COMMENT.findall(lines or b"")) for lines in (base, ours, theirs)]
     merged_comments = merge_values(*comments)
-    if merged_comments is CLASH or parsed[1] is None or parsed[2] is None or parsed[1][0] != parsed[2][0]:
+    if (
+        merged_comments is CLASH
+        or parsed_keys[1] is None
+        or parsed_keys[2] is None
+        or parsed_keys[1][0] != parsed_keys[2][0]
+    ):
         return None
-    if base is not None and (parsed[0] is None or parsed[0][0] != parsed[1][0]):
+    if base is not None and (parsed_keys[0] is None or parsed_keys[0][0] != parsed_keys[1][0]):
         return None
-    key, our_value = parsed[1]
-    value = merge_key_values(_MISSING if parsed[0] is None else parsed[0][1], our_value, parsed[2][1])
+    key, our_value = parsed_keys[1]
+    value = merge_key_values(
+        _MISSING_VALUE if parsed_keys[0] is None else parsed_keys[0][1], our_value, parsed_keys[2][1]
+    )
     if value is CLASH:
         return None
     template = ours if merged_comments == comments[1] else theirs
@@ -69,14 +76,14 @@ def merge_key_values(base: object, ours: object, theirs: object) -> object | Cla
     a clash. Two different orders are also a clash. A mapping is merged one level deep, with the lists in it.
     """
     if isinstance(ours, list) and isinstance(theirs, list):
-        return _merge_lists([] if base is _MISSING else base, ours, theirs)
+        return _merge_lists([] if base is _MISSING_VALUE else base, ours, theirs)
     if isinstance(ours, dict) and isinstance(theirs, dict):
-        return _merge_mappings({} if base is _MISSING else base, ours, theirs)
+        return _merge_mappings({} if base is _MISSING_VALUE else base, ours, theirs)
     return CLASH
 
 
 def _read_value(lines: bytes | None) -> tuple[str, object] | None:
-    """Return the only key of some lines, and its value; None if they cannot be parsed alone."""
+    """Return the only key of some lines, and its value; None if the lines cannot be parsed separately."""
     if lines is None:
         return None
     try:
@@ -97,14 +104,14 @@ def _merge_lists(base: object, ours: list[object], theirs: list[object]) -> list
         for id in (*our_items, *their_items)
         if merge_values(id in base_items, id in our_items, id in their_items)
     }
-    disputed: list[_Id] = []
+    disputed_ids: list[_Id] = []
 
     def record_dispute(id: _Id) -> bool:
-        disputed.append(id)
+        disputed_ids.append(id)
         return False
 
     order = merge_order([*base_items], [*our_items], [*their_items], members, record_dispute)
-    return CLASH if disputed else [our_items.get(id, their_items.get(id)) for id in order]
+    return CLASH if disputed_ids else [our_items.get(id, their_items.get(id)) for id in order]
 
 
 def _number_items(items: Sequence[object]) -> dict[_Id, object]:
@@ -119,26 +126,31 @@ def _number_items(items: Sequence[object]) -> dict[_Id, object]:
 
 
 def _are_replaced_differently(base: Sequence[_Id], ours: Sequence[_Id], theirs: Sequence[_Id]) -> bool:
-    """Return True if both sides replaced the same item by different ones."""
-    common = set(base).intersection(ours, theirs)
-    groups = [_group_between_common(row, common) for row in (base, ours, theirs)]
+    """Return True if both sides replaced the same item by different items."""
+    common_ids = set(base).intersection(ours, theirs)
+    groups = [_group_between_common(row, common_ids) for row in (base, ours, theirs)]
     base_ids = set(base)
-    for predecessor, removed in groups[0].items():
+    for predecessor, removed_ids in groups[0].items():
         our_items, their_items = (set(side.get(predecessor, ())) - base_ids for side in groups[1:])
-        if set(removed).difference(ours, theirs) and our_items and their_items and our_items != their_items:
+        if (
+            set(removed_ids).difference(ours, theirs)
+            and our_items
+            and their_items
+            and our_items != their_items
+        ):
             return True
     return False
 
 
-def _group_between_common(items: Sequence[_Id], common: set[_Id]) -> dict[_Id | None, list[_Id]]:
-    """Return the items between the common ones, by the common item before them."""
+def _group_between_common(items: Sequence[_Id], common_ids: set[_Id]) -> dict[_Id | None, list[_Id]]:
+    """Return the items between common items, by the common item before them."""
     groups: dict[_Id | None, list[_Id]] = {}
-    previous: _Id | None = None
+    last_common_id: _Id | None = None
     for item in items:
-        if item in common:
-            previous = item
+        if item in common_ids:
+            last_common_id = item
         else:
-            groups.setdefault(previous, []).append(item)
+            groups.setdefault(last_common_id, []).append(item)
     return groups
 
 
@@ -147,9 +159,9 @@ def _merge_mappings(
 ) -> dict[object, object] | Clash:
     if not isinstance(base, dict):
         return CLASH
-    merged: dict[object, object] = {}
+    merged_mapping: dict[object, object] = {}
     for key in dict.fromkeys([*ours, *theirs]):
-        base_value, our_value, their_value = (side.get(key, _MISSING) for side in (base, ours, theirs))
+        base_value, our_value, their_value = (side.get(key, _MISSING_VALUE) for side in (base, ours, theirs))
         if are_equal_typed(our_value, their_value) or are_equal_typed(their_value, base_value):
             value = our_value
         elif are_equal_typed(our_value, base_value):
@@ -160,9 +172,9 @@ def _merge_mappings(
             return CLASH
         if value is CLASH:
             return CLASH
-        if value is not _MISSING:
-            merged[key] = value
-    return merged
+        if value is not _MISSING_VALUE:
+            merged_mapping[key] = value
+    return merged_mapping
 
 
 _KEY = re.compile(rb"""(?![#\s-])[^:]+:(?=\s|$)""")
@@ -180,14 +192,14 @@ def merge_front_matter(
 ) -> bytes:
     """Return the merged front matter with its delimiters; empty without front matter."""
     heads = [b"" if document is None else extract_front_matter(document) for document in (base, ours, theirs)]
-    merged = merge_values(None if base is None else heads[0], heads[1], heads[2])
-    if merged is not CLASH:
-        return merged or b""
+    merged_head = merge_values(None if base is None else heads[0], heads[1], heads[2])
+    if merged_head is not CLASH:
+        return merged_head or b""
     conflict = UnitConflict(UnitId(UnitKind.METADATA), heads[0] if base else None, heads[1], heads[2])
     base_keys, our_keys, their_keys = (split_key_lines(head) for head in heads)
     if base_keys is None or our_keys is None or their_keys is None:
-        return conflicts.decide(conflict) or b""
-    saved = conflicts.count()
+        return conflicts.resolve(conflict) or b""
+    conflict_counts = conflicts.count()
     merged_lines: dict[str, bytes] = {}
     values: dict[str, object] = {}
     for name in dict.fromkeys([*our_keys, *their_keys]):
@@ -214,8 +226,8 @@ def merge_front_matter(
     }
     if _has_values(head, sources, values):
         return head
-    conflicts.truncate(saved)
-    return conflicts.decide(conflict) or b""
+    conflicts.truncate(conflict_counts)
+    return conflicts.resolve(conflict) or b""
 
 
 def _merge_key(
@@ -225,7 +237,7 @@ def _merge_key(
     base, ours, theirs = versions
     merged_key = merge_key_lines(base, ours, theirs) if ours and theirs else None
     if merged_key is None:
-        return conflicts.decide(UnitConflict(UnitId(UnitKind.METADATA, name), base, ours, theirs)), {}
+        return conflicts.resolve(UnitConflict(UnitId(UnitKind.METADATA, name), base, ours, theirs)), {}
     return merged_key.lines, {merged_key.key: merged_key.value}
 
 
@@ -265,9 +277,11 @@ def _has_values(head: bytes, sources: Mapping[str, Document], values: Mapping[st
     """Return True if each key has the expected value: its side's value, or the merged value."""
     from workspace.document.document import Document
 
-    parsed = Document.parse(head)
-    if parsed.front_matter_error is not None:
+    document = Document.parse(head)
+    if document.front_matter_error is not None:
         is_invalid = (side.front_matter_error is not None for side in sources.values())
         return bool(sources) and not values and all(is_invalid)
-    expected = {name: side.front_matter.get(name) for name, side in sources.items()} | dict(values)
-    return all(are_equal_typed(parsed.front_matter.get(name), value) for name, value in expected.items())
+    expected_values = {name: side.front_matter.get(name) for name, side in sources.items()} | dict(values)
+    return all(
+        are_equal_typed(document.front_matter.get(name), value) for name, value in expected_values.items()
+    )

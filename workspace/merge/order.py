@@ -23,7 +23,7 @@ def merge_order(
     is_for_theirs: Callable[[Id], bool],
     goes_before: Callable[[Id | None, Id, Id], bool] | None = None,
 ) -> list[Id]:
-    """Return the `members` in order; each of them is in ours or theirs.
+    """Return the `members` in order; each member is in ours or theirs.
 
     A member that one side moved or added follows the same member as on that side. If both sides added members
     at one position, our members come first. `goes_before` takes the predecessor, a member of theirs and a
@@ -36,31 +36,38 @@ def merge_order(
     possible_moves = _list_possible_moves(base, ours, theirs, common)
     our_moves, their_moves = possible_moves[0]
     if [item for item in ours if item in common] == [item for item in theirs if item in common]:
-        return _lay_out(ours, theirs, members, our_moves, set(), goes_before)
-    for ours_moved, theirs_moved in possible_moves:
-        from_theirs = (theirs_moved - ours_moved) & common
-        order = _lay_out(ours, theirs, members, ours_moved, from_theirs, goes_before)
+        return _build_sequence(ours, theirs, members, our_moves, set(), goes_before)
+    for our_moved_items, their_moved_items in possible_moves:
+        from_theirs = (their_moved_items - our_moved_items) & common
+        order = _build_sequence(ours, theirs, members, our_moved_items, from_theirs, goes_before)
         if not _find_moved_differently(
-            ours, theirs, ours_moved & theirs_moved & common, common
-        ) and not _find_misplaced(base, ours, theirs, order, ours_moved, theirs_moved, common):
+            ours, theirs, our_moved_items & their_moved_items & common, common
+        ) and not _find_misplaced(base, ours, theirs, order, our_moved_items, their_moved_items, common):
             return order
-    theirs_wins: dict[Id, bool] = {}
+    is_for_theirs_by_item: dict[Id, bool] = {}
     for item in _find_moved_differently(ours, theirs, our_moves & their_moves & common, common):
-        theirs_wins[item] = is_for_theirs(item)
+        is_for_theirs_by_item[item] = is_for_theirs(item)
     for _ in range(_MAX_ROUNDS):
-        from_theirs = {item for item in their_moves - our_moves if theirs_wins.get(item, True)} & common
-        from_theirs.update(item for item, wins in theirs_wins.items() if wins)
-        order = _lay_out(ours, theirs, members, our_moves - from_theirs, from_theirs, goes_before)
-        misplaced = [
+        from_theirs = {
+            item for item in their_moves - our_moves if is_for_theirs_by_item.get(item, True)
+        } & common
+        from_theirs.update(item for item, wins in is_for_theirs_by_item.items() if wins)
+        order = _build_sequence(ours, theirs, members, our_moves - from_theirs, from_theirs, goes_before)
+        misplaced_items = [
             item
             for item in _find_misplaced(base, ours, theirs, order, our_moves, their_moves, common)
-            if item not in theirs_wins
+            if item not in is_for_theirs_by_item
         ]
-        if not misplaced:
+        if not misplaced_items:
             return order
-        theirs_wins.update((item, is_for_theirs(item)) for item in misplaced)
-    return _lay_out(
-        ours, theirs, members, our_moves, {item for item, wins in theirs_wins.items() if wins}, goes_before
+        is_for_theirs_by_item.update((item, is_for_theirs(item)) for item in misplaced_items)
+    return _build_sequence(
+        ours,
+        theirs,
+        members,
+        our_moves,
+        {item for item, wins in is_for_theirs_by_item.items() if wins},
+        goes_before,
     )
 
 
@@ -80,52 +87,54 @@ def _list_possible_moves(
     )
 
 
-def _lay_out(
+def _build_sequence(
     ours: Sequence[Id],
     theirs: Sequence[Id],
     members: Collection[Id],
-    moved: set[Id],
+    moved_items: set[Id],
     from_theirs: set[Id],
     goes_before: Callable[[Id | None, Id, Id], bool] | None,
 ) -> list[Id]:
-    """Return our sequence without `from_theirs`, and with theirs inserted after their predecessors."""
+    """Return our sequence without `from_theirs`; their items are inserted after their predecessors."""
     their_items = set(theirs)
-    chain = LinkedList(item for item in ours if item in members and item not in from_theirs)
-    previous: Id | None = None
+    linked_list = LinkedList(item for item in ours if item in members and item not in from_theirs)
+    last_item: Id | None = None
     for item in theirs:
-        if item in chain:
-            if item not in moved:
-                previous = item
+        if item in linked_list:
+            if item not in moved_items:
+                last_item = item
         elif item in members:
-            predecessor = previous
-            while (successor := chain.after(predecessor)) is not None and (
-                successor in moved or successor not in their_items
+            predecessor = last_item
+            while (successor := linked_list.after(predecessor)) is not None and (
+                successor in moved_items or successor not in their_items
             ):
                 if goes_before and goes_before(predecessor, item, successor):
                     break
                 predecessor = successor
-            chain.insert(predecessor, item)
-            previous = item
-    return [*chain]
+            linked_list.insert(predecessor, item)
+            last_item = item
+    return [*linked_list]
 
 
 def _find_moved_differently(
-    ours: Sequence[Id], theirs: Sequence[Id], both: Collection[Id], common: Collection[Id]
+    ours: Sequence[Id], theirs: Sequence[Id], moved_by_both: Collection[Id], common: Collection[Id]
 ) -> list[Id]:
     """Return the members that both sides moved to different positions."""
     our_predecessors, their_predecessors = (
         _map_predecessors(sequence, common) for sequence in (ours, theirs)
     )
-    return [item for item in ours if item in both and our_predecessors[item] != their_predecessors[item]]
+    return [
+        item for item in ours if item in moved_by_both and our_predecessors[item] != their_predecessors[item]
+    ]
 
 
 def _map_predecessors(sequence: Iterable[Id], common: Collection[Id]) -> Mapping[Id, Id | None]:
     result: dict[Id, Id | None] = {}
-    previous: Id | None = None
+    last_item: Id | None = None
     for item in sequence:
-        result[item] = previous
+        result[item] = last_item
         if item in common:
-            previous = item
+            last_item = item
     return result
 
 
@@ -143,22 +152,22 @@ def _find_misplaced(
     A pair whose order only one side changed must keep that side's order.
     """
     base_index, merged_index = _map_positions(base), _map_positions(order)
-    misplaced: list[Id] = []
+    misplaced_items: list[Id] = []
     for sequence, other_index in ((ours, _map_positions(theirs)), (theirs, _map_positions(ours))):
-        for first, second in pairwise(item for item in sequence if item in common):
+        for first_item, second_item in pairwise(item for item in sequence if item in common):
             if (
-                base_index[first] > base_index[second]
-                and other_index[first] > other_index[second]
-                and merged_index[first] > merged_index[second]
+                base_index[first_item] > base_index[second_item]
+                and other_index[first_item] > other_index[second_item]
+                and merged_index[first_item] > merged_index[second_item]
             ):
-                candidates = (first, second)
-                misplaced.append(
+                candidates = (first_item, second_item)
+                misplaced_items.append(
                     next(
                         (item for item in candidates if item in our_moves),
-                        next((item for item in candidates if item in their_moves), first),
+                        next((item for item in candidates if item in their_moves), first_item),
                     )
                 )
-    return list(dict.fromkeys(misplaced))
+    return list(dict.fromkeys(misplaced_items))
 
 
 def _map_positions(sequence: Iterable[Id]) -> Mapping[Id, int]:

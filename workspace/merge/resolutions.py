@@ -19,8 +19,8 @@ from workspace.merge.sections import format_heading
 if TYPE_CHECKING:
     from workspace.merge.conflict import UnitConflict, UnitId
 
-_TITLE = b"# -\n\n"  # a title, so that the text below is not parsed as title or front matter
-_END = b"\n\n# -\n"  # a heading that an unclosed fence or comment would contain
+_TITLE_BEFORE = b"# -\n\n"  # a title, so that the text below it is not parsed as title or front matter
+_HEADING_AFTER = b"\n\n# -\n"  # a heading that an unclosed fence or comment would contain
 _DELIMITER = b"---\n"
 
 
@@ -40,36 +40,36 @@ def fit_content(conflict: UnitConflict, content: bytes | None, ending: bytes) ->
     for version in (conflict.base, conflict.ours, conflict.theirs):
         if version is not None and text in (version, version.rstrip(b"\r\n") if is_metadata else version):
             return version
-    plain = LINE_END_BYTES.sub(b"\n", text)
+    normalized_text = LINE_END_BYTES.sub(b"\n", text)
     match unit.kind:
         case UnitKind.METADATA:
-            plain += b"\n"
-            _check_metadata(unit, plain)
+            normalized_text += b"\n"
+            _check_metadata(unit, normalized_text)
         case UnitKind.HEADING:
-            _check_heading(unit, plain)
+            _check_heading(unit, normalized_text)
         case UnitKind.TASK:
-            _check_text(unit, plain)
-            if not all(piece.is_item for piece in parse_blocks(plain)):
+            _check_text(unit, normalized_text)
+            if not all(piece.is_item for piece in parse_blocks(normalized_text)):
                 raise _make_resolution_error(
                     unit,
                     "must be a list item",
                     "Begin the content with `- [ ]`, and indent the lines below it.",
                 )
         case _:
-            _check_text(unit, plain)
-    return LINE_END_BYTES.sub(ending, plain)
+            _check_text(unit, normalized_text)
+    return LINE_END_BYTES.sub(ending, normalized_text)
 
 
 def set_heading_level(heading: bytes, level: int) -> bytes:
     """Return a heading from `fit_content` at a level; level 0, a document's title, leaves it unchanged."""
     if level == 0:
         return heading
-    document = Document.parse(_TITLE + heading)
+    document = Document.parse(_TITLE_BEFORE + heading)
     return format_heading(document, document.sections[1], level)
 
 
 def _check_text(unit: UnitId, text: bytes) -> None:
-    sections = Document.parse(_TITLE + text + _END).sections
+    sections = Document.parse(_TITLE_BEFORE + text + _HEADING_AFTER).sections
     if len(sections) > 2:
         raise _make_resolution_error(
             unit, "must not have headings", "Remove the headings; add subsections after the merge."
@@ -81,7 +81,7 @@ def _check_text(unit: UnitId, text: bytes) -> None:
 
 
 def _check_heading(unit: UnitId, text: bytes) -> None:
-    document = Document.parse(_TITLE + text)
+    document = Document.parse(_TITLE_BEFORE + text)
     if len(document.sections) != 2 or format_heading(document, document.sections[1]) != text:
         raise _make_resolution_error(unit, "must be one heading", "Write one heading, such as `## Title`.")
 

@@ -1,7 +1,7 @@
 """The three versions of a document by sections, with common ids, and their merged tree of sections.
 
-A section that one side removed is removed, unless the other side changed a part of it. The parts of a heading
-(level, words and anchors) are merged one by one.
+A section that one side removed is removed, unless the other side changed it. The level, words and anchors of
+a heading are merged separately.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class TreePosition(NamedTuple):
 class SectionVersion:
     """One version of a document: its sections by id, in order.
 
-    A title in front matter has no bytes and is left out.
+    A title in front matter has no bytes and is omitted.
     """
 
     def __init__(self, document: Document, ids: Mapping[int, SectionId]) -> None:
@@ -50,8 +50,8 @@ class SectionVersion:
         self.before: dict[SectionId, bytes] = {}
         self.previous: dict[SectionId, SectionId | None] = {}
         data = document.data
-        position = first = max(document.front_matter_end, len(BOM) if data.startswith(BOM) else 0)
-        above: SectionId | None = None
+        position = content_start = max(document.front_matter_end, len(BOM) if data.startswith(BOM) else 0)
+        previous_id: SectionId | None = None
         for section in document.sections:
             start, end = find_core_span(document, section)
             if start >= end:
@@ -62,9 +62,9 @@ class SectionVersion:
             self.sections[id] = section
             self.positions[id] = TreePosition(parent, section.level - level)
             self.children.setdefault(parent, []).append(id)
-            self.before[id], self.previous[id] = data[position:start], above
-            position, above = end, id
-        self.opening = self.before[next(iter(self.before))] if self.before else data[first:]
+            self.before[id], self.previous[id] = data[position:start], previous_id
+            position, previous_id = end, id
+        self.opening = self.before[next(iter(self.before))] if self.before else data[content_start:]
         self.closing = data[position:] if self.before else b""
 
     def heading(self, id: SectionId) -> tuple[Document, Section]:
@@ -76,7 +76,7 @@ class SectionVersion:
         start, end = find_own_span(self.document, self.sections[id])
         return self.document.data[start:end]
 
-    def lead(self, id: SectionId) -> bytes | None:
+    def gap_after_heading(self, id: SectionId) -> bytes | None:
         """Return the bytes between a section's heading and its text; None without a heading or a text."""
         section = self.sections[id]
         start, end = find_own_span(self.document, section)
@@ -84,13 +84,13 @@ class SectionVersion:
             return None
         return self.document.data[find_text_end(self.document.data, section.start, section.body) : start]
 
-    def full_bytes(self, id: SectionId) -> bytes:
+    def read_full_text(self, id: SectionId) -> bytes:
         """Return the bytes of a section with its subsections."""
         section, data = self.sections[id], self.document.data
         start = find_text_start(data, section.start, section.tree_end)
         return data[start : find_text_end(data, start, section.tree_end)]
 
-    def below(self, id: SectionId) -> Sequence[SectionId]:
+    def list_below(self, id: SectionId) -> Sequence[SectionId]:
         """Return the ids of all sections below a section."""
         result: list[SectionId] = []
         pending = [*self.children.get(id, ())]
@@ -126,7 +126,7 @@ def build_versions(
         else ("ours", item.position)
         for item in ours.sections
     }
-    added = {
+    our_added_ids = {
         item.key: our_ids[item.position]
         for item in ours.sections
         if item.position not in our_pairs and item.key == item.address
@@ -135,8 +135,8 @@ def build_versions(
     for item in theirs.sections:
         if item.position in their_pairs:
             their_ids[item.position] = base_ids[their_pairs[item.position]]
-        elif item.key == item.address and item.key in added:
-            their_ids[item.position] = added[item.key]
+        elif item.key == item.address and item.key in our_added_ids:
+            their_ids[item.position] = our_added_ids[item.key]
         else:
             their_ids[item.position] = ("theirs", item.position)
     return (
@@ -213,7 +213,7 @@ class _TreeMerger:
             side.children.get(parent, []) if side else [] for side in (self._base, self._ours, self._theirs)
         )
         order = merge_order(base, ours, theirs, set(children), self._is_resolved_for_theirs)
-        # Sections that both sides had elsewhere, below a removed section, come last.
+        # Sections that both sides had below another section, which was removed, come last.
         ordered_ids = set(order)
         result = [*order, *(id for id in children if id not in ordered_ids)]
         # After a sibling of a higher level, a deeper section would become its child. A preamble has no level.
@@ -224,13 +224,13 @@ class _TreeMerger:
         base = self._base.positions.get(id) if self._base else None
         ours, theirs = self._ours.positions.get(id), self._theirs.positions.get(id)
         if ours is None or theirs is None:
-            chosen = ours or theirs
-            assert chosen is not None
-            return self._ensure_remaining_parent(id, chosen)
-        merged = merge_values(base, ours, theirs)
-        if merged is not CLASH:
-            assert merged is not None
-            return self._ensure_remaining_parent(id, merged)
+            position = ours or theirs
+            assert position is not None
+            return self._ensure_remaining_parent(id, position)
+        merged_position = merge_values(base, ours, theirs)
+        if merged_position is not CLASH:
+            assert merged_position is not None
+            return self._ensure_remaining_parent(id, merged_position)
         if base is not None:
             parent = merge_values(base.parent, ours.parent, theirs.parent)
             depth = merge_values(base.depth, ours.depth, theirs.depth)
@@ -238,37 +238,39 @@ class _TreeMerger:
                 return self._ensure_remaining_parent(id, TreePosition(parent, depth))
         return self._ensure_remaining_parent(id, theirs if self._is_resolved_for_theirs(id) else ours)
 
-    def _ensure_remaining_parent(self, id: SectionId, chosen: TreePosition) -> TreePosition:
-        """Return a position whose parent remains: `chosen`, the other side's, or one below an ancestor."""
-        if chosen.parent is None or chosen.parent in self._remaining:
-            return chosen
+    def _ensure_remaining_parent(self, id: SectionId, position: TreePosition) -> TreePosition:
+        """Return a position whose parent remains: `position`, the other side's, or one below an ancestor."""
+        if position.parent is None or position.parent in self._remaining:
+            return position
         for side in (self._ours, self._theirs):
-            other = side.positions.get(id)
-            if other is not None and (other.parent is None or other.parent in self._remaining):
-                return other
+            other_position = side.positions.get(id)
+            if other_position is not None and (
+                other_position.parent is None or other_position.parent in self._remaining
+            ):
+                return other_position
         side = self._ours if id in self._ours.positions else self._theirs
-        parent: SectionId | None = chosen.parent
+        parent: SectionId | None = position.parent
         while parent is not None and parent not in self._remaining:
             parent = side.positions[parent].parent if parent in side.positions else None
         return TreePosition(parent, 1 if parent else side.sections[id].level)
 
     def _break_cycles(self, positions: dict[SectionId, TreePosition]) -> None:
         """Move the sections of each parent cycle to their positions in ours, or in theirs if so resolved."""
-        checked: set[SectionId | None] = {None}
+        checked_ids: set[SectionId | None] = {None}
         for start in [*positions]:
             path: dict[SectionId, None] = {}
             id: SectionId | None = start
-            while id is not None and id not in checked and id not in path:
+            while id is not None and id not in checked_ids and id not in path:
                 path[id] = None
                 id = positions[id].parent
             if id is not None and id in path:
                 cycle = [*path][[*path].index(id) :]
                 resolved_for_theirs = [self._is_resolved_for_theirs(item) for item in cycle]
-                chosen = self._theirs if any(resolved_for_theirs) else self._ours
+                chosen_side = self._theirs if any(resolved_for_theirs) else self._ours
                 for item in cycle:
-                    if item in chosen.positions:
-                        positions[item] = self._ensure_remaining_parent(item, chosen.positions[item])
-            checked.update(path)
+                    if item in chosen_side.positions:
+                        positions[item] = self._ensure_remaining_parent(item, chosen_side.positions[item])
+            checked_ids.update(path)
 
     def _is_resolved_for_theirs(self, id: SectionId) -> bool:
         versions = (self._base, self._ours, self._theirs)
@@ -298,71 +300,75 @@ def select_sections(
 ) -> set[SectionId]:
     """Return the ids of the sections of the merged document.
 
-    If one side removed a section in which the other side changed, moved or added something, the section and
-    its subsections are one conflict.
+    If one side removed a section, and the other side changed it, moved it or added to it, the section and its
+    subsections are one conflict.
     """
     remaining = {*ours.sections, *theirs.sections}
     if base is None:
         return remaining
     for remover, other in ((ours, theirs), (theirs, ours)):
-        removed = {id for id in base.sections if id not in remover.sections and id in other.sections}
-        moved = _find_reordered(base, other, removed)
-        for root, group in _group_removed(other, removed).items():
+        removed_ids = {id for id in base.sections if id not in remover.sections and id in other.sections}
+        moved_ids = _find_reordered(base, other, removed_ids)
+        for root, group in _group_removed(other, removed_ids).items():
             is_removed = True
-            if any(id in moved or _is_changed(base, other, id, removed) for id in group):
-                old, new = base.full_bytes(root), other.full_bytes(root)
-                versions = (None, new) if remover is ours else (new, None)
+            if any(id in moved_ids or _is_changed(base, other, id, removed_ids) for id in group):
+                old_text, new_text = base.read_full_text(root), other.read_full_text(root)
+                versions = (None, new_text) if remover is ours else (new_text, None)
                 unit = UnitId(UnitKind.SECTION, base.sections[root].key)
-                is_removed = conflicts.is_resolved_for_theirs(UnitConflict(unit, old, *versions)) is (
+                is_removed = conflicts.is_resolved_for_theirs(UnitConflict(unit, old_text, *versions)) is (
                     remover is theirs
                 )
             if is_removed:
                 remaining.difference_update(group)
-                added = {id for id in other.below(root) if id not in remover.sections}
-                remaining.difference_update(added)
+                added_ids = {id for id in other.list_below(root) if id not in remover.sections}
+                remaining.difference_update(added_ids)
     return remaining
 
 
-def _group_removed(other: SectionVersion, removed: set[SectionId]) -> dict[SectionId, list[SectionId]]:
+def _group_removed(other: SectionVersion, removed_ids: set[SectionId]) -> dict[SectionId, list[SectionId]]:
     """Return the removed sections, by their topmost removed ancestor in the other version."""
     roots: dict[SectionId, SectionId] = {}
     groups: dict[SectionId, list[SectionId]] = {}
     for id in other.sections:  # in order, so a parent comes before its children
-        if id in removed:
+        if id in removed_ids:
             parent = other.positions[id].parent
-            roots[id] = id if parent is None or parent not in removed else roots[parent]
+            roots[id] = id if parent is None or parent not in removed_ids else roots[parent]
             groups.setdefault(roots[id], []).append(id)
     return groups
 
 
-def _find_reordered(base: SectionVersion, other: SectionVersion, removed: set[SectionId]) -> set[SectionId]:
+def _find_reordered(
+    base: SectionVersion, other: SectionVersion, removed_ids: set[SectionId]
+) -> set[SectionId]:
     """Return the removed sections that a side moved among their siblings."""
     result: set[SectionId] = set()
-    for parent in {base.positions[id].parent for id in removed}:
+    for parent in {base.positions[id].parent for id in removed_ids}:
         result |= find_definitely_moved(base.children[parent], other.children.get(parent, []))
-    return result & removed
+    return result & removed_ids
 
 
-def _is_changed(base: SectionVersion, other: SectionVersion, id: SectionId, removed: set[SectionId]) -> bool:
+def _is_changed(
+    base: SectionVersion, other: SectionVersion, id: SectionId, removed_ids: set[SectionId]
+) -> bool:
     """Return True if a side changed a section that the other side removed, or added a section below it."""
-    below = set(other.children.get(id, ())) - removed
+    below = set(other.children.get(id, ())) - removed_ids
     if not below.issubset(base.children.get(id, ())):
         return True
     if base.positions[id] != other.positions[id] or base.text(id) != other.text(id):
         return True
-    old, new = base.sections[id], other.sections[id]
-    if old.heading is None or new.heading is None:
-        return old.heading is not new.heading
+    old_section, new_section = base.sections[id], other.sections[id]
+    if old_section.heading is None or new_section.heading is None:
+        return old_section.heading is not new_section.heading
     # If the section above was moved, the level may differ, and the old address may be the anchor.
-    has_name = new.anchor in (old.anchor, old.address)
-    return old.heading.text.title != new.heading.text.title or not has_name
+    has_name = new_section.anchor in (old_section.anchor, old_section.address)
+    return old_section.heading.text.title != new_section.heading.text.title or not has_name
 
 
 class HeadingParts(NamedTuple):
     """The parts of a heading.
 
-    `above` are the lines of anchors above it, `prefix` the anchors before its words, and `below` the
-    attribute lists on the lines below it.
+    `above` are the lines of anchors above the heading, `prefix` the anchors before its words, and `below` the
+    attribute lists on the lines below the heading.
     """
 
     above: bytes
@@ -392,11 +398,11 @@ def merge_heading(
     theirs: tuple[Document, Section],
     level: int,
 ) -> bytes | None:
-    """Return the merged heading at a level; None if both sides changed one part of it differently."""
+    """Return the merged heading at a level; None if both sides changed one of its parts differently."""
     texts = [None if side is None else format_heading(*side, level) for side in (base, ours, theirs)]
-    merged = merge_values(*texts)
-    if merged is not CLASH:
-        return merged or b""
+    merged_text = merge_values(*texts)
+    if merged_text is not CLASH:
+        return merged_text or b""
     parts = [None if side is None else _split_heading(*side) for side in (base, ours, theirs)]
     if parts[0] is None or parts[1] is None or parts[2] is None:
         return None
@@ -406,27 +412,27 @@ def merge_heading(
     document, section = ours
     assert section.heading is not None
     start, end, text = replace_inline(document.lines, section.heading.block, f"{prefix}{words}{suffix}")
-    first = find_text_start(document.data, section.start, section.body)
+    heading_lines_start = find_text_start(document.data, section.start, section.body)
     splices = (
         rewrite_heading(document, section, level=level, title_splices=[Splice(start, end, text)])
         if level != section.level and not section.is_preamble
         else [Splice(start, end, text)]
     )
     if above != parts[1].above:
-        splices.append(Splice(first, section.heading_start, above))
-    end_of_heading = find_text_end(document.data, first, section.body)
+        splices.append(Splice(heading_lines_start, section.heading_start, above))
+    end_of_heading = find_text_end(document.data, heading_lines_start, section.body)
     if below != parts[1].below:
-        end_of_heading = find_text_end(document.data, first, section.heading.below_start)
-    merged_bytes = apply_splices(document.data[:end_of_heading], splices)[first:]
+        end_of_heading = find_text_end(document.data, heading_lines_start, section.heading.below_start)
+    merged_bytes = apply_splices(document.data[:end_of_heading], splices)[heading_lines_start:]
     return merged_bytes if below == parts[1].below or not below else merged_bytes + document.ending + below
 
 
 def _split_heading(document: Document, section: Section) -> HeadingParts | None:
     if section.heading is None:
         return None
-    first = find_text_start(document.data, section.start, section.body)
+    heading_lines_start = find_text_start(document.data, section.start, section.body)
     text = section.heading.text
-    above = document.data[first : section.heading_start]
+    above = document.data[heading_lines_start : section.heading_start]
     below_start = section.heading.below_start
     below = document.data[below_start : find_text_end(document.data, below_start, section.body)]
     return HeadingParts(above, text.prefix, text.title, text.suffix, below)

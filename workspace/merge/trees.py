@@ -1,8 +1,8 @@
 """The three-way merge of trees, file by file.
 
 Documents that both sides changed are merged by `documents`; every other file is copied from the side that
-changed it. Renames of documents are detected. A file that cannot be merged stays as in ours and is a
-conflict. A file whose path is blocked by another file is also a conflict.
+changed it. Renames of documents are detected. A file that cannot be merged is a conflict, and the version of
+ours is preserved. A file whose path is blocked by another file is also a conflict.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class TreeSide(NamedTuple):
 
     def list_added(self) -> Mapping[str, TreeEntry]:
         """Return the entries at paths that the base does not have, by path, without renamed documents."""
-        moved = {*self.renames.values()}
+        renamed_paths = {*self.renames.values()}
         return {
             path: change.new
             for path, change in self.changes.items()
-            if change.old is None and change.new is not None and path not in moved
+            if change.old is None and change.new is not None and path not in renamed_paths
         }
 
 
@@ -88,26 +88,30 @@ def _find_renames(base: Snapshot, snapshot: Snapshot) -> Mapping[str, str]:
     renames = Renames(snapshot.git, base.tree, snapshot.tree, snapshot.config.is_document)
     new_paths = {path: renames.find_new_path(path) for path in renames.removed}
     # Two removed documents that match one new document are ambiguous, so neither is renamed.
-    counts = Counter(new_paths.values())
-    return {path: new for path, new in new_paths.items() if new is not None and counts[new] == 1}
+    document_counts = Counter(new_paths.values())
+    return {
+        path: new_path
+        for path, new_path in new_paths.items()
+        if new_path is not None and document_counts[new_path] == 1
+    }
 
 
 def _add_shared_renames(side: TreeSide, other: TreeSide) -> TreeSide:
-    added = side.list_added()
-    shared = {}
-    for path, new in other.renames.items():
+    added_entries = side.list_added()
+    shared_renames = {}
+    for path, new_path in other.renames.items():
         change = side.changes.get(path)
         is_deleted = change is not None and change.new is None and path not in side.renames
-        if is_deleted and new in added and added[new].is_blob:
-            shared[path] = new
-    return side._replace(renames={**side.renames, **shared}) if shared else side
+        if is_deleted and new_path in added_entries and added_entries[new_path].is_blob:
+            shared_renames[path] = new_path
+    return side._replace(renames={**side.renames, **shared_renames}) if shared_renames else side
 
 
 class PathCollisions:
-    """The check that paths of theirs are free in ours. The caller may change `leaving`, the removed paths."""
+    """A check that paths of theirs are free in ours. The caller may change `vacated_paths`."""
 
-    def __init__(self, ours: Snapshot, theirs: Snapshot, leaving: Collection[str]) -> None:
-        self._ours, self._theirs, self._leaving = ours, theirs, leaving
+    def __init__(self, ours: Snapshot, theirs: Snapshot, vacated_paths: Collection[str]) -> None:
+        self._ours, self._theirs, self._vacated_paths = ours, theirs, vacated_paths
         self._names: dict[str, Mapping[str, Collection[str]]] = {}
 
     def find_blocking_path(self, path: str) -> str | None:
@@ -156,8 +160,10 @@ class PathCollisions:
 
     def _remains(self, path: str, entry: TreeEntry) -> bool:
         if not entry.is_tree:
-            return path not in self._leaving
-        return any(f"{path}/{below}" not in self._leaving for below, _ in walk_tree(self._ours.git, entry.id))
+            return path not in self._vacated_paths
+        return any(
+            f"{path}/{below}" not in self._vacated_paths for below, _ in walk_tree(self._ours.git, entry.id)
+        )
 
 
 FILE_UNIT = UnitId(UnitKind.DOCUMENT)
@@ -185,7 +191,7 @@ class FileConflict(NamedTuple):
 
 
 class FileConflicts:
-    """The conflicts of one merge, collected during the merge; a resolution may decide each of them."""
+    """The conflicts of one merge, collected during the merge. A conflict may have a resolution."""
 
     def __init__(self, git: GitReader, resolutions: Resolutions) -> None:
         self._git = git
@@ -195,7 +201,7 @@ class FileConflicts:
 
     @property
     def conflicts(self) -> tuple[FileConflict, ...]:
-        """The undecided conflicts, in order of paths."""
+        """The conflicts without a resolution, in order of paths."""
         return tuple(sorted(self._unresolved.values(), key=lambda item: item.path))
 
     @property
@@ -207,7 +213,7 @@ class FileConflicts:
         """Return the resolutions for one document."""
         return self._resolutions.get(path, {})
 
-    def is_decided(self, path: str) -> bool:
+    def has_file_resolution(self, path: str) -> bool:
         """Return True if a resolution exists for the full file."""
         return FILE_UNIT in self.select_resolutions(path)
 
@@ -220,7 +226,7 @@ class FileConflicts:
     def resolve_file(
         self, path: str, base: TreeEntry | None, ours: TreeEntry | None, theirs: TreeEntry | None
     ) -> bytes | WholeEntry | None:
-        """Return the resolved change of a file; None means ours, also without a resolution."""
+        """Return the change of a file by its resolution; None if the version of ours is preserved."""
         resolution = self._find_resolution(path, FILE_UNIT)
         if resolution is None:
             versions = (self._format_version(entry) for entry in (base, ours, theirs))
@@ -251,8 +257,8 @@ class FileConflicts:
             )
         return resolution.choice is ResolutionChoice.THEIRS
 
-    def leave_out(self, path: str, blocking_path: str) -> None:
-        """Leave out the entry of theirs at a path that ours blocks. Raises InvalidResolution."""
+    def omit_file(self, path: str, blocking_path: str) -> None:
+        """Record that the entry of theirs at a path that ours blocks is omitted. Raises InvalidResolution."""
         resolution = self._find_resolution(path, PATH_UNIT)
         if resolution is None:
             self._add_path_conflict(path, None, blocking_path, path)
@@ -294,11 +300,10 @@ class FileSources(NamedTuple):
 class Merge(NamedTuple):
     """The merge into ours: the changes of a commit on top of it, and the conflicts.
 
-    `changes` are the new bytes of merged documents, and the entries taken from theirs, by path. `moved` has
-    the new path of each document of ours that theirs renamed, by its path in ours. `resolved` are the
-    conflicts that a resolution decided, by path and unit; a resolution that is not among them had no effect.
-    `bases` are the merge bases. `sources` has the paths of a file in all versions, by its path after the
-    merge or by a path that it left.
+    `changes` are the new bytes of merged documents, and the entries taken from theirs, by path. `moved_paths`
+    maps the path in ours of each document that theirs renamed to its new path. `resolved` are the conflicts
+    with a resolution, by path and unit; any other resolution had no effect. `bases` are the merge bases.
+    `sources` has the paths of a file in all versions, by its path after the merge or by a former path.
     """
 
     bases: tuple[str, ...]
@@ -306,7 +311,7 @@ class Merge(NamedTuple):
     theirs: Snapshot
     changes: Mapping[str, bytes | WholeEntry]
     conflicts: tuple[FileConflict, ...]
-    moved: Mapping[str, str]
+    moved_paths: Mapping[str, str]
     resolved: tuple[tuple[str, UnitId], ...] = ()
     sources: Mapping[str, FileSources] = MappingProxyType({})
 
@@ -316,7 +321,7 @@ class Merge(NamedTuple):
         return self.theirs.commit in self.bases
 
     def find_source_path(self, path: str, side: Snapshot) -> str:
-        """Return the path of a file on one side, from its path after the merge or a path that it left."""
+        """Return the path of a file on one side, from its path after the merge or a former path."""
         paths = self.sources.get(path, FileSources(path, path, path))
         return paths.ours if side is self.ours else paths.theirs
 
@@ -338,7 +343,7 @@ class Merge(NamedTuple):
 def merge_snapshots(
     base: Snapshot, ours: Snapshot, theirs: Snapshot, resolutions: Resolutions | None = None
 ) -> Merge:
-    """Merge two commits with a common base; `resolutions` decide conflicts, by path and unit.
+    """Merge two commits with a common base; `resolutions` are by path and unit.
 
     Raises InvalidResolution, InvalidConfig.
     """
@@ -348,49 +353,53 @@ def merge_snapshots(
 
 
 class _TreeMerge:
-    """One merge: the changes in ours, the paths that files leave, and the paths that are added.
+    """One merge: the changes in ours, the vacated paths, and the paths that are added.
 
     Each path of theirs is stored with the file's path in ours, or with None if the file is new in ours.
     """
 
-    def __init__(self, base: Snapshot, ours: TreeSide, theirs: TreeSide, decisions: FileConflicts) -> None:
+    def __init__(
+        self, base: Snapshot, ours: TreeSide, theirs: TreeSide, file_conflicts: FileConflicts
+    ) -> None:
         self._base, self._ours, self._theirs = base, ours, theirs
-        self._decisions = decisions
+        self._file_conflicts = file_conflicts
         self._changes: dict[str, bytes | WholeEntry] = {}
         self._incoming: dict[str, tuple[str | None, bytes | WholeEntry]] = {}
         # Sources by path: of incoming files, of the other files, and of paths without a file after the merge.
         self._incoming_sources: dict[str, FileSources] = {}
-        self._leaving: set[str] = set()
+        self._vacated_paths: set[str] = set()
         self._sources: dict[str, FileSources] = {}
-        self._left_sources: dict[str, FileSources] = {}
+        self._vacated_sources: dict[str, FileSources] = {}
 
     def merge(self) -> Merge:
         """Merge file by file, then move back files whose path is blocked."""
         for path, change in sorted(self._theirs.changes.items()):
             if change.old is not None:
                 self._merge_file(FileLocation(path, change.old))
-        added = self._ours.list_added()
+        our_added_entries = self._ours.list_added()
         for path, entry in sorted(self._theirs.list_added().items()):
-            self._add(FileLocation(path, entry), is_new_here=path in added)
+            self._add(FileLocation(path, entry), is_new_here=path in our_added_entries)
         self._resolve_collisions()
         changes = {
-            **{path: WholeEntry(None) for path in self._leaving},
+            **{path: WholeEntry(None) for path in self._vacated_paths},
             **self._changes,
             **{path: change for path, (_, change) in self._incoming.items()},
         }
-        moved = {old: path for path, (old, _) in self._incoming.items() if old is not None}
+        moved_paths = {
+            old_path: path for path, (old_path, _) in self._incoming.items() if old_path is not None
+        }
         return Merge(
             (self._base.commit,) if self._base.commit else (),
             self._ours.snapshot,
             self._theirs.snapshot,
             dict(sorted(changes.items())),
-            self._decisions.conflicts,
-            moved,
-            self._decisions.resolved,
+            self._file_conflicts.conflicts,
+            moved_paths,
+            self._file_conflicts.resolved,
             {
                 **{
                     path: paths
-                    for path, paths in self._left_sources.items()
+                    for path, paths in self._vacated_sources.items()
                     if not self._exists_after(path, changes)
                 },
                 **self._sources,
@@ -411,22 +420,22 @@ class _TreeMerge:
         ours, theirs = (side.locate(base.path, base.entry) for side in (self._ours, self._theirs))
         sources = FileSources(base.path, ours.path, theirs.path)
         for path in sources:
-            self._left_sources.setdefault(path, sources)
+            self._vacated_sources.setdefault(path, sources)
         if theirs.entry is None:
             if ours == base:
-                self._leaving.add(base.path)
+                self._vacated_paths.add(base.path)
             elif ours.entry is not None:
                 self._take_file(ours.path, base.entry, ours.entry, None)
         elif ours.entry is None:
             # Theirs would replace the file that is at this path in ours.
-            replaced = find_file(self._ours.snapshot, theirs.path)
-            self._take_file(theirs.path, base.entry, replaced, theirs.entry)
+            blocking_entry = find_file(self._ours.snapshot, theirs.path)
+            self._take_file(theirs.path, base.entry, blocking_entry, theirs.entry)
         else:
             new_path = self._choose_path(base, ours, theirs)
             change = self._merge_content(base, ours, theirs)
             if new_path != ours.path:
                 self._incoming_sources[new_path] = sources
-                self._leaving.add(ours.path)
+                self._vacated_paths.add(ours.path)
                 self._incoming[new_path] = (ours.path, WholeEntry(ours.entry) if change is None else change)
                 return
             self._sources[new_path] = sources
@@ -437,7 +446,7 @@ class _TreeMerge:
         """Return the path of a file that both sides have."""
         if theirs.path in (base.path, ours.path):
             return ours.path
-        if ours.path == base.path or self._decisions.takes_their_path(base, ours, theirs):
+        if ours.path == base.path or self._file_conflicts.takes_their_path(base, ours, theirs):
             return theirs.path
         return ours.path
 
@@ -445,7 +454,7 @@ class _TreeMerge:
         """Add one file of theirs."""
         assert theirs.entry is not None
         our_entry = find_file(self._ours.snapshot, theirs.path)
-        if our_entry is None or theirs.path in self._leaving:
+        if our_entry is None or theirs.path in self._vacated_paths:
             self._incoming[theirs.path] = (None, WholeEntry(theirs.entry))
         elif not is_new_here:
             # A different document of ours, which ours renamed, is at this path.
@@ -460,10 +469,10 @@ class _TreeMerge:
     def _take_file(
         self, path: str, base: TreeEntry | None, ours: TreeEntry | None, theirs: TreeEntry | None
     ) -> None:
-        """Take a file that cannot be merged from ours, unless a resolution decides."""
-        change = self._decisions.resolve_file(path, base, ours, theirs)
+        """Take a file that cannot be merged from ours, unless it has another resolution."""
+        change = self._file_conflicts.resolve_file(path, base, ours, theirs)
         if change == WholeEntry(None):
-            self._leaving.add(path)
+            self._vacated_paths.add(path)
         elif change is not None and ours is None:
             self._incoming[path] = (None, change)
         elif change is not None:
@@ -483,17 +492,17 @@ class _TreeMerge:
         if base_entry is not None and _is_same_file(our_entry, base_entry):
             return WholeEntry(their_entry)
         if base_entry is not None and base_entry.is_blob and our_entry.is_blob and their_entry.is_blob:
-            # Content and mode are decided separately, if only one side changed them.
+            # Content and mode are merged separately, if only one side changed each of them.
             mode = their_entry.mode if our_entry.mode == base_entry.mode else our_entry.mode
             if their_entry.id in (base_entry.id, our_entry.id):
                 return None if mode == our_entry.mode else WholeEntry(our_entry._replace(mode=mode))
             if our_entry.id == base_entry.id:
                 return WholeEntry(their_entry._replace(mode=mode))
-        merged = self._merge_document(base, ours, theirs)
-        if merged is None:
-            return self._decisions.resolve_file(ours.path, base_entry, our_entry, their_entry)
-        self._decisions.add(ours.path, merged)
-        return None if hash_blob(merged.data) == our_entry.id else merged.data
+        merged_document = self._merge_document(base, ours, theirs)
+        if merged_document is None:
+            return self._file_conflicts.resolve_file(ours.path, base_entry, our_entry, their_entry)
+        self._file_conflicts.add(ours.path, merged_document)
+        return None if hash_blob(merged_document.data) == our_entry.id else merged_document.data
 
     def _merge_document(
         self, base: FileLocation | None, ours: FileLocation, theirs: FileLocation
@@ -513,44 +522,48 @@ class _TreeMerge:
                 snapshot.document(our_path),
                 self._theirs.snapshot.document(their_path),
             )
-            merged = merge_documents(
-                base_document, our_document, their_document, self._decisions.select_resolutions(our_path)
+            merged_document = merge_documents(
+                base_document, our_document, their_document, self._file_conflicts.select_resolutions(our_path)
             )
         except (DocumentNotFound, LimitExceeded):
             return None
-        is_decided = merged.conflicts and self._decisions.is_decided(our_path)
-        return None if is_decided or len(merged.data) > snapshot.config.limits.document_bytes else merged
+        has_file_resolution = merged_document.conflicts and self._file_conflicts.has_file_resolution(our_path)
+        return (
+            None
+            if has_file_resolution or len(merged_document.data) > snapshot.config.limits.document_bytes
+            else merged_document
+        )
 
     def _resolve_collisions(self) -> None:
         """Move files with a blocked path back to their path in ours, or leave them out, as conflicts."""
-        collisions = PathCollisions(self._ours.snapshot, self._theirs.snapshot, self._leaving)
-        is_settled = False
-        while not is_settled:
-            is_settled = True
-            for path, (old, change) in list(self._incoming.items()):
+        collisions = PathCollisions(self._ours.snapshot, self._theirs.snapshot, self._vacated_paths)
+        is_stable = False
+        while not is_stable:
+            is_stable = True
+            for path, (old_path, change) in list(self._incoming.items()):
                 blocking_path = collisions.find_blocking_path(path)
                 if blocking_path is None or self._replaces_blocking_file(path, blocking_path):
                     continue
                 del self._incoming[path]
-                self._left_sources[path] = FileSources(path, blocking_path, path)
-                is_settled = False
-                if old is not None:  # the old path may block other files again
-                    self._leaving.discard(old)
-                    self._sources[old] = self._incoming_sources[path]
-                    if change != WholeEntry(self._ours.snapshot.entry(old)):
-                        self._changes[old] = change
+                self._vacated_sources[path] = FileSources(path, blocking_path, path)
+                is_stable = False
+                if old_path is not None:  # the old path may block other files again
+                    self._vacated_paths.discard(old_path)
+                    self._sources[old_path] = self._incoming_sources[path]
+                    if change != WholeEntry(self._ours.snapshot.entry(old_path)):
+                        self._changes[old_path] = change
 
     def _replaces_blocking_file(self, path: str, blocking_path: str) -> bool:
         """Return True if a resolution lets an added file replace the blocking file."""
         our_entry = find_file(self._ours.snapshot, path)
         if blocking_path != path or our_entry is None:
-            self._decisions.leave_out(path, blocking_path)
+            self._file_conflicts.omit_file(path, blocking_path)
             return False
         if path in self._changes:
-            self._decisions.leave_out(path, blocking_path)
+            self._file_conflicts.omit_file(path, blocking_path)
             return False
         their_entry = find_file(self._theirs.snapshot, path)
-        change = self._decisions.resolve_file(path, None, our_entry, their_entry)
+        change = self._file_conflicts.resolve_file(path, None, our_entry, their_entry)
         if isinstance(change, bytes):
             self._incoming[path] = (self._incoming[path][0], change)
         # A file that theirs renamed includes the changes of ours.

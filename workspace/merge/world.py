@@ -26,12 +26,14 @@ class MergedWorld:
         self._merge = merge
         self._ours = merge.ours
         self._documents: dict[str, Document | None] = {}
-        self._removed = {path for path, change in merge.changes.items() if change == WholeEntry(None)}
+        self._removed_paths = {path for path, change in merge.changes.items() if change == WholeEntry(None)}
         # The names of changed entries in each folder, after the merge.
         self._changed_names: dict[str, set[str]] = {}
-        self._reduced_folders = {folder for path in self._removed for folder in _list_parents(path)}
-        for path in merge.changes.keys() - self._removed:
-            for folder in _list_parents(path):
+        self._reduced_folders = {
+            folder for path in self._removed_paths for folder in _list_ancestor_folders(path)
+        }
+        for path in merge.changes.keys() - self._removed_paths:
+            for folder in _list_ancestor_folders(path):
                 self._changed_names.setdefault(folder, set()).add(
                     path[len(folder) :].lstrip("/").partition("/")[0]
                 )
@@ -44,8 +46,8 @@ class MergedWorld:
     @cached_property
     def stems(self) -> Mapping[str, Collection[str]]:
         """The paths of all documents, grouped by the stem of their names in lower case."""
-        changed = {path for path in self._merge.changes if self._is_document(path)}
-        return group_by_stem((self._ours.documents.keys() - self._removed) | changed)
+        changed_paths = {path for path in self._merge.changes if self._is_document(path)}
+        return group_by_stem((self._ours.documents.keys() - self._removed_paths) | changed_paths)
 
     def exists(self, path: str) -> bool:
         """Return True if an entry is at a path; "" is the root."""
@@ -60,7 +62,9 @@ class MergedWorld:
         if not entry.is_tree or path not in self._reduced_folders:
             return True
         # Git does not store empty folders.
-        return any(f"{path}/{below}" not in self._removed for below, _ in walk_tree(self._ours.git, entry.id))
+        return any(
+            f"{path}/{below}" not in self._removed_paths for below, _ in walk_tree(self._ours.git, entry.id)
+        )
 
     def is_folder(self, path: str) -> bool:
         """Return True if a folder or a submodule is at a path."""
@@ -82,7 +86,7 @@ class MergedWorld:
         return names | self._changed_names.get(folder, set())
 
     def document(self, path: str) -> Document | None:
-        """Return the document at a path; None if no readable document is there."""
+        """Return the document at a path; None if the path has no readable document."""
         if path not in self._documents:
             self._documents[path] = self._read(path)
         return self._documents[path]
@@ -90,11 +94,11 @@ class MergedWorld:
     def _read(self, path: str) -> Document | None:
         if not self._is_document(path):
             return None
-        merged = self._merge.entry(path)
+        merged_entry = self._merge.entry(path)
         try:
             for side in (self._ours, self._merge.theirs):
                 entry = side.entry(path)
-                if isinstance(merged, TreeEntry) and entry is not None and entry.id == merged.id:
+                if isinstance(merged_entry, TreeEntry) and entry is not None and entry.id == merged_entry.id:
                     return side.document(path)  # the snapshot caches the parsed document
             data = self._merge.read(path)
             assert data is not None
@@ -112,7 +116,7 @@ class MergedWorld:
         return isinstance(entry, bytes) or (entry is not None and entry.is_blob)
 
 
-def _list_parents(path: str) -> list[str]:
+def _list_ancestor_folders(path: str) -> list[str]:
     """Return the folders above a path, including the root."""
     names = path.split("/")[:-1]
     return ["/".join(names[:depth]) for depth in range(len(names) + 1)]

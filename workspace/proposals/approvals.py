@@ -23,20 +23,20 @@ if TYPE_CHECKING:
     from workspace.proposals.events import Event
     from workspace.proposals.proposal import Proposal, ReviewStatus
 
-_NONCE = 32
-_VERSION = "docyard verdict 1"
+_NONCE_CHARACTERS = 32
+_SEAL_VERSION = "docyard verdict 1"
 
 
 def create_seal(
     key: bytes, *, proposal: str, target: str, verdict: ReviewDecision, commit: str, token: str
 ) -> str:
-    """Return a new seal on a decision: on a proposal to the branch `target`, at a commit, by a token."""
-    nonce = secrets.token_hex(_NONCE // 2)
+    """Return a new seal on a decision about a proposal to the branch `target`, at a commit, by a token."""
+    nonce = secrets.token_hex(_NONCE_CHARACTERS // 2)
     return nonce + _compute_mac(key, nonce, proposal, target, verdict, commit, token)
 
 
 def is_valid_seal(
-    found: str | None,
+    seal: str | None,
     key: bytes,
     *,
     proposal: str,
@@ -45,23 +45,23 @@ def is_valid_seal(
     commit: str,
     token: str,
 ) -> bool:
-    """Return True if this is a seal, made with the key, on exactly this decision."""
-    if found is None:
+    """Return True if `seal` was made with the key for exactly this decision."""
+    if seal is None:
         return False
-    expected = _compute_mac(key, found[:_NONCE], proposal, target, verdict, commit, token)
-    return hmac.compare_digest(found[_NONCE:].encode(), expected.encode())
+    expected = _compute_mac(key, seal[:_NONCE_CHARACTERS], proposal, target, verdict, commit, token)
+    return hmac.compare_digest(seal[_NONCE_CHARACTERS:].encode(), expected.encode())
 
 
 def _compute_mac(
     key: bytes, nonce: str, proposal: str, target: str, verdict: ReviewDecision, commit: str, token: str
 ) -> str:
     # JSON encodes different lists of texts as different bytes.
-    message = json.dumps([_VERSION, nonce, proposal, target, verdict.value, commit, token])
+    message = json.dumps([_SEAL_VERSION, nonce, proposal, target, verdict.value, commit, token])
     return hmac.new(key, message.encode(), hashlib.sha256).hexdigest()
 
 
-_Key = tuple[KnownBy, str, bool]
-"""A reviewer: the way they are known, their address or label, and True if a token proves it."""
+_ReviewerKey = tuple[KnownBy, str, bool]
+"""A reviewer: how the reviewer is known, the address or label, and True if a token proves it."""
 
 
 class VoidReason(StrEnum):
@@ -69,7 +69,7 @@ class VoidReason(StrEnum):
 
     NO_TOKEN = "no_token"  # it was made without a token
     UNKNOWN_TOKEN = "unknown_token"  # no token of this name is known here
-    UNSEALED = "unsealed"  # it has no seal of that token, or a seal on another decision
+    UNSEALED = "unsealed"  # it has no seal of that token, or a seal for another decision
     COPIED = "copied"  # another event has the same seal
     REPLACED = "replaced"  # the same person made another decision later
     OUTDATED = "outdated"  # the proposal is at another commit now
@@ -80,7 +80,7 @@ class VoidReason(StrEnum):
     ANSWERED = "answered"  # the requested changes were made, or the request was withdrawn
 
 
-_BONDS = {
+_REASON_BY_RELATION = {
     CommitRelation.EDITED: VoidReason.OUTDATED,
     CommitRelation.REWRITTEN: VoidReason.REWRITTEN,
     CommitRelation.GONE: VoidReason.GONE,
@@ -90,7 +90,7 @@ _BONDS = {
 class EffectiveReviews(NamedTuple):
     """The valid reviews: approvals, separately for each token of a person, and change requests.
 
-    `void_reasons` has the reason why each other approval does not count, by the id of its event.
+    `void_reasons` maps the event id of each other approval to the reason why it does not count.
     """
 
     approvers: tuple[Person, ...]
@@ -108,20 +108,20 @@ def evaluate_reviews(
     proposal: Proposal,
     events: Sequence[Event],
     tokens: Keyring,
-    own: frozenset[str] = frozenset(),
+    commit_authors: frozenset[str] = frozenset(),
     *,
     is_all_seen: bool = True,
 ) -> EffectiveReviews:
     """Return the valid reviews of a proposal.
 
-    `events` are its events in order. `own` are the addresses of people who wrote its commits by hand. If
-    `is_all_seen` is False, the merge would put more under a rule than the tip has: no approval is valid.
-    Raises the errors of `tokens`.
+    `events` are its events in order. `commit_authors` are the addresses of people who wrote its commits by
+    hand. If `is_all_seen` is False, the merge would put text under a rule that is not in the tip, so no
+    approval is valid. Raises the errors of `tokens`.
     """
     replay = _ReviewReplay(proposal, tokens)
     for event in events:
         replay.apply(event)
-    authors = {address.casefold() for address in own}
+    authors = {address.casefold() for address in commit_authors}
     approvers = []
     for approval in (latest for by_token in replay.approvals.values() for latest in by_token.values()):
         if approval.commit != proposal.tip:
@@ -136,19 +136,19 @@ def evaluate_reviews(
     return EffectiveReviews(tuple(sorted(approvers)), requesters, replay.void)
 
 
-def find_void_reason(bound: ReviewStatus, void_by: Mapping[str, VoidReason]) -> VoidReason | None:
+def find_void_reason(status: ReviewStatus, void_by: Mapping[str, VoidReason]) -> VoidReason | None:
     """Return the reason why a review does not count for the current proposal; return None if it counts.
 
-    `void_by` has the reasons of approvals that depend on tokens, by the id of their event.
+    `void_by` maps event ids of approvals to the reasons that depend on tokens.
     """
-    review = bound.review
+    review = status.review
     match review.verdict:
         case ReviewDecision.APPROVE:
             if (reason := void_by.get(review.id)) is not None:
                 return reason
             if not review.is_last:
                 return VoidReason.REPLACED
-            return VoidReason.OWN if bound.is_own else _BONDS.get(bound.relation)
+            return VoidReason.OWN if status.is_own else _REASON_BY_RELATION.get(status.relation)
         case ReviewDecision.REQUEST_CHANGES:
             return None if review.is_last else VoidReason.ANSWERED
         case ReviewDecision.COMMENT:
@@ -169,17 +169,17 @@ def _is_own(author: Author, person: Person) -> bool:
 
 
 class _ReviewReplay:
-    """A replay of the events of a proposal, at constant cost for each event."""
+    """A replay of the events of a proposal. The cost of each event is constant."""
 
     def __init__(self, proposal: Proposal, tokens: Keyring) -> None:
         self.approvals: dict[str, dict[str, _Approval]] = {}  # by person, by token
         self.change_requests: dict[
-            str, dict[_Key, Author]
-        ] = {}  # by commit: a submission answers a commit's requests
+            str, dict[_ReviewerKey, Author]
+        ] = {}  # by commit: a submission answers the requests of a commit
         self.void: dict[str, VoidReason] = {}
-        self._request_commits: dict[_Key, str] = {}  # the commit of each change request
+        self._request_commits: dict[_ReviewerKey, str] = {}  # the commit of each change request
         self._seals: set[str] = set()
-        self._known: dict[str, KnownPerson | None] = {}
+        self._people_by_token: dict[str, KnownPerson | None] = {}
         self._proposal = proposal
         self._tokens = tokens
 
@@ -193,17 +193,17 @@ class _ReviewReplay:
                     if commit in self.change_requests
                 }
             case Reviewed() as body if body.verdict is not ReviewDecision.COMMENT:
-                proven = self._prove_author(event.author, body)
-                if isinstance(proven, VoidReason):
-                    self._apply_unproven(event, body, proven)
+                person_or_reason = self._prove_author(event.author, body)
+                if isinstance(person_or_reason, VoidReason):
+                    self._apply_unproven(event, body, person_or_reason)
                 else:
-                    self._apply_proven(event, body, proven)
+                    self._apply_proven(event, body, person_or_reason)
 
     def _apply_proven(self, event: Event, body: Reviewed, person: Person) -> None:
-        """Apply a review that a token proves; it replaces earlier ones of the person."""
+        """Apply a review that a token proves; it replaces earlier reviews of the person."""
         address = normalize_address(person)
-        own_key: _Key = (KnownBy.TOKEN, address, True)
-        for key in (own_key, (KnownBy.TOKEN, person.token, False), (KnownBy.GIT, address, False)):
+        person_key: _ReviewerKey = (KnownBy.TOKEN, address, True)
+        for key in (person_key, (KnownBy.TOKEN, person.token, False), (KnownBy.GIT, address, False)):
             self._withdraw_request(key)
         approvals = self.approvals.setdefault(address, {})
         if body.verdict is ReviewDecision.APPROVE:
@@ -213,12 +213,12 @@ class _ReviewReplay:
         for approval in approvals.values():
             self._mark_replaced(approval)
         approvals.clear()
-        self._add_request(own_key, event.author, body.commit)
+        self._add_request(person_key, event.author, body.commit)
 
     def _apply_unproven(self, event: Event, body: Reviewed, reason: VoidReason) -> None:
         """Apply a review of an unproven author: a change request counts, an approval does not."""
         known_by, name = event.author.key
-        key: _Key = (known_by, name, False)
+        key: _ReviewerKey = (known_by, name, False)
         self._withdraw_request(key)
         if body.verdict is ReviewDecision.APPROVE:
             self.void[event.id] = reason
@@ -229,15 +229,15 @@ class _ReviewReplay:
         if author.known_by is not KnownBy.TOKEN:
             return VoidReason.NO_TOKEN
         token = author.label
-        if token not in self._known:
-            self._known[token] = self._tokens.find_owner(token)
-        known = self._known[token]
-        if known is None:
+        if token not in self._people_by_token:
+            self._people_by_token[token] = self._tokens.find_owner(token)
+        known_person = self._people_by_token[token]
+        if known_person is None:
             return VoidReason.UNKNOWN_TOKEN
         content = self._proposal.content
         if body.seal is None or not is_valid_seal(
             body.seal,
-            known.key,
+            known_person.key,
             proposal=content.id,
             target=content.target,
             verdict=body.verdict,
@@ -250,13 +250,13 @@ class _ReviewReplay:
         if body.seal in self._seals and body.verdict is ReviewDecision.APPROVE:
             return VoidReason.COPIED
         self._seals.add(body.seal)
-        return known.person
+        return known_person.person
 
-    def _add_request(self, key: _Key, author: Author, commit: str) -> None:
+    def _add_request(self, key: _ReviewerKey, author: Author, commit: str) -> None:
         self._request_commits[key] = commit
         self.change_requests.setdefault(commit, {})[key] = author
 
-    def _withdraw_request(self, key: _Key) -> None:
+    def _withdraw_request(self, key: _ReviewerKey) -> None:
         commit = self._request_commits.pop(key, None)
         if commit is not None:
             self.change_requests.get(commit, {}).pop(key, None)
@@ -266,18 +266,19 @@ class _ReviewReplay:
             self.void[approval.event] = VoidReason.REPLACED
 
 
-_CLIENT = "Docyard-Client"
-_MOST = 50_000  # the most commits of a proposal that are read
+_CLIENT_TRAILER = "Docyard-Client"
+_MAX_COMMITS = 50_000  # the most commits of a proposal that are read
 
 
 def find_commit_authors(git: GitReader, graph: Graph, tip: str, target: str) -> frozenset[str]:
     """Return the lower-case e-mail addresses of the authors of commits in `tip` and not in `target`.
 
-    A client commits in the name of its user, who may not have read the commit. Such a commit counts only if a
-    token proved its author. A user who amended or rebased such a commit counts as its author.
+    A client commits in the name of its user, who may not have read the commit. The author of such a commit
+    counts only if a token proved the author. A user who amended or rebased such a commit counts as its
+    author.
     """
     addresses = set()
-    for id in list_commits_between(graph, tip, target, max_commits=_MOST)[0]:
+    for id in list_commits_between(graph, tip, target, max_commits=_MAX_COMMITS)[0]:
         commit = git.commit(id)
         if not _is_client_commit(commit):
             addresses |= {commit.author.email.casefold(), commit.committer.email.casefold()}
@@ -290,5 +291,5 @@ def _is_client_commit(commit: Commit) -> bool:
     Git preserves the message and the author of a rewritten commit, and changes the committer.
     """
     trailers = read_trailers(commit.message)
-    is_by_client = _CLIENT in trailers and not {PERSON_TRAILER, DECIDED_BY_TRAILER} & trailers.keys()
+    is_by_client = _CLIENT_TRAILER in trailers and not {PERSON_TRAILER, DECIDED_BY_TRAILER} & trailers.keys()
     return is_by_client and commit.author == commit.committer

@@ -19,7 +19,7 @@ from workspace.git.ancestry import Graph
 from workspace.git.repository import DamagedRepository
 from workspace.history.moves import MAX_COMMITS, SectionPosition, Tracker
 from workspace.markdown.lines import BLANK
-from workspace.proposals.events import MAX_QUOTE, CommentTarget, InvalidEventText
+from workspace.proposals.events import MAX_QUOTE_CHARACTERS, CommentTarget, InvalidEventText
 
 if TYPE_CHECKING:
     from workspace.document.document import Document
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Comment, Thread
     from workspace.snapshot.snapshot import Snapshot
 
-_READ = 3_000_000  # the most bytes of documents that are read for one comment
+_MAX_READ_BYTES = 3_000_000  # the most bytes of documents that are read for one comment
 
 
 class TextStatus(StrEnum):
-    """The status of the text of a comment."""
+    """The status of a comment's text."""
 
     HERE = "here"
-    MOVED = "moved"  # the same text at another address
+    MOVED = "moved"  # the same text is at another address
     OUTDATED = "outdated"  # its section exists, with other text
     GONE = "gone"  # its section is missing, or unknown
 
@@ -56,11 +56,14 @@ def build_comment_target(document: Document, slug: str | None, quote: str = "") 
     section = resolve_section(document, slug) if slug is not None else None
     data = _read_text(document, section)
     quote = quote.strip()
-    if len(quote) > MAX_QUOTE or not _contains_quote(data, quote):
-        reason = "is too long" if len(quote) > MAX_QUOTE else "is not in the text that is commented on"
+    if len(quote) > MAX_QUOTE_CHARACTERS or not _contains_quote(data, quote):
+        reason = (
+            "is too long" if len(quote) > MAX_QUOTE_CHARACTERS else "is not in the text that is commented on"
+        )
         raise InvalidEventText(
             f"the quote {reason}",
-            fix=f"Quote at most {MAX_QUOTE} characters exactly as in the text, or leave the quote out.",
+            fix=f"Quote at most {MAX_QUOTE_CHARACTERS} characters exactly as in the text, "
+            "or leave the quote out.",
             field="quote",
         )
     return CommentTarget(document.path, section.key if section else None, _hash_text(data), quote)
@@ -76,14 +79,14 @@ def find_comment_anchor(comment: Comment, tip: Snapshot) -> CommentAnchor | None
         try:
             position = _track_text(target, comment.commit, tip)
         except DamagedRepository:  # the comment's commit is incomplete or invalid
-            position = _find_named(target, tip)
+            position = _find_by_address(target, tip)
     if position is None or position.document is None:
         return CommentAnchor(TextStatus.GONE, target.path, target.slug)
     path, slug = position.address
     if not _has_text(target, position.document, position.section):
         return CommentAnchor(TextStatus.OUTDATED, path, slug)
-    is_here = path == target.path and (slug == target.slug or _is_named_by(position, target.slug))
-    return CommentAnchor(TextStatus.HERE if is_here else TextStatus.MOVED, path, slug)
+    is_same_address = path == target.path and (slug == target.slug or _has_slug(position, target.slug))
+    return CommentAnchor(TextStatus.HERE if is_same_address else TextStatus.MOVED, path, slug)
 
 
 def _has_text(target: CommentTarget, document: Document, section: Section | None) -> bool:
@@ -99,7 +102,7 @@ def _has_text(target: CommentTarget, document: Document, section: Section | None
     return _hash_text(document.data[section.heading.below_start : section.end].strip(BLANK)) == target.digest
 
 
-def _is_named_by(position: SectionPosition, slug: str | None) -> bool:
+def _has_slug(position: SectionPosition, slug: str | None) -> bool:
     """Return True if a slug is another name of a section, such as one of version 0.1.0."""
     if slug is None or position.document is None or position.section is None:
         return False
@@ -111,14 +114,16 @@ def _is_named_by(position: SectionPosition, slug: str | None) -> bool:
 def _track_text(target: CommentTarget, commit: str | None, tip: Snapshot) -> SectionPosition | None:
     """Return the position at a tip of a comment's target; return None if the text is removed."""
     if commit is None or tip.tree is None or not tip.git.has(commit):
-        return _find_named(target, tip)
-    tracker = Tracker(tip.git, tip.config.is_document, _READ)
+        return _find_by_address(target, tip)
+    tracker = Tracker(tip.git, tip.config.is_document, _MAX_READ_BYTES)
     old_tree = tip.git.commit(commit).tree
     original = _read_at(tracker, old_tree, target)
     if original is None:
-        return _find_named(target, tip)
-    followed = original._replace(document=None) if original.section is None else original
-    position = tracker.step(followed, old_tree, tip.tree) or _track_stepwise(tracker, followed, commit, tip)
+        return _find_by_address(target, tip)
+    tracked_position = original._replace(document=None) if original.section is None else original
+    position = tracker.step(tracked_position, old_tree, tip.tree) or _track_stepwise(
+        tracker, tracked_position, commit, tip
+    )
     if position is None or position.document is not None:
         return position
     blob = tracker.blob(tip.tree, position.path)
@@ -128,19 +133,19 @@ def _track_text(target: CommentTarget, commit: str | None, tip: Snapshot) -> Sec
 def _track_stepwise(
     tracker: Tracker, start: SectionPosition, commit: str, tip: Snapshot
 ) -> SectionPosition | None:
-    """Track a position commit by commit, so that an edit and a move in separate commits are followed."""
-    states = Graph(tip.git).first_parents(tip.commit, max_commits=MAX_COMMITS) if tip.commit else []
-    age = next((age for age, state in enumerate(states) if state.id == commit), 0)
-    position: SectionPosition | None = start if age else None
-    for newer in range(age - 1, -1, -1):
+    """Track a position commit by commit, to follow an edit and a move in separate commits."""
+    commits = Graph(tip.git).first_parents(tip.commit, max_commits=MAX_COMMITS) if tip.commit else []
+    start_index = next((start_index for start_index, state in enumerate(commits) if state.id == commit), 0)
+    position: SectionPosition | None = start if start_index else None
+    for index in range(start_index - 1, -1, -1):
         if position is not None:
-            position = tracker.step(position, states[newer + 1].tree, states[newer].tree)
+            position = tracker.step(position, commits[index + 1].tree, commits[index].tree)
     return position
 
 
-def _find_named(target: CommentTarget, tip: Snapshot) -> SectionPosition | None:
-    """Return the section that the address of a target names at a tip."""
-    tracker = Tracker(tip.git, tip.config.is_document, _READ)
+def _find_by_address(target: CommentTarget, tip: Snapshot) -> SectionPosition | None:
+    """Return the position that the address of a target names at a tip."""
+    tracker = Tracker(tip.git, tip.config.is_document, _MAX_READ_BYTES)
     return _read_at(tracker, tip.tree, target) if tip.tree is not None else None
 
 
@@ -149,8 +154,10 @@ def _read_at(tracker: Tracker, tree: str, target: CommentTarget) -> SectionPosit
     document = tracker.document(target.path, blob) if blob is not None else None
     if document is None or target.slug is None:
         return SectionPosition(target.path, document) if document else None
-    named = find_sections_by_name(document, target.slug)
-    section = document.section_by_key(target.slug) or (named[0] if len(named) == 1 else None)
+    named_sections = find_sections_by_name(document, target.slug)
+    section = document.section_by_key(target.slug) or (
+        named_sections[0] if len(named_sections) == 1 else None
+    )
     return SectionPosition(target.path, document, section) if section else None
 
 
@@ -171,14 +178,14 @@ def _contains_quote(data: bytes, quote: str) -> bool:
 MAX_COMMENTS = 100
 """The most threads of one page: each may read two versions of a document."""
 
-MAX_FOLLOWED = 50
+MAX_TRACKED = 50
 """The most texts that are tracked for a page of one document or section, shown or not."""
 
 MAX_CHECKED = 1_000
 """The most threads that are checked for such a page."""
 
 LocationFilter = tuple[str | None, str | None]
-"""A path and a section's key. Without a key it is the whole document; without a path, every place."""
+"""A path and a section's key. A missing key means the whole document; a missing path means all documents."""
 
 
 class AnchoredThread(NamedTuple):
@@ -193,11 +200,13 @@ class AnchoredThread(NamedTuple):
     position: int
 
     def is_at(self, path: str | None, slug: str | None) -> bool:
-        """Return True if the thread began at or below a location, or its text is there now.
+        """Return True if the thread began at or below a location, or if its text is now at or below it.
 
         Without a path, every thread matches.
         """
-        locations = [(place.path, place.slug) for place in (self.thread.comment.target, self.anchor) if place]
+        locations = [
+            (target.path, target.slug) for target in (self.thread.comment.target, self.anchor) if target
+        ]
         return path is None or any(_is_at(location, (path, slug)) for location in locations)
 
 
@@ -221,15 +230,15 @@ def find_comment_anchor_safely(comment: Comment, tip: Snapshot) -> CommentAnchor
 
 
 class TargetFilter:
-    """A filter for comments that may be at a place of a commit, by the blobs of two paths."""
+    """A filter for comments that may be at a location of a commit, by the blobs of two paths."""
 
     def __init__(self, tip: Snapshot | None, location: LocationFilter) -> None:
         self._tip, self._location = tip, location
         self._tracker = Tracker(tip.git, lambda path: True, 0) if tip is not None else None
-        self._changed: dict[tuple[str, str], bool] = {}
+        self._changed_by_path: dict[tuple[str, str], bool] = {}
 
-    def may_hold(self, comment: Comment) -> bool:
-        """Return False only for a comment from elsewhere whose text cannot have moved to the place.
+    def may_match(self, comment: Comment) -> bool:
+        """Return False only for a comment on another location whose text cannot have moved to this one.
 
         A text moves only if its document has changed, and only to a document that has changed.
         """
@@ -249,9 +258,9 @@ class TargetFilter:
     def _has_changed(self, commit: str, path: str) -> bool:
         """Return True if the blob at a path differs from an earlier commit, or may differ."""
         key = commit, path
-        if key not in self._changed:
-            self._changed[key] = self._compare_blobs(commit, path)
-        return self._changed[key]
+        if key not in self._changed_by_path:
+            self._changed_by_path[key] = self._compare_blobs(commit, path)
+        return self._changed_by_path[key]
 
     def _compare_blobs(self, commit: str, path: str) -> bool:
         assert self._tip is not None
@@ -265,8 +274,8 @@ class TargetFilter:
             return True
 
 
-def _is_at(place: tuple[str, str | None], location: LocationFilter) -> bool:
-    """Return True if a place is at a location, or below it."""
-    (file, address), (path, slug) = place, location
-    address = address or ""
-    return file == path and (slug is None or address == slug or address.startswith(f"{slug}/"))
+def _is_at(address: tuple[str, str | None], location: LocationFilter) -> bool:
+    """Return True if an address is at a location, or below it."""
+    (file, section_key), (path, slug) = address, location
+    section_key = section_key or ""
+    return file == path and (slug is None or section_key == slug or section_key.startswith(f"{slug}/"))

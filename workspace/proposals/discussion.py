@@ -1,14 +1,15 @@
-"""The discussion: the event files of a commit, or of several that are not merged yet.
+"""The discussion: the event files of a commit, or of several unmerged commits.
 
-A file that is not an event is skipped and counted, and so are files beyond the quota. The selection depends
+Files that are not events, and files beyond the quota, are skipped and counted. The selection depends
 only on the commits, not on earlier reads.
 
 Events are sorted so that each follows the events that it answers, then by time, then by id. A clock may be
-wrong, so an event names those that its writer had seen last; ids of missing events are ignored.
+wrong, so an event names the last events that its writer had read; ids of missing events are
+ignored.
 
-A retry of a call appends the same event, except for values that come from the branches.
+A retry of a call creates the same event, except for values that are read from the branches.
 
-The union of two versions of the event files contains each file of either, so no file is ever lost. A name
+The union of two versions of the event files contains all files of both, so no file is ever lost. A name
 contains a digest of the file's bytes, so it is unique. If two files still have the same name, the file with
 the least blob id has that name. The names of the others end with their blob ids. So the union does not depend
 on the order or number of merges.
@@ -32,7 +33,7 @@ from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 from workspace.proposal_ids import is_id
 from workspace.proposals.events import (
-    MAX_BYTES,
+    MAX_EVENT_BYTES,
     Commented,
     Edited,
     Event,
@@ -52,39 +53,39 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
     from workspace.proposals.events import Event
 
-_MOST_HEADS = 20
+_MAX_HEADS = 20
 
 
 def sort_events(events: Iterable[Event]) -> tuple[Event, ...]:
     """Return events in an order that is the same for all clones with these events, without repeated ids."""
-    known = {event.id: event for event in sorted(events, key=_make_sort_key, reverse=True)}
-    awaited = {
-        id: {earlier_id for earlier_id in _list_predecessors(event) if earlier_id in known}
-        for id, event in known.items()
+    events_by_id = {event.id: event for event in sorted(events, key=_make_sort_key, reverse=True)}
+    awaited_ids = {
+        id: {earlier_id for earlier_id in _list_predecessors(event) if earlier_id in events_by_id}
+        for id, event in events_by_id.items()
     }
     followers: dict[str, list[str]] = {}
-    for id, earlier in awaited.items():
-        for earlier_id in earlier:
+    for id, earlier_ids in awaited_ids.items():
+        for earlier_id in earlier_ids:
             followers.setdefault(earlier_id, []).append(id)
-    ready = [_make_sort_key(known[id]) for id, earlier in awaited.items() if not earlier]
-    heapify(ready)
-    ordered: dict[str, Event] = {}
-    while ready:
-        _, id = heappop(ready)
-        ordered[id] = known[id]
+    queue = [_make_sort_key(events_by_id[id]) for id, earlier_ids in awaited_ids.items() if not earlier_ids]
+    heapify(queue)
+    sorted_by_id: dict[str, Event] = {}
+    while queue:
+        _, id = heappop(queue)
+        sorted_by_id[id] = events_by_id[id]
         for follower in followers.get(id, ()):
-            awaited[follower].discard(id)
-            if not awaited[follower]:
-                heappush(ready, _make_sort_key(known[follower]))
+            awaited_ids[follower].discard(id)
+            if not awaited_ids[follower]:
+                heappush(queue, _make_sort_key(events_by_id[follower]))
     # An id is a digest, so no cycle of events is expected. Events in a cycle come last.
-    rest = sorted((event for id, event in known.items() if id not in ordered), key=_make_sort_key)
-    return (*ordered.values(), *rest)
+    rest = sorted((event for id, event in events_by_id.items() if id not in sorted_by_id), key=_make_sort_key)
+    return (*sorted_by_id.values(), *rest)
 
 
 def find_heads(events: Sequence[Event]) -> tuple[str, ...]:
-    """Return the sorted ids of the last events, which no other event follows."""
-    named = {id for event in events for id in _list_predecessors(event)}
-    return tuple(sorted([event.id for event in events if event.id not in named][-_MOST_HEADS:]))
+    """Return the sorted ids of the last events, which no event names as an earlier one."""
+    predecessor_ids = {id for event in events for id in _list_predecessors(event)}
+    return tuple(sorted([event.id for event in events if event.id not in predecessor_ids][-_MAX_HEADS:]))
 
 
 def _list_predecessors(event: Event) -> tuple[str, ...]:
@@ -99,65 +100,66 @@ def _make_sort_key(event: Event) -> tuple[datetime, str]:
 
 
 def drop_repeats(events: Sequence[Event]) -> tuple[Event, ...]:
-    """Return events without repeats of an earlier one: two clones may append one with the same key.
+    """Return events without repeats: two clones may append the same event with the same key.
 
-    This happens if both read it from a forge before they sync. An answered event is preserved.
+    This happens if both clones read the event from a forge before they sync. An answered event is preserved.
     """
-    answered = {event.body.reply_to for event in events if isinstance(event.body, Commented)}
-    seen: set[object] = set()
+    answered_ids = {event.body.reply_to for event in events if isinstance(event.body, Commented)}
+    contents: set[object] = set()
     unique: list[Event] = []
     for event in events:
-        if event.request is not None and event.id not in answered:
+        if event.request is not None and event.id not in answered_ids:
             content = event.request, event.author, strip_bindings(event.body)
-            if content in seen:
+            if content in contents:
                 continue
-            seen.add(content)
+            contents.add(content)
         unique.append(event)
     return tuple(unique)
 
 
-def strip_bindings(words: EventBody) -> EventBody:
+def strip_bindings(body: EventBody) -> EventBody:
     """Return an event without values that its author did not choose: commits and digests of texts.
 
-    If the branches have moved between a call and its retry, these differ although the call is the same.
+    If the branches have moved between a call and its retry, these values differ although the call is the
+    same.
     """
-    match words:
+    match body:
         case Opened():
-            return replace(words, branch="", base=None)
+            return replace(body, branch="", base=None)
         case Commented(place=place):
             bare = replace(place, digest="") if place is not None else None
-            return replace(words, place=bare, commit=None, pull_request=None)
+            return replace(body, place=bare, commit=None, pull_request=None)
         case Reviewed():
-            return Reviewed(words.verdict, words.text, "")
+            return Reviewed(body.verdict, body.text, "")
         case Submitted():
             return Submitted("")
         case Refreshed():
-            return Refreshed("", "", words.asked)
+            return Refreshed("", "", body.asked)
         case _:
-            return words
+            return body
 
 
 Files = Mapping[str, str]
 """The blob of each file of one folder, by its name."""
 
-_SECOND_NAME = re.compile(r"((?:~[0-9a-f]{40})+)(?=\.json$|$)")
+_BLOB_SUFFIX = re.compile(r"((?:~[0-9a-f]{40})+)(?=\.json$|$)")
 
 
 def strip_blob_suffix(name: str) -> str:
     """Return the original name of a file, without the blob ids that a union appended."""
-    match = _SECOND_NAME.search(name)
+    match = _BLOB_SUFFIX.search(name)
     return name[: match.start()] + name[match.end() :] if match else name
 
 
 def merge_file_sets(versions: Iterable[Files]) -> dict[str, str]:
-    """Return all files of some versions of a folder, in order of names."""
+    """Return the union of some versions of a folder's files, sorted by name."""
     blobs: dict[str, set[str]] = {}
     for files in versions:
         for name, blob in files.items():
             blobs.setdefault(strip_blob_suffix(name), set()).add(blob)
     merged: dict[str, str] = {}
-    for name, ids in blobs.items():
-        least, *others = sorted(ids)
+    for name, blob_ids in blobs.items():
+        least, *others = sorted(blob_ids)
         merged[name] = least
         merged.update((_append_blob_id(name, blob), blob) for blob in others)
     return dict(sorted(merged.items()))
@@ -171,13 +173,13 @@ def _append_blob_id(name: str, blob: str) -> str:
 MAX_EVENTS = 20_000
 """The most events of one proposal that are read."""
 
-MOST_BYTES = 32_000_000
-"""The most bytes of events of one proposal that are read."""
+MAX_TOTAL_BYTES = 32_000_000
+"""The most bytes of all events of one proposal that are read."""
 
-_REMARKS, _CLIENTS, _PEOPLE = 0.5, 0.75, 1.0
+_COMMENT_SHARE, _CLIENT_SHARE, _FULL_SHARE = 0.5, 0.75, 1.0
 """The shares of the quota: of comments and long events, of events by clients, and of all events."""
 
-_LONG = 16_000
+_MAX_SHORT_EVENT_BYTES = 16_000
 File = TypeVar("File")
 
 
@@ -187,29 +189,29 @@ def select_within_quota(sizes: Mapping[File, int]) -> list[File]:
     `sizes` are in bytes.
     """
     selected: list[File] = []
-    left = MOST_BYTES
+    remaining_bytes = MAX_TOTAL_BYTES
     for file in sorted(sizes, key=sizes.__getitem__):
-        left -= sizes[file]
-        if left < 0 or len(selected) == MAX_EVENTS:
+        remaining_bytes -= sizes[file]
+        if remaining_bytes < 0 or len(selected) == MAX_EVENTS:
             break
         selected.append(file)
     return selected
 
 
-def check_quota(files: int, size: int, new: Sequence[tuple[Event, int]]) -> None:
+def check_quota(file_count: int, total_bytes: int, new_events: Sequence[tuple[Event, int]]) -> None:
     """Raise InvalidEventText if new events, with their bytes, exceed the quota of files and bytes.
 
     Comments may fill half of the quota, and events by clients three quarters. So a person can review or close
     the proposal in spite of a flood of either.
     """
-    for event, added in new:
-        files += 1
-        size += added
-        share = _find_quota_share(event, added)
-        if files > share * MAX_EVENTS or size > share * MOST_BYTES:
+    for event, event_bytes in new_events:
+        file_count += 1
+        total_bytes += event_bytes
+        share = _find_quota_share(event, event_bytes)
+        if file_count > share * MAX_EVENTS or total_bytes > share * MAX_TOTAL_BYTES:
             raise InvalidEventText(
                 f"the proposal '{event.proposal}' has reached its limit of {MAX_EVENTS:,} events "
-                f"({MOST_BYTES // 1_000_000} MB)",
+                f"({MAX_TOTAL_BYTES // 1_000_000} MB)",
                 fix="Shorten the text, or open a new proposal.",
                 field=event.body.kind,
             )
@@ -218,25 +220,25 @@ def check_quota(files: int, size: int, new: Sequence[tuple[Event, int]]) -> None
 def _find_quota_share(event: Event, size: int) -> float:
     match event.body:
         case Commented() | Edited() | Reviewed(verdict=ReviewDecision.COMMENT):
-            return _REMARKS
-    if size > _LONG:
-        return _REMARKS
-    return _CLIENTS if event.author.known_by is KnownBy.CLIENT else _PEOPLE
+            return _COMMENT_SHARE
+    if size > _MAX_SHORT_EVENT_BYTES:
+        return _COMMENT_SHARE
+    return _CLIENT_SHARE if event.author.known_by is KnownBy.CLIENT else _FULL_SHARE
 
 
 MAX_PROPOSALS = 20_000
-_MOST_FILES = 100_000  # files of one proposal that are read, the oldest first
-_REMEMBERED = 10_000
-_LISTED = 8
-_IS_NAME = re.compile("[0-9A-Za-z._~-]{1,250}")
-_LONGEST = 100  # the most characters of the original name of a file
+_MAX_FILES = 100_000  # files of one proposal that are read, the oldest first
+_MAX_CACHED_PROPOSALS = 10_000
+_MAX_CACHED_FOLDERS = 8
+_FILE_NAME = re.compile("[0-9A-Za-z._~-]{1,250}")
+_MAX_NAME_CHARACTERS = 100  # the most characters of the original name of a file
 
 
 class ProposalEvents(NamedTuple):
     """The events of one proposal, in order, and the number of unreadable files.
 
-    `unread` of these may be events: they are missing, or exceed the quota. `files` is the number of all files
-    that may be events, and `size` is their size in bytes.
+    `unread` is the number of those that may be events: they are missing, or exceed the quota.
+    `files` is the number of all files that may be events, and `size` is their size in bytes.
     """
 
     events: tuple[Event, ...] = ()
@@ -246,21 +248,21 @@ class ProposalEvents(NamedTuple):
     size: int = 0
 
 
-Key = tuple[str, str]
+FileKey = tuple[str, str]
 """The name of a file, and its blob."""
 
 
 class ParsedDiscussion(NamedTuple):
     """The parsed events of one proposal: the trees of its folder, the sizes and contents of its files.
 
-    If files are `missing`, a later fetch may add them.
+    If `has_missing_files` is True, a later fetch may add files.
     """
 
     trees: Sequence[str]
     proposal_events: ProposalEvents
-    sizes: Mapping[Key, int]
-    events: Mapping[Key, Event | None]
-    missing: bool
+    sizes: Mapping[FileKey, int]
+    events: Mapping[FileKey, Event | None]
+    has_missing_files: bool
 
 
 class DiscussionCache(NamedTuple):
@@ -272,13 +274,13 @@ class DiscussionCache(NamedTuple):
     @classmethod
     def empty(cls) -> DiscussionCache:
         """Return an empty cache."""
-        return cls(LRUCache(_REMEMBERED), LRUCache(_LISTED))
+        return cls(LRUCache(_MAX_CACHED_PROPOSALS), LRUCache(_MAX_CACHED_FOLDERS))
 
 
 class Discussion:
-    """The discussion in some commits, each part read when it is needed. Safe in several threads.
+    """The discussion in some commits. Each proposal is read at its first use. Safe in several threads.
 
-    `tips` are the commits. `cache` has the results of earlier reads.
+    `tips` are the commits. `cache` contains the results of earlier reads.
     """
 
     def __init__(
@@ -289,8 +291,8 @@ class Discussion:
     ) -> None:
         self.tips = tuple(tips)
         self._git = git
-        self._parsed, self._listed = cache or DiscussionCache.empty()
-        self._checked: set[str] = set()
+        self._parsed, self._folders_by_commit = cache or DiscussionCache.empty()
+        self._checked_proposals: set[str] = set()
 
     @cached_property
     def proposals(self) -> tuple[str, ...]:
@@ -303,68 +305,76 @@ class Discussion:
         if trees is None:
             return ProposalEvents()
         cached = self._parsed.find(proposal)
-        if cached is None or cached.trees != trees or (cached.missing and proposal not in self._checked):
+        if (
+            cached is None
+            or cached.trees != trees
+            or (cached.has_missing_files and proposal not in self._checked_proposals)
+        ):
             cached = self._read(proposal, trees, cached)
-            self._checked.add(proposal)
+            self._checked_proposals.add(proposal)
             self._parsed.put(proposal, cached)
         return cached.proposal_events
 
     @cached_property
     def _trees_by_proposal(self) -> Mapping[str, Sequence[str]]:
-        found: dict[str, list[str]] = {}
+        trees_by_id: dict[str, list[str]] = {}
         for tip in self.tips:
             for id, tree in self._list_folders_at(tip).items():
-                found.setdefault(id, []).append(tree)
-        return {id: tuple(dict.fromkeys(trees)) for id, trees in found.items()}
+                trees_by_id.setdefault(id, []).append(tree)
+        return {id: tuple(dict.fromkeys(trees)) for id, trees in trees_by_id.items()}
 
     def _list_folders_at(self, tip: str) -> dict[str, str]:
-        folders = self._listed.find(tip)
+        folders = self._folders_by_commit.find(tip)
         if folders is None:
             folders = list_folders(self._git, tip)
             if folders:  # a later fetch may add an unreadable commit
-                self._listed.put(tip, folders)
+                self._folders_by_commit.put(tip, folders)
         return folders
 
-    def _read(self, proposal: str, trees: Sequence[str], before: ParsedDiscussion | None) -> ParsedDiscussion:
-        unreadable = 0
+    def _read(
+        self, proposal: str, trees: Sequence[str], earlier_result: ParsedDiscussion | None
+    ) -> ParsedDiscussion:
+        unreadable_count = 0
         versions = []
         for tree in trees:
             blobs, other_count = list_event_files(self._git, tree)
             versions.append(blobs)
-            unreadable = max(unreadable, other_count)  # an entry that all versions contain counts once
+            unreadable_count = max(
+                unreadable_count, other_count
+            )  # an entry that all versions contain counts once
         all_files = list(merge_file_sets(versions).items())
-        sizes = self._read_sizes(all_files[:_MOST_FILES], before.sizes if before else {})
-        small = {key: size for key, size in sizes.items() if size <= MAX_BYTES}
-        known = before.events if before else {}
-        events: dict[Key, Event | None] = {}
+        sizes = self._read_sizes(all_files[:_MAX_FILES], earlier_result.sizes if earlier_result else {})
+        small_files = {key: size for key, size in sizes.items() if size <= MAX_EVENT_BYTES}
+        known_events = earlier_result.events if earlier_result else {}
+        events: dict[FileKey, Event | None] = {}
         lost_count = 0
-        selected = select_within_quota(small)
-        for key in selected:
-            if key in known:
-                events[key] = known[key]
+        selected_files = select_within_quota(small_files)
+        for key in selected_files:
+            if key in known_events:
+                events[key] = known_events[key]
                 continue
             data = self._read_blob(key[1])
             if data is None:
                 lost_count += 1
             else:
                 events[key] = _decode_event(proposal, strip_blob_suffix(key[0]), data)
-        readable = [event for event in events.values() if event is not None]
-        unread = len(all_files) - len(sizes) + len(small) - len(selected) + lost_count
+        readable_events = [event for event in events.values() if event is not None]
+        unread_count = len(all_files) - len(sizes) + len(small_files) - len(selected_files) + lost_count
         proposal_events = ProposalEvents(
-            drop_repeats(sort_events(readable)),
-            unreadable + len(all_files) - len(readable),
-            unread,
-            len(all_files) - len(sizes) + len(small),
-            sum(small.values()),
+            drop_repeats(sort_events(readable_events)),
+            unreadable_count + len(all_files) - len(readable_events),
+            unread_count,
+            len(all_files) - len(sizes) + len(small_files),
+            sum(small_files.values()),
         )
-        missing = lost_count > 0 or len(sizes) < len(all_files[:_MOST_FILES])
-        return ParsedDiscussion(trees, proposal_events, sizes, events, missing)
+        has_missing_files = lost_count > 0 or len(sizes) < len(all_files[:_MAX_FILES])
+        return ParsedDiscussion(trees, proposal_events, sizes, events, has_missing_files)
 
-    def _read_sizes(self, files: Sequence[Key], known: Mapping[Key, int]) -> dict[Key, int]:
+    def _read_sizes(self, files: Sequence[FileKey], known_sizes: Mapping[FileKey, int]) -> dict[FileKey, int]:
         """Return the sizes of files in bytes; leave out unreadable files."""
-        sizes: dict[Key, int] = {}
+        sizes: dict[FileKey, int] = {}
         for key in files:
-            size = known.get(key)
+            size = known_sizes.get(key)
             if size is None:
                 with suppress(DamagedRepository):
                     size = self._git.blob_size(key[1])
@@ -374,13 +384,13 @@ class Discussion:
 
     def _read_blob(self, blob: str) -> bytes | None:
         try:
-            return self._git.blob_within(blob, MAX_BYTES)
+            return self._git.blob_within(blob, MAX_EVENT_BYTES)
         except DamagedRepository:
             return None
 
 
 def list_folders(git: GitReader, commit: str) -> dict[str, str]:
-    """Return the tree of each proposal's folder in a commit, by id, or none if it cannot be read."""
+    """Return the tree of each proposal's folder in a commit, by id; return {} if the commit is unreadable."""
     try:
         entries = git.tree(git.commit(commit).tree)
     except DamagedRepository:
@@ -394,12 +404,12 @@ def list_event_files(git: GitReader, tree: str | None) -> tuple[dict[str, str], 
         entries = git.tree(tree) if tree is not None else ()
     except DamagedRepository:
         return {}, 1
-    found = {entry.name: entry.id for entry in entries if entry.is_blob and _may_be_event(entry.name)}
-    return found, len(entries) - len(found)
+    event_files = {entry.name: entry.id for entry in entries if entry.is_blob and _may_be_event(entry.name)}
+    return event_files, len(entries) - len(event_files)
 
 
 def _may_be_event(name: str) -> bool:
-    return _IS_NAME.fullmatch(name) is not None and len(strip_blob_suffix(name)) <= _LONGEST
+    return _FILE_NAME.fullmatch(name) is not None and len(strip_blob_suffix(name)) <= _MAX_NAME_CHARACTERS
 
 
 def _decode_event(proposal: str, name: str, data: bytes) -> Event | None:

@@ -1,7 +1,8 @@
-"""The event log: events are appended to the discussion's branch, and those of other clones are merged.
+"""The event log: it appends events to the discussion's branch, and merges the events of other clones.
 
-Each event is a file of its own, so events of different writers never conflict. If another writer was first,
-an event is appended again to the new tip. It is published with the guarantees of any other commit.
+Each event is a file of its own, so events of different writers never conflict. If another writer publishes
+first, the event is appended again to the new tip. Events are published with the same guarantees as any other
+commit.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _SUBJECTS = {
 
 
 class AppendResult(NamedTuple):
-    """The commit of some events, and the events; `is_repeat` is True if an earlier call appended them."""
+    """The commit of some events, and the events. `is_repeat` is True if an earlier call appended them."""
 
     commit: str
     events: tuple[Event, ...]
@@ -75,25 +76,25 @@ class EventLog:
 
     def read(self) -> Discussion:
         """Return the current discussion."""
-        return self._discussion_at(_list_commits(Tips(self._git)))
+        return self._open_discussion(_list_commits(Tips(self._git)))
 
     def read_consistently(self, read: Callable[[Discussion], T]) -> T:
         """Return the result of `read` for a discussion that did not change while `read` was running.
 
         `read` also reads other branches, so it is called again if events were appended meanwhile, up to 20
-        times. Events that are older than the branches would show a false state. For example, a proposal that
+        times. Events that are older than the branches would give a wrong state. For example, a proposal that
         was only fast-forwarded would look merged.
         """
         tips = Tips(self._git)
-        current = _list_commits(tips)
+        commits = _list_commits(tips)
         for _ in range(_MAX_READS):
-            before, result = current, read(self._discussion_at(current))
-            current = _list_commits(tips)
-            if current == before:
+            previous_commits, result = commits, read(self._open_discussion(commits))
+            commits = _list_commits(tips)
+            if commits == previous_commits:
                 break
         return result
 
-    def _discussion_at(self, commits: Sequence[str]) -> Discussion:
+    def _open_discussion(self, commits: Sequence[str]) -> Discussion:
         return Discussion(self._git, commits, self._cache)
 
     def append(
@@ -104,16 +105,16 @@ class EventLog:
         *,
         tool: str,
         client: str,
-        seen: Discussion | None = None,
+        seen_discussion: Discussion | None = None,
         request: str | None = None,
         confirm: Callable[[], None] | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> AppendResult:
         """Append events of one proposal as one commit, each after the previous one.
 
-        `seen` is the discussion that the author had read; the default is the current one. Events of the
-        proposal with the idempotency key `request` are not appended again. `confirm` is called under the
-        write lock, before new events are appended, and may raise an error to refuse them.
+        `seen_discussion` is the discussion that the author had read; the default is the current one. Events
+        of the proposal with the idempotency key `request` are not appended again. `confirm` is called under
+        the write lock, before new events are appended, and may raise an error to refuse them.
 
         Raises ReadOnly, InvalidEventText for an event that is invalid or exceeds the quota, KeyReused for
         other events with the same key, Busy, and the errors of `Publication`.
@@ -122,9 +123,9 @@ class EventLog:
         key = _hash_key(request)
         time = now().astimezone(UTC)
         time = time.replace(microsecond=time.microsecond // 1000 * 1000)
-        after = find_heads((seen or self.read()).events_of(proposal).events)
+        after = find_heads((seen_discussion or self.read()).events_of(proposal).events)
         events: list[Event] = []
-        new: dict[str, bytes] = {}
+        new_files: dict[str, bytes] = {}
         for body in bodies:
             try:
                 name, data = encode_event(proposal, body, author, time, after, key)
@@ -133,7 +134,7 @@ class EventLog:
                     f"the event cannot be stored: {reason}", fix="Shorten the text.", field=body.kind
                 ) from reason
             events.append(decode_event(proposal, name, data))
-            new[f"{proposal}/{name}"] = data
+            new_files[f"{proposal}/{name}"] = data
             after = (events[-1].id,)
         message = format_commit_message(
             [f"{_SUBJECTS[body.kind]} {proposal}" for body in bodies],
@@ -146,22 +147,26 @@ class EventLog:
         signature = Signature(author.name, author.email, int(time.timestamp()))
 
         def build_batch(tip: str | None) -> Batch | AppendResult:
-            earlier = self._find_by_key(proposal, key)
-            if earlier is not None:
-                check_same_event(earlier, [event.body for event in events])
-                return earlier
+            earlier_result = self._find_by_key(proposal, key)
+            if earlier_result is not None:
+                check_same_event(earlier_result, [event.body for event in events])
+                return earlier_result
             if confirm is not None:
                 confirm()
-            current = self.read().events_of(proposal)
-            check_quota(current.files, current.size, list(zip(events, map(len, new.values()), strict=True)))
-            fetched = Tips(store).list_fetched(BRANCH) if tip is None else ()
-            changes = self._list_union_changes(None, fetched) | new
-            return Batch(BRANCH, tip, changes, message, signature, parents=fetched)
+            proposal_events = self.read().events_of(proposal)
+            check_quota(
+                proposal_events.files,
+                proposal_events.size,
+                list(zip(events, map(len, new_files.values()), strict=True)),
+            )
+            fetched_tips = Tips(store).list_fetched(BRANCH) if tip is None else ()
+            changes = self._list_union_changes(None, fetched_tips) | new_files
+            return Batch(BRANCH, tip, changes, message, signature, parents=fetched_tips)
 
-        published = publish_with_retry(store, BRANCH, build_batch, durable=self._durable)
-        if isinstance(published, AppendResult):
-            return published
-        return AppendResult(published, tuple(events))
+        result = publish_with_retry(store, BRANCH, build_batch, durable=self._durable)
+        if isinstance(result, AppendResult):
+            return result
+        return AppendResult(result, tuple(events))
 
     def find_events_by_key(self, proposal: str, request: str | None) -> AppendResult | None:
         """Return the events of a proposal with an idempotency key, if there are any."""
@@ -171,8 +176,8 @@ class EventLog:
         """Merge the discussion of another commit into the branch, and return the branch's commit.
 
         The branch is fast-forwarded if that loses no file. Otherwise a merge commit contains the files of
-        both. Files never conflict, and a file that one side deleted is preserved. A file at the path of a
-        proposal's folder is not an event, and is replaced by the folder. Raises ReadOnly, Busy,
+        both commits. Files never conflict, and a file that one side deleted is preserved. A file at the path
+        of a proposal's folder is not an event, and is replaced by the folder. Raises ReadOnly, Busy,
         DamagedRepository, and the errors of `Publication`.
         """
         store = require_writable(self._git)
@@ -187,7 +192,7 @@ class EventLog:
                 return files
             tree = store.commit(tip).tree
             resolved: Changes = {}
-            for path, new in files.items():
+            for path, content in files.items():
                 folder = path.partition("/")[0]
                 folder_entry, entry = (
                     trees.find_in_tree(store, tree, folder),
@@ -196,40 +201,40 @@ class EventLog:
                 if folder_entry is not None and not folder_entry.is_tree:
                     resolved[folder] = WholeEntry(None)
                 if entry is None or entry.is_blob:
-                    resolved[path] = new
+                    resolved[path] = content
             return resolved
 
         def build_batch(ours: str | None) -> Batch | str:
             if ours is not None and self._contains(ours, theirs):
                 return ours
-            lost = self._list_union_changes(theirs, [ours]) if ours is not None else {}
-            if not lost and (ours is None or self._contains(theirs, ours)):
+            lost_changes = self._list_union_changes(theirs, [ours]) if ours is not None else {}
+            if not lost_changes and (ours is None or self._contains(theirs, ours)):
                 our_tree = store.commit(ours).tree if ours is not None else None
-                forward: Changes = {
+                fast_forward: Changes = {
                     change.path: WholeEntry(change.new)
                     for change in trees.diff_trees(store, our_tree, their_tree)
                 }
-                return Batch(BRANCH, ours, forward, message, signature, commit=theirs)
+                return Batch(BRANCH, ours, fast_forward, message, signature, commit=theirs)
             changes = resolve_collisions(ours, self._list_union_changes(ours, [theirs]))
             return Batch(BRANCH, ours, changes, message, signature, parents=(theirs,))
 
         return publish_with_retry(store, BRANCH, build_batch, durable=self._durable)
 
     def _list_union_changes(self, base: str | None, others: Sequence[str]) -> Changes:
-        """Return the changes to a base's files that the union with other commits makes."""
+        """Return the changes from the files of `base` to the union of all files of all commits."""
         base_folders = list_folders(self._git, base) if base is not None else {}
         other_folders = [list_folders(self._git, other) for other in others]
         changes: Changes = {}
         for id in sorted({id for folders in other_folders for id in folders}):
-            before, _ = list_event_files(self._git, base_folders.get(id))
+            base_files, _ = list_event_files(self._git, base_folders.get(id))
             if all(folders.get(id) in (None, base_folders.get(id)) for folders in other_folders):
                 continue
-            after = merge_file_sets(
-                [before, *(list_event_files(self._git, folders.get(id))[0] for folders in other_folders)]
+            merged_files = merge_file_sets(
+                [base_files, *(list_event_files(self._git, folders.get(id))[0] for folders in other_folders)]
             )
-            for name in sorted(before.keys() | after.keys()):
-                if before.get(name) != after.get(name):
-                    blob = after.get(name)
+            for name in sorted(base_files.keys() | merged_files.keys()):
+                if base_files.get(name) != merged_files.get(name):
+                    blob = merged_files.get(name)
                     changes[f"{id}/{name}"] = WholeEntry(TreeEntry(name, blob, FILE_MODE) if blob else None)
         return changes
 
@@ -249,25 +254,25 @@ class EventLog:
 
 
 def _list_commits(tips: Tips) -> tuple[str, ...]:
-    """Return the commits of the discussion: the local one, and those of remotes as last fetched."""
+    """Return the local tip of the discussion, and the tips of the remotes as last fetched."""
     local = tips.find_local(BRANCH)
     return tuple(dict.fromkeys([*([local] if local else []), *tips.list_fetched(BRANCH)]))
 
 
-def check_same_event(earlier: AppendResult, body: Sequence[EventBody]) -> None:
+def check_same_event(earlier_result: AppendResult, bodies: Sequence[EventBody]) -> None:
     """Raise KeyReused if another event has the same key.
 
-    Values that the writer does not choose may differ: the branches may have moved before a retry.
+    Values that the caller does not choose may differ: the branches may have moved before a retry.
     """
-    if [strip_bindings(event.body) for event in earlier.events] != [
-        strip_bindings(expected) for expected in body
+    if [strip_bindings(event.body) for event in earlier_result.events] != [
+        strip_bindings(expected) for expected in bodies
     ]:
         from workspace.writing.idempotency import KeyReused
 
         raise KeyReused(
             "this idempotency_key was used for another event",
             fix="Use a new idempotency_key for each call; the same one is only for the same arguments.",
-            used_in=earlier.commit,
+            used_in=earlier_result.commit,
         )
 
 

@@ -1,7 +1,7 @@
 """The events of a proposal: a class for each kind, with its limits, and their encoding.
 
 `validate_title` and `validate_text` reject texts that are too long. `decode_event` applies the same limits to
-events from a repository, and checks each field separately: any author may have written the file.
+events from a repository. It checks each field, because anyone may have written the file.
 
 An event is encoded as JSON with sorted keys, in UTF-8, with a final newline.
 
@@ -16,7 +16,7 @@ An event is encoded as JSON with sorted keys, in UTF-8, with a final newline.
     }
 
 Later versions may change only `words`. The name of the file contains the time and the beginning of the
-SHA-256 of the bytes. So a changed file is detected, and no event can name a later one.
+SHA-256 of the bytes. So a changed file is detected, and no event can contain the id of a later event.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from typing import Any, ClassVar, NamedTuple
 from workspace.errors import WorkspaceError
 from workspace.proposal_ids import BRANCHES, DISCUSSION, is_id, parse_branch_id
 
-MAX_TITLE = 256
-MAX_TEXT = 65_536
+MAX_TITLE_CHARACTERS = 256
+MAX_TEXT_CHARACTERS = 65_536
 """The most characters of a description, a comment or a review."""
 
-MAX_QUOTE = 500
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+MAX_QUOTE_CHARACTERS = 500
+_CONTROL_CHARACTER = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -50,7 +50,7 @@ class InvalidEventText(WorkspaceError):
 
 
 class KnownBy(StrEnum):
-    """The way in which an author is known. The writer claims it: a file in Git proves nothing."""
+    """The way in which an author is known. This is a claim of the writer: a file in Git proves nothing."""
 
     GIT = "git"
     TOKEN = "token"
@@ -67,7 +67,7 @@ class Author(NamedTuple):
 
     @property
     def key(self) -> tuple[KnownBy, str]:
-        """The key of an author among those known in the same way: a token's name, else the address."""
+        """The key of an author among authors known in the same way: a token's name, or else the address."""
         by_label = self.known_by is KnownBy.TOKEN
         return self.known_by, self.label if by_label else self.email.casefold() or self.name
 
@@ -94,7 +94,7 @@ class CommentTarget:
     """The target of a comment: a document, or a section of it, as of the comment's commit.
 
     `slug` is the section's address, or None for the whole document. `digest` is the SHA-256 of its text, in
-    hex. `quote` is the part of the text that the comment is about; it is empty for all of the text.
+    hex. `quote` is the part of the text that the comment is about; it is empty for the whole text.
     """
 
     path: str
@@ -126,9 +126,9 @@ class Edited:
 
 @dataclass(frozen=True, slots=True)
 class Commented:
-    """A comment on the proposal or a place in it, or an answer to another comment (`reply_to`, its id).
+    """A comment on the proposal or a text in it, or an answer to the comment with the id `reply_to`.
 
-    `pull_request` is the link of the pull request that the comment reports as opened.
+    `pull_request` is the URL of the pull request, for a comment that reports its opening.
     """
 
     kind: ClassVar[str] = "commented"
@@ -143,7 +143,7 @@ class Commented:
 class Reviewed:
     """A decision on the proposal at a commit.
 
-    `seal` proves to a holder of the author's token that the token made the decision (`create_seal`).
+    `seal` proves the decision to a repository that has the author's token (`create_seal`).
     """
 
     kind: ClassVar[str] = "reviewed"
@@ -157,8 +157,8 @@ class Reviewed:
 class Submitted:
     """The author's request for a review of the proposal at a commit.
 
-    `same` are the commits of earlier change requests from which `commit` differs only by refreshes from the
-    target: these requests are not answered.
+    `same` are the commits of earlier change requests from which `commit` differs only by refreshes. These
+    requests are not answered.
     """
 
     kind: ClassVar[str] = "submitted"
@@ -173,9 +173,9 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """A merge of the target's commit `target` into the proposal, by its commit `commit`.
+    """A merge of the target's commit `target` into the proposal; the merge is the commit `commit`.
 
-    `asked` is a digest of the decisions of its call.
+    `asked` is a digest of the resolutions of the call.
     """
 
     kind: ClassVar[str] = "refreshed"
@@ -202,7 +202,7 @@ class Reopened:
 
 @dataclass(frozen=True, slots=True)
 class UnknownEvent:
-    """An event of a kind, or of a version, that this Docyard does not know."""
+    """An event of a kind or version that this version of Docyard does not support."""
 
     kind: str
     version: int
@@ -212,19 +212,19 @@ EventBody = Opened | Edited | Commented | Reviewed | Submitted | Refreshed | Clo
 
 
 def validate_title(text: str) -> str:
-    """Return a title on one line, with single spaces. Raises InvalidEventText if empty or too long."""
+    """Return a title on one line, with single spaces. Raises InvalidEventText."""
     title = join_lines(_check_encodable(text, "title"))
     if not title:
         raise InvalidEventText(
             "the title is empty", fix="Describe in a few words what the proposal changes.", field="title"
         )
-    _check_length(title, MAX_TITLE, "title", "Shorten it, and move the rest to the description.")
+    _check_length(title, MAX_TITLE_CHARACTERS, "title", "Shorten it, and move the rest to the description.")
     return title
 
 
 def validate_text(text: str, field: str, *, may_be_empty: bool = False) -> str:
-    """Return a text of several lines, ended by LF, without control characters. Raises InvalidEventText."""
-    _check_length(text, MAX_TEXT, field, "Shorten it, or split it into several comments.")
+    """Return a text with LF line ends and without control characters. Raises InvalidEventText."""
+    _check_length(text, MAX_TEXT_CHARACTERS, field, "Shorten it, or split it into several comments.")
     cleaned = remove_controls(_check_encodable(text, field))
     if not cleaned and not may_be_empty:
         raise InvalidEventText(f"the {field} is empty", fix="Give a text, or leave it out.", field=field)
@@ -233,12 +233,12 @@ def validate_text(text: str, field: str, *, may_be_empty: bool = False) -> str:
 
 def join_lines(text: str) -> str:
     """Return a text on one line, with single spaces and without control characters."""
-    return " ".join(_CONTROL.sub(" ", text).split())
+    return " ".join(_CONTROL_CHARACTER.sub(" ", text).split())
 
 
 def remove_controls(text: str) -> str:
-    """Return a text without control characters other than tabs and ends of lines, which are LF."""
-    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+    """Return a text without control characters except tabs and LF line ends."""
+    return _CONTROL_CHARACTER.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
 
 
 def _check_encodable(text: str, field: str) -> str:
@@ -247,13 +247,13 @@ def _check_encodable(text: str, field: str) -> str:
     return text
 
 
-def _check_length(text: str, most: int, field: str, fix: str) -> None:
-    if len(text) > most:
+def _check_length(text: str, max_characters: int, field: str, fix: str) -> None:
+    if len(text) > max_characters:
         raise InvalidEventText(
-            f"the {field} has {len(text):,} characters; the limit is {most:,}",
+            f"the {field} has {len(text):,} characters; the limit is {max_characters:,}",
             fix=fix,
             field=field,
-            limit=most,
+            limit=max_characters,
             actual=len(text),
         )
 
@@ -270,8 +270,8 @@ _IS_DIGEST = re.compile("[0-9a-f]{64}")
 _IS_SEAL = re.compile("[0-9a-f]{96}")
 _IS_LINK = re.compile(r"(?i:https?)://\S{1,2000}")
 _IS_TIME = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)\.(\d{3})Z", re.ASCII)
-_MAX_NAME = 1_000  # characters of a name, an address or a branch
-_MAX_PATH = 4_000
+_MAX_NAME_CHARACTERS = 1_000  # of a name, an address or a branch
+_MAX_PATH_CHARACTERS = 4_000
 Check = Callable[[object], Any]
 """A function that returns the value of a field in its internal form. Raises Unreadable."""
 
@@ -280,49 +280,49 @@ class Unreadable(ValueError):
     """The bytes are not an event."""
 
 
-def read_fields(found: object, checks: Mapping[str, Check]) -> dict[str, Any]:
+def read_fields(value: object, checks: Mapping[str, Check]) -> dict[str, Any]:
     """Return the fields of an object that have a check, each converted by it. Raises Unreadable."""
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise Unreadable("'words', 'author' and 'place' must be objects")
-    return {name: check(found.get(name)) for name, check in checks.items()}
+    return {name: check(value.get(name)) for name, check in checks.items()}
 
 
-def make_text_check(most: int) -> Callable[[object], str]:
-    """Return a check for a text of at most `most` characters, without lone surrogates."""
+def make_text_check(max_characters: int) -> Callable[[object], str]:
+    """Return a check for a text of at most `max_characters` characters, without lone surrogates."""
 
-    def check(found: object) -> str:
-        if not isinstance(found, str) or len(found) > most or _SURROGATE.search(found):
-            raise Unreadable(f"a text must be a string of at most {most:,} characters")
-        return found
+    def check(value: object) -> str:
+        if not isinstance(value, str) or len(value) > max_characters or _SURROGATE.search(value):
+            raise Unreadable(f"a text must be a string of at most {max_characters:,} characters")
+        return value
 
     return check
 
 
-def read_title(found: object) -> str:
+def read_title(value: object) -> str:
     """Return a title, on one line."""
-    title = join_lines(make_text_check(MAX_TITLE)(found))
+    title = join_lines(make_text_check(MAX_TITLE_CHARACTERS)(value))
     if not title:
         raise Unreadable("'title' is empty")
     return title
 
 
-def read_text(found: object) -> str:
+def read_text(value: object) -> str:
     """Return a text; return an empty text if it is missing."""
-    return remove_controls(make_text_check(MAX_TEXT)(found)) if found is not None else ""
+    return remove_controls(make_text_check(MAX_TEXT_CHARACTERS)(value)) if value is not None else ""
 
 
-def read_branch(found: object) -> str:
+def read_branch(value: object) -> str:
     """Return the name of a branch."""
-    name = make_text_check(_MAX_NAME)(found)
+    name = make_text_check(_MAX_NAME_CHARACTERS)(value)
     if not name or join_lines(name) != name:
         raise Unreadable("the name of a branch is invalid")
     return name
 
 
-def read_target(found: object) -> str:
+def read_target(value: object) -> str:
     """Return the target branch of a proposal."""
-    name = read_branch(found)
-    # The target holds documents: it is neither the discussion nor another proposal.
+    name = read_branch(value)
+    # The target contains documents: it is neither the discussion nor another proposal.
     if name == DISCUSSION or name.startswith(BRANCHES):
         raise Unreadable(f"'target' must be a branch of documents, not '{name}'")
     return name
@@ -331,20 +331,20 @@ def read_target(found: object) -> str:
 def make_pattern_check(pattern: re.Pattern[str]) -> Callable[[object], str]:
     """Return a check for an id that matches a pattern."""
 
-    def check(found: object) -> str:
-        if not isinstance(found, str) or not pattern.fullmatch(found):
+    def check(value: object) -> str:
+        if not isinstance(value, str) or not pattern.fullmatch(value):
             raise Unreadable(f"an id must match {pattern.pattern}")
-        return found
+        return value
 
     return check
 
 
-def make_enum_check(choices: Callable[[str], Any]) -> Check:
-    """Return a check for a value of an enumeration."""
+def make_enum_check(enum_class: Callable[[str], Any]) -> Check:
+    """Return a check for a value of an enum class."""
 
-    def check(found: object) -> object:
+    def check(value: object) -> object:
         try:
-            return choices(found) if isinstance(found, str) else choices("")
+            return enum_class(value) if isinstance(value, str) else enum_class("")
         except ValueError:
             raise Unreadable("a field is not one of its allowed values") from None
 
@@ -353,60 +353,60 @@ def make_enum_check(choices: Callable[[str], Any]) -> Check:
 
 def make_optional_check(check: Callable[[object], Any]) -> Callable[[object], Any]:
     """Return a check that also accepts a missing value."""
-    return lambda found: None if found is None else check(found)
+    return lambda value: None if value is None else check(value)
 
 
-def read_time(found: object) -> datetime:
+def read_time(value: object) -> datetime:
     """Return a time in UTC, to the millisecond. Raises Unreadable."""
-    match = _IS_TIME.fullmatch(found) if isinstance(found, str) else None
+    match = _IS_TIME.fullmatch(value) if isinstance(value, str) else None
     if match is None:
         raise Unreadable("'time' must be a UTC time with milliseconds")
-    *parts, milliseconds = (int(part) for part in match.groups())
-    year, month, day, hour, minute, second = parts
+    *time_parts, milliseconds = (int(part) for part in match.groups())
+    year, month, day, hour, minute, second = time_parts
     try:
         return datetime(year, month, day, hour, minute, second, milliseconds * 1000, UTC)
     except ValueError:
         raise Unreadable("'time' is not a valid date") from None
 
 
-def read_author(found: object) -> Author:
+def read_author(value: object) -> Author:
     """Return the author. Raises Unreadable."""
     fields = read_fields(
-        found,
+        value,
         {
-            "name": make_text_check(_MAX_NAME),
-            "email": make_text_check(_MAX_NAME),
+            "name": make_text_check(_MAX_NAME_CHARACTERS),
+            "email": make_text_check(_MAX_NAME_CHARACTERS),
             "known_by": make_enum_check(KnownBy),
-            "label": make_optional_check(make_text_check(_MAX_NAME)),
+            "label": make_optional_check(make_text_check(_MAX_NAME_CHARACTERS)),
         },
     )
     name, email, label = (join_lines(fields[key] or "") for key in ("name", "email", "label"))
     return Author(name, email, fields["known_by"], label)
 
 
-def read_after(found: object) -> tuple[str, ...]:
+def read_after(value: object) -> tuple[str, ...]:
     """Return the ids of earlier events, 50 at most. Raises Unreadable."""
-    if not isinstance(found, list) or len(found) > MAX_AFTER:
+    if not isinstance(value, list) or len(value) > MAX_AFTER:
         raise Unreadable(f"'after' must be a list of at most {MAX_AFTER} ids")
-    return tuple(make_pattern_check(_IS_EVENT)(id) for id in found)
+    return tuple(make_pattern_check(_IS_EVENT)(id) for id in value)
 
 
-def read_commits(found: object) -> tuple[str, ...]:
+def read_commits(value: object) -> tuple[str, ...]:
     """Return a list of commits, 50 at most. Raises Unreadable."""
-    if not isinstance(found, list) or len(found) > MAX_COMMITS:
+    if not isinstance(value, list) or len(value) > MAX_COMMITS:
         raise Unreadable(f"'same' must be a list of at most {MAX_COMMITS} commits")
-    return tuple(check_commit(id) for id in found)
+    return tuple(check_commit(id) for id in value)
 
 
-def read_place(found: object) -> CommentTarget:
+def read_place(value: object) -> CommentTarget:
     """Return the document, section and words of a comment's target. Raises Unreadable."""
     checks = {
-        "path": make_text_check(_MAX_PATH),
-        "slug": make_optional_check(make_text_check(_MAX_PATH)),
+        "path": make_text_check(_MAX_PATH_CHARACTERS),
+        "slug": make_optional_check(make_text_check(_MAX_PATH_CHARACTERS)),
         "digest": make_pattern_check(_IS_DIGEST),
-        "quote": make_optional_check(make_text_check(MAX_QUOTE)),
+        "quote": make_optional_check(make_text_check(MAX_QUOTE_CHARACTERS)),
     }
-    fields = read_fields(found, checks)
+    fields = read_fields(value, checks)
     return CommentTarget(**{**fields, "quote": fields["quote"] or ""})
 
 
@@ -416,8 +416,8 @@ check_event_id = make_pattern_check(_IS_EVENT)
 check_link = make_pattern_check(_IS_LINK)
 check_seal = make_pattern_check(_IS_SEAL)
 VERSION = 1
-MAX_BYTES = 400_000
-_ID = 16
+MAX_EVENT_BYTES = 400_000
+_ID_CHARACTERS = 16
 _IS_KIND = re.compile("[a-z][a-z_]{0,49}")
 
 
@@ -460,7 +460,7 @@ def encode_event(
         "proposal": proposal,
         "time": time.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
         "version": VERSION,
-        "words": _drop_empty(dataclasses.asdict(body)),
+        "words": _drop_none(dataclasses.asdict(body)),
     }
     if request is not None:
         data["request"] = request
@@ -474,9 +474,9 @@ def encode_event(
 
 
 def decode_event(proposal: str, name: str, data: bytes) -> Event:
-    """Return the event that a file of this name holds, in the folder of a proposal. Raises Unreadable."""
-    if len(data) > MAX_BYTES:
-        raise Unreadable(f"the event has more than {MAX_BYTES:,} bytes")
+    """Return the event of a file with this name in the folder of a proposal. Raises Unreadable."""
+    if len(data) > MAX_EVENT_BYTES:
+        raise Unreadable(f"the event has more than {MAX_EVENT_BYTES:,} bytes")
     try:
         fields = json.loads(data.decode())
     except (ValueError, RecursionError):  # bytes that are not UTF-8 raise ValueError too
@@ -489,7 +489,7 @@ def decode_event(proposal: str, name: str, data: bytes) -> Event:
     if fields.get("proposal") != proposal or not is_id(proposal):
         raise Unreadable(f"'proposal' must be '{proposal}'")
     return Event(
-        name[-_ID - 5 : -5],
+        name[-_ID_CHARACTERS - 5 : -5],
         proposal,
         time,
         read_author(fields.get("author")),
@@ -502,7 +502,7 @@ def decode_event(proposal: str, name: str, data: bytes) -> Event:
 def _build_name(time: datetime, data: bytes) -> str:
     """Return a name that sorts by time, and is valid on every system."""
     compact = f"{time:%Y%m%dT%H%M%S}{time.microsecond // 1000:03}Z"
-    return f"{compact.zfill(19)}-{hashlib.sha256(data).hexdigest()[:_ID]}.json"
+    return f"{compact.zfill(19)}-{hashlib.sha256(data).hexdigest()[:_ID_CHARACTERS]}.json"
 
 
 def _read_body(fields: Mapping[str, Any]) -> EventBody:
@@ -521,10 +521,10 @@ def _read_body(fields: Mapping[str, Any]) -> EventBody:
     return body
 
 
-def _drop_empty(found: Mapping[str, Any]) -> dict[str, Any]:
+def _drop_none(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: _drop_empty(value) if isinstance(value, dict) else value
-        for name, value in found.items()
+        name: _drop_none(value) if isinstance(value, dict) else value
+        for name, value in fields.items()
         if value is not None
     }
 

@@ -1,8 +1,9 @@
-"""Detection of merged proposals from a branch's commits alone.
+"""The detection of merged proposals from a branch's commits alone.
 
-A merge commit on the first-parent history names its proposal in a trailer, so that it is found even after the
-proposal's branch is deleted. A merge that came by another parent, such as from a clone with its own history,
-also names its proposal. Without a trailer, a proposal is merged if its tip is among the ancestors.
+A merge commit on the first-parent history names its proposal in a trailer, so that the merge is found even
+after the proposal's branch is deleted. A merge outside the first-parent history, such as from another clone,
+also names its proposal. Without a trailer, a proposal counts as merged if its tip is an ancestor of the
+branch's tip.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from workspace.git.reader import GitReader
 
 
-_MOST = 50_000  # the most first parents that are read
-_REMEMBERED = 50_000
+_MAX_FIRST_PARENTS = 50_000  # the most first parents that are read
+_MAX_CACHED_COMMITS = 50_000
 
 
 class MergeRecord(NamedTuple):
@@ -32,9 +33,9 @@ class MergeRecord(NamedTuple):
 
 
 class MergeCandidate(NamedTuple):
-    """A proposal that may be merged: the commit of the target that it is based on, and its tip.
+    """A proposal that may be merged: the target's commit on which it is based, and its tip.
 
-    If its tip is that commit or an older one, nothing is proposed yet.
+    If the tip is that commit or an ancestor of it, nothing is proposed yet.
     """
 
     base: str | None
@@ -47,36 +48,36 @@ class MergeDetector:
     def __init__(self, git: GitReader, graph: Graph) -> None:
         self._git = git
         self._graph = graph
-        self._trailers: LRUCache[str, str] = LRUCache(_REMEMBERED)
-        self._side_merges: LRUCache[str, tuple[int, tuple[str, ...]]] = LRUCache(_REMEMBERED)
+        self._trailers: LRUCache[str, str] = LRUCache(_MAX_CACHED_COMMITS)
+        self._side_merges: LRUCache[str, tuple[int, tuple[str, ...]]] = LRUCache(_MAX_CACHED_COMMITS)
 
     def find(self, target: str, candidates: Mapping[str, MergeCandidate]) -> dict[str, MergeRecord]:
-        """Return the proposals that the history of a commit of their target contains, by their ids."""
+        """Return the merges of proposals in the history of the target's commit `target`, by proposal id."""
         oldest = self._find_oldest_time(candidates)
-        mainline = self._graph.first_parents(target, max_commits=_MOST, since=oldest)
-        found: dict[str, MergeRecord] = {}
+        mainline = self._graph.first_parents(target, max_commits=_MAX_FIRST_PARENTS, since=oldest)
+        records: dict[str, MergeRecord] = {}
         merge_commits: dict[str, str] = {}
         for commit in reversed(mainline):
             for other in commit.parents[1:]:
                 merge_commits.setdefault(other, commit.id)
-                id = self._find_proposal(commit.id)
+                id = self._find_proposal_id(commit.id)
                 if id in candidates:
-                    found[id] = MergeRecord(commit.id, other)
+                    records[id] = MergeRecord(commit.id, other)
         mainline_ids = {commit.id for commit in mainline}
-        if len(found) < len(candidates):
-            found |= self._find_side_merges(
-                mainline, mainline_ids, oldest, {id: candidates[id] for id in candidates.keys() - found}
+        if len(records) < len(candidates):
+            records |= self._find_side_merges(
+                mainline, mainline_ids, oldest, {id: candidates[id] for id in candidates.keys() - records}
             )
         tips = {
             id: candidate.tip
             for id, candidate in candidates.items()
-            if candidate.tip is not None and candidate.tip != candidate.base and id not in found
+            if candidate.tip is not None and candidate.tip != candidate.base and id not in records
         }
         reachable = select_reachable(self._graph, target, tips.values())
         for id, tip in tips.items():
-            if tip in reachable and not self._was_in_base(tip, candidates[id].base):
-                found[id] = MergeRecord(tip if tip in mainline_ids else merge_commits.get(tip), tip)
-        return found
+            if tip in reachable and not self._is_in_base(tip, candidates[id].base):
+                records[id] = MergeRecord(tip if tip in mainline_ids else merge_commits.get(tip), tip)
+        return records
 
     def _find_oldest_time(self, candidates: Mapping[str, MergeCandidate]) -> int:
         """Return the time before which none of the proposals was merged."""
@@ -94,24 +95,23 @@ class MergeDetector:
         oldest: int,
         candidates: Mapping[str, MergeCandidate],
     ) -> dict[str, MergeRecord]:
-        """Return the proposals merged by a commit that came by another parent than the first.
+        """Return the merges of proposals outside the first-parent history, by proposal id.
 
-        Any branch may contain a commit that names a proposal, so the merged commit must descend from the
-        proposal's base.
+        Any commit may name a proposal, so the merged tip must descend from the proposal's base.
         """
-        found: dict[str, MergeRecord] = {}
+        records: dict[str, MergeRecord] = {}
         for commit in reversed(mainline):
             for merge in self._list_side_merges(commit, mainline_ids, oldest):
-                candidate = candidates.get(self._find_proposal(merge))
+                candidate = candidates.get(self._find_proposal_id(merge))
                 tip = self._graph.node(merge).parents[1]
                 if candidate is not None and (
                     candidate.base is None or self._is_based_on(tip, candidate.base)
                 ):
-                    found[self._find_proposal(merge)] = MergeRecord(merge, tip)
-        return found
+                    records[self._find_proposal_id(merge)] = MergeRecord(merge, tip)
+        return records
 
     def _list_side_merges(self, commit: Node, mainline_ids: Set[str], oldest: int) -> tuple[str, ...]:
-        """Return the merges of proposals that came by other parents of a commit, the oldest first.
+        """Return the merges of proposals reached by the other parents of a commit, the oldest first.
 
         The result depends only on the commit's history, so it is cached. Commits before `oldest` are not
         read.
@@ -122,12 +122,16 @@ class MergeDetector:
         if cached is not None and cached[0] <= oldest:
             return cached[1]
         side_commits = self._graph.ancestors(
-            commit.parents[1:], visited=set(), since=oldest, max_visited=_MOST, excluded=mainline_ids
+            commit.parents[1:],
+            visited=set(),
+            since=oldest,
+            max_visited=_MAX_FIRST_PARENTS,
+            excluded=mainline_ids,
         )
         dated_merges = [
             (node.time, node.id)
             for node in side_commits
-            if len(node.parents) > 1 and self._find_proposal(node.id)
+            if len(node.parents) > 1 and self._find_proposal_id(node.id)
         ]
         merges = tuple(id for _, id in sorted(dated_merges))
         self._side_merges.put(commit.id, (oldest, merges))
@@ -136,17 +140,17 @@ class MergeDetector:
     def _is_based_on(self, tip: str, base: str) -> bool:
         return tip != base and base in select_reachable(self._graph, tip, [base])
 
-    def _find_proposal(self, commit: str) -> str:
-        """Return the proposal that a merge commit names, or "" if it names none or is a refresh."""
-        return self._trailers.get(commit, self._read_proposal, commit)
+    def _find_proposal_id(self, commit: str) -> str:
+        """Return the id that a merge commit names; return "" for a commit without an id and for a refresh."""
+        return self._trailers.get(commit, self._read_proposal_id, commit)
 
-    def _read_proposal(self, commit: str) -> str:
+    def _read_proposal_id(self, commit: str) -> str:
         try:
             trailers = read_trailers(self._git.commit(commit).message)
         except DamagedRepository:
             return ""
         return trailers.get(PROPOSAL_TRAILER, "") if REFRESH_TRAILER not in trailers else ""
 
-    def _was_in_base(self, tip: str, base: str | None) -> bool:
-        """Return True if the target had a tip before the proposal was opened: nothing is proposed then."""
+    def _is_in_base(self, tip: str, base: str | None) -> bool:
+        """Return True if a proposal's base contains a tip: nothing is proposed then."""
         return base is not None and tip in select_reachable(self._graph, base, [tip])

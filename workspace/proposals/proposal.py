@@ -1,7 +1,7 @@
 """A proposal as it is now, from its events and from the branches.
 
-The state is derived each time and never stored, so that a branch may be moved, merged or deleted with Git.
-`replay_events` derives the content of a proposal from its events alone, without any branch.
+The state is computed for each read and never stored, so that a branch may be moved, merged or deleted with
+Git. `replay_events` derives the content of a proposal from its events alone, without any branch.
 """
 
 from __future__ import annotations
@@ -59,10 +59,10 @@ class Thread(NamedTuple):
 
 
 class Review(NamedTuple):
-    """A decision on the proposal at a commit. `is_last` is True unless its author made another one later.
+    """A decision on the proposal at a commit. `is_last` is True unless a later decision or event replaces it.
 
-    A change request is also answered if the proposal was submitted again with other content. A refresh alone
-    does not answer it.
+    A later decision of the same author replaces a decision. A change request is also replaced if the proposal
+    is submitted again with other content; a refresh alone does not replace it.
     """
 
     id: str
@@ -77,9 +77,9 @@ class Review(NamedTuple):
 class ProposalContent(NamedTuple):
     """The content of a proposal by its events.
 
-    `base` is the commit of the target that the proposal is based on. The proposal was opened at that commit,
-    or fast-forwarded to it. `bases` are all such commits. `known_commits` are commits that the proposal had,
-    the newest last.
+    `base` is the commit of the target on which the proposal is based: it was opened at that commit, or
+    fast-forwarded to it. `bases` are the current and all earlier bases. `known_commits` are commits that the
+    proposal had, the newest last.
     """
 
     id: str
@@ -100,7 +100,7 @@ class ProposalContent(NamedTuple):
     bases: frozenset[str] = frozenset()
 
     def base_of(self, tip: str | None) -> str | None:
-        """Return the commit of the target that a tip is based on.
+        """Return the commit of the target on which a tip is based.
 
         If several calls fast-forward the proposal at once, the last event may not name the branch's tip.
         """
@@ -112,49 +112,49 @@ def replay_events(events: Sequence[Event]) -> ProposalContent | None:
 
     If several events open the proposal, the first is used.
     """
-    opening = next((event for event in events if isinstance(event.body, Opened)), None)
-    if opening is None or not isinstance(opening.body, Opened):
+    opening_event = next((event for event in events if isinstance(event.body, Opened)), None)
+    if opening_event is None or not isinstance(opening_event.body, Opened):
         return None
-    opened = opening.body
-    title, description, base = opened.title, opened.description, opened.base
-    submitted: str | None = None
-    closed: Author | None = None
-    commits = [base] if base is not None else []
-    bases = {*commits}
+    opening = opening_event.body
+    title, description, base = opening.title, opening.description, opening.base
+    submitted_commit: str | None = None
+    closed_by: Author | None = None
+    known_commits = [base] if base is not None else []
+    bases = {*known_commits}
     for event in events:
         match event.body:
             case Edited(new_title, new_description):
                 title = new_title if new_title is not None else title
                 description = new_description if new_description is not None else description
             case Submitted(commit):
-                submitted = commit
-                commits.append(commit)
+                submitted_commit = commit
+                known_commits.append(commit)
             case Reviewed(commit=commit) | Commented(commit=str(commit)):
-                commits.append(commit)
+                known_commits.append(commit)
             case Refreshed(commit, target):
                 if commit == target:
                     base = target
                     bases.add(target)
-                commits.append(commit)
+                known_commits.append(commit)
             case Closed():
-                closed = event.author
+                closed_by = event.author
             case Reopened():
-                closed = None
+                closed_by = None
     return ProposalContent(
-        opening.proposal,
+        opening_event.proposal,
         title,
         description,
-        opening.author,
-        opened.target,
-        opened.branch,
+        opening_event.author,
+        opening.target,
+        opening.branch,
         base,
-        opening.time,
+        opening_event.time,
         events[-1].time,
-        submitted,
-        closed,
+        submitted_commit,
+        closed_by,
         _collect_reviews(events),
         _collect_threads(events),
-        tuple(commits),
+        tuple(known_commits),
         sum(isinstance(event.body, UnknownEvent) for event in events),
         frozenset(bases),
     )
@@ -162,21 +162,21 @@ def replay_events(events: Sequence[Event]) -> ProposalContent | None:
 
 def _collect_reviews(events: Iterable[Event]) -> tuple[Review, ...]:
     reviews: list[Review] = []
-    last: dict[tuple[KnownBy, str], int] = {}  # by person, the index of the valid review
+    last_decisions: dict[tuple[KnownBy, str], int] = {}  # the index of each person's valid decision
     for event in events:
         if isinstance(event.body, Submitted):
-            for person, index in [*last.items()]:
+            for person, index in [*last_decisions.items()]:
                 review = reviews[index]
                 is_answered = review.commit not in event.body.unanswered
                 if review.verdict is ReviewDecision.REQUEST_CHANGES and is_answered:
-                    reviews[last.pop(person)] = review._replace(is_last=False)
+                    reviews[last_decisions.pop(person)] = review._replace(is_last=False)
         elif isinstance(event.body, Reviewed):
             body, person = event.body, event.author.key
             is_decision = body.verdict is not ReviewDecision.COMMENT
             if is_decision:
-                if person in last:
-                    reviews[last[person]] = reviews[last[person]]._replace(is_last=False)
-                last[person] = len(reviews)
+                if person in last_decisions:
+                    reviews[last_decisions[person]] = reviews[last_decisions[person]]._replace(is_last=False)
+                last_decisions[person] = len(reviews)
             reviews.append(
                 Review(event.id, event.author, event.time, body.verdict, body.text, body.commit, is_decision)
             )
@@ -201,9 +201,9 @@ def _collect_threads(events: Iterable[Event]) -> tuple[Thread, ...]:
     return tuple(Thread(comment, tuple(replies)) for comment, replies in threads)
 
 
-_SHOWN = 60
-_LISTED = 5
-_REMEMBERED = 10_000
+_MAX_NAME_CHARACTERS = 60
+_MAX_LISTED_IDS = 5
+_MAX_CACHED_PROPOSALS = 10_000
 
 
 class ProposalNotFound(WorkspaceError):
@@ -216,15 +216,15 @@ class ProposalState(StrEnum):
     """The state of a proposal. If several states apply, the first of them is used."""
 
     MERGED = "merged"  # the target contains it
-    CLOSED = "closed"  # a user closed it
+    CLOSED = "closed"  # it was closed, and not reopened
     GONE = "gone"  # its branch was deleted
     DRAFT = "draft"  # it was not submitted yet
     CHANGES_REQUESTED = "changes_requested"
-    APPROVED = "approved"  # by another person, at the current commit; the policy decides how many are needed
+    APPROVED = "approved"  # by another person, at the current commit; the policy sets the required number
     OPEN = "open"
 
 
-_ENDED = (ProposalState.MERGED, ProposalState.CLOSED, ProposalState.GONE)
+_END_STATES = (ProposalState.MERGED, ProposalState.CLOSED, ProposalState.GONE)
 
 
 class CommitRelation(StrEnum):
@@ -237,7 +237,7 @@ class CommitRelation(StrEnum):
 
 
 class ReviewStatus(NamedTuple):
-    """A review, and the relation of its commit to the proposal.
+    """A review, and the relation of its commit to the current proposal.
 
     `is_own` is True if the author of the review also opened the proposal.
     """
@@ -268,8 +268,8 @@ class Proposal(NamedTuple):
     """A proposal: its content, its state, and its tip (None if its branch is missing).
 
     `merge_record` is its merge into the target; `is_ahead` is True if it has later commits. `is_rewritten` is
-    True if the branch lost a commit that it had. `unreadable` is the number of files that are not events.
-    `unread` is the number of those that may be events.
+    True if the branch no longer contains its last known commit. `unreadable` is the number of files that were
+    not read as events. `unread` is the number of those that may be events.
     """
 
     content: ProposalContent
@@ -290,7 +290,7 @@ class Proposal(NamedTuple):
     @property
     def is_open(self) -> bool:
         """Return True if the proposal can still be changed and merged."""
-        return self.state not in _ENDED
+        return self.state not in _END_STATES
 
     @property
     def approvals(self) -> tuple[Review, ...]:
@@ -305,8 +305,10 @@ class Proposals:
         self._git = git
         self._graph = Graph(git)
         self._detector = MergeDetector(git, self._graph)
-        self._contents: LRUCache[str, tuple[ProposalEvents, ProposalContent | None]] = LRUCache(_REMEMBERED)
-        self._contained_commits: LRUCache[str, tuple[str, frozenset[str]]] = LRUCache(_REMEMBERED)
+        self._contents: LRUCache[str, tuple[ProposalEvents, ProposalContent | None]] = LRUCache(
+            _MAX_CACHED_PROPOSALS
+        )
+        self._contained_commits: LRUCache[str, tuple[str, frozenset[str]]] = LRUCache(_MAX_CACHED_PROPOSALS)
 
     def list_all(self, discussion: Discussion) -> tuple[Proposal, ...]:
         """Return every proposal with a readable opening, the last opened first."""
@@ -315,10 +317,10 @@ class Proposals:
     def find(self, discussion: Discussion, name: str) -> Proposal:
         """Return the proposal of an id, or of a branch name that contains the id. Raises ProposalNotFound."""
         id = read_id(name)
-        found = self._list_current(discussion, (id,)) if id is not None else ()
-        if not found:
+        proposals = self._list_current(discussion, (id,)) if id is not None else ()
+        if not proposals:
             raise _make_not_found_error(name, discussion.proposals)
-        return found[0]
+        return proposals[0]
 
     def _list_current(self, discussion: Discussion, ids: Iterable[str]) -> tuple[Proposal, ...]:
         self._graph.refresh()
@@ -361,10 +363,12 @@ class Proposals:
         commits = frozenset([*content.known_commits, *(review.commit for review in content.reviews)])
         if self._contained_commits.find(content.id) == (tip, commits):
             return commits
-        contained = select_reachable(self._graph, tip, commits)
-        if contained == commits:  # a missing commit may be fetched later, as when a shallow clone is deepened
+        contained_commits = select_reachable(self._graph, tip, commits)
+        if (
+            contained_commits == commits
+        ):  # a missing commit may be fetched later, as when a shallow clone is deepened
             self._contained_commits.put(content.id, (tip, commits))
-        return contained
+        return contained_commits
 
     def _build_proposal(
         self,
@@ -373,17 +377,19 @@ class Proposals:
         record: MergeRecord | None,
         proposal_events: ProposalEvents,
     ) -> Proposal:
-        contained = self._list_contained_commits(content, tip)
+        contained_commits = self._list_contained_commits(content, tip)
         reviews = tuple(
             ReviewStatus(
                 review,
-                _determine_relation(review.commit, tip, contained),
+                _determine_relation(review.commit, tip, contained_commits),
                 review.author.is_same(content.author),
             )
             for review in content.reviews
         )
         is_rewritten = (
-            tip is not None and bool(content.known_commits) and content.known_commits[-1] not in contained
+            tip is not None
+            and bool(content.known_commits)
+            and content.known_commits[-1] not in contained_commits
         )
         is_ahead = record is not None and tip is not None and tip != record.tip
         return Proposal(
@@ -415,21 +421,21 @@ def _determine_state(
     return ProposalState.APPROVED if any(status.approves for status in reviews) else ProposalState.OPEN
 
 
-def _determine_relation(commit: str, tip: str | None, contained: frozenset[str]) -> CommitRelation:
+def _determine_relation(commit: str, tip: str | None, contained_commits: frozenset[str]) -> CommitRelation:
     if tip is None:
         return CommitRelation.GONE
     if commit == tip:
         return CommitRelation.CURRENT
-    return CommitRelation.EDITED if commit in contained else CommitRelation.REWRITTEN
+    return CommitRelation.EDITED if commit in contained_commits else CommitRelation.REWRITTEN
 
 
 def _make_not_found_error(name: str, ids: Sequence[str]) -> ProposalNotFound:
-    shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
-    close = find_nearest(name, ids) or [*ids[:_LISTED]]
+    shown_name = name if len(name) <= _MAX_NAME_CHARACTERS else name[:_MAX_NAME_CHARACTERS] + "…"
+    nearest_ids = find_nearest(name, ids) or [*ids[:_MAX_LISTED_IDS]]
     return ProposalNotFound(
-        f"no proposal '{shown}'",
-        fix=f"Name one by its id, such as '{close[0]}'."
-        if close
+        f"no proposal '{shown_name}'",
+        fix=f"Name one by its id, such as '{nearest_ids[0]}'."
+        if nearest_ids
         else "There are no proposals yet: open one first.",
-        candidates=close,
+        candidates=nearest_ids,
     )

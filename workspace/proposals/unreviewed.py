@@ -60,7 +60,7 @@ class MergedFiles:
         return WorkspaceConfig.read(self._merge.read(CONFIG_PATH))
 
     def types(self, path: str) -> frozenset[str]:
-        """Return the types of the document at a path; return none for a missing document."""
+        """Return the types of the document at a path; return an empty set for a missing document."""
         if path not in self._types:
             data = self._merge.read(path) if self.config.is_document(path) else None
             self._types[path] = frozenset() if data is None else read_types(self._taxonomy, path, data)
@@ -76,17 +76,17 @@ class MergedFiles:
         return self._manifests[folder]
 
     def _read_manifest(self, path: str) -> Manifest | None:
-        content = self._merge.entry(path)
-        if isinstance(content, TreeEntry):
-            if not snapshot.is_listed(self.config, path, content):
+        entry = self._merge.entry(path)
+        if isinstance(entry, TreeEntry):
+            if not snapshot.is_listed(self.config, path, entry):
                 return None
-            content = read_bytes(self._merge.ours.git, content.id)
-        if content is None:
+            entry = read_bytes(self._merge.ours.git, entry.id)
+        if entry is None:
             return None
         try:
-            return read_manifest(content, path, tuple(self.config.taxonomy_keys))
+            return read_manifest(entry, path, tuple(self.config.taxonomy_keys))
         except InvalidManifest:
-            return Manifest()  # an invalid manifest is empty and hides those above it, as it does at a commit
+            return Manifest()  # as at a commit, an invalid manifest is empty and hides the manifests above it
 
 
 _MAX_COMMITS = 2_000
@@ -106,7 +106,7 @@ class UnreviewedChange(NamedTuple):
 
 
 def find_unreviewed_changes(merge: Merge) -> tuple[UnreviewedChange, ...]:
-    """Return unreviewed changes of ours to paths that theirs, which was reviewed, changes.
+    """Return our side's unreviewed changes to paths that the merge changes; their side was reviewed.
 
     Raises InvalidConfig, LimitExceeded.
     """
@@ -114,15 +114,15 @@ def find_unreviewed_changes(merge: Merge) -> tuple[UnreviewedChange, ...]:
 
 
 def find_unreviewed_on_both_sides(merge: Merge) -> tuple[UnreviewedChange, ...]:
-    """Return changes of either side under a rule that did not govern them on that side.
+    """Return the changes of each side under a rule that did not govern them on that side.
 
     Raises InvalidConfig, LimitExceeded.
     """
     sides = (merge.ours, merge.theirs)
     if not any(side.config.protect for side in sides):
         return ()
-    differing = diff_trees(merge.ours.git, merge.theirs.tree, merge.ours.tree)
-    return _Search(merge).run({*merge.changes, *(change.path for change in differing)}, sides)
+    differences = diff_trees(merge.ours.git, merge.theirs.tree, merge.ours.tree)
+    return _Search(merge).run({*merge.changes, *(change.path for change in differences)}, sides)
 
 
 class _Search:
@@ -140,13 +140,13 @@ class _Search:
             side: [path for path in paths if self._contributes(path, side)] for side in sides
         }
         unreviewed: dict[tuple[str, bool], UnreviewedChange] = {}
-        for rule, number, governed in self._list_rules(
-            {path for side_paths in contributed_by_side.values() for path in side_paths}
+        for rule, number, governed_paths in self._list_rules(
+            {path for contributed in contributed_by_side.values() for path in contributed}
         ):
-            for side, contributed in contributed_by_side.items():
+            for side, side_paths in contributed_by_side.items():
                 is_ours = side is self._merge.ours
-                for path in contributed:
-                    if path not in governed or (path, is_ours) in unreviewed:
+                for path in side_paths:
+                    if path not in governed_paths or (path, is_ours) in unreviewed:
                         continue
                     if not self._is_reviewed(path, side, rule):
                         source = self._merge.find_source_path(path, side)
@@ -155,22 +155,26 @@ class _Search:
 
     def _contributes(self, path: str, side: Snapshot) -> bool:
         """Return True if the merge takes a change, a move or a removal of a path from a side."""
-        merged, other_entry = (
+        merged_content, other_entry = (
             _get_merged_content(self._merge, path),
             find_file(self._get_other_side(side), path),
         )
-        if isinstance(merged, bytes):
-            is_like_other = other_entry is not None and hash_blob(merged) == other_entry.id
+        if isinstance(merged_content, bytes):
+            is_like_other = other_entry is not None and hash_blob(merged_content) == other_entry.id
         else:
-            is_like_other = _is_same(merged.entry, other_entry)
+            is_like_other = _is_same(merged_content.entry, other_entry)
         return not is_like_other and not self._is_unchanged(path, side)
 
     def _is_unchanged(self, path: str, side: Snapshot) -> bool:
         """Return True if every base has a side's file at the same path with the same content."""
         sources = self._merge.sources.get(path)
-        base, source = (sources.base, self._merge.find_source_path(path, side)) if sources else (path, path)
-        entry = find_file(side, source)
-        return base == source and all(_is_same(find_file(commit, base), entry) for commit in self._bases)
+        base_path, source_path = (
+            (sources.base, self._merge.find_source_path(path, side)) if sources else (path, path)
+        )
+        entry = find_file(side, source_path)
+        return base_path == source_path and all(
+            _is_same(find_file(commit, base_path), entry) for commit in self._bases
+        )
 
     def _get_other_side(self, side: Snapshot) -> Snapshot:
         return self._merge.theirs if side is self._merge.ours else self._merge.ours
@@ -203,14 +207,14 @@ class _Search:
         return self._is_removal_reviewed(path, side, rule)
 
     def _is_removal_reviewed(self, path: str, side: Snapshot, rule: Protection) -> bool:
-        """Return True unless a side removed a file without review that a rule governs on the other side.
+        """Return False if a side removed, without review, a file that a rule governs on the other side.
 
-        A file that the side moved may have left the rule at its path in the base, or at its path now.
+        A file that the side moved is also checked at its path in the base, and at its path on that side.
         """
         other = self._get_other_side(side)
         types = read_types_before(other, path) if rule.types else frozenset[str]()
-        governed = is_governed(rule, self._files.config.root, TouchedPath(path, types))
-        if not governed or find_file(other, path) is None or not _is_governed_at(other, rule, path):
+        is_governed_path = is_governed(rule, self._files.config.root, TouchedPath(path, types))
+        if not is_governed_path or find_file(other, path) is None or not _is_governed_at(other, rule, path):
             return True
         sources = self._merge.sources.get(path)
         candidates = (path, self._merge.find_source_path(path, side), *([sources.base] if sources else []))
@@ -220,14 +224,14 @@ class _Search:
 
     def _was_changed_under_rule(self, path: str, side: Snapshot, rule: Protection) -> bool:
         """Return True if a side changed a file since a base while a rule governed the file."""
-        current = find_file(side, path)
-        changed = [base for base in self._bases if not _is_same(find_file(base, path), current)]
-        if not changed:
+        entry = find_file(side, path)
+        changed_bases = [base for base in self._bases if not _is_same(find_file(base, path), entry)]
+        if not changed_bases:
             return False
-        if current is not None:
-            return any(_is_governed_at(commit, rule, path) for commit in (side, *changed))
-        before = self._removals[side].last_with(path)
-        return before is not None and _is_governed_at(before, rule, path)
+        if entry is not None:
+            return any(_is_governed_at(commit, rule, path) for commit in (side, *changed_bases))
+        commit_before = self._removals[side].find_last_commit_with(path)
+        return commit_before is not None and _is_governed_at(commit_before, rule, path)
 
 
 class _Removals:
@@ -236,21 +240,21 @@ class _Removals:
     def __init__(self, side: Snapshot) -> None:
         assert side.commit is not None
         self._side = side
-        self._before: dict[str, Snapshot] = {}
+        self._last_commits: dict[str, Snapshot] = {}
         self._steps = pairwise(Graph(side.git).first_parents(side.commit, max_commits=_MAX_COMMITS + 1))
 
-    def last_with(self, path: str) -> Snapshot | None:
-        """Return the last commit with a file that the tip lacks; return None if it is not found."""
-        while path not in self._before and (step := next(self._steps, None)) is not None:
-            after, before = step
-            for change in diff_trees(self._side.git, before.tree, after.tree):
+    def find_last_commit_with(self, path: str) -> Snapshot | None:
+        """Return the last commit with a file that the tip does not have; None if no commit is found."""
+        while path not in self._last_commits and (step := next(self._steps, None)) is not None:
+            newer, older = step
+            for change in diff_trees(self._side.git, older.tree, newer.tree):
                 if change.new is None:
-                    self._before.setdefault(change.path, self._side.at(before.id))
-        return self._before.get(path)
+                    self._last_commits.setdefault(change.path, self._side.at(older.id))
+        return self._last_commits.get(path)
 
 
 def _is_governed_at(commit: Snapshot, rule: Protection, path: str) -> bool:
-    """Return True if a commit has a rule for a path that is as strict as another rule."""
+    """Return True if a commit has a rule for a path that is at least as strict as `rule`."""
     for candidate in _read_rules(commit):
         if _is_as_strict(candidate, rule):
             types = read_types_before(commit, path) if candidate.types else frozenset[str]()
@@ -274,7 +278,7 @@ def _is_within(names: Sequence[str], others: Sequence[str]) -> bool:
 
 
 def _read_rules(commit: Snapshot) -> Sequence[Protection]:
-    """Return the rules of a commit; return none if its settings cannot be read."""
+    """Return the rules of a commit; return no rules if its settings are invalid."""
     with suppress(InvalidConfig):
         return commit.config.protect
     return ()

@@ -272,7 +272,7 @@ def _check_content(merge: Merge, resolutions: Resolutions) -> None:
         changed_path
         for path, units in resolutions.items()
         if any(resolution.choice is ResolutionChoice.CONTENT for resolution in units.values())
-        for changed_path in (path, merge.moved.get(path, path))
+        for changed_path in (path, merge.moved_paths.get(path, path))
     }
     new_changes = {path: merge.changes[path] for path in new_paths if path in merge.changes}
     if new_changes:

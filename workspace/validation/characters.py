@@ -17,7 +17,7 @@ _HARMLESS_BYTES = bytes(
 )
 _CONTROLS = rb"\x01-\x08\x0b\x0c\x0e-\x1f\x7f"  # C0 controls, without NUL, which the rule `encoding` reports
 # The first byte is matched first and then by a lookbehind, so the regex engine skips other bytes fast.
-_INVISIBLE = re.compile(
+_INVISIBLE_CHARACTER = re.compile(
     rb"[%b\xc2\xcd\xd8\xe1\xe2\xe3\xef\xf3](?:(?<=[%b])"
     % (_CONTROLS, _CONTROLS)
     + rb"|(?<=\xc2)[\x80-\x9f\xad]"  # C1 controls, the soft hyphen
@@ -28,10 +28,10 @@ _INVISIBLE = re.compile(
     rb"|(?<=\xf3)\xa0[\x80\x81][\x80-\xbf])"  # tags
 )
 BIDIRECTIONAL = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-_MARKS = frozenset("\u200e\u200f\u061c")
+_DIRECTION_MARKS = frozenset("\u200e\u200f\u061c")
 _ISOLATES = frozenset("\u2066\u2067\u2068")
 _JOINERS = frozenset("\u200c\u200d")
-_CONTEXT_BYTES = 16  # before and after a character; enough for two characters
+_CONTEXT_BYTES = 16  # before and after a character, which contain at least two characters
 _MAX_TAG_BYTES = 64
 # Each character needs a scan of its line, so longer lines are checked in parts.
 _MAX_LINE_BYTES = 10_000
@@ -39,10 +39,10 @@ _LINE_END = re.compile(rb"[\r\n]")
 
 
 def find_invisible(data: bytes) -> Iterator[tuple[int, int, str]]:
-    """Yield each invisible character with its byte range [start, end), including the needed ones."""
+    """Yield each invisible character with its byte range [start, end), including needed characters."""
     if not data.translate(None, _HARMLESS_BYTES):
         return
-    for match in _INVISIBLE.finditer(data):
+    for match in _INVISIBLE_CHARACTER.finditer(data):
         character = match[0].decode("utf-8", "replace")
         if len(character) == 1 and (character != "\ufeff" or match.start()):
             yield match.start(), match.end(), character
@@ -58,7 +58,7 @@ def is_needed(data: bytes, start: int, end: int, character: str) -> bool:
     after = data[end : end + _CONTEXT_BYTES].decode("utf-8", "ignore")
     if character in _JOINERS:
         return _is_joiner_needed(before[-1:], after[:1], character)
-    if character in _MARKS:
+    if character in _DIRECTION_MARKS:
         return _find_direction(_find_line(data, start, end)).is_right_to_left
     if 0xE0020 <= ord(character) <= 0xE007F:
         # Each tag has four bytes, and the flag precedes the first.
@@ -96,7 +96,7 @@ def _never_joins(letter: str) -> bool:
 
 
 class _Direction(NamedTuple):
-    """The direction of a line: if it has right-to-left letters, and if all its isolates are closed."""
+    """The direction of a line: True if it has right-to-left letters, and True if all isolates are closed."""
 
     is_right_to_left: bool
     is_isolated: bool
@@ -122,7 +122,9 @@ def _find_direction(line: bytes) -> _Direction:
 
 def _find_line(data: bytes, start: int, end: int) -> bytes:
     """Return the line of a byte range; for a very long line, the part of fixed size that contains it."""
-    low = start - start % _MAX_LINE_BYTES
-    first = max(data.rfind(b"\n", low, start), data.rfind(b"\r", low, start)) + 1
-    last = _LINE_END.search(data, end, low + _MAX_LINE_BYTES)
-    return data[max(first, low) : last.start() if last else max(end, low + _MAX_LINE_BYTES)]
+    part_start = start - start % _MAX_LINE_BYTES
+    line_start = max(data.rfind(b"\n", part_start, start), data.rfind(b"\r", part_start, start)) + 1
+    line_end = _LINE_END.search(data, end, part_start + _MAX_LINE_BYTES)
+    return data[
+        max(line_start, part_start) : line_end.start() if line_end else max(end, part_start + _MAX_LINE_BYTES)
+    ]

@@ -48,15 +48,15 @@ class Corpus:
         return group_by_stem(self._files.documents)
 
     def exists(self, path: str) -> bool:
-        """Return True if there is an entry at a path; "" is the root."""
+        """Return True if an entry exists at a path; "" is the root."""
         return path in self._files.paths or self.is_folder(path)
 
     def is_folder(self, path: str) -> bool:
-        """Return True if there is a folder at a path, or the path is opaque."""
+        """Return True if a folder exists at a path, or if the path is opaque."""
         return not path or path in self._folders or self._is_opaque(path)
 
     def entries(self, folder: str) -> Collection[str]:
-        """Return the names in a folder; return none if the folder does not exist."""
+        """Return the names in a folder; return no names if the folder does not exist."""
         return self._names.get(folder, ())
 
     def document(self, path: str) -> Document | None:

@@ -36,7 +36,7 @@ def find_missing_fragments(subject: Subject) -> Iterator[Spot]:
 
 def _make_spot(subject: Subject, link: Link, resolved: ResolvedLink) -> Spot:
     kind = "image" if link.is_image else "wiki link" if link.kind is LinkKind.WIKI else "link"
-    shown = shorten(link.destination)
+    shown_destination = shorten(link.destination)
     target = resolved.target
     match resolved.status:
         case LinkStatus.OUTSIDE:
@@ -46,16 +46,16 @@ def _make_spot(subject: Subject, link: Link, resolved: ResolvedLink) -> Spot:
             reason = f"leads nowhere: no section '{shorten(target.fragment or '')}' in {name}"
         case _:
             reason = "leads nowhere: there is no such file" if target else "leads nowhere"
-    suggestion = _find_nearest(subject, link, resolved) if subject.makes_suggestions else None
+    suggestion = _find_nearest_destination(subject, link, resolved) if subject.makes_suggestions else None
     return Spot(
         link.destination_start,
         link.destination_end,
-        f"the {kind} '{shown}' {reason}",
+        f"the {kind} '{shown_destination}' {reason}",
         f"Did you mean '{shorten(suggestion)}'?" if suggestion else None,
     )
 
 
-def _find_nearest(subject: Subject, link: Link, resolved: ResolvedLink) -> str | None:
+def _find_nearest_destination(subject: Subject, link: Link, resolved: ResolvedLink) -> str | None:
     """Return the most similar existing destination: a fragment, or a path in the style of the link."""
     nearest = suggest_destination(subject.world, resolved)
     if nearest is None or resolved.status is LinkStatus.MISSING_FRAGMENT:
@@ -68,5 +68,5 @@ def _find_nearest(subject: Subject, link: Link, resolved: ResolvedLink) -> str |
 
 def shorten(text: str) -> str:
     """Return a destination or path in the form of messages: on one line, at most 200 characters."""
-    shown = escape_path(text[: _MAX_SHOWN_CHARACTERS + 1])
-    return shown if len(text) <= _MAX_SHOWN_CHARACTERS else shown[:_MAX_SHOWN_CHARACTERS] + "…"
+    shown_text = escape_path(text[: _MAX_SHOWN_CHARACTERS + 1])
+    return shown_text if len(text) <= _MAX_SHOWN_CHARACTERS else shown_text[:_MAX_SHOWN_CHARACTERS] + "…"

@@ -1,6 +1,6 @@
 """The files to validate: of a folder, of Git's index, or of a commit, with one interface.
 
-The files of a folder are those that Git does not ignore.
+The files of a folder do not include files that Git ignores.
 """
 
 from __future__ import annotations
@@ -129,18 +129,18 @@ def _make_unreadable_error(path: str, error: OSError) -> UnreadableFile:
     )
 
 
-_GIT = ".git"
+_GIT_FOLDER = ".git"
 
 
 def list_folder(root: Path, git: GitReader | None) -> FileSet:
     """Return the files below a folder: the work tree of `git`, or a folder without a repository (None).
 
-    Files that Git ignores are left out, unless they are tracked. Symbolic links and nested repositories are
+    Files that Git ignores are omitted, unless they are tracked. Symbolic links and nested repositories are
     opaque. Raises UnreadableFile.
     """
-    is_path_ignored, tracked = _find_ignored(git)
+    is_path_ignored, tracked_paths = _find_ignored_paths(git)
     paths: list[str] = []
-    opaque: list[str] = []
+    opaque_paths: list[str] = []
     pending = [""]
     while pending:
         prefix = pending.pop()
@@ -154,21 +154,21 @@ def list_folder(root: Path, git: GitReader | None) -> FileSet:
             ) from error
         for entry in entries:
             path = prefix + entry.name
-            if entry.name == _GIT:
+            if entry.name == _GIT_FOLDER:
                 continue
             is_folder = entry.is_dir(follow_symlinks=False)
-            if path not in tracked and is_path_ignored(path + "/" if is_folder else path):
+            if path not in tracked_paths and is_path_ignored(path + "/" if is_folder else path):
                 continue
             if is_folder:
-                if os.path.lexists(f"{entry.path}/{_GIT}"):
-                    opaque.append(path)
+                if os.path.lexists(f"{entry.path}/{_GIT_FOLDER}"):
+                    opaque_paths.append(path)
                 else:
                     pending.append(path + "/")
             elif entry.is_symlink():
-                opaque.append(path)
+                opaque_paths.append(path)
             elif entry.is_file(follow_symlinks=False):
                 paths.append(path)
-    return FileSet(frozenset(paths), frozenset(opaque), FolderReader(root))
+    return FileSet(frozenset(paths), frozenset(opaque_paths), FolderReader(root))
 
 
 def list_index(git: GitReader) -> FileSet:
@@ -183,17 +183,19 @@ def list_commit(git: GitReader, commit: str) -> FileSet:
 
 def _build_file_set(git: GitReader, entries: Mapping[str, TreeEntry]) -> FileSet:
     blobs = {path: entry.id for path, entry in entries.items() if entry.is_blob}
-    opaque = frozenset(path for path, entry in entries.items() if not entry.is_blob and not entry.is_tree)
-    return FileSet(frozenset(blobs), opaque, BlobReader(git, blobs))
+    opaque_paths = frozenset(
+        path for path, entry in entries.items() if not entry.is_blob and not entry.is_tree
+    )
+    return FileSet(frozenset(blobs), opaque_paths, BlobReader(git, blobs))
 
 
-def _find_ignored(git: GitReader | None) -> tuple[Callable[[str], bool], set[str]]:
+def _find_ignored_paths(git: GitReader | None) -> tuple[Callable[[str], bool], set[str]]:
     """Return a function that is True for ignored paths, and the paths and folders that Git tracks."""
     if git is None:
         return (lambda path: False), set()
-    tracked: set[str] = set()
+    tracked_paths: set[str] = set()
     for path in read_staged_entries(git):
-        while path and path not in tracked:
-            tracked.add(path)
+        while path and path not in tracked_paths:
+            tracked_paths.add(path)
             path = path.rpartition("/")[0]
-    return partial(is_ignored, git), tracked
+    return partial(is_ignored, git), tracked_paths

@@ -46,7 +46,7 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True)
 class Subject:
-    """A document to check, and the parts of its workspace that the rules need.
+    """A document to check, and the data of its workspace that the rules need.
 
     If `makes_suggestions` is True, the rules on links search for similar destinations, which takes time.
     """
@@ -65,8 +65,8 @@ class Subject:
     @cached_property
     def front_matter_keys(self) -> Mapping[str, tuple[int, int]]:
         """The byte range [start, end) of the first occurrence of each top-level key of front matter."""
-        first = len(BOM) if self.data.startswith(BOM) else 0
-        matches = FRONT_MATTER_KEY.finditer(self.data, first, self.document.front_matter_end)
+        text_start = len(BOM) if self.data.startswith(BOM) else 0
+        matches = FRONT_MATTER_KEY.finditer(self.data, text_start, self.document.front_matter_end)
         spans = [(match[2].decode("utf-8", "replace").rstrip(), match.span(2)) for match in matches]
         return dict(reversed(spans))
 
@@ -104,7 +104,7 @@ class Subject:
 class Rule(NamedTuple):
     """A rule; `severity` is its default severity, and None if the rule is off by default.
 
-    `find` yields the spots of a document; it is None if other code reports the findings of the rule.
+    `find` yields the spots of a document. It is None if other code reports the findings of the rule.
     """
 
     name: str

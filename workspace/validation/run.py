@@ -42,7 +42,7 @@ MAX_SPOTS = 100_000
 
 _MAX_TEXT_BYTES = 200
 
-_SWITCH = re.compile(
+_SWITCH_COMMENT = re.compile(
     rb"^[ \t]{0,3}<!--[ \t]{0,9}docyard:[ \t]{0,9}(off|on)((?:[ \t]{1,9}[a-z0-9-]{1,40}){0,32})[ \t]{0,9}-->",
     re.MULTILINE,
 )
@@ -59,7 +59,7 @@ def check_document(
         if rule.find is not None and rule.name in severities:
             spots = rule.find(subject)
             if switches:
-                spots = filterfalse(partial(_is_switched_off, switches, rule.name), spots)
+                spots = filterfalse(partial(_is_disabled, switches, rule.name), spots)
             for spot in islice(spots, max_spots):
                 spots_and_rules.append((spot, rule))
     if not spots_and_rules:
@@ -85,17 +85,17 @@ def _build_finding(
     data, start = document.data, spot.start
     end = max(start, start + len(data[start : spot.end].rstrip(b"\r\n")))
     line, column = positions.find(start)
-    last, last_column = positions.find_end(start, end)
-    raw = document.lines.line_bytes(line - 1)[:_MAX_TEXT_BYTES] if len(document.lines) else b""
-    text = b"\0".join((raw.strip(), data[start : min(end, start + _MAX_TEXT_BYTES)]))
+    end_line, end_column = positions.find_end(start, end)
+    line_bytes = document.lines.line_bytes(line - 1)[:_MAX_TEXT_BYTES] if len(document.lines) else b""
+    text = b"\0".join((line_bytes.strip(), data[start : min(end, start + _MAX_TEXT_BYTES)]))
     return Finding(
         rule,
         severity,
         document.path,
         line,
         column,
-        last,
-        last_column,
+        end_line,
+        end_column,
         spot.message,
         spot.suggestion,
         spot.fix_splices,
@@ -112,7 +112,7 @@ class _PositionMap:
         self._line, self._offset, self._column = -1, 0, 1
 
     def find(self, offset: int) -> tuple[int, int]:
-        """Return the line and column of a byte, whose offset is not before that of the last call."""
+        """Return the line and column of a byte; its offset must not be before the offset of the last call."""
         line = self._lines.line_at(offset)
         if line != self._line:
             self._line, self._offset, self._column = line, self._lines.offset(line), 1
@@ -137,17 +137,17 @@ def find_switches(data: bytes) -> list[tuple[int, bool, frozenset[str]]]:
         return []
     return [
         (match.start(), match[1] == b"off", frozenset(match[2].decode().split()))
-        for match in _SWITCH.finditer(data)
+        for match in _SWITCH_COMMENT.finditer(data)
     ]
 
 
-def _is_switched_off(switches: list[tuple[int, bool, frozenset[str]]], rule: str, spot: Spot) -> bool:
+def _is_disabled(switches: list[tuple[int, bool, frozenset[str]]], rule: str, spot: Spot) -> bool:
     is_off = False
-    for start, off, names in switches:
+    for start, is_off_switch, names in switches:
         if start > spot.start:
             break
         if not names or rule in names:
-            is_off = off
+            is_off = is_off_switch
     return is_off
 
 
@@ -213,16 +213,18 @@ class Validator:
 
         A search for similar destinations takes longer than the detection of broken links.
         """
-        broken = (number for number, finding in enumerate(findings) if finding.rule in _LINK_RULE_NAMES)
-        first = list(islice(broken, MAX_SUGGESTIONS))
+        broken_link_numbers = (
+            number for number, finding in enumerate(findings) if finding.rule in _LINK_RULE_NAMES
+        )
+        first_numbers = list(islice(broken_link_numbers, MAX_SUGGESTIONS))
         suggestions: dict[tuple[object, ...], str | None] = {}
-        for path in dict.fromkeys(findings[number].path for number in first):
+        for path in dict.fromkeys(findings[number].path for number in first_numbers):
             suggestions.update(
                 (_make_identity(finding), finding.suggestion)
                 for finding in self._check_document(path, makes_suggestions=True)
             )
         result = list(findings)
-        for number in first:
+        for number in first_numbers:
             result[number] = result[number]._replace(
                 suggestion=suggestions.get(_make_identity(result[number]))
             )
@@ -285,46 +287,46 @@ _NUMBER = re.compile(r"\d+")
 def map_earlier_paths(
     current: FileSet, before: FileSet, blobs: Mapping[str, str], paths: Iterable[str]
 ) -> dict[str, str]:
-    """Return the earlier path of each document, by its current path; new documents are left out.
+    """Return the earlier path of each document, by its current path; new documents are omitted.
 
-    A moved document is identified by its bytes, else by its file name if one document of this name was
+    A moved document is identified by its bytes, or else by its file name if one document of this name was
     removed and one was added.
     """
-    known = set(before.documents)
-    removed = known - set(current.documents)
+    earlier_documents = set(before.documents)
+    removed_paths = earlier_documents - set(current.documents)
     by_blob: dict[str, list[str]] = {}
     by_name: dict[str, list[str]] = {}
-    for path in sorted(removed):
+    for path in sorted(removed_paths):
         by_blob.setdefault(blobs[path], []).append(path)
         by_name.setdefault(_get_file_name(path), []).append(path)
-    added_names = Counter(_get_file_name(path) for path in current.documents if path not in known)
+    added_names = Counter(_get_file_name(path) for path in current.documents if path not in earlier_documents)
     result: dict[str, str] = {}
     for path in paths:
         if path in before.paths:
             result[path] = path
-        elif removed and path in current.paths:
-            equal = by_blob.get(hash_blob(current.reader.read(path)), [])
-            same_name = (
+        elif removed_paths and path in current.paths:
+            equal_paths = by_blob.get(hash_blob(current.reader.read(path)), [])
+            namesakes = (
                 by_name.get(_get_file_name(path), []) if added_names[_get_file_name(path)] == 1 else []
             )
-            if candidates := equal or (same_name if len(same_name) == 1 else []):
+            if candidates := equal_paths or (namesakes if len(namesakes) == 1 else []):
                 result[path] = candidates[0]
     return result
 
 
 def exclude_earlier(
-    findings: Iterable[Finding], earlier: Iterable[Finding], earlier_paths: Mapping[str, str]
+    findings: Iterable[Finding], earlier_findings: Iterable[Finding], earlier_paths: Mapping[str, str]
 ) -> list[Finding]:
     """Return the new findings; `earlier_paths` has the earlier path of each document."""
-    remaining = Counter(_make_key(finding, finding.path) for finding in earlier)
-    new: list[Finding] = []
+    remaining_counts = Counter(_make_key(finding, finding.path) for finding in earlier_findings)
+    new_findings: list[Finding] = []
     for finding in findings:
         key = _make_key(finding, earlier_paths.get(finding.path, ""))
-        if remaining[key] > 0:
-            remaining[key] -= 1
+        if remaining_counts[key] > 0:
+            remaining_counts[key] -= 1
         else:
-            new.append(finding)
-    return new
+            new_findings.append(finding)
+    return new_findings
 
 
 def _make_key(finding: Finding, path: str) -> tuple[str, ...]:

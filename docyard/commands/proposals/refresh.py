@@ -61,7 +61,7 @@ def command(
     )
     from docyard.proposals.conflicts import ConflictSet, find_conflicts
     from workspace.merge.commits import MergeConflict
-    from workspace.proposals.actions.refresh import ConflictChanged, RefreshDecisions
+    from workspace.proposals.actions.refresh import ConflictChanged, RefreshResolutions
 
     workspace = open_workspace(repo, branch, read_only=False)
     proposal_actions = workspace.proposal_actions()
@@ -78,7 +78,7 @@ def command(
     refresh_decisions = None
     if file_decisions or ours or theirs:
         find_conflicts(workspace, proposal)  # raises if one of the branches was deleted
-        refresh_decisions = RefreshDecisions(choose, *(parse_commits(text) if text is not None else ()))
+        refresh_decisions = RefreshResolutions(choose, *(parse_commits(text) if text is not None else ()))
     remaining: ConflictSet | None = None
     with console.show_progress("Merging"):
         try:

@@ -21,7 +21,7 @@ from docyard.wording import format_author
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitConflict, UnitKind
-from workspace.proposals.actions.refresh import ConflictChanged, RefreshDecisions
+from workspace.proposals.actions.refresh import ConflictChanged, RefreshResolutions
 from workspace.proposals.events import Refreshed
 from workspace.publishing.after_commit import has_committed
 
@@ -178,7 +178,7 @@ def handle_conflicts_form(request: PageRequest, proposal: Proposal) -> Response:
     def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
         return build_resolutions(conflicts, form_choices)
 
-    refresh_decisions = RefreshDecisions(choose, commit, target, digest_form_choices(form_choices))
+    refresh_decisions = RefreshResolutions(choose, commit, target, digest_form_choices(form_choices))
     proposal_actions = request.workspace.proposal_actions()
     try:
         proposal_actions.refresh(

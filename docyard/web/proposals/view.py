@@ -14,7 +14,7 @@ from docyard.wording import format_author
 from workspace.history.commits import describe_commit
 from workspace.proposals.actions.merge_gate import find_blocker_for_actor
 from workspace.proposals.proposal import ProposalState
-from workspace.proposals.review.changes import MOST as MAX_WALKED
+from workspace.proposals.review.changes import MAX_LISTED_COMMITS as MAX_WALKED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -23,7 +23,7 @@ from workspace.document.sections import Section
 from workspace.edits import MoveSection, UpdateContent
 from workspace.edits.content import LevelConflict
 from workspace.edits.section_place import InvalidMove, TargetPosition, find_target_position
-from workspace.edits.transplant import MovedSection, is_in_place, move_section
+from workspace.edits.transplant import SectionMoveResult, is_in_place, move_section
 from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.links.link import LinkKind
@@ -124,7 +124,7 @@ def regular_documents(draw: st.DrawFn) -> str:
 
 def move_if_needed(
     source: Document, section: Section, target: Document, position: TargetPosition
-) -> MovedSection | None:
+) -> SectionMoveResult | None:
     """Return the documents after a move; None if the section already has this position."""
     if is_in_place(source, section, target, position) and position.level == section.level:
         return None
@@ -221,7 +221,7 @@ def test_move_preserves_all_other_sections(data: st.DataObject) -> None:
 
 
 def find_moved_section(
-    move_result: MovedSection, new_documents: dict[str, Document], document: Document, item: Section
+    move_result: SectionMoveResult, new_documents: dict[str, Document], document: Document, item: Section
 ) -> Section:
     """Return the section of the result that a section became."""
     if not item.has_heading:
@@ -269,7 +269,7 @@ def test_move_preserves_the_target_of_every_reference(data: st.DataObject) -> No
             new_position = move_result.offset_map.map_offset(path, start)
             assert new_position is not None
             assert (new_position[1], destination) in read_references(new_documents[new_position[0]])
-    if not move_result.linked:
+    if not move_result.linked_labels:
         assert sum(len(read_references(item)) for item in old_documents.values()) == sum(
             len(read_references(item)) for item in new_documents.values()
         )

@@ -144,7 +144,7 @@ def test_rename_in_ours_and_edit_in_theirs_are_merged(history: CommitChain) -> N
         result = merge_changes(history, ours, theirs)
         assert result.conflicts == ()
         assert read_merged_files(result) == encode_expected({"guide.md": None, "manual.md": edited_guide})
-    assert result.moved == {"guide.md": "manual.md"}
+    assert result.moved_paths == {"guide.md": "manual.md"}
 
 
 def test_same_rename_with_different_edits_is_merged(history: CommitChain) -> None:

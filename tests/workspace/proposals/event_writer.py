@@ -67,7 +67,7 @@ class EventWriter:
             by,
             tool="update_proposal",
             client="tests",
-            seen=seen,
+            seen_discussion=seen,
             request=request,
             now=now or self.clock,
         )

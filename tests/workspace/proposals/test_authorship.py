@@ -12,7 +12,7 @@ from workspace.edits import UpdateContent
 from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.merge.trees import FileConflict, Resolutions
 from workspace.proposals.actions.discuss import OwnProposal
-from workspace.proposals.actions.refresh import RefreshDecisions
+from workspace.proposals.actions.refresh import RefreshResolutions
 from workspace.proposals.proposal import Proposal
 from workspace.sync.sync import merge_remote
 from workspace.writing.plan import Mode
@@ -66,7 +66,7 @@ def propose_with_conflict(scene: Scene) -> tuple[Proposal, Resolutions]:
 def test_person_who_resolved_conflict_without_token_cannot_approve(scene: Scene) -> None:
     proposal, resolutions = propose_with_conflict(scene)
     scene.repo.git("config", "user.email", "bea@example.org")
-    scene.proposal_actions.refresh(proposal.id, ADA, RefreshDecisions(lambda _: resolutions))
+    scene.proposal_actions.refresh(proposal.id, ADA, RefreshResolutions(lambda _: resolutions))
     assert "Docyard-Hand: git" in scene.log("-1", "--format=%B", proposal.content.branch)
     with pytest.raises(OwnProposal):
         scene.approve(scene.proposal_actions.find(proposal.id))
@@ -77,7 +77,7 @@ def test_person_who_resolved_conflict_without_token_cannot_approve(scene: Scene)
 def test_conflict_resolved_by_agent_allows_approval_by_user(scene: Scene) -> None:
     proposal, resolutions = propose_with_conflict(scene)
     scene.repo.git("config", "user.email", "bea@example.org")
-    scene.proposal_actions.refresh(proposal.id, AGENT, RefreshDecisions(lambda _: resolutions))
+    scene.proposal_actions.refresh(proposal.id, AGENT, RefreshResolutions(lambda _: resolutions))
     scene.approve(scene.proposal_actions.find(proposal.id))
     assert scene.proposal_actions.merge(proposal.id, scene.person()).is_new
 

@@ -22,8 +22,8 @@ from tests.workspace.proposals.event_writer import (
     make_opening,
 )
 from workspace.proposals.events import (
-    MAX_BYTES,
-    MAX_TEXT,
+    MAX_EVENT_BYTES,
+    MAX_TEXT_CHARACTERS,
     Author,
     Closed,
     Commented,
@@ -116,10 +116,16 @@ def test_any_text_survives_encoding(short_text: str, long_text: str, time: datet
 
 def test_longest_text_of_widest_characters_survives_encoding() -> None:
     for character in ("\U0010ffff", '"', "\n" + "\\"):
-        body = Opened("t" * 256, (character * MAX_TEXT)[:MAX_TEXT], "main", f"proposals/{ID}-x", None)
+        body = Opened(
+            "t" * 256,
+            (character * MAX_TEXT_CHARACTERS)[:MAX_TEXT_CHARACTERS],
+            "main",
+            f"proposals/{ID}-x",
+            None,
+        )
         decoded_body = decode_event(ID, *encode_event(ID, body, ADA, NOON)).body
         assert isinstance(decoded_body, Opened)
-        assert len(decoded_body.description) >= MAX_TEXT - 1
+        assert len(decoded_body.description) >= MAX_TEXT_CHARACTERS - 1
 
 
 @loop_over("fields", [{"kind": "danced"}, {"version": 2}, {"kind": "danced", "words": None}])
@@ -156,7 +162,7 @@ def test_events_of_later_versions_decode_as_unknown(fields: dict[str, object]) -
         {"words": []},
         {"words": {"text": 5}},
         {"words": {"text": "\udc80"}},
-        {"words": {"text": "a" * (MAX_TEXT + 1)}},
+        {"words": {"text": "a" * (MAX_TEXT_CHARACTERS + 1)}},
         {"kind": "reviewed", "words": {"verdict": "maybe", "text": "", "commit": COMMIT}},
         {"kind": "reviewed", "words": {"verdict": "approve", "text": "", "commit": "main"}},
         {"kind": "opened", "words": {"title": "\x1b", "target": "main", "branch": f"proposals/{ID}"}},
@@ -184,7 +190,7 @@ def test_invalid_events_are_unreadable(fields: dict[str, object]) -> None:
         b"[" * 100_000,
         b'{"a":' * 60_000,
         b'{"time": ' + b"9" * 10_000 + b"}",
-        b" " * (MAX_BYTES + 1),
+        b" " * (MAX_EVENT_BYTES + 1),
         b"\x00" * 1_000,
     ],
     ids=lambda data: str(data[:10]),

@@ -6,7 +6,7 @@ import pytest
 
 from tests.loops import loop_over
 from workspace.proposals.events import (
-    MAX_TEXT,
+    MAX_TEXT_CHARACTERS,
     Author,
     InvalidEventText,
     KnownBy,
@@ -38,7 +38,7 @@ def test_text_preserves_its_lines() -> None:
     assert validate_text("", "description", may_be_empty=True) == ""
 
 
-@loop_over("text", ["", "\udc80", "a" * (MAX_TEXT + 1)])
+@loop_over("text", ["", "\udc80", "a" * (MAX_TEXT_CHARACTERS + 1)])
 def test_invalid_comment_text_is_refused(text: str) -> None:
     with pytest.raises(InvalidEventText) as error:
         validate_text(text, "comment")

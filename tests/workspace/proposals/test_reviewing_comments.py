@@ -13,7 +13,7 @@ from workspace.document.document import Document
 from workspace.proposals.comments import (
     MAX_CHECKED,
     MAX_COMMENTS,
-    MAX_FOLLOWED,
+    MAX_TRACKED,
     CommentAnchor,
     TextStatus,
     build_comment_target,
@@ -135,10 +135,10 @@ def test_page_of_document_tracks_only_possible_comments(
         "the text of the comments cannot have moved to this document"
     )
     assert calls == 0
-    assert count_threads("guide.md", "use") == (0, MAX_FOLLOWED), (
+    assert count_threads("guide.md", "use") == (0, MAX_TRACKED), (
         "the text may have moved: a page tracks comments up to its limit"
     )
-    assert calls == MAX_FOLLOWED
+    assert calls == MAX_TRACKED
     assert count_threads("guide.md", "setup", after=1_190) == (10, None)
     scene.commit(f"proposals/{ID}", {"guide.md": None, "other.md": GUIDE + "\nEnd.\n"})
     assert count_threads("other.md", "setup", after=1_190) == (10, None), (

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workspace.git.trees import WholeEntry
     from workspace.proposals.actions.discuss import RelayedEvent
     from workspace.proposals.actions.merge_gate import MergeRequirements
-    from workspace.proposals.actions.refresh import RefreshDecisions
+    from workspace.proposals.actions.refresh import RefreshResolutions
     from workspace.proposals.actions.repository import ActionResult, Actor, ProposedWrite
     from workspace.proposals.events import Event, ReviewDecision
     from workspace.proposals.proposal import Proposal
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 class ProposalActions:
     """The actions on proposals. Safe in several threads.
 
-    `name` is a proposal's id, or its branch. `key` is an idempotency key: a retry with the same key has
-    no further effect. Each action raises ProposalNotFound, ReadOnly, KeyReused, Busy, and the errors of
+    `name` is a proposal's id, or its branch. `key` is an idempotency key: a retry with the same key has no
+    second effect. Each action raises ProposalNotFound, ReadOnly, KeyReused, Busy, and the errors of
     `Publication`.
     """
 
@@ -103,7 +103,7 @@ class ProposalActions:
         seen_texts: SeenTexts | None = None,
         request: Request | None = None,
     ) -> ProposedWrite:
-        """Write operations that the policy does not allow directly to a new proposal.
+        """Write operations to a new proposal, because the policy does not allow a direct write.
 
         The parameters and errors are those of `Workspace.write`. Also raises InvalidTarget.
         """
@@ -124,11 +124,11 @@ class ProposalActions:
         return open.propose(self._repository, call, actor)
 
     def has_proposal_for(self, request: Request) -> bool:
-        """Return True if a call with this key became a proposal, or opened one."""
+        """Return True if a call with this key became or opened a proposal."""
         return open.is_key_of_proposal(self._repository, request.key)
 
     def find_write(self, proposal: Proposal, request: Request) -> WriteResult | None:
-        """Return the result of an earlier write with this key to a proposal, even one that has ended.
+        """Return the result of an earlier write with this key to a proposal, even if the proposal has ended.
 
         Raises KeyReused.
         """
@@ -220,7 +220,7 @@ class ProposalActions:
         self,
         name: str,
         actor: Actor,
-        decisions: RefreshDecisions | None = None,
+        resolutions: RefreshResolutions | None = None,
         *,
         key: str | None = None,
     ) -> ActionResult:
@@ -230,7 +230,7 @@ class ProposalActions:
         errors of `commit_merge`.
         """
         _check_key(key)
-        return refresh.refresh(self._repository, name, actor, decisions, key)
+        return refresh.refresh(self._repository, name, actor, resolutions, key)
 
     def merge(
         self, name: str, actor: Actor, *, commit: str | None = None, key: str | None = None

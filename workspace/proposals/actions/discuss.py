@@ -1,7 +1,7 @@
 """The discussion of a proposal: edits, comments, reviews, submission, closing and reopening.
 
 A submission lists the change requests that it does not address: their commits differ from the tip only by
-refreshes without a decided conflict.
+refreshes without a resolved conflict.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from workspace.proposals.actions.repository import (
     Actor,
     ProposalEnded,
     check_not_ended,
-    key_reused_error,
+    make_key_reused_error,
 )
 from workspace.proposals.approvals import find_commit_authors
 from workspace.proposals.comments import build_comment_target
@@ -50,16 +50,16 @@ if TYPE_CHECKING:
     from workspace.proposals.events import Closed, Commented, EventBody, Reopened
     from workspace.proposals.proposal import Proposal
 
-DECIDED = "Docyard-Decided"
-"""The trailer of a refresh that decided conflicts; its value is their number."""
+RESOLVED_TRAILER = "Docyard-Decided"
+"""The trailer of a refresh with resolved conflicts; its value is their number."""
 
-_MOST = 10_000  # the most refreshes in a row
+_MAX_REFRESHES = 10_000  # the most consecutive refreshes
 
 
 def find_open_change_requests(git: GitReader, proposal: Proposal) -> tuple[str, ...] | None:
     """Return the commits of change requests from which the proposal's tip differs by refreshes alone.
 
-    Return at most the last 50, and None if there are none.
+    Return at most the last 50 commits, and None if there are no such commits.
     """
     tip = proposal.tip
     requests = dict.fromkeys(
@@ -81,10 +81,12 @@ def _find_content_commit(git: GitReader, proposal: Proposal, commit: str, target
     """Return the first commit with the content of `commit`; return None if the target has that content."""
     content_commit = commit
     try:
-        for candidate in walk_first_parents(git.commit, git.boundary, commit, max_commits=_MOST):
+        for candidate in walk_first_parents(git.commit, git.boundary, commit, max_commits=_MAX_REFRESHES):
             trailers = read_trailers(candidate.message)
-            is_plain = trailers.get(REFRESH_TRAILER) == proposal.id and DECIDED not in trailers
-            if not is_plain or len(candidate.parents) < 2:
+            is_plain_refresh = (
+                trailers.get(REFRESH_TRAILER) == proposal.id and RESOLVED_TRAILER not in trailers
+            )
+            if not is_plain_refresh or len(candidate.parents) < 2:
                 break
             content_commit = candidate.parents[0]
         return (
@@ -92,7 +94,7 @@ def _find_content_commit(git: GitReader, proposal: Proposal, commit: str, target
             if target is not None and content_commit in git.merge_bases(target, content_commit)
             else content_commit
         )
-    except WorkspaceError:  # for example, a rebase dropped the commit, or a shallow clone lacks it
+    except WorkspaceError:  # for example, a rebase removed the commit, or a shallow clone does not have it
         return content_commit
 
 
@@ -123,23 +125,28 @@ def edit(
     key: str | None,
     confirm: Callable[[Proposal], None] | None,
 ) -> ActionResult:
-    """Change a proposal's title or description. Raises InvalidEventText if neither is given."""
+    """Change a proposal's title or description. Raises InvalidEventText if both are None."""
     if title is None and description is None:
         raise InvalidEventText(
             "an edit needs a title or a description", fix="Give one of them, or both.", field="title"
         )
     new_title = validate_title(title) if title is not None else None
-    text = validate_text(description, "description", may_be_empty=True) if description is not None else None
+    new_description = (
+        validate_text(description, "description", may_be_empty=True) if description is not None else None
+    )
     proposal = repository.find(name)
-    current = (proposal.content.title, proposal.content.description)
-    is_new = current != (new_title or current[0], current[1] if text is None else text)
+    current_texts = (proposal.content.title, proposal.content.description)
+    is_new = current_texts != (
+        new_title or current_texts[0],
+        current_texts[1] if new_description is None else new_description,
+    )
     return _append_event(
-        repository, proposal, Edited(new_title, text), actor, key, is_new=is_new, confirm=confirm
+        repository, proposal, Edited(new_title, new_description), actor, key, is_new=is_new, confirm=confirm
     )
 
 
 def submit(repository: ProposalRepository, name: str, actor: Actor, key: str | None) -> ActionResult:
-    """Request a review of a proposal as it is now; refreshes alone address no change request."""
+    """Request a review of the current proposal; a change request is not addressed by refreshes alone."""
     proposal = repository.find(name)
     if repository.find_earlier_events(proposal.id, [Submitted("")], key) is None:
         check_not_ended(proposal)
@@ -162,22 +169,22 @@ def comment(
     reply_to: str | None,
     key: str | None,
 ) -> ActionResult:
-    """Comment on a proposal or a place in it, or answer a comment. An ended proposal accepts comments too."""
+    """Comment on a proposal or a text in it, or answer a comment; also on a proposal that has ended."""
     comment_text = validate_text(text, "comment")
     if file is None and (slug is not None or quote):
         raise InvalidEventText("a section or a quote needs a file", fix="Give the file too.", field="file")
     proposal = repository.find(name)
-    repeated = repository.find_events_by_key(proposal.id, key)
-    if repeated is not None:
+    earlier_result = repository.find_events_by_key(proposal.id, key)
+    if earlier_result is not None:
         # The text that the first call commented on may have changed or been removed since.
-        expected = (comment_text, reply_to, (file, quote.strip()) if file is not None else None)
-        if [_list_chosen_values(event.body) for event in repeated.events] != [expected]:
-            raise key_reused_error(proposal=proposal.id)
-        return _build_result(repository, proposal, repeated)
+        expected_values = (comment_text, reply_to, (file, quote.strip()) if file is not None else None)
+        if [_list_chosen_values(event.body) for event in earlier_result.events] != [expected_values]:
+            raise make_key_reused_error(proposal=proposal.id)
+        return _build_result(repository, proposal, earlier_result)
     if reply_to is not None:
         _check_comment_exists(proposal, reply_to)
-    place, commit = _build_target(repository, proposal, file, slug, quote)
-    return _append_event(repository, proposal, Commented(comment_text, place, commit, reply_to), actor, key)
+    target, commit = _build_target(repository, proposal, file, slug, quote)
+    return _append_event(repository, proposal, Commented(comment_text, target, commit, reply_to), actor, key)
 
 
 def review(
@@ -196,15 +203,15 @@ def review(
     """
     review_text = validate_text(text, "review", may_be_empty=verdict is ReviewDecision.APPROVE)
     if verdict is ReviewDecision.APPROVE and actor.person is None:
-        raise needs_person_error(name, "approve")
+        raise make_needs_person_error(name, "approve")
     proposal = repository.find(name)
-    earlier = repository.find_earlier_events(proposal.id, [Reviewed(verdict, review_text, "")], key)
-    if earlier is not None:
+    earlier_result = repository.find_earlier_events(proposal.id, [Reviewed(verdict, review_text, "")], key)
+    if earlier_result is not None:
         if commit is not None and all(
-            commit != event.body.commit for event in earlier.events if isinstance(event.body, Reviewed)
+            commit != event.body.commit for event in earlier_result.events if isinstance(event.body, Reviewed)
         ):
-            raise key_reused_error(proposal=proposal.id)
-        return _build_result(repository, proposal, earlier)
+            raise make_key_reused_error(proposal=proposal.id)
+        return _build_result(repository, proposal, earlier_result)
     check_not_ended(proposal)
     tip = proposal.tip or ""
     if commit is not None and commit != tip:
@@ -248,12 +255,12 @@ def reopen(
     )
 
 
-def needs_person_error(name: str, act: str) -> NeedsPerson:
+def make_needs_person_error(name: str, action: str) -> NeedsPerson:
     """Return the error for an action that an agent cannot do, with the command for a person."""
     return NeedsPerson(
-        f"only a person with a token can {act} this proposal",
-        fix=f"A person runs `docyard proposals {act} {name}` in a terminal of their own.",
-        command=f"docyard proposals {act} {name}",
+        f"only a person with a token can {action} this proposal",
+        fix=f"A person runs `docyard proposals {action} {name}` in a terminal of their own.",
+        command=f"docyard proposals {action} {name}",
     )
 
 
@@ -268,23 +275,25 @@ def _append_event(
     confirm: Callable[[Proposal], None] | None = None,
 ) -> ActionResult:
     require_writable(repository.workspace.git)
-    earlier = repository.find_earlier_events(proposal.id, [body], key)
-    if earlier is not None:
-        return _build_result(repository, proposal, earlier)
+    earlier_result = repository.find_earlier_events(proposal.id, [body], key)
+    if earlier_result is not None:
+        return _build_result(repository, proposal, earlier_result)
     if not is_new:
         return ActionResult(proposal, None, False)
     return _build_result(repository, proposal, repository.append(proposal.id, [body], actor, key, confirm))
 
 
-def _build_result(repository: ProposalRepository, proposal: Proposal, appended: AppendResult) -> ActionResult:
-    """Return the result of a call that appended an event, or of an earlier one with its key.
+def _build_result(
+    repository: ProposalRepository, proposal: Proposal, append_result: AppendResult
+) -> ActionResult:
+    """Return the result of a call that appended an event, or of an earlier call with the same key.
 
     The earlier call may have ended after the proposal was read, so the proposal is read again.
     """
-    note_commit(appended.commit, proposal=proposal.id)
-    ids = tuple(event.id for event in appended.events)
+    note_commit(append_result.commit, proposal=proposal.id)
+    ids = tuple(event.id for event in append_result.events)
     return ActionResult(
-        repository.read_latest(proposal), appended.commit, not appended.is_repeat, event_ids=ids
+        repository.read_latest(proposal), append_result.commit, not append_result.is_repeat, event_ids=ids
     )
 
 
@@ -305,14 +314,14 @@ def _build_target(
         return build_comment_target(repository.workspace.snapshot(tip).document(file), slug, quote), tip
     except DocumentNotFound:
         base = proposal.content.base
-        before = repository.workspace.snapshot(base) if base is not None else None
-        if before is None or before.entry(file) is None:
+        base_snapshot = repository.workspace.snapshot(base) if base is not None else None
+        if base_snapshot is None or base_snapshot.entry(file) is None:
             raise
-        return build_comment_target(before.document(file), slug, quote), base
+        return build_comment_target(base_snapshot.document(file), slug, quote), base
 
 
 def _list_chosen_values(body: EventBody) -> object:
-    """Return the parts of a comment that its author chose; return None for another event."""
+    """Return the values of a comment that its author chose; return None for another event."""
     if not isinstance(body, Commented):
         return None
     target = body.place
@@ -320,14 +329,18 @@ def _list_chosen_values(body: EventBody) -> object:
 
 
 def _check_comment_exists(proposal: Proposal, id: str) -> None:
-    known = [remark.id for thread in proposal.content.threads for remark in (thread.comment, *thread.replies)]
-    if id not in known:
-        close = find_nearest(id, known) or known[-3:]
+    comment_ids = [
+        remark.id for thread in proposal.content.threads for remark in (thread.comment, *thread.replies)
+    ]
+    if id not in comment_ids:
+        nearest_ids = find_nearest(id, comment_ids) or comment_ids[-3:]
         raise InvalidEventText(
             f"the proposal '{proposal.id}' has no such comment to answer",
-            fix=f"Answer one of these: {', '.join(close)}." if close else "Comment without reply_to.",
+            fix=f"Answer one of these: {', '.join(nearest_ids)}."
+            if nearest_ids
+            else "Comment without reply_to.",
             field="reply_to",
-            candidates=close,
+            candidates=nearest_ids,
         )
 
 
@@ -387,11 +400,11 @@ def relay(
     appended before an error are preserved.
     """
     require_writable(repository.workspace.git)
-    new: list[RelayedEvent] = []
+    appended_events: list[RelayedEvent] = []
     for event in events:
         if repository.find_events_by_key(id, event.key) is not None:
             continue
         body = replace(event.words, seal=None) if isinstance(event.words, Reviewed) else event.words
         repository.append(id, [body], event.actor, event.key)
-        new.append(event)
-    return tuple(new)
+        appended_events.append(event)
+    return tuple(appended_events)

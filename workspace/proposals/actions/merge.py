@@ -9,7 +9,7 @@ from workspace.git.messages import PROPOSAL_TRAILER, format_commit_message
 from workspace.git.store import require_writable
 from workspace.merge.commits import MergeConflict, commit_merge
 from workspace.policy.tokens import Tokens
-from workspace.proposals.actions.discuss import NeedsPerson, ProposalMoved, needs_person_error
+from workspace.proposals.actions.discuss import NeedsPerson, ProposalMoved, make_needs_person_error
 from workspace.proposals.actions.merge_gate import evaluate_merge, find_blocker_for_actor
 from workspace.proposals.actions.repository import (
     ActionResult,
@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from workspace.proposals.actions.repository import Actor, ProposalRepository
     from workspace.proposals.proposal import Proposal
 
-_ATTEMPTS = 4
+_MAX_ATTEMPTS = 4
 
 
 class MergeBlocked(WorkspaceError):
-    """The target's policy does not allow the merge; `blocks` are their codes and messages."""
+    """The target's policy does not allow the merge; `blocks` are the codes and messages of the blockers."""
 
     code: ClassVar[str] = "MERGE_BLOCKED"
 
@@ -58,15 +58,16 @@ class _ProposalChanged(Exception):
 def merge(repository: ProposalRepository, name: str, actor: Actor, commit: str | None) -> ActionResult:
     """Merge a proposal into its target; return a merged proposal unchanged, without an error.
 
-    If `commit` is given, the proposal must be at that commit. Conflicts are decided by a refresh of the
+    If `commit` is given, the proposal must be at that commit. Conflicts are resolved by a refresh of the
     proposal, so that reviewers see all merged text. Rules, approvals and checks are evaluated for the
-    target's tip, and again if the tip, the proposal, its discussion or a token changes meanwhile.
+    target's tip. They are evaluated again if the tip, the proposal, its discussion or a token changes
+    meanwhile.
 
     Raises MergeConflict, MergeBlocked, NeedsPerson, NothingProposed, ProposalMoved, ProposalEnded,
     InvalidTarget, the errors of the workspace's guards, and those of `commit_merge`.
     """
     require_writable(repository.workspace.git)
-    for _ in range(_ATTEMPTS):
+    for _ in range(_MAX_ATTEMPTS):
         proposal = repository.find(name)
         if proposal.state is ProposalState.MERGED:
             return _make_already_merged_result(proposal, commit)
@@ -75,7 +76,7 @@ def merge(repository: ProposalRepository, name: str, actor: Actor, commit: str |
             return _try_merge(repository, proposal, actor, commit)
         except _ProposalChanged:
             continue
-    raise Busy(f"the proposal was changed {_ATTEMPTS} times while it was merged; nothing was merged")
+    raise Busy(f"the proposal was changed {_MAX_ATTEMPTS} times while it was merged; nothing was merged")
 
 
 def _try_merge(
@@ -101,7 +102,7 @@ def _try_merge(
     tokens = Tokens(workspace.git.common_dir)
     checked_tokens: Mapping[str, KnownPerson] | None = None
 
-    def check(merge: Merge) -> None:
+    def check_policy(merge: Merge) -> None:
         nonlocal checked_tokens
         checked_tokens = tokens.read_all() if merge.ours.config.protect else None
         if (
@@ -109,19 +110,19 @@ def _try_merge(
             and actor.person is not None
             and not _is_known(actor.person, checked_tokens)
         ):
-            raise needs_person_error(proposal.id, "merge")
+            raise make_needs_person_error(proposal.id, "merge")
         evaluation = evaluate_merge(repository, proposal, merge)
         is_client = actor.person is None and actor.author.known_by is KnownBy.CLIENT
         blocker = find_blocker_for_actor(evaluation, actor.person, is_client=is_client)
         if blocker is not None and blocker.code == NeedsPerson.code:
-            raise needs_person_error(proposal.id, "merge")
+            raise make_needs_person_error(proposal.id, "merge")
         if blocker is not None:
             raise MergeBlocked(proposal, evaluation, (blocker.code, blocker.message))
         if target == workspace.branch:
             for guard in tuple(workspace.guards.values()):
                 guard(merge.ours, merge.changes)
 
-    def confirm() -> None:
+    def confirm_unchanged() -> None:
         current = repository.find(proposal.id)
         if (current.tip, current.content, current.unread) != (tip, proposal.content, proposal.unread):
             raise _ProposalChanged
@@ -129,7 +130,7 @@ def _try_merge(
         if checked_tokens is not None and tokens.read_all() != checked_tokens:
             raise _ProposalChanged
 
-    def message(merge: Merge) -> str:
+    def build_message(merge: Merge) -> str:
         return format_commit_message(
             [f"Merge proposal {proposal.id}: {proposal.content.title}"],
             paths=[],
@@ -141,14 +142,22 @@ def _try_merge(
 
     with workspace.writer_lock:
         try:
-            merged = commit_merge(
-                workspace, target, tip, message=message, check=check, confirm=confirm, person=actor.person
+            merge_result = commit_merge(
+                workspace,
+                target,
+                tip,
+                message=build_message,
+                check=check_policy,
+                confirm=confirm_unchanged,
+                person=actor.person,
             )
         except MergeConflict as conflict:
             raise _add_refresh_fix(proposal, conflict) from conflict
-    if not merged.is_new:
+    if not merge_result.is_new:
         _check_not_merged_meanwhile(repository, proposal)
-    return ActionResult(repository.read_latest(proposal), merged.commit, merged.is_new, merged.merge)
+    return ActionResult(
+        repository.read_latest(proposal), merge_result.commit, merge_result.is_new, merge_result.merge
+    )
 
 
 def _check_not_merged_meanwhile(repository: ProposalRepository, proposal: Proposal) -> None:
@@ -158,8 +167,8 @@ def _check_not_merged_meanwhile(repository: ProposalRepository, proposal: Propos
 
 
 def _is_known(person: Person, tokens: Mapping[str, KnownPerson]) -> bool:
-    known = tokens.get(person.token)
-    return known is not None and known.person == person
+    known_person = tokens.get(person.token)
+    return known_person is not None and known_person.person == person
 
 
 def _make_already_merged_result(proposal: Proposal, commit: str | None) -> ActionResult:

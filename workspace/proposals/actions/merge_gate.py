@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 NEEDS_REFRESH = "NEEDS_REFRESH"
 """The code of the blocker for unreviewed text that the merge would put under a rule."""
 
-_SHOWN = 60
+_MAX_NAME_CHARACTERS = 60
 
-_NOT_COUNTED = {
+_VOID_DESCRIPTIONS = {
     VoidReason.NO_TOKEN: "without a token",
     VoidReason.UNKNOWN_TOKEN: "by tokens that are not known here",
     VoidReason.UNSEALED: "without a seal that proves them",
@@ -64,12 +64,12 @@ class CheckOutcome(Protocol):
 
 
 class RuleRequirement(NamedTuple):
-    """The requirements of a rule, and those that are fulfilled.
+    """The requirements of a rule, and their fulfillment.
 
     `number` is the rule's number, from 1. `approved_by` are names of tokens, one for each person whose
-    approval counts; `approvers` and `may_merge` are names of tokens too, empty for any person. `unknown` are
-    names in either that have no token in this repository. `checks_failed` are the checks that failed, or were
-    not run.
+    approval counts. `approvers` and `may_merge` are also names of tokens; an empty tuple allows every person.
+    `unknown` are names in these two without a token in this repository. `checks_failed` are the checks that
+    failed or were not run.
     """
 
     number: int
@@ -96,10 +96,10 @@ class MergeBlocker(NamedTuple):
 
 
 class MergeEvaluation(NamedTuple):
-    """The requirements of a proposal, and its blockers, for any actor.
+    """The merge requirements of a proposal, and its merge blockers for any actor.
 
-    `void_reasons` has the reason of each approval that does not count, by the id of its event. `unreviewed`
-    are changes that the merge would put under a rule and that are not in the proposal's commit.
+    `void_reasons` maps the event id of each approval that does not count to the reason. `unreviewed` are
+    changes that the merge would put under a rule and that are not in the proposal's commit.
     """
 
     requirements: tuple[RuleRequirement, ...]
@@ -108,34 +108,40 @@ class MergeEvaluation(NamedTuple):
     unreviewed: tuple[UnreviewedChange, ...] = ()
 
 
-def judge(
+def evaluate_requirements(
     proposal: Proposal,
     events: Sequence[Event],
-    governed: Sequence[GoverningRule],
+    governing_rules: Sequence[GoverningRule],
     checks: Sequence[CheckOutcome],
     tokens: Keyring,
-    own: frozenset[str],
+    commit_authors: frozenset[str],
     unreviewed: tuple[UnreviewedChange, ...] = (),
 ) -> MergeEvaluation:
     """Evaluate the requirements of a proposal as it is now.
 
-    `events` are its events in order. `governed` are the rules of the target's tip that govern its changes.
-    `checks` are the checks of the merge's result. `own` are the addresses of people who wrote its commits by
-    hand. `unreviewed` are the changes that the merge would put under a rule beyond the proposal's commit.
-    Raises the errors of `tokens`.
+    `events` are its events in order. `governing_rules` are the rules of the target's tip that govern its
+    changes. `checks` are the checks of the merge's result. `commit_authors` are the addresses of people who
+    wrote its commits by hand. `unreviewed` are the changes that the merge would put under a rule beyond the
+    proposal's commit. Raises the errors of `tokens`.
     """
-    reviews = evaluate_reviews(proposal, events, tokens, own, is_all_seen=not unreviewed)
-    passed = {check.name for check in checks if check.passed} - {
+    reviews = evaluate_reviews(proposal, events, tokens, commit_authors, is_all_seen=not unreviewed)
+    passed_checks = {check.name for check in checks if check.passed} - {
         check.name for check in checks if not check.passed
     }
-    requirements = tuple(_check_rule(governing, reviews, passed, tokens) for governing in governed)
-    hidden = _make_unread_blocker(proposal.unread, only_clients=not governed) if proposal.unread else ()
-    unseen = (_make_unreviewed_blocker(unreviewed, proposal.content.target),) if unreviewed else ()
+    requirements = tuple(
+        _check_rule(governing, reviews, passed_checks, tokens) for governing in governing_rules
+    )
+    unread_blockers = (
+        _make_unread_blocker(proposal.unread, only_clients=not governing_rules) if proposal.unread else ()
+    )
+    unreviewed_blockers = (
+        (_make_unreviewed_blocker(unreviewed, proposal.content.target),) if unreviewed else ()
+    )
     blockers = (
-        *unseen,
+        *unreviewed_blockers,
         *map(_make_change_request_blocker, reviews.change_requesters),
-        *hidden,
-        *_find_unmet(requirements, reviews.void_reasons),
+        *unread_blockers,
+        *_list_unmet_requirements(requirements, reviews.void_reasons),
     )
     return MergeEvaluation(requirements, blockers, reviews.void_reasons, unreviewed)
 
@@ -148,9 +154,9 @@ def find_blocker_for_actor(
     `person` is None for an actor without a token. Such an actor counts as a client unless `is_client` is
     False.
     """
-    client = person is None if is_client is None else is_client
+    is_client_actor = person is None if is_client is None else is_client
     for blocker in evaluation.blockers:
-        if client or not blocker.only_clients:
+        if is_client_actor or not blocker.only_clients:
             return blocker
     if evaluation.requirements and person is None:
         paths = _list_paths(evaluation.requirements)
@@ -168,13 +174,13 @@ def find_blocker_for_actor(
 
 
 def _check_rule(
-    governing: GoverningRule, reviews: EffectiveReviews, passed: set[str], tokens: Keyring
+    governing: GoverningRule, reviews: EffectiveReviews, passed_checks: set[str], tokens: Keyring
 ) -> RuleRequirement:
     rule = governing.rule
-    counting = [
+    counted_approvers = [
         person for person in reviews.approvers if not rule.approvers or person.token in rule.approvers
     ]
-    people = {normalize_address(person): person.token for person in reversed(counting)}
+    people = {normalize_address(person): person.token for person in reversed(counted_approvers)}
     return RuleRequirement(
         governing.number,
         governing.paths,
@@ -185,17 +191,17 @@ def _check_rule(
         tuple(
             name for name in dict.fromkeys((*rule.approvers, *rule.merge)) if tokens.find_owner(name) is None
         ),
-        tuple(check for check in dict.fromkeys(rule.checks) if check not in passed),
+        tuple(check for check in dict.fromkeys(rule.checks) if check not in passed_checks),
     )
 
 
 def _make_unreviewed_blocker(unreviewed: Sequence[UnreviewedChange], target: str) -> MergeBlocker:
     paths = list(dict.fromkeys(change.path for change in unreviewed))
     sources = list(dict.fromkeys(change.source for change in unreviewed if change.source != change.path))
-    where = f", made to {format_paths(sources)}" if sources else ""
+    source_text = f", made to {format_paths(sources)}" if sources else ""
     message = (
-        f"the merge would bring changes of {target} into {format_paths(paths)}{where}, which no reviewer "
-        "of the proposal has seen: refresh it, and have it approved again"
+        f"the merge would bring changes of {target} into {format_paths(paths)}{source_text}, "
+        "which no reviewer of the proposal has seen: refresh it, and have it approved again"
     )
     return MergeBlocker(NEEDS_REFRESH, message)
 
@@ -203,8 +209,8 @@ def _make_unreviewed_blocker(unreviewed: Sequence[UnreviewedChange], target: str
 def _make_change_request_blocker(author: Author) -> MergeBlocker:
     is_client = author.known_by is KnownBy.CLIENT
     name = author.label if author.known_by is KnownBy.TOKEN else author.name or author.email
-    shown = name if len(name) <= _SHOWN else name[:_SHOWN] + "…"
-    message = f"{shown or 'someone'} requested changes, which are not made yet"
+    shown_name = name if len(name) <= _MAX_NAME_CHARACTERS else name[:_MAX_NAME_CHARACTERS] + "…"
+    message = f"{shown_name or 'someone'} requested changes, which are not made yet"
     return MergeBlocker("CHANGES_REQUESTED", message, only_clients=is_client)
 
 
@@ -215,32 +221,38 @@ def _make_unread_blocker(unread: int, *, only_clients: bool) -> tuple[MergeBlock
     return (MergeBlocker("WORDS_UNREAD", message, only_clients),)
 
 
-def _find_unmet(
+def _list_unmet_requirements(
     requirements: Sequence[RuleRequirement], void_reasons: Mapping[str, VoidReason]
 ) -> list[MergeBlocker]:
     blockers = []
-    reasons = [description for reason, description in _NOT_COUNTED.items() if reason in void_reasons.values()]
-    not_counted = f"; not counted are approvals {', '.join(reasons)}" if reasons else ""
+    reasons = [
+        description for reason, description in _VOID_DESCRIPTIONS.items() if reason in void_reasons.values()
+    ]
+    void_text = f"; not counted are approvals {', '.join(reasons)}" if reasons else ""
     for requirement in requirements:
         count, needed = len(requirement.approved_by), requirement.approvals_needed
         if count < needed:
-            of = f" by {_format_any_of(requirement.approvers)}" if requirement.approvers else ""
-            by = f" ({_format_names(requirement.approved_by)})" if count else ""
+            approvers_text = f" by {_format_any_of(requirement.approvers)}" if requirement.approvers else ""
+            approved_text = f" ({_format_names(requirement.approved_by)})" if count else ""
             unknown_approvers = [name for name in requirement.unknown if name in requirement.approvers]
-            unknown = (
+            unknown_text = (
                 f"; no token of {_format_names(unknown_approvers)} is known here" if unknown_approvers else ""
             )
             approvals = "approval" if needed == 1 else "approvals"
             blockers.append(
                 MergeBlocker(
                     "NEEDS_APPROVAL",
-                    f"{format_paths(requirement.paths)} needs {needed} {approvals}{of} of the proposal "
-                    f"as it is now, and has {count}{by}{not_counted}{unknown}",
+                    f"{format_paths(requirement.paths)} needs {needed} {approvals}{approvers_text} of the "
+                    f"proposal as it is now, and has {count}{approved_text}{void_text}{unknown_text}",
                 )
             )
-    failed = dict.fromkeys(check for requirement in requirements for check in requirement.checks_failed)
-    if failed:
-        blockers.append(MergeBlocker("CHECKS_FAILED", f"required checks did not pass: {', '.join(failed)}"))
+    failed_checks = dict.fromkeys(
+        check for requirement in requirements for check in requirement.checks_failed
+    )
+    if failed_checks:
+        blockers.append(
+            MergeBlocker("CHECKS_FAILED", f"required checks did not pass: {', '.join(failed_checks)}")
+        )
     return blockers
 
 
@@ -261,31 +273,31 @@ def _format_any_of(names: Sequence[str]) -> str:
 def evaluate_merge(repository: ProposalRepository, proposal: Proposal, merge: Merge) -> MergeEvaluation:
     """Evaluate the requirements of a proposal for a merge, by the rules of ours, the target's tip.
 
-    Rules are matched with the changes of the target, regardless of the proposal's own commits. Raises
-    InvalidConfig, and UnsafeTokens or DamagedTokens for a file of tokens that cannot be used.
+    Rules are matched with the changes that the merge makes to the target, regardless of the proposal's
+    commits. Raises InvalidConfig, and UnsafeTokens or DamagedTokens for a file of tokens that cannot be used.
     """
     config = merge.ours.config
     assert merge.ours.commit is not None
     assert merge.theirs.commit is not None
-    governed = (
+    governing_rules = (
         find_governing_rules(config, find_touched_paths(merge.ours, merge.changes)) if config.protect else ()
     )
     checks: Sequence[CheckResult] = ()
-    if any(governing.rule.checks for governing in governed):
+    if any(governing.rule.checks for governing in governing_rules):
         # Imported here because most rules require no checks.
         from workspace.proposals.review.review import get_proposal_review
 
         checks = get_proposal_review(repository.workspace).check_merge(merge)
-    return judge(
+    return evaluate_requirements(
         proposal,
         repository.list_events(proposal.id),
-        governed,
+        governing_rules,
         checks,
         Tokens(repository.workspace.git.common_dir),
         find_commit_authors(
             repository.workspace.git, repository.graph, merge.theirs.commit, merge.ours.commit
         )
-        if governed
+        if governing_rules
         else frozenset(),
         find_unreviewed_changes(merge) if config.protect else (),
     )
@@ -294,7 +306,7 @@ def evaluate_merge(repository: ProposalRepository, proposal: Proposal, merge: Me
 NOT_MERGEABLE = "NOT_MERGEABLE"
 """The code of the blocker if no merge can be tried, such as for a deleted target."""
 
-_ENDED = {ProposalState.CLOSED: "it was closed", ProposalState.GONE: "its branch was deleted"}
+_END_DESCRIPTIONS = {ProposalState.CLOSED: "it was closed", ProposalState.GONE: "its branch was deleted"}
 
 
 class MergeRequirements(NamedTuple):
@@ -339,8 +351,8 @@ def find_merge_blockers(
 
 
 def _list_early_blockers(proposal: Proposal, preview: Preview) -> Iterator[MergeBlocker]:
-    if proposal.state in _ENDED:
-        yield MergeBlocker(ProposalEnded.code, _ENDED[proposal.state])
+    if proposal.state in _END_DESCRIPTIONS:
+        yield MergeBlocker(ProposalEnded.code, _END_DESCRIPTIONS[proposal.state])
     if preview.is_empty:
         yield MergeBlocker(NothingProposed.code, "it has no commit of its own yet")
     if preview.reason is not None and proposal.state is not ProposalState.GONE:

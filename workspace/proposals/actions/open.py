@@ -1,4 +1,4 @@
-"""The opening of a proposal: its branch first, then its event, so that each event has a branch.
+"""The opening of a proposal. The branch is created before the event, so that each event has a branch.
 
 A direct write to a protected path opens a proposal, and is written to its branch.
 """
@@ -20,11 +20,11 @@ from workspace.proposals.actions.repository import (
     create_branch_with_rollback,
     find_target,
     find_unfinished_branch,
-    key_reused_error,
+    make_key_reused_error,
     resolve_target_tip,
 )
 from workspace.proposals.events import (
-    MAX_TITLE,
+    MAX_TITLE_CHARACTERS,
     Opened,
     Submitted,
     join_lines,
@@ -72,27 +72,29 @@ def open_proposal(
     used_ids = repository.list_ids()
     id = derive_id(key) if key is not None else new_id(used_ids)
     if key is not None and id in used_ids:
-        expected: list[EventBody] = [Opened(title, description, target, "", None)]
-        earlier = repository.find_earlier_events(id, [*expected, Submitted("")] if submit else expected, key)
-        if earlier is None:
-            raise key_reused_error(proposal=id)
-        note_commit(earlier.commit, proposal=id)
+        expected_bodies: list[EventBody] = [Opened(title, description, target, "", None)]
+        earlier_result = repository.find_earlier_events(
+            id, [*expected_bodies, Submitted("")] if submit else expected_bodies, key
+        )
+        if earlier_result is None:
+            raise make_key_reused_error(proposal=id)
+        note_commit(earlier_result.commit, proposal=id)
         return repository.find(id)
     branch = find_unfinished_branch(repository.workspace.git, id, title)
     if key is not None:
-        _check_unused(repository.workspace, key, (tip, repository.workspace.git.tip(branch)))
+        _check_key_unused(repository.workspace, key, (tip, repository.workspace.git.tip(branch)))
     with create_branch_with_rollback(repository, id, branch, tip):
         return append_opened_event(
             repository, id, title, description, target, branch, actor, submit=submit, key=key
         )
 
 
-def _check_unused(workspace: Branch, key: str, tips: Iterable[str | None]) -> None:
+def _check_key_unused(workspace: Branch, key: str, tips: Iterable[str | None]) -> None:
     """Raise KeyReused if a write with this key is in the history of a tip."""
     for tip in tips:
-        recorded = request_log(workspace).find(tip, key)
-        if recorded is not None:
-            raise key_reused_error(used_in=recorded.commit)
+        recorded_request = request_log(workspace).find(tip, key)
+        if recorded_request is not None:
+            raise make_key_reused_error(used_in=recorded_request.commit)
 
 
 def append_opened_event(
@@ -118,8 +120,8 @@ def append_opened_event(
     return repository.find(id)
 
 
-_TITLE = "Change what is protected"
-_MAX_DESCRIPTION = 20_000
+_DEFAULT_TITLE = "Change what is protected"
+_MAX_DESCRIPTION_CHARACTERS = 20_000
 
 
 def propose(repository: ProposalRepository, call: WriteRequest, actor: Actor) -> ProposedWrite:
@@ -136,16 +138,16 @@ def propose(repository: ProposalRepository, call: WriteRequest, actor: Actor) ->
     key = call.request.key if call.request is not None and not call.dry_run else None
     id = derive_id(key) if key is not None else new_id(repository.list_ids())
     if key is not None and call.request is not None and id in repository.list_ids():
-        repeated = _find_repeated(repository, id, call.request)
-        if repeated is None:
+        earlier_write = _find_earlier_write(repository, id, call.request)
+        if earlier_write is None:
             raise _make_lost_call_error(repository, id)
-        return repeated
-    planned = replace(call, dry_run=True, skip_policy=True).write()
-    if call.dry_run or not planned.changes:
-        return ProposedWrite(None, planned)
-    title, description = _describe_call(call, planned)
+        return earlier_write
+    planned_result = replace(call, dry_run=True, skip_policy=True).write()
+    if call.dry_run or not planned_result.changes:
+        return ProposedWrite(None, planned_result)
+    title, description = _describe_call(call, planned_result)
     branch = find_unfinished_branch(workspace.git, id, title)
-    with create_branch_with_rollback(repository, id, branch, planned.commit or tip):
+    with create_branch_with_rollback(repository, id, branch, planned_result.commit or tip):
         with workspace.writer_lock, ignore_preliminary_commits():
             result = replace(call, workspace=workspace.on(branch)).write()
         if not result.changes and result.repeated is None:
@@ -157,12 +159,12 @@ def propose(repository: ProposalRepository, call: WriteRequest, actor: Actor) ->
 
 
 def check_not_proposed(repository: ProposalRepository, request: Request) -> None:
-    """Raise Protected if a call with this key became a proposal: its text may be merged by now."""
+    """Raise Protected if a call with this key became a proposal, which may be merged by now."""
     id = derive_id(request.key)
-    earlier = _find_repeated(repository, id, request) if id in repository.list_ids() else None
-    if earlier is not None and earlier.result.commit is not None:
+    earlier_write = _find_earlier_write(repository, id, request) if id in repository.list_ids() else None
+    if earlier_write is not None and earlier_write.result.commit is not None:
         git = repository.workspace.git
-        commit = git.commit(earlier.result.commit)
+        commit = git.commit(earlier_write.result.commit)
         before = git.commit(commit.parents[0]).tree if commit.parents else None
         raise Protected(sorted(change.path for change in trees.diff_trees(git, before, commit.tree)))
 
@@ -173,33 +175,35 @@ def is_key_of_proposal(repository: ProposalRepository, key: str) -> bool:
     if _find_proposal(repository, id) is None:
         return False
     workspace = repository.workspace
-    recorded = request_log(workspace).find(workspace.tip(), key)
-    return recorded is None or _is_write_to_proposal(workspace, recorded, id)
+    recorded_request = request_log(workspace).find(workspace.tip(), key)
+    return recorded_request is None or _is_write_to_proposal(workspace, recorded_request, id)
 
 
 def find_write(workspace: Branch, proposal: Proposal, request: Request) -> WriteResult | None:
     """Return the result of an earlier write with the same key to a proposal. Raises KeyReused."""
     tip = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
-    recorded = request_log(workspace).find_repeated(tip, request)
-    if recorded is None or not _is_write_to_proposal(workspace, recorded, proposal.id):
+    recorded_request = request_log(workspace).find_repeated(tip, request)
+    if recorded_request is None or not _is_write_to_proposal(workspace, recorded_request, proposal.id):
         return None
     snapshot = workspace.snapshot(tip)
-    return WriteResult(recorded.commit, False, Plan(snapshot, Overlay(snapshot), (), {}), recorded)
+    return WriteResult(
+        recorded_request.commit, False, Plan(snapshot, Overlay(snapshot), (), {}), recorded_request
+    )
 
 
-def _find_repeated(repository: ProposalRepository, id: str, request: Request) -> ProposedWrite | None:
+def _find_earlier_write(repository: ProposalRepository, id: str, request: Request) -> ProposedWrite | None:
     """Return the result of an earlier write with the same key to its proposal. Raises KeyReused."""
     proposal = _find_proposal(repository, id)
-    earlier = find_write(repository.workspace, proposal, request) if proposal is not None else None
-    return ProposedWrite(proposal, earlier) if earlier is not None else None
+    earlier_result = find_write(repository.workspace, proposal, request) if proposal is not None else None
+    return ProposedWrite(proposal, earlier_result) if earlier_result is not None else None
 
 
 def _make_lost_call_error(repository: ProposalRepository, id: str) -> WorkspaceError:
-    """Return the error for a key whose proposal lacks the call: its branch is missing or another's."""
+    """Return the error for a key whose proposal does not contain the write of the call."""
     proposal = _find_proposal(repository, id)
     if proposal is not None and proposal.tip is None and proposal.merge_record is None:
         return ProposalEnded(proposal._replace(state=ProposalState.GONE))
-    return key_reused_error(proposal=id)
+    return make_key_reused_error(proposal=id)
 
 
 def _find_proposal(repository: ProposalRepository, id: str) -> Proposal | None:
@@ -211,20 +215,20 @@ def _find_proposal(repository: ProposalRepository, id: str) -> Proposal | None:
         return None
 
 
-def _is_write_to_proposal(workspace: Branch, recorded: RecordedRequest, id: str) -> bool:
+def _is_write_to_proposal(workspace: Branch, recorded_request: RecordedRequest, id: str) -> bool:
     """Return True if a commit was written to a proposal, and not to its base branch."""
-    return read_trailers(workspace.git.commit(recorded.commit).message).get(PROPOSAL_TRAILER) == id
+    return read_trailers(workspace.git.commit(recorded_request.commit).message).get(PROPOSAL_TRAILER) == id
 
 
-def _describe_call(call: WriteRequest, planned: WriteResult) -> tuple[str, str]:
-    """Return a default title and description of a proposal, as its commit would have."""
+def _describe_call(call: WriteRequest, planned_result: WriteResult) -> tuple[str, str]:
+    """Return the default title and description of a proposal, from the commit message of the call."""
     summary, details = summarize_operations(
-        planned.plan.summaries, paths=sorted(planned.changes), message=call.message
+        planned_result.plan.summaries, paths=sorted(planned_result.changes), message=call.message
     )
     subject, _, rest = summary.partition("\n")
     title = join_lines(subject)
-    if len(title) > MAX_TITLE:
-        rest = f"…{title[MAX_TITLE - 1 :]}\n\n{rest}"
-        title = f"{title[: MAX_TITLE - 1]}…"
+    if len(title) > MAX_TITLE_CHARACTERS:
+        rest = f"…{title[MAX_TITLE_CHARACTERS - 1 :]}\n\n{rest}"
+        title = f"{title[: MAX_TITLE_CHARACTERS - 1]}…"
     body = "\n\n".join(part for part in (rest.strip(), details) if part)
-    return title or _TITLE, remove_controls(body)[:_MAX_DESCRIPTION]
+    return title or _DEFAULT_TITLE, remove_controls(body)[:_MAX_DESCRIPTION_CHARACTERS]

@@ -1,10 +1,10 @@
 """The refresh of a proposal: a merge commit of the target's tip, without a rebase.
 
-A proposal without a commit of its own moves forward to the target's tip instead. The event is written first:
-the branch would otherwise look like a merged one.
+A proposal without a commit of its own is fast-forwarded to the target's tip instead. The event is appended
+before the branch moves: otherwise the proposal would look merged.
 
-Decisions on conflicts are bound to the commits that they were made on. If a side has moved since, a decision
-for the other side would drop text that no reviewer has read, so it is refused.
+The resolutions of conflicts are bound to the commits for which they were made. If a side has moved since
+then, a resolution that takes the other side would drop text that no reviewer has read, so it is rejected.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from workspace.git.messages import DECIDED_BY_TRAILER, REFRESH_TRAILER, format_c
 from workspace.git.store import require_writable
 from workspace.git.trees import WholeEntry
 from workspace.merge.commits import MergeConflict, commit_merge, merge_commits
-from workspace.proposals.actions.discuss import DECIDED
+from workspace.proposals.actions.discuss import RESOLVED_TRAILER
 from workspace.proposals.actions.repository import (
     ActionResult,
     check_not_ended,
@@ -45,11 +45,12 @@ Choose = Callable[["Sequence[FileConflict]"], "Resolutions"]
 """A function that returns resolutions of some or all conflicts, or raises an error for invalid ones."""
 
 
-class RefreshDecisions(NamedTuple):
-    """The decisions on the conflicts of a refresh, and the commits that they were made on.
+class RefreshResolutions(NamedTuple):
+    """The resolutions of the conflicts of a refresh, and the commits for which they were made.
 
-    `commit` is the commit of the proposal, and `target` that of its target. None means the current commit.
-    `digest` is the digest of the call's arguments, in hex: a retry with the same key has the same digest.
+    `commit` is the commit of the proposal, and `target` the commit of its target. None means the current
+    commit. `digest` is the digest of the call's arguments, in hex: a retry with the same key has the same
+    digest.
     """
 
     choose: Choose
@@ -59,7 +60,7 @@ class RefreshDecisions(NamedTuple):
 
 
 class ConflictChanged(MergeConflict):
-    """A proposal or its target has changed since the decisions: `conflicts` are the current ones."""
+    """A proposal or its target has changed since the resolutions; `conflicts` are the current conflicts."""
 
     code: ClassVar[str] = "CONFLICT_CHANGED"
 
@@ -73,59 +74,61 @@ class ConflictChanged(MergeConflict):
         self.fix = "Decide the current conflicts."
 
 
-_ATTEMPTS = 4
+_MAX_ATTEMPTS = 4
 
 
 def refresh(
     repository: ProposalRepository,
     name: str,
     actor: Actor,
-    decisions: RefreshDecisions | None,
+    resolutions: RefreshResolutions | None,
     key: str | None,
 ) -> ActionResult:
-    """Merge the target's tip into a proposal; return no change if the proposal already has it.
+    """Merge the target's tip into a proposal; return without a change if the proposal already contains it.
 
-    With `decisions`, the target's commit that they were made on is merged; later commits of the target are
-    merged by the next refresh. Raises MergeConflict with the open conflicts (ours is the proposal, theirs the
+    With `resolutions`, the target's commit for which they were made is merged. The next refresh merges later
+    commits of the target. Raises MergeConflict with the open conflicts (ours is the proposal, theirs the
     target), ConflictChanged, ProposalEnded, InvalidTarget, and the errors of `commit_merge`.
     """
     workspace = repository.workspace
     store = require_writable(workspace.git)
-    digest = decisions.digest if decisions is not None and key is not None else None
-    for _ in range(_ATTEMPTS):
+    digest = resolutions.digest if resolutions is not None and key is not None else None
+    for _ in range(_MAX_ATTEMPTS):
         proposal = repository.find(name)
-        earlier = repository.find_earlier_events(proposal.id, [Refreshed("", "", digest)], key)
-        if earlier is not None:
-            return _resume_earlier_call(repository, repository.find(proposal.id), earlier, actor)
+        earlier_result = repository.find_earlier_events(proposal.id, [Refreshed("", "", digest)], key)
+        if earlier_result is not None:
+            return _resume_earlier_call(repository, repository.find(proposal.id), earlier_result, actor)
         check_not_ended(proposal)
-        latest = theirs = resolve_target_tip(workspace, proposal.content.target)
+        target_tip = theirs = resolve_target_tip(workspace, proposal.content.target)
         tip = ensure_local_branch(workspace, proposal)
         if tip == proposal.tip:
             break
     else:
-        raise Busy(f"the proposal was written to {_ATTEMPTS} times while it was read; nothing was merged")
+        raise Busy(f"the proposal was written to {_MAX_ATTEMPTS} times while it was read; nothing was merged")
     branch, target = proposal.content.branch, proposal.content.target
-    if decisions is not None and decisions.target not in (None, latest):
-        theirs = str(decisions.target)
-        if not _has_commit(store, latest, theirs):
-            raise _make_conflict_changed_error(workspace, branch, latest)
+    if resolutions is not None and resolutions.target not in (None, target_tip):
+        theirs = str(resolutions.target)
+        if not _contains_commit(store, target_tip, theirs):
+            raise _make_conflict_changed_error(workspace, branch, target_tip)
     bases = store.merge_bases(tip, theirs)
     if tip in bases:
-        _check_nothing_decided(decisions)
+        _check_no_resolutions(resolutions)
         return _fast_forward(repository, proposal, tip, theirs, actor, key, digest)
     if theirs in bases:
-        return _complete_refresh(repository, proposal, tip, actor, decisions, key)
-    if decisions is not None and decisions.commit not in (None, tip):
-        raise _make_conflict_changed_error(workspace, branch, latest)
-    resolutions = None
-    if decisions is not None:
+        return _complete_refresh(repository, proposal, tip, actor, resolutions, key)
+    if resolutions is not None and resolutions.commit not in (None, tip):
+        raise _make_conflict_changed_error(workspace, branch, target_tip)
+    chosen_resolutions = None
+    if resolutions is not None:
         preview = merge_commits(workspace.snapshot(tip), workspace.snapshot(theirs))
-        resolutions = decisions.choose(preview.conflicts)
+        chosen_resolutions = resolutions.choose(preview.conflicts)
 
-    def message(merge: Merge) -> str:
-        # An actor that decides a conflict is an author of its text; one that only merges is not.
-        decided = (
-            {DECIDED: str(len(merge.resolved)), **_build_decider_trailers(actor)} if merge.resolved else {}
+    def build_message(merge: Merge) -> str:
+        # An actor that resolves a conflict is an author of the text; an actor that only merges is not.
+        resolution_trailers = (
+            {RESOLVED_TRAILER: str(len(merge.resolved)), **_build_resolver_trailers(actor)}
+            if merge.resolved
+            else {}
         )
         return format_commit_message(
             [f"Refresh proposal {proposal.id} from {target}"],
@@ -133,56 +136,58 @@ def refresh(
             message=None,
             tool=actor.tool,
             client=actor.client,
-            trailers={REFRESH_TRAILER: proposal.id, **decided},
+            trailers={REFRESH_TRAILER: proposal.id, **resolution_trailers},
         )
 
-    def check(merge: Merge) -> None:
-        if resolutions and merge.ours.commit != tip:
-            raise _make_conflict_changed_error(workspace, branch, latest)
+    def check_unmoved(merge: Merge) -> None:
+        if chosen_resolutions and merge.ours.commit != tip:
+            raise _make_conflict_changed_error(workspace, branch, target_tip)
 
     with workspace.writer_lock:
         try:
-            merged = commit_merge(
+            merge_result = commit_merge(
                 workspace,
                 branch,
                 theirs,
-                message=message,
-                resolutions=resolutions,
-                check=check,
+                message=build_message,
+                resolutions=chosen_resolutions,
+                check=check_unmoved,
                 person=actor.person,
             )
         except MergeConflict as conflict:
-            if resolutions and conflict.tip != tip:
-                raise _make_conflict_changed_error(workspace, branch, latest) from conflict
+            if chosen_resolutions and conflict.tip != tip:
+                raise _make_conflict_changed_error(workspace, branch, target_tip) from conflict
             raise
-    if merged.is_new:
+    if merge_result.is_new:
 
-        def record() -> None:
+        def append_event() -> None:
             with ignore_preliminary_commits():  # the commit of this call is that of the merge
-                repository.append(proposal.id, [Refreshed(merged.commit, theirs, digest)], actor, key)
+                repository.append(proposal.id, [Refreshed(merge_result.commit, theirs, digest)], actor, key)
 
-        attempt(record, None, "the discussion does not mention the refresh; refresh again to add it")
-    return ActionResult(repository.read_latest(proposal), merged.commit, merged.is_new, merged.merge)
+        attempt(append_event, None, "the discussion does not mention the refresh; refresh again to add it")
+    return ActionResult(
+        repository.read_latest(proposal), merge_result.commit, merge_result.is_new, merge_result.merge
+    )
 
 
 def _resume_earlier_call(
-    repository: ProposalRepository, proposal: Proposal, earlier: AppendResult, actor: Actor
+    repository: ProposalRepository, proposal: Proposal, earlier_result: AppendResult, actor: Actor
 ) -> ActionResult:
     """Return the result of an earlier call with the same key; complete an unfinished fast-forward."""
     [commit, target] = next(
         (event.body.commit, event.body.target)
-        for event in earlier.events
+        for event in earlier_result.events
         if isinstance(event.body, Refreshed)
     )
     tip = proposal.tip
     if commit == target and proposal.is_open and tip is not None and tip != commit:
         tip = ensure_local_branch(repository.workspace, proposal)
-        if tip != commit and _has_commit(repository.workspace.git, commit, tip):
+        if tip != commit and _contains_commit(repository.workspace.git, commit, tip):
             return _publish_fast_forward(repository, proposal, tip, commit, actor)
     return ActionResult(proposal, commit, False)
 
 
-def _has_commit(git: GitReader, tip: str, commit: str) -> bool:
+def _contains_commit(git: GitReader, tip: str, commit: str) -> bool:
     """Return True if a commit is a branch's tip or an ancestor of it."""
     try:
         return resolve_base_commit(git, commit) in git.merge_bases(tip, commit)
@@ -191,20 +196,20 @@ def _has_commit(git: GitReader, tip: str, commit: str) -> bool:
 
 
 def _make_conflict_changed_error(workspace: Branch, branch: str, theirs: str) -> ConflictChanged:
-    """Return the error for decisions that no longer apply, with the current conflicts."""
+    """Return the error for outdated resolutions, with the current conflicts."""
     tip = workspace.tip(branch)
     merge = merge_commits(workspace.snapshot(tip), workspace.snapshot(theirs))
     return ConflictChanged(tip, theirs, merge.conflicts)
 
 
-def _check_nothing_decided(decisions: RefreshDecisions | None) -> None:
-    """Let the decisions reject a name that is not in conflict."""
-    if decisions is not None:
-        decisions.choose(())
+def _check_no_resolutions(resolutions: RefreshResolutions | None) -> None:
+    """Raise the error of the resolutions if they name a conflict that does not exist."""
+    if resolutions is not None:
+        resolutions.choose(())
 
 
-def _build_decider_trailers(actor: Actor) -> dict[str, str]:
-    """Return the trailers for an actor's decisions, or none for a client, which other trailers name."""
+def _build_resolver_trailers(actor: Actor) -> dict[str, str]:
+    """Return the trailers for an actor's resolutions; return none for a client, which other trailers name."""
     if actor.person is None and actor.author.known_by is not KnownBy.CLIENT:
         return {DECIDED_BY_TRAILER: actor.author.known_by.value}
     return build_trailers("", actor.person)
@@ -224,9 +229,9 @@ def _fast_forward(
         return ActionResult(proposal, None, False)
     if proposal.content.base != theirs:
         with ignore_preliminary_commits():
-            appended = repository.append(proposal.id, [Refreshed(theirs, theirs, digest)], actor, key)
-        if appended.is_repeat:  # an earlier call, which may have merged another commit of the target
-            return _resume_earlier_call(repository, repository.find(proposal.id), appended, actor)
+            append_result = repository.append(proposal.id, [Refreshed(theirs, theirs, digest)], actor, key)
+        if append_result.is_repeat:  # an earlier call may have merged another commit of the target
+            return _resume_earlier_call(repository, repository.find(proposal.id), append_result, actor)
     return _publish_fast_forward(repository, proposal, tip, theirs, actor)
 
 
@@ -244,9 +249,9 @@ def _publish_fast_forward(
     with workspace.writer_lock:
         try:
             publish(store, batch, durable=workspace.durable)
-        except BranchMoved as moved:
-            if moved.tip != theirs:  # another call has moved it there
-                raise Busy("the proposal was written to while it was refreshed") from moved
+        except BranchMoved as error:
+            if error.tip != theirs:  # another call moved the branch to this commit
+                raise Busy("the proposal was written to while it was refreshed") from error
     return ActionResult(repository.read_latest(proposal), theirs, True)
 
 
@@ -255,19 +260,23 @@ def _complete_refresh(
     proposal: Proposal,
     tip: str,
     actor: Actor,
-    decisions: RefreshDecisions | None,
+    resolutions: RefreshResolutions | None,
     key: str | None,
 ) -> ActionResult:
-    """Return the result for a proposal that has the target, and append a missing event of a refresh."""
+    """Return the result if the proposal contains the target's tip; append a missing refresh event."""
     commit = require_writable(repository.workspace.git).commit(tip)
     is_refresh = read_trailers(commit.message).get(REFRESH_TRAILER) == proposal.id and len(commit.parents) > 1
-    expected = decisions.commit if decisions is not None else None
-    if is_refresh and tip not in proposal.content.known_commits and expected in (None, commit.parents[0]):
-        digest = decisions.digest if decisions is not None and key is not None else None
+    expected_commit = resolutions.commit if resolutions is not None else None
+    if (
+        is_refresh
+        and tip not in proposal.content.known_commits
+        and expected_commit in (None, commit.parents[0])
+    ):
+        digest = resolutions.digest if resolutions is not None and key is not None else None
         repository.append(proposal.id, [Refreshed(tip, commit.parents[1], digest)], actor, key)
         return ActionResult(repository.find(proposal.id), tip, False)
-    if expected not in (None, tip):
+    if expected_commit not in (None, tip):
         target = resolve_target_tip(repository.workspace, proposal.content.target)
         raise _make_conflict_changed_error(repository.workspace, proposal.content.branch, target)
-    _check_nothing_decided(decisions)
+    _check_no_resolutions(resolutions)
     return ActionResult(proposal, None, False)

@@ -1,4 +1,4 @@
-"""The repository of proposals: reading them, appending events with idempotency keys, and their branches."""
+"""The repository of proposals: it reads them, appends events with idempotency keys, and creates branches."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class ProposalRepository:
         """
         check_signing(self.workspace.snapshot())
         with self.workspace.writer_lock:
-            appended = self._log.append(
+            append_result = self._log.append(
                 id,
                 bodies,
                 actor.event_author,
@@ -85,11 +85,11 @@ class ProposalRepository:
                 request=key,
                 confirm=(lambda: confirm(self.find(id))) if confirm is not None else check,
             )
-        note_commit(appended.commit, proposal=id)
-        return appended
+        note_commit(append_result.commit, proposal=id)
+        return append_result
 
     def read_latest(self, proposal: Proposal) -> Proposal:
-        """Return the current proposal, or the given one if it cannot be read after a commit."""
+        """Return the current proposal, or `proposal` if it cannot be read again after a commit."""
         return attempt(partial(self.find, proposal.id), proposal, "the answer shows the proposal as it was")
 
     def find_events_by_key(self, id: str, key: str | None) -> AppendResult | None:
@@ -103,16 +103,16 @@ class ProposalRepository:
 
         Values that a call does not choose, such as the commit of a review, may differ.
         """
-        earlier = self._log.find_events_by_key(id, key)
-        if earlier is not None:
-            check_same_event(earlier, bodies)
-        return earlier
+        earlier_result = self._log.find_events_by_key(id, key)
+        if earlier_result is not None:
+            check_same_event(earlier_result, bodies)
+        return earlier_result
 
 
-def key_reused_error(**details: Any) -> KeyReused:
+def make_key_reused_error(**details: Any) -> KeyReused:
     """Return the error for a key of another call.
 
-    `details` are `proposal`, the proposal that the call opened, or `used_in`, the commit that it made.
+    `details` are `proposal`, the proposal that the other call opened, or `used_in`, the commit that it made.
     """
     return KeyReused(
         "this idempotency_key was used for another call",
@@ -131,7 +131,7 @@ class Actor(NamedTuple):
 
     @property
     def event_author(self) -> Author:
-        """The author of an event: the person that a token has proved, before any other name."""
+        """The author of an event: the person that a token has proved, or else `author`."""
         person = self.person
         if person is None:
             return self.author
@@ -164,7 +164,7 @@ class ProposedWrite(NamedTuple):
     result: WriteResult
 
 
-log = logging.getLogger("docyard")
+_log = logging.getLogger("docyard")
 
 _FIXES = {
     ProposalState.MERGED: "Its changes are in its target: open another proposal for further changes.",
@@ -245,7 +245,7 @@ def find_unfinished_branch(git: GitReader, id: str, title: str) -> str:
 
 
 def create_branch(workspace: Branch, branch: str, commit: str) -> str:
-    """Create a branch at a commit, and return its tip; do not change an existing branch.
+    """Create a branch at a commit, and return its tip; leave an existing branch unchanged.
 
     Raises SigningRequired if commits must be signed, RefConflict, and the other errors of `Publication`.
     """
@@ -259,10 +259,10 @@ def create_branch(workspace: Branch, branch: str, commit: str) -> str:
     with workspace.writer_lock, ignore_preliminary_commits():
         try:
             return publish(store, batch, durable=workspace.durable)
-        except BranchMoved as moved:
-            if moved.tip is None:
+        except BranchMoved as error:
+            if error.tip is None:
                 raise
-            return moved.tip
+            return error.tip
 
 
 @contextmanager
@@ -294,7 +294,7 @@ def _remove_branch(repository: ProposalRepository, id: str, branch: str, commit:
         ):
             publication.remove_branch(commit, lambda: id not in repository.list_ids())
     except WorkspaceError as error:  # a retry with the same key uses the branch
-        log.warning("the branch of a proposal that was not opened was not removed: %s", error.message)
+        _log.warning("the branch of a proposal that was not opened was not removed: %s", error.message)
 
 
 def ensure_local_branch(workspace: Branch, proposal: Proposal) -> str:

@@ -1,7 +1,8 @@
 """The changes of a proposal: documents by their sections, other files by name.
 
-A proposal is compared with its merge base with the target. The history of a target is read once and extended
-when the branch is fast-forwarded. So two hundred proposals cost one walk and a few commits each.
+A proposal is compared with its merge base with the target. The history of a target is read once, and extended
+when the branch is fast-forwarded. So the comparison of two hundred proposals needs one walk through that
+history, and a few commits of each proposal.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 MOST_DOCUMENTS = 200
 MOST_BYTES = 16_000_000
-"""The most bytes of both versions. Above either limit, only the paths of documents are listed."""
+"""The most bytes of both versions of all documents. Above either limit, only paths are listed."""
 
 
 class CommitChanges(NamedTuple):
@@ -39,8 +40,8 @@ class CommitChanges(NamedTuple):
 
     `base` is the merge base with the target, or for a merged proposal the target before the merge. It is None
     for unrelated histories, in which all files are changes. `tip` is the proposal's commit or the merge, or
-    None if its branch is deleted. `files` are the paths of files that are not documents. `reason` is the
-    reason why sections were not compared, or None if they were compared.
+    None if its branch is deleted. `files` are the paths of files that are not documents. `reason` explains
+    why sections were not compared; it is None if they were compared.
     """
 
     base: str | None
@@ -51,9 +52,11 @@ class CommitChanges(NamedTuple):
 
     @property
     def paths(self) -> frozenset[str]:
-        """Every path that differs, both ends of a move included."""
-        ends = {end for change in self.documents for end in (change.path, change.old_path) if end is not None}
-        return frozenset(ends.union(self.files))
+        """Every path that differs, including the old and the new path of a move."""
+        document_paths = {
+            end for change in self.documents for end in (change.path, change.old_path) if end is not None
+        }
+        return frozenset(document_paths.union(self.files))
 
 
 def compare_commits(old: Snapshot, new: Snapshot) -> CommitChanges:
@@ -63,14 +66,14 @@ def compare_commits(old: Snapshot, new: Snapshot) -> CommitChanges:
     """
     paths = list_changed_paths(old, new)
     try:
-        changed = list(list_changed_documents(old, new))
-        size = sum(new.git.blob_size(blob) for _, *blobs in changed for blob in blobs if blob)
+        file_changes = list(list_changed_documents(old, new))
+        size = sum(new.git.blob_size(blob) for _, *blobs in file_changes for blob in blobs if blob)
     except InvalidConfig as error:
         return CommitChanges(old.commit, new.commit, (), tuple(sorted(paths)), error.message)
     reason = None
-    if len(changed) > MOST_DOCUMENTS or size > MOST_BYTES:
-        reason = f"{len(changed):,} documents of {size:,} bytes are too many to compare word by word"
-        documents = _list_paths(changed)
+    if len(file_changes) > MOST_DOCUMENTS or size > MOST_BYTES:
+        reason = f"{len(file_changes):,} documents of {size:,} bytes are too many to compare word by word"
+        documents = _list_changes_by_path(file_changes)
     else:
         documents = tuple(compare_trees(old, new))
     listed_paths = CommitChanges(old.commit, new.commit, documents).paths
@@ -78,34 +81,36 @@ def compare_commits(old: Snapshot, new: Snapshot) -> CommitChanges:
 
 
 def list_merge_changes(merge: Merge, paths: Iterable[str]) -> CommitChanges:
-    """Return the changes that a merge makes to some paths beyond theirs. `tip` is None."""
+    """Return the changes at some paths from theirs to the result of the merge. `tip` is None."""
     files = MergedWorld(merge)
     documents: list[DocumentChange] = []
-    others: list[str] = []
+    other_paths: list[str] = []
     for path in sorted(paths):
         try:
             old = merge.theirs.document(path) if merge.theirs.entry(path) is not None else None
         except (DocumentNotFound, LimitExceeded):
-            others.append(path)
+            other_paths.append(path)
             continue
         change = compare_document(old, files.document(path))
         if change is None:
-            others.append(path)
+            other_paths.append(path)
         else:
             documents.append(change)
-    return CommitChanges(merge.theirs.commit, None, tuple(documents), tuple(others))
+    return CommitChanges(merge.theirs.commit, None, tuple(documents), tuple(other_paths))
 
 
 def select_section(document: DocumentChange, slug: str) -> DocumentChange | None:
-    """Return the part of a document's change in or below a section; return None if there is no such part."""
+    """Return the changes of a document in or below a section; return None if there are no such changes."""
     section = slug.partition("[")[0]
     sections = tuple(
         change
         for change in document.sections
         if change.kind is not ChangeKind.METADATA
         and any(
-            place is not None and place.path == document.path and _is_at_or_below(place.address, section)
-            for place in (change.before, change.after)
+            version is not None
+            and version.path == document.path
+            and _is_at_or_below(version.address, section)
+            for version in (change.before, change.after)
         )
     )
     return document._replace(sections=sections) if sections else None
@@ -120,8 +125,8 @@ def list_changed_paths(old: Snapshot, new: Snapshot) -> frozenset[str]:
     return frozenset(change.path for change in trees.diff_trees(new.git, old.tree, new.tree))
 
 
-def _list_paths(changed: Sequence[FileChange]) -> tuple[DocumentChange, ...]:
-    return tuple(_classify_file(*change) for change in sorted(changed))
+def _list_changes_by_path(file_changes: Sequence[FileChange]) -> tuple[DocumentChange, ...]:
+    return tuple(_classify_file(*change) for change in sorted(file_changes))
 
 
 def _classify_file(path: str, old: str | None, new: str | None) -> DocumentChange:
@@ -132,9 +137,9 @@ def _classify_file(path: str, old: str | None, new: str | None) -> DocumentChang
     return DocumentChange(DocumentKind.CHANGED, path, path, path)
 
 
-_MOST = 50_000  # the most commits of a proposal that are read one by one
-_TARGETS = 4
-_BEHIND = 10_000
+_MAX_SEARCHED_COMMITS = 50_000  # the most commits of a proposal that are read one by one
+_MAX_CACHED_TARGETS = 4
+_MAX_FIRST_PARENTS = 10_000
 
 
 class _ReachableCommits:
@@ -143,43 +148,43 @@ class _ReachableCommits:
     def __init__(self, graph: Graph, tip: str) -> None:
         self._graph = graph
         self.tips = [tip]
-        self._known = {tip}
-        self._waiting = [(-graph.time(tip), tip)]
+        self._visited = {tip}
+        self._queue = [(-graph.time(tip), tip)]
 
     def has(self, commit: str) -> bool:
         """Return True if a commit is the tip or an ancestor of it."""
         oldest = self._graph.time(commit) - MAX_CLOCK_SKEW_S
-        while commit not in self._known and self._waiting and -self._waiting[0][0] >= oldest:
-            _, id = heapq.heappop(self._waiting)
+        while commit not in self._visited and self._queue and -self._queue[0][0] >= oldest:
+            _, id = heapq.heappop(self._queue)
             self._push(self._graph.parents(id))
-        return commit in self._known
+        return commit in self._visited
 
-    def follow(self, tip: str) -> bool:
-        """Add the commits of a new tip; return False, without a change, unless it is a fast-forward."""
-        new: set[str] = set()
-        waiting = [tip]
-        is_forward = False
-        while waiting:
-            id = waiting.pop()
-            if id in new:
+    def extend(self, tip: str) -> bool:
+        """Add the commits of a new tip and return True; return False if it is not a fast-forward."""
+        new_commits: set[str] = set()
+        queue = [tip]
+        is_fast_forward = False
+        while queue:
+            id = queue.pop()
+            if id in new_commits:
                 continue
             if self.has(id):
-                is_forward = is_forward or id == self.tips[-1]
+                is_fast_forward = is_fast_forward or id == self.tips[-1]
                 continue
-            if len(new) >= _MOST:
+            if len(new_commits) >= _MAX_SEARCHED_COMMITS:
                 return False
-            new.add(id)
-            waiting += self._graph.parents(id)
-        if is_forward:
-            self._known |= new
+            new_commits.add(id)
+            queue += self._graph.parents(id)
+        if is_fast_forward:
+            self._visited |= new_commits
             self.tips[-1] = tip
-        return is_forward
+        return is_fast_forward
 
     def _push(self, commits: tuple[str, ...]) -> None:
         for id in commits:
-            if id not in self._known:
-                self._known.add(id)
-                heapq.heappush(self._waiting, (-self._graph.time(id), id))
+            if id not in self._visited:
+                self._visited.add(id)
+                heapq.heappush(self._queue, (-self._graph.time(id), id))
 
 
 class MergeBases:
@@ -188,7 +193,7 @@ class MergeBases:
     def __init__(self, git: GitReader, graph: Graph) -> None:
         self._git = git
         self._graph = graph
-        self._cached: dict[str, _ReachableCommits] = {}
+        self._reachable_by_tip: dict[str, _ReachableCommits] = {}
         self._lock = threading.Lock()
 
     def find(self, target: str, tip: str) -> str | None:
@@ -199,10 +204,10 @@ class MergeBases:
         DamagedRepository.
         """
         with self._lock:
-            ends = self._find_first_reachable(self._get_reachable_commits(target), tip)
-        if len(ends) == 1:
-            return ends[0]
-        # One of several ends may descend from the others, and a shallow clone may have no end.
+            reached_commits = self._find_first_reachable(self._get_reachable_commits(target), tip)
+        if len(reached_commits) == 1:
+            return reached_commits[0]
+        # One of several commits may descend from the others, and a shallow clone may have no such commit.
         bases = self._git.merge_bases(target, tip)
         if len(bases) > 1:
             mainline = self.list_first_parents(target, min(self._graph.time(base) for base in bases))
@@ -246,39 +251,41 @@ class MergeBases:
 
         `oldest` is in seconds since 1970.
         """
-        return [node.id for node in self._graph.first_parents(tip, max_commits=_BEHIND, since=oldest)]
+        return [
+            node.id for node in self._graph.first_parents(tip, max_commits=_MAX_FIRST_PARENTS, since=oldest)
+        ]
 
     def _get_reachable_commits(self, target: str) -> _ReachableCommits:
-        for key, reachable in self._cached.items():
+        for key, reachable in self._reachable_by_tip.items():
             if key == target:
                 return reachable
-        for key, reachable in self._cached.items():
-            if reachable.follow(target):
-                self._cached[target] = self._cached.pop(key)
+        for key, reachable in self._reachable_by_tip.items():
+            if reachable.extend(target):
+                self._reachable_by_tip[target] = self._reachable_by_tip.pop(key)
                 return reachable
-        if len(self._cached) >= _TARGETS:
-            self._cached.pop(next(iter(self._cached)))
-        self._cached[target] = _ReachableCommits(self._graph, target)
-        return self._cached[target]
+        if len(self._reachable_by_tip) >= _MAX_CACHED_TARGETS:
+            self._reachable_by_tip.pop(next(iter(self._reachable_by_tip)))
+        self._reachable_by_tip[target] = _ReachableCommits(self._graph, target)
+        return self._reachable_by_tip[target]
 
     def _find_first_reachable(self, reachable: _ReachableCommits, tip: str) -> list[str]:
-        """Return the first commits of the target on each path back from a proposal's tip."""
-        seen = {tip}
-        waiting = [tip]
-        ends: list[str] = []
-        while waiting and len(seen) < _MOST:
-            id = waiting.pop()
+        """Return the first commit of the target on each path back from a proposal's tip."""
+        visited = {tip}
+        queue = [tip]
+        reached_commits: list[str] = []
+        while queue and len(visited) < _MAX_SEARCHED_COMMITS:
+            id = queue.pop()
             if reachable.has(id):
-                ends.append(id)
+                reached_commits.append(id)
                 continue
             for parent in self._graph.parents(id):
-                if parent not in seen:
-                    seen.add(parent)
-                    waiting.append(parent)
-        return ends if not waiting else []
+                if parent not in visited:
+                    visited.add(parent)
+                    queue.append(parent)
+        return reached_commits if not queue else []
 
 
-MOST = 100
+MAX_LISTED_COMMITS = 100
 """The most commits of a proposal that are listed."""
 
 
@@ -296,7 +303,7 @@ def list_proposed_commits(
 
     Refreshes are included, but not the commits that they merged.
     """
-    first_parents = graph.first_parents(tip, max_commits=MOST)
+    first_parents = graph.first_parents(tip, max_commits=MAX_LISTED_COMMITS)
     base_ancestors = (
         select_reachable(graph, base, (node.id for node in first_parents))
         if base is not None

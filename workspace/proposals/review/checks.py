@@ -1,8 +1,8 @@
 """The checks of a merge: findings in changed and linking documents, before and after.
 
 A check has a name and runs some rules of `validation`, before and after the merge. It reports findings that
-the target does not have, and comments that disable a rule. It checks the documents that the merge changes,
-and those that link to removed files or sections.
+the target does not have, and added comments that disable a rule. It checks the documents that the merge
+changes, and those that link to removed files or sections.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ CHECKS = ("links", "anchors", "types", "tasks")
 """The names of all checks."""
 
 MAX_PROBLEMS = 50
-"""The most problems of one check that are reported; further ones are counted."""
+"""The most problems of one check that are reported; further problems are only counted."""
 
 
 class Problem(NamedTuple):
@@ -64,7 +64,7 @@ class Problem(NamedTuple):
 
 
 class CheckResult(NamedTuple):
-    """The result of a check: the first problems; `more` is the number of further ones."""
+    """The result of a check: the first problems, and in `more` the number of further problems."""
 
     name: str
     passed: bool
@@ -88,53 +88,55 @@ def list_changed_documents(merge: Merge) -> list[str]:
     """Return the paths of the documents that a merge changes or adds, in order."""
     is_document = merge.ours.config.is_document
     files = ((path, merge.entry(path)) for path in merge.changes if is_document(path))
-    return [path for path, found in files if isinstance(found, bytes) or (found and found.is_blob)]
+    return [path for path, entry in files if isinstance(entry, bytes) or (entry and entry.is_blob)]
 
 
 def find_linking_documents(
-    merge: Merge, before: CheckedState, after: CheckedState, inbound: Inbound
+    merge: Merge, earlier_state: CheckedState, later_state: CheckedState, inbound: Inbound
 ) -> list[str]:
     """Return other documents that may link to a removed file, folder, or section."""
-    vanished = list(_find_vanished(merge, before, after))
-    if not vanished:
+    removed_targets = list(_list_removed_targets(merge, earlier_state, later_state))
+    if not removed_targets:
         return []
-    linking = inbound.find_linking_documents(merge.ours, vanished)
-    return [path for path in linking if path not in merge.changes]
+    linking_paths = inbound.find_linking_documents(merge.ours, removed_targets)
+    return [path for path in linking_paths if path not in merge.changes]
 
 
-def _find_vanished(merge: Merge, before: CheckedState, after: CheckedState) -> Iterator[str]:
+def _list_removed_targets(
+    merge: Merge, earlier_state: CheckedState, later_state: CheckedState
+) -> Iterator[str]:
     folders: set[str] = set()
     for path in merge.changes:
-        if not after.world.exists(path) or after.world.is_folder(path):
+        if not later_state.world.exists(path) or later_state.world.is_folder(path):
             yield path
-            folders.update(_list_parents(path))
+            folders.update(_list_ancestor_folders(path))
             continue
-        old, new = before.document(path), after.document(path)
-        if old is not None and (new is None or _lacks_names(before, path, after)):
+        old, new = earlier_state.document(path), later_state.document(path)
+        if old is not None and (new is None or _removes_names(earlier_state, path, later_state)):
             yield path
-    yield from sorted(folder for folder in folders if not after.world.exists(folder))
+    yield from sorted(folder for folder in folders if not later_state.world.exists(folder))
 
 
-def _lacks_names(before: CheckedState, path: str, after: CheckedState) -> bool:
-    """Return True if a link target within a document is removed."""
-    old, new = before.document(path), after.document(path)
+def _removes_names(earlier_state: CheckedState, path: str, later_state: CheckedState) -> bool:
+    """Return True if the merge removes a link target within a document."""
+    old, new = earlier_state.document(path), later_state.document(path)
     if old is None or new is None:
         return old is not None
-    dialect = before.config.links.dialect
+    dialect = earlier_state.config.links.dialect
     if find_names(old, dialect).keys() - find_names(new, dialect).keys():
         return True
     # A wiki link may name a heading by its title.
-    return before.config.links.wiki and bool(
+    return earlier_state.config.links.wiki and bool(
         {section.title for section in old.sections} - {section.title for section in new.sections}
     )
 
 
-def _list_parents(path: str) -> Collection[str]:
+def _list_ancestor_folders(path: str) -> Collection[str]:
     names = path.split("/")[:-1]
     return ["/".join(names[:depth]) for depth in range(1, len(names) + 1)]
 
 
-_MOST = 1_000  # the most findings of one rule in one document
+_MAX_FINDINGS = 1_000  # the most findings of one rule in one document
 
 
 class CheckedState(NamedTuple):
@@ -147,11 +149,11 @@ class CheckedState(NamedTuple):
     def document(self, path: str) -> Document | None:
         """Return the document at a path; return None if it is missing, too large or unreadable."""
         try:
-            found = self.world.document(path)
+            document = self.world.document(path)
         except (LimitExceeded, NotADocument):
             return None
-        most = self.config.limits.document_bytes
-        return None if found is None or len(found.data) > most else found
+        max_bytes = self.config.limits.document_bytes
+        return None if document is None or len(document.data) > max_bytes else document
 
     def findings(self, path: str, rules: Sequence[Rule]) -> list[Finding]:
         """Return the findings for the document at a path, without notes.
@@ -164,10 +166,12 @@ class CheckedState(NamedTuple):
             return [_make_unreadable_finding(path)] if exists and not self.world.is_folder(path) else []
         subject = Subject(document, self.config, self.types, self.world)
         try:
-            found = check_document(subject, rules, _choose_severities(self.config, path, rules), _MOST)
+            findings = check_document(
+                subject, rules, _choose_severities(self.config, path, rules), _MAX_FINDINGS
+            )
         except LimitExceeded:
             return [_make_unreadable_finding(path)]
-        return [finding for finding in found if finding.is_problem]
+        return [finding for finding in findings if finding.is_problem]
 
 
 def make_state_before(merge: Merge) -> CheckedState:
@@ -176,32 +180,34 @@ def make_state_before(merge: Merge) -> CheckedState:
     return CheckedState(OverlayFileTree(ours), ours.config, read_types(ours))
 
 
-def make_state_after(merge: Merge, earlier: CheckedState) -> CheckedState:
+def make_state_after(merge: Merge, earlier_state: CheckedState) -> CheckedState:
     """Return the state after the merge. Raises DamagedRepository."""
     world = MergedWorld(merge)
-    types = earlier.types
+    types = earlier_state.types
     if any(path.startswith(f"{FOLDER}/") for path in merge.changes):
         types = {**types}
         for name in sorted(world.entries(FOLDER))[:MAX_TYPES]:
             types[name] = _read_type(merge, name)
-    return CheckedState(world, earlier.config, types)
+    return CheckedState(world, earlier_state.config, types)
 
 
 def _read_type(merge: Merge, name: str) -> DocumentType | BrokenType:
-    read = {part: merge.read(f"{FOLDER}/{name}/{part}") for part in PARTS}
-    present = {part: data for part, data in read.items() if data is not None}
-    return read_type(name, {part: len(data) for part, data in present.items()}, partial(_get_part, present))
+    contents = {part: merge.read(f"{FOLDER}/{name}/{part}") for part in PARTS}
+    present_files = {part: data for part, data in contents.items() if data is not None}
+    return read_type(
+        name, {part: len(data) for part, data in present_files.items()}, partial(_get_file, present_files)
+    )
 
 
-def _get_part(parts: Mapping[str, bytes], name: str) -> bytes:
+def _get_file(parts: Mapping[str, bytes], name: str) -> bytes:
     return parts[name]
 
 
 def _choose_severities(config: WorkspaceConfig, path: str, rules: Sequence[Rule]) -> Mapping[str, Severity]:
     """Return the severities of rules by the settings of the target.
 
-    An unknown document type is only a note of `docyard validate`. Here it is a problem unless the settings
-    set its severity, because the requirements of an unknown type cannot be checked.
+    An unknown document type is only a note of `docyard validate`. In a check it is a problem unless the
+    settings set its severity, because the requirements of an unknown type cannot be checked.
     """
     severities = dict(Selection(config.validation, frozenset(rule.name for rule in rules)).severities(path))
     if unknown_type.RULE.name in severities and unknown_type.RULE.name not in config.validation.levels(path):
@@ -214,16 +220,16 @@ def _make_unreadable_finding(path: str) -> Finding:
     return make_file_finding(path, unreadable_document.RULE.name, Severity.ERROR, message, None)
 
 
-SWITCHED_OFF = "rule-switched-off"
+SWITCHED_OFF_RULE = "rule-switched-off"
 
 
 def find_switched_off(document: Document, rules: Collection[str]) -> Iterator[Finding]:
-    """Return the comments of a document that disable a rule: a merge that adds one is reported."""
+    """Return a finding for each comment of a document that disables a rule."""
     for offset, is_off, names in find_switches(document.data):
         if is_off and (not names or names & set(rules)):
             yield make_file_finding(
                 document.path,
-                SWITCHED_OFF,
+                SWITCHED_OFF_RULE,
                 Severity.ERROR,
                 "a comment switches rules off here, so they were not checked",
                 None,
@@ -247,9 +253,9 @@ MOST_BYTES = 64_000_000
 def check_merge(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
     """Return the results of all checks of a merge: problems that its target does not have already.
 
-    A problem is not new if the target has a problem of the same rule and message. That problem may be in the
-    same document, or in another one that the merge changes. So a moved section adds no problem. The function
-    never raises for the content of documents: an unreadable document fails the check.
+    A problem is not new if the target has a problem of the same rule and message, in the same document or in
+    another document that the merge changes. So a moved section adds no problem. The function never raises for
+    the content of documents: an unreadable document fails the check.
     """
     try:
         return _run_checks(merge, inbound)
@@ -258,70 +264,77 @@ def check_merge(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
 
 
 def _run_checks(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
-    earlier = make_state_before(merge)
-    later = make_state_after(merge, earlier)
-    changed = list_changed_documents(merge)
-    size = sum(_count_bytes(merge, path) for path in changed)
-    if len(changed) > MOST_DOCUMENTS or size > MOST_BYTES:
+    earlier_state = make_state_before(merge)
+    later_state = make_state_after(merge, earlier_state)
+    changed_paths = list_changed_documents(merge)
+    size = sum(_count_bytes(merge, path) for path in changed_paths)
+    if len(changed_paths) > MOST_DOCUMENTS or size > MOST_BYTES:
         return make_unchecked_results(
-            f"{len(changed):,} documents of {size:,} bytes are more than are checked at once"
+            f"{len(changed_paths):,} documents of {size:,} bytes are more than are checked at once"
         )
-    linking = find_linking_documents(merge, earlier, later, inbound)
-    if len(linking) > MOST_DOCUMENTS:
+    linking_paths = find_linking_documents(merge, earlier_state, later_state, inbound)
+    if len(linking_paths) > MOST_DOCUMENTS:
         return make_unchecked_results(
-            f"{len(linking):,} documents that may link to removed files are more than are checked"
+            f"{len(linking_paths):,} documents that may link to removed files are more than are checked"
         )
-    came_from = {new: old for old, new in merge.moved.items()}
-    old_paths = [came_from.get(path, path) for path in changed]
-    removed = [path for path in merge.changes if merge.entry(path) is None and path not in merge.moved]
+    old_paths_by_new = {new: old for old, new in merge.moved_paths.items()}
+    old_paths = [old_paths_by_new.get(path, path) for path in changed_paths]
+    removed_paths = [
+        path for path in merge.changes if merge.entry(path) is None and path not in merge.moved_paths
+    ]
     results = []
     for name, rules in RULES.items():
-        others = linking if name == "links" else []
-        current = _collect_findings(later, [*changed, *others], rules)
-        added = (
+        other_paths = linking_paths if name == "links" else []
+        current_findings = _collect_findings(later_state, [*changed_paths, *other_paths], rules)
+        new_findings = (
             []
-            if not current
+            if not current_findings
             else _subtract_findings(
-                current, _collect_findings(earlier, [*old_paths, *removed, *others], rules)
+                current_findings,
+                _collect_findings(earlier_state, [*old_paths, *removed_paths, *other_paths], rules),
             )
         )
-        results.append(make_check_result(name, [_make_problem(later, finding) for finding in added]))
+        results.append(
+            make_check_result(name, [_make_problem(later_state, finding) for finding in new_findings])
+        )
     return tuple(results)
 
 
 def _collect_findings(state: CheckedState, paths: Sequence[str], rules: Sequence[Rule]) -> list[Finding]:
     names = [rule.name for rule in rules]
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for path in dict.fromkeys(paths):
-        found += state.findings(path, rules)
+        findings += state.findings(path, rules)
         document = state.document(path)
         if document is not None:
-            found += find_switched_off(document, names)
-    return found
+            findings += find_switched_off(document, names)
+    return findings
 
 
-def _subtract_findings(now: Sequence[Finding], earlier: Sequence[Finding]) -> list[Finding]:
-    """Return the findings of `now` that `earlier` lacks; of equal findings, return those on new lines."""
-    line_counts = Counter((*_describe_finding(finding), finding.text) for finding in earlier)
-    remaining = Counter(map(_describe_finding, earlier))
+def _subtract_findings(
+    current_findings: Sequence[Finding], earlier_findings: Sequence[Finding]
+) -> list[Finding]:
+    """Return the current findings without the earlier ones; of equal findings, return those on new lines."""
+    line_counts = Counter((*_make_comparison_key(finding), finding.text) for finding in earlier_findings)
+    remaining = Counter(map(_make_comparison_key, earlier_findings))
     on_new_lines: list[Finding] = []
-    for finding in now:
-        key = (*_describe_finding(finding), finding.text)
+    for finding in current_findings:
+        key = (*_make_comparison_key(finding), finding.text)
         if line_counts[key] > 0:
             line_counts[key] -= 1
-            remaining[_describe_finding(finding)] -= 1
+            remaining[_make_comparison_key(finding)] -= 1
         else:
             on_new_lines.append(finding)
-    added: list[Finding] = []
+    new_findings: list[Finding] = []
     for finding in on_new_lines:
-        if remaining[_describe_finding(finding)] > 0:
-            remaining[_describe_finding(finding)] -= 1
+        if remaining[_make_comparison_key(finding)] > 0:
+            remaining[_make_comparison_key(finding)] -= 1
         else:
-            added.append(finding)
-    return added
+            new_findings.append(finding)
+    return new_findings
 
 
-def _describe_finding(finding: Finding) -> tuple[str, str]:
+def _make_comparison_key(finding: Finding) -> tuple[str, str]:
     return finding.rule, finding.comparison_key or finding.message
 
 
@@ -336,7 +349,7 @@ def _make_problem(state: CheckedState, finding: Finding) -> Problem:
 
 
 def _count_bytes(merge: Merge, path: str) -> int:
-    found = merge.entry(path)
-    if found is None:
+    entry = merge.entry(path)
+    if entry is None:
         return 0
-    return len(found) if isinstance(found, bytes) else merge.ours.git.blob_size(found.id)
+    return len(entry) if isinstance(entry, bytes) else merge.ours.git.blob_size(entry.id)

@@ -1,9 +1,9 @@
 """The sections that a change touches, and the overlaps of two changes.
 
-Two changes overlap if both touch the same section or front matter key. They overlap if one removed or moved a
-section and the other touched a section below it. They also overlap if one touched a document or file as a
-whole, and the other touched any part of it. A document is touched as a whole if it was added, removed or
-moved, or was not compared by sections.
+Two changes overlap if both touch the same section or front matter key. They also overlap if one change
+removed or moved a section and the other touched a section below it. The third case: one change touched a
+document or file as a whole, and the other touched any part of it. A document is touched as a whole if it was
+added, removed or moved, or was not compared by sections.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from workspace.proposals.review.changes import CommitChanges
     from workspace.snapshot.snapshot import Snapshot
 
-_TAKES_ALL = (ChangeKind.REMOVED, ChangeKind.MOVED)
+_KINDS_WITH_BELOW = (ChangeKind.REMOVED, ChangeKind.MOVED)
 Address = tuple[str, str | None]
 """A path, and the key of a section in it, or None for the document or file itself."""
 
@@ -29,9 +29,9 @@ Address = tuple[str, str | None]
 class TouchedSections(NamedTuple):
     """The files, sections and keys that a change touches.
 
-    `sections` are addresses, without those of front matter. `with_below` are the sections that were removed
-    or moved with all sections below them. `within` has the ancestors of each section. `wholes` are the paths
-    of files that are touched as a whole, and `keys` are keys of front matter by path.
+    `wholes` are the paths of files that are touched as a whole. `sections` are addresses of sections.
+    `with_below` are the sections that were removed or moved together with all sections below them. `within`
+    maps each section to the keys of its ancestors. `keys` are pairs of a path and a key of front matter.
     """
 
     wholes: frozenset[str]
@@ -42,7 +42,7 @@ class TouchedSections(NamedTuple):
 
     @property
     def addresses(self) -> frozenset[Address]:
-        """Every touched address; a document with a touched key counts by itself."""
+        """Every touched address; a document with a touched front matter key has the address of the whole."""
         paths = self.wholes.union(path for path, _ in self.keys)
         return frozenset([*((path, None) for path in paths), *self.sections])
 
@@ -53,7 +53,7 @@ class TouchedSections(NamedTuple):
 
 
 def find_touched_sections(changes: CommitChanges, old: Snapshot, new: Snapshot) -> TouchedSections:
-    """Return the sections that changes touch.
+    """Return the sections, files and keys that changes touch.
 
     `old` and `new` are the commits before and after the changes. Raises DamagedRepository.
     """
@@ -65,47 +65,49 @@ def find_touched_sections(changes: CommitChanges, old: Snapshot, new: Snapshot) 
         if change.is_whole or change.old_path != change.path or not change.sections:
             wholes |= {end for end in (change.path, change.old_path) if end is not None}
             continue
-        for snapshot, place, kind in _list_places(change, old, new):
+        for snapshot, version, kind in _list_versions(change, old, new):
             if kind is ChangeKind.METADATA:
-                keys.add((place.path, place.address))
+                keys.add((version.path, version.address))
                 continue
-            key = place.address.rpartition("[")[0] if kind.startswith("task_") else place.address
-            address = place.path, key
-            within[address] = _list_parents(_read_document(snapshot, place.path), key)
-            if kind in _TAKES_ALL:
+            key = version.address.rpartition("[")[0] if kind.startswith("task_") else version.address
+            address = version.path, key
+            within[address] = _list_ancestor_keys(_read_document(snapshot, version.path), key)
+            if kind in _KINDS_WITH_BELOW:
                 with_below.add(address)
     return TouchedSections(
         frozenset(wholes), frozenset(within), frozenset(with_below), within, frozenset(keys)
     )
 
 
-def find_common_addresses(one: TouchedSections, other: TouchedSections) -> tuple[str, ...]:
-    """Return the sorted addresses that both changes touch, in the form that a link has in `one`."""
-    their_paths = other.paths
-    found = {path for path in one.wholes if path in their_paths}
-    found |= {path for path, _ in one.keys & other.keys}
-    found |= {path for path, _ in one.keys if path in other.wholes}
-    theirs_within = {(path, above) for (path, _), ancestors in other.within.items() for above in ancestors}
-    for address in one.sections:
+def find_common_addresses(first: TouchedSections, second: TouchedSections) -> tuple[str, ...]:
+    """Return the sorted addresses that both changes touch, in the form of links, by the keys of `first`."""
+    second_paths = second.paths
+    addresses = {path for path in first.wholes if path in second_paths}
+    addresses |= {path for path, _ in first.keys & second.keys}
+    addresses |= {path for path, _ in first.keys if path in second.wholes}
+    second_ancestors = {
+        (path, above) for (path, _), ancestors in second.within.items() for above in ancestors
+    }
+    for address in first.sections:
         path, key = address
         overlaps = (
-            path in other.wholes
-            or address in other.sections
-            or (address in one.with_below and address in theirs_within)
-            or any((path, above) in other.with_below for above in one.within[address])
+            path in second.wholes
+            or address in second.sections
+            or (address in first.with_below and address in second_ancestors)
+            or any((path, above) in second.with_below for above in first.within[address])
         )
         if overlaps:
-            found.add(f"{path}#{key}")
-    return tuple(sorted(found))
+            addresses.add(f"{path}#{key}")
+    return tuple(sorted(addresses))
 
 
-def _list_places(
+def _list_versions(
     change: DocumentChange, old: Snapshot, new: Snapshot
 ) -> Iterator[tuple[Snapshot, PartVersion, ChangeKind]]:
     for section_change in change.sections:
-        for snapshot, place in ((old, section_change.before), (new, section_change.after)):
-            if place is not None:
-                yield snapshot, place, section_change.kind
+        for snapshot, version in ((old, section_change.before), (new, section_change.after)):
+            if version is not None:
+                yield snapshot, version, section_change.kind
 
 
 def _read_document(snapshot: Snapshot, path: str) -> Document | None:
@@ -115,21 +117,21 @@ def _read_document(snapshot: Snapshot, path: str) -> Document | None:
         return None
 
 
-def _list_parents(document: Document | None, key: str) -> tuple[str, ...]:
+def _list_ancestor_keys(document: Document | None, key: str) -> tuple[str, ...]:
     """Return the keys of a section's ancestors, innermost first."""
     section = document.section_by_key(key) if document else None
-    found: list[str] = []
+    keys: list[str] = []
     while document is not None and section is not None and section.parent is not None:
         section = document.sections[section.parent]
-        found.append(section.key)
-    return tuple(found)
+        keys.append(section.key)
+    return tuple(keys)
 
 
 class Overlap(NamedTuple):
-    """Another open proposal, and the addresses that both touch, in the form of the first one.
+    """Another open proposal, and the addresses that both proposals touch, by the keys of the first proposal.
 
-    An address is `path.md#section`; `path.md` alone is the document as a whole, its front matter, or another
-    file.
+    An address is `path.md#section`; `path.md` without a section is the whole document, its front matter, or a
+    file that is not a document.
     """
 
     id: str

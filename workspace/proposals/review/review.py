@@ -13,7 +13,7 @@ from workspace.lru_cache import LRUCache
 from workspace.proposals.comments import (
     MAX_CHECKED,
     MAX_COMMENTS,
-    MAX_FOLLOWED,
+    MAX_TRACKED,
     AnchoredThread,
     CommentPage,
     LocationFilter,
@@ -53,9 +53,9 @@ class Preview(NamedTuple):
     """A previewed merge of the target's tip and the proposal's.
 
     `merge` is None if no merge is possible, and `reason` is the cause. For example, the proposal is merged
-    already, or a branch was deleted. `conflicts` must be decided first. `checks` are the
-    results for the merge with the target's text for each conflict. `behind` counts the target's commits since
-    the base, by first parents, up to 10,000. `is_empty` is True if the proposal has no commit of its own.
+    already, or a branch was deleted. `conflicts` must be resolved first. `checks` are the results for a merge
+    that takes the target's text for each conflict. `behind` is the number of the target's first-parent
+    commits since the base, up to 10,000. `is_empty` is True if the proposal has no commit of its own.
     """
 
     merge: Merge | None
@@ -71,16 +71,16 @@ class Preview(NamedTuple):
         return self.merge is not None and not self.conflicts and all(check.passed for check in self.checks)
 
 
-_CACHED_CHANGES = 32
-_CACHED_PREVIEWS = 16
-_CACHED_PATHS = 5_000
-_CACHED_ANCHORS = 10_000
+_MAX_CACHED_CHANGES = 32
+_MAX_CACHED_PREVIEWS = 16
+_MAX_CACHED_PATHS = 5_000
+_MAX_CACHED_ANCHORS = 10_000
 ComparedCommits = tuple[str | None, str]
 """The commit that a proposal is compared with (None for an empty tree), and the one with its changes."""
 
 
 def get_proposal_review(branch: Branch) -> ProposalReview:
-    """Return the review of the proposals of a branch's repository, one object for all branches."""
+    """Return the review of the proposals of a branch's repository; all branches have the same object."""
     return branch.shared(ProposalReview, lambda: ProposalReview(branch.served))
 
 
@@ -94,70 +94,82 @@ class ProposalReview:
         self._workspace = workspace
         self._graph = Graph(workspace.git)
         self._bases = MergeBases(workspace.git, self._graph)
-        self._changes: LRUCache[ComparedCommits, CommitChanges] = LRUCache(_CACHED_CHANGES)
-        self._paths: LRUCache[ComparedCommits, frozenset[str]] = LRUCache(_CACHED_PATHS)
-        self._touched: LRUCache[ComparedCommits, TouchedSections] = LRUCache(_CACHED_PATHS)
-        self._compared_commits: LRUCache[tuple[str | None, str], ComparedCommits] = LRUCache(_CACHED_PATHS)
-        self._previews: LRUCache[tuple[str, str], Preview] = LRUCache(_CACHED_PREVIEWS)
-        self._checks: LRUCache[tuple[str | None, str | None], tuple[CheckResult, ...]] = LRUCache(
-            _CACHED_PREVIEWS
+        self._changes: LRUCache[ComparedCommits, CommitChanges] = LRUCache(_MAX_CACHED_CHANGES)
+        self._paths: LRUCache[ComparedCommits, frozenset[str]] = LRUCache(_MAX_CACHED_PATHS)
+        self._touched_sections: LRUCache[ComparedCommits, TouchedSections] = LRUCache(_MAX_CACHED_PATHS)
+        self._compared_commits: LRUCache[tuple[str | None, str], ComparedCommits] = LRUCache(
+            _MAX_CACHED_PATHS
         )
-        self._anchors: LRUCache[tuple[str | None, str, str], CommentAnchor | None] = LRUCache(_CACHED_ANCHORS)
+        self._previews: LRUCache[tuple[str, str], Preview] = LRUCache(_MAX_CACHED_PREVIEWS)
+        self._checks: LRUCache[tuple[str | None, str | None], tuple[CheckResult, ...]] = LRUCache(
+            _MAX_CACHED_PREVIEWS
+        )
+        self._anchors: LRUCache[tuple[str | None, str, str], CommentAnchor | None] = LRUCache(
+            _MAX_CACHED_ANCHORS
+        )
 
     def changes(self, proposal: Proposal) -> CommitChanges:
         """Return the changes of a proposal since its base, or of its merge.
 
-        There are none if its branch is deleted. If there are several merge bases, the newest in the target's
-        first-parent history is used. Raises ShallowHistory, DamagedRepository.
+        There are no changes if its branch is deleted. If there are several merge bases, the newest in the
+        target's first-parent history is used. Raises ShallowHistory, DamagedRepository.
         """
-        ends = self._find_compared_commits(proposal)
-        if ends is None:
+        compared_commits = self._find_compared_commits(proposal)
+        if compared_commits is None:
             return CommitChanges(None, None)
-        return self._changes.get(ends, lambda: compare_commits(*self._read_snapshots(ends)))
+        return self._changes.get(
+            compared_commits, lambda: compare_commits(*self._read_snapshots(compared_commits))
+        )
 
     def changed_paths(self, proposal: Proposal) -> frozenset[str]:
         """Return every path that a proposal changes, without a comparison of documents.
 
         Raises ShallowHistory, DamagedRepository.
         """
-        ends = self._find_compared_commits(proposal)
-        return self._list_paths(ends) if ends is not None else frozenset()
+        compared_commits = self._find_compared_commits(proposal)
+        return self._list_paths(compared_commits) if compared_commits is not None else frozenset()
 
     def touched_sections(self, proposal: Proposal) -> frozenset[Address]:
         """Return the sections that a proposal touches, by path and key; the key is None for the whole file.
 
         Raises ShallowHistory, DamagedRepository.
         """
-        ends = self._find_compared_commits(proposal)
-        return self._find_touched(ends).addresses if ends is not None else frozenset()
+        compared_commits = self._find_compared_commits(proposal)
+        return (
+            self._find_touched_sections(compared_commits).addresses
+            if compared_commits is not None
+            else frozenset()
+        )
 
     def overlaps(self, proposal: Proposal, candidates: Sequence[Proposal]) -> tuple[Overlap, ...]:
         """Return the open candidates with the same target that touch the same sections, in their order.
 
-        Candidates that change none of the proposal's files are not compared. Unreadable ones are left out.
-        Raises ShallowHistory, DamagedRepository.
+        Candidates that change none of the proposal's files are not compared. Unreadable candidates are
+        omitted. Raises ShallowHistory, DamagedRepository.
         """
         tips: dict[str, str | None] = {}
-        ends = self._find_compared_commits(proposal, tips)
-        if ends is None:
+        compared_commits = self._find_compared_commits(proposal, tips)
+        if compared_commits is None:
             return ()
-        own_paths = self._list_paths(ends)
-        found: list[Overlap] = []
+        own_paths = self._list_paths(compared_commits)
+        overlaps: list[Overlap] = []
         for other in candidates:
             if other.id == proposal.id or not other.is_open:
                 continue
             if other.content.target != proposal.content.target:
                 continue
             try:
-                other_ends = self._find_compared_commits(other, tips)
-                if other_ends is None or own_paths.isdisjoint(self._list_paths(other_ends)):
+                other_commits = self._find_compared_commits(other, tips)
+                if other_commits is None or own_paths.isdisjoint(self._list_paths(other_commits)):
                     continue
-                addresses = find_common_addresses(self._find_touched(ends), self._find_touched(other_ends))
+                addresses = find_common_addresses(
+                    self._find_touched_sections(compared_commits), self._find_touched_sections(other_commits)
+                )
             except WorkspaceError:
                 continue
             if addresses:
-                found.append(Overlap(other.id, other.content.title, addresses))
-        return tuple(found)
+                overlaps.append(Overlap(other.id, other.content.title, addresses))
+        return tuple(overlaps)
 
     def preview(self, proposal: Proposal) -> Preview:
         """Return the current merge of a proposal, without a commit.
@@ -181,8 +193,8 @@ class ProposalReview:
     def conflicts(self, proposal: Proposal, target_commit: str | None = None) -> tuple[FileConflict, ...]:
         """Return the conflicts of a refresh: ours is the proposal, and theirs is its target.
 
-        `target_commit` is the commit of the target, by default its tip. There are none if the proposal is
-        merged or a branch is deleted. Raises the errors of `merge_commits`.
+        `target_commit` is the commit of the target, by default its tip. There are no conflicts if the
+        proposal is merged or a branch is deleted. Raises the errors of `merge_commits`.
         """
         from workspace.merge.commits import merge_commits
 
@@ -195,18 +207,18 @@ class ProposalReview:
     def commits(self, proposal: Proposal) -> tuple[ProposedCommit, ...]:
         """Return the commits of a proposal, the newest first, 100 at most.
 
-        There are none if its branch is deleted. Raises ShallowHistory, DamagedRepository.
+        There are no commits if its branch is deleted. Raises ShallowHistory, DamagedRepository.
         """
-        ends = self._find_compared_commits(proposal)
-        if ends is None:
+        compared_commits = self._find_compared_commits(proposal)
+        if compared_commits is None:
             return ()
-        base, tip = ends
+        base, tip = compared_commits
         if proposal.merge_record is not None:
             tip = proposal.merge_record.tip
         return list_proposed_commits(self._workspace.git, self._graph, base, tip)
 
     def check_merge(self, merge: Merge) -> tuple[CheckResult, ...]:
-        """Return the checks of a merge; cache the checks of a merge without decisions."""
+        """Return the checks of a merge; cache the checks of a merge without resolutions."""
         if merge.resolved:
             return check_merge(merge, self._workspace.inbound)
         key = merge.ours.commit, merge.theirs.commit
@@ -223,28 +235,28 @@ class ProposalReview:
         """Return a page of a proposal's threads, or of those at a location, with the anchors of their texts.
 
         Anchors are found in the proposal, or in its state at the merge; they are None if its branch is
-        deleted. A page of a location ends early if many texts would be tracked.
+        deleted. A page for a location ends early if many texts would have to be tracked.
         """
         threads = proposal.content.threads
         first, limit = max(0, after), max(1, min(limit, MAX_COMMENTS))
-        max_checked, max_followed = (MAX_CHECKED, MAX_FOLLOWED) if at[0] is not None else (limit, limit)
+        max_checked, max_tracked = (MAX_CHECKED, MAX_TRACKED) if at[0] is not None else (limit, limit)
         tip = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
         snapshot = self._workspace.snapshot(tip) if tip is not None else None
         target_filter = TargetFilter(snapshot, at)
-        found: list[AnchoredThread] = []
-        followed_count, number = 0, first
+        anchored_threads: list[AnchoredThread] = []
+        tracked_count, number = 0, first
         while (
             number < min(len(threads), first + max_checked)
-            and len(found) < limit
-            and followed_count < max_followed
+            and len(anchored_threads) < limit
+            and tracked_count < max_tracked
         ):
             thread = threads[number]
-            if target_filter.may_hold(thread.comment):
-                followed_count += thread.comment.target is not None
+            if target_filter.may_match(thread.comment):
+                tracked_count += thread.comment.target is not None
                 anchored = AnchoredThread(thread, self._find_anchor(proposal, thread, snapshot), number)
-                found += [anchored] if anchored.is_at(*at) else []
+                anchored_threads += [anchored] if anchored.is_at(*at) else []
             number += 1
-        return CommentPage(tuple(found), len(threads), number if number < len(threads) else None)
+        return CommentPage(tuple(anchored_threads), len(threads), number if number < len(threads) else None)
 
     def _find_compared_commits(
         self, proposal: Proposal, tips: dict[str, str | None] | None = None
@@ -275,18 +287,22 @@ class ProposalReview:
         key = tip.commit, proposal.id, comment.id
         return self._anchors.get(key, lambda: find_comment_anchor_safely(comment, tip))
 
-    def _list_paths(self, ends: ComparedCommits) -> frozenset[str]:
-        return self._paths.get(ends, lambda: list_changed_paths(*self._read_snapshots(ends)))
+    def _list_paths(self, compared_commits: ComparedCommits) -> frozenset[str]:
+        return self._paths.get(
+            compared_commits, lambda: list_changed_paths(*self._read_snapshots(compared_commits))
+        )
 
-    def _find_touched(self, ends: ComparedCommits) -> TouchedSections:
+    def _find_touched_sections(self, compared_commits: ComparedCommits) -> TouchedSections:
         def find() -> TouchedSections:
-            old, new = self._read_snapshots(ends)
-            return find_touched_sections(self._changes.get(ends, lambda: compare_commits(old, new)), old, new)
+            old, new = self._read_snapshots(compared_commits)
+            return find_touched_sections(
+                self._changes.get(compared_commits, lambda: compare_commits(old, new)), old, new
+            )
 
-        return self._touched.get(ends, find)
+        return self._touched_sections.get(compared_commits, find)
 
-    def _read_snapshots(self, ends: ComparedCommits) -> tuple[Snapshot, Snapshot]:
-        base, tip = ends
+    def _read_snapshots(self, compared_commits: ComparedCommits) -> tuple[Snapshot, Snapshot]:
+        base, tip = compared_commits
         new = self._workspace.snapshot(tip)
         return (Snapshot(new.git, None) if base is None else new.at(base)), new
 

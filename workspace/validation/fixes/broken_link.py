@@ -137,7 +137,7 @@ def _resolve_at(world: FileTree, path: str, fragment: str | None, moves: MoveLoo
     )
 
 
-_MOST_SECTIONS = 500
+_MAX_SEARCHED_SECTIONS = 500
 """The most sections that one fix searches in the history: each may read old versions of its document."""
 
 
@@ -165,7 +165,7 @@ class MoveHistory:
 
     def __init__(self, tip: Snapshot, moves: Moves) -> None:
         self._tip, self._moves = tip, moves
-        self._remaining = _MOST_SECTIONS
+        self._remaining = _MAX_SEARCHED_SECTIONS
 
     def document(self, path: str) -> str | None:
         """Return the current path of a document that was earlier at this path."""

@@ -52,7 +52,7 @@ class FixedDocument(NamedTuple):
 
 
 class FixedBytes(NamedTuple):
-    """A document's bytes before and after, and its fixes; there are none if only links were updated."""
+    """A document's bytes before and after, and its fixes; `fixes` is empty if only links were updated."""
 
     path: str
     before: bytes
@@ -74,8 +74,8 @@ class FixResult(NamedTuple):
     is_open: bool = False
 
 
-_CONTEXT = 1
-_LONGEST = 1_000
+_CONTEXT_LINES = 1
+_MAX_LINE_CHARACTERS = 1_000
 
 
 def format_unified_diff(change: FixedBytes) -> Iterator[str]:
@@ -88,7 +88,7 @@ def format_unified_diff(change: FixedBytes) -> Iterator[str]:
     yield f"--- a/{change.path}"
     yield f"+++ b/{change.path}"
     for group in _group_changed_lines(before, after):
-        first, last = max(0, group[0] - _CONTEXT), min(len(before), group[-1] + 1 + _CONTEXT)
+        first, last = max(0, group[0] - _CONTEXT_LINES), min(len(before), group[-1] + 1 + _CONTEXT_LINES)
         yield f"@@ -{first + 1},{last - first} +{first + 1},{last - first} @@"
         position, lines = first, frozenset(group)
         while position < last:
@@ -110,7 +110,7 @@ def _group_changed_lines(before: Lines, after: Lines) -> Iterator[list[int]]:
     for line in range(len(before)):
         if _read_line(before, line) == _read_line(after, line):
             continue
-        if group and line - group[-1] > 2 * _CONTEXT + 1:
+        if group and line - group[-1] > 2 * _CONTEXT_LINES + 1:
             yield group
             group = []
         group.append(line)
@@ -124,4 +124,4 @@ def _read_line(lines: Lines, line: int) -> bytes:
 
 def _truncate(lines: Lines, line: int) -> str:
     text = lines.line_bytes(line).decode("utf-8", "replace")
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    return text if len(text) <= _MAX_LINE_CHARACTERS else f"{text[:_MAX_LINE_CHARACTERS]}…"

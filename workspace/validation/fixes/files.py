@@ -37,29 +37,35 @@ class FixedFiles(NamedTuple):
     links: int
 
 
-def fix_files(done: Sequence[FixResult], snapshot: Snapshot, files: FileSet) -> FixedFiles:
+def fix_files(results: Sequence[FixResult], snapshot: Snapshot, files: FileSet) -> FixedFiles:
     """Return the fixed documents, in memory, with the links that lead into them updated.
 
     `snapshot` is the commit that the files are laid over.
     """
-    changes = {result.path: result.change for result in done if result.change}
-    left = [skipped for result in done for skipped in result.left]
-    survival = combine_offset_maps(result.survival for result in done)
-    if survival is None:
-        return FixedFiles(list(changes.values()), left, 0)
-    before = _lay_files(snapshot, files)
-    after = before.copy()
-    _lay_changes(after, changes, survival.documents)
-    affected = AffectedPaths.of(before, after, survival).paths
-    if not affected:
-        return FixedFiles(list(changes.values()), left, 0)
-    linking = _LinkingDocuments(frozenset(ScannedInbound().find_linking_documents(snapshot, affected)))
-    _lay_changes(after, changes, linking.paths.union(before.written_paths).difference(survival.documents))
-    relinked = update_links(before, after, survival, linking)
-    for old, new in relinked.revised_documents:
+    changes = {result.path: result.change for result in results if result.change}
+    skipped_fixes = [skipped_fix for result in results for skipped_fix in result.left]
+    offset_map = combine_offset_maps(result.survival for result in results)
+    if offset_map is None:
+        return FixedFiles(list(changes.values()), skipped_fixes, 0)
+    old_overlay = _lay_files(snapshot, files)
+    new_overlay = old_overlay.copy()
+    _lay_changes(new_overlay, changes, offset_map.documents)
+    affected_paths = AffectedPaths.of(old_overlay, new_overlay, offset_map).paths
+    if not affected_paths:
+        return FixedFiles(list(changes.values()), skipped_fixes, 0)
+    linking_documents = _LinkingDocuments(
+        frozenset(ScannedInbound().find_linking_documents(snapshot, affected_paths))
+    )
+    _lay_changes(
+        new_overlay,
+        changes,
+        linking_documents.paths.union(old_overlay.written_paths).difference(offset_map.documents),
+    )
+    link_updates = update_links(old_overlay, new_overlay, offset_map, linking_documents)
+    for old, new in link_updates.revised_documents:
         change = changes.get(new.path, FixedBytes(new.path, old.data, new.data))
         changes[new.path] = change._replace(after=new.data)
-    return FixedFiles([changes[path] for path in sorted(changes)], left, relinked.total)
+    return FixedFiles([changes[path] for path in sorted(changes)], skipped_fixes, link_updates.total)
 
 
 class _LinkingDocuments(NamedTuple):
@@ -68,7 +74,7 @@ class _LinkingDocuments(NamedTuple):
     paths: frozenset[str]
 
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
-        """Return the documents that were found before; only these are laid over the commit."""
+        """Return the known documents; only these are laid over the commit."""
         return self.paths
 
 
@@ -82,15 +88,15 @@ def _lay_changes(overlay: Overlay, changes: Mapping[str, FixedBytes], paths: Ite
 def _lay_files(snapshot: Snapshot, files: FileSet) -> Overlay:
     """Return the files as an overlay of a commit, with changed documents and without deleted ones."""
     overlay = Overlay(snapshot)
-    committed = snapshot.documents
+    committed_documents = snapshot.documents
     for path in files.documents:
         try:
             data = files.reader.read(path)
-            if committed.get(path) != hash_blob(data):
+            if committed_documents.get(path) != hash_blob(data):
                 overlay.put(Document.parse(data, path))
         except (LimitExceeded, UnreadableFile, NotADocument):
             continue
-    for path in committed.keys() - set(files.documents):
+    for path in committed_documents.keys() - set(files.documents):
         overlay.remove(path)
     return overlay
 
@@ -101,10 +107,10 @@ def write_document(root: Path, change: FixedBytes) -> SkippedFix | None:
     Return a `SkippedFix` if the file was not written: it changed meanwhile, or the system refused the write.
     """
     file = root / change.path
-    temporary = file.with_name(f".docyard-{secrets.token_hex(8)}.new")
+    temporary_file = file.with_name(f".docyard-{secrets.token_hex(8)}.new")
     try:
         status = file.lstat()
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        descriptor = os.open(temporary_file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             with open(descriptor, "wb") as stream:
                 stream.write(change.after)
@@ -113,9 +119,9 @@ def write_document(root: Path, change: FixedBytes) -> SkippedFix | None:
                 os.fsync(descriptor)
             if file.read_bytes() != change.before:
                 return SkippedFix(UNREADABLE, change.path, 0, "it was changed meanwhile, so it was left")
-            os.replace(temporary, file)
+            os.replace(temporary_file, file)
         finally:
-            temporary.unlink(missing_ok=True)
+            temporary_file.unlink(missing_ok=True)
     except OSError as error:
         reason = error.strerror or type(error).__name__
         return SkippedFix(UNREADABLE, change.path, 0, f"it cannot be written: {reason}")

@@ -42,64 +42,69 @@ if TYPE_CHECKING:
     from workspace.validation.rule import Finding
     from workspace.validation.run import Selection
 
-_ROUNDS = 100
+_MAX_ROUNDS = 100
 """The most passes over a document: fixes may overlap, and a rule reports a limited number of findings."""
 
 
-def fix_document(document: Document, fixers: FixFinder) -> FixedDocument:
+def fix_document(document: Document, finder: FixFinder) -> FixedDocument:
     """Return the document with all its fixes.
 
     Fixes that would change its structure are skipped and reported.
     """
-    applied: list[Fix] = []
-    skipped: tuple[SkippedFix, ...] = ()
-    current = document
-    for _ in range(_ROUNDS):
-        candidates = list(fixers.find(current))
-        round_result = apply_fixes(current, candidates)
-        skipped = tuple(dict.fromkeys((*skipped, *round_result.left)))
-        applied += round_result.fixes
-        current = round_result.document
+    applied_fixes: list[Fix] = []
+    skipped_fixes: tuple[SkippedFix, ...] = ()
+    current_document = document
+    for _ in range(_MAX_ROUNDS):
+        candidates = list(finder.find(current_document))
+        round_result = apply_fixes(current_document, candidates)
+        skipped_fixes = tuple(dict.fromkeys((*skipped_fixes, *round_result.left)))
+        applied_fixes += round_result.fixes
+        current_document = round_result.document
         if not round_result.fixes or (
             len(round_result.fixes) == sum(isinstance(item, Fix) for item in candidates)
-            and not fixers.may_find_more(round_result.fixes)
+            and not finder.may_find_more(round_result.fixes)
         ):
             break
-    return FixedDocument(document, current, tuple(applied), skipped)
+    return FixedDocument(document, current_document, tuple(applied_fixes), skipped_fixes)
 
 
-def apply_fixes(document: Document, found: Iterable[Fix | SkippedFix]) -> FixedDocument:
-    """Return the document with its non-overlapping fixes, or with those of one rule if all are harmful."""
-    items = tuple(found)
-    left = tuple(item for item in items if isinstance(item, SkippedFix))
-    fixes = _select_separate([item for item in items if isinstance(item, Fix)])
+def apply_fixes(document: Document, candidates: Iterable[Fix | SkippedFix]) -> FixedDocument:
+    """Return the document with its non-overlapping fixes, or with the fixes of one rule if all do harm."""
+    all_candidates = tuple(candidates)
+    skipped_fixes = tuple(item for item in all_candidates if isinstance(item, SkippedFix))
+    fixes = _select_non_overlapping([item for item in all_candidates if isinstance(item, Fix)])
     if not fixes:
-        return FixedDocument(document, document, (), left)
+        return FixedDocument(document, document, (), skipped_fixes)
     reason = ""
-    for choice in _list_choices(fixes):
+    for chosen_fixes in _list_choices(fixes):
         try:
-            changed = Document.parse(_apply_splices(document.data, choice), document.path)
+            new_document = Document.parse(_apply_splices(document.data, chosen_fixes), document.path)
         except LimitExceeded as error:
             reason = error.message
             continue
-        if _is_equivalent(document, changed, named=any(fix.rule == missing_anchor.RULE for fix in choice)):
-            return FixedDocument(document, changed, choice, left)
+        if _is_equivalent(
+            document, new_document, named=any(fix.rule == missing_anchor.RULE for fix in chosen_fixes)
+        ):
+            return FixedDocument(document, new_document, chosen_fixes, skipped_fixes)
         reason = "a fix would change how the headings or the front matter are parsed"
     return FixedDocument(
-        document, document, (), (*left, SkippedFix(fixes[0].rule, document.path, fixes[0].line, reason))
+        document,
+        document,
+        (),
+        (*skipped_fixes, SkippedFix(fixes[0].rule, document.path, fixes[0].line, reason)),
     )
 
 
 def _list_choices(fixes: tuple[Fix, ...]) -> Iterator[tuple[Fix, ...]]:
-    """Yield all fixes together, then those of each rule."""
+    """Yield all fixes together, then the fixes of each rule."""
     yield fixes
     rules = dict.fromkeys(fix.rule for fix in fixes)
     if len(rules) > 1:
         yield from (tuple(fix for fix in fixes if fix.rule == rule) for rule in rules)
 
 
-def _select_separate(fixes: Sequence[Fix]) -> tuple[Fix, ...]:
-    """Return the fixes in order, without those that overlap the one before them."""
+def _select_non_overlapping(fixes: Sequence[Fix]) -> tuple[Fix, ...]:
+    """Return the fixes in order, without fixes that overlap the previous fix."""
     selected: list[Fix] = []
     position = 0
     for fix in sorted(fixes, key=lambda candidate: (candidate.splice.start, candidate.splice.end)):
@@ -144,7 +149,7 @@ def _is_equivalent(old: Document, new: Document, *, named: bool) -> bool:
 
 
 LINKS = frozenset({"broken-link", "broken-fragment", "broken-image"})
-_SWITCH = re.compile(rb"<!--\s*docyard:")
+_SWITCH_COMMENT = re.compile(rb"<!--\s*docyard:")
 
 FIXABLE_RULES = frozenset(
     {MISSING_ANCHOR, "derived-anchor", "malformed-task", "trailing-space", "invisible-character", *LINKS}
@@ -177,24 +182,24 @@ class FixFinder:
     def find(self, document: Document) -> Iterator[Fix | SkippedFix]:
         """Yield every fix of a document, and the findings to skip."""
         severities = self.selection.severities(document.path)
-        enabled = FIXABLE_RULES.intersection(severities)
-        if MISSING_ANCHOR in enabled and not _SWITCH.search(document.data):
+        enabled_rules = FIXABLE_RULES.intersection(severities)
+        if MISSING_ANCHOR in enabled_rules and not _SWITCH_COMMENT.search(document.data):
             # Only a comment exempts a heading, so the rule need not run.
             yield from add_missing_anchors(document, self.files.config.anchors)
-            enabled -= {MISSING_ANCHOR}
-        rules = [rule for rule in RULES if rule.name in enabled]
+            enabled_rules -= {MISSING_ANCHOR}
+        rules = [rule for rule in RULES if rule.name in enabled_rules]
         if not rules:
             return
         subject = Subject(document, self.files.config, self.corpus.types, self.corpus)
         findings = check_document(subject, rules, severities)
         for finding in findings:
             yield from (Fix(finding.rule, finding.line, splice) for splice in finding.fix_splices)
-        if unnamed := _select_lines(findings, {MISSING_ANCHOR}):
+        if unnamed_lines := _select_lines(findings, {MISSING_ANCHOR}):
             anchor_fixes = add_missing_anchors(document, self.files.config.anchors)
-            yield from (fix for fix in anchor_fixes if fix.line in unnamed)
-        if broken := _select_lines(findings, LINKS):
+            yield from (fix for fix in anchor_fixes if fix.line in unnamed_lines)
+        if broken_lines := _select_lines(findings, LINKS):
             yield from (
-                fix for fix in find_link_fixes(subject, self.moves, self.variants) if fix.line in broken
+                fix for fix in find_link_fixes(subject, self.moves, self.variants) if fix.line in broken_lines
             )
 
     def may_find_more(self, fixes: tuple[Fix, ...]) -> bool:
@@ -210,79 +215,90 @@ def _select_lines(findings: list[Finding], rules: frozenset[str] | set[str]) -> 
     return {finding.line for finding in findings if finding.rule in rules}
 
 
-def map_offsets(one: FixedDocument, dialect: Dialect) -> OffsetMap | None:
+def map_offsets(fixed_document: FixedDocument, dialect: Dialect) -> OffsetMap | None:
     """Return the offset map of a fixed document; return None if no name has another target."""
-    before, after = one.before, one.document
-    if not _may_rename(before, after, dialect):
+    old_document, new_document = fixed_document.before, fixed_document.document
+    if not _may_rename(old_document, new_document, dialect):
         return None
-    renamed = {
-        (before.path, old.heading_start): (after.path, new.heading_start)
-        for old, new in zip(before.sections, after.sections, strict=True)
+    new_headings = {
+        (old_document.path, old.heading_start): (new_document.path, new.heading_start)
+        for old, new in zip(old_document.sections, new_document.sections, strict=True)
         if old.has_heading
     }
-    return OffsetMap(tuple(_list_preserved_spans(before, after)), renamed, {before.path: after.path})
+    return OffsetMap(
+        tuple(_list_preserved_spans(old_document, new_document)),
+        new_headings,
+        {old_document.path: new_document.path},
+    )
 
 
-def combine_offset_maps(several: Iterable[OffsetMap | None]) -> OffsetMap | None:
+def combine_offset_maps(candidates: Iterable[OffsetMap | None]) -> OffsetMap | None:
     """Return the offset map of several documents; return None if all are unchanged."""
-    offset_maps = [offset_map for offset_map in several if offset_map is not None]
+    offset_maps = [offset_map for offset_map in candidates if offset_map is not None]
     if not offset_maps:
         return None
-    pieces = tuple(piece for offset_map in offset_maps for piece in offset_map.preserved_spans)
-    renamed = {place: current for offset_map in offset_maps for place, current in offset_map.renamed.items()}
+    preserved_spans = tuple(piece for offset_map in offset_maps for piece in offset_map.preserved_spans)
+    new_headings = {
+        place: current for offset_map in offset_maps for place, current in offset_map.renamed.items()
+    }
     return OffsetMap(
-        pieces,
-        renamed,
+        preserved_spans,
+        new_headings,
         {path: current for offset_map in offset_maps for path, current in offset_map.documents.items()},
     )
 
 
-def _may_rename(before: Document, after: Document, dialect: Dialect) -> bool:
+def _may_rename(old_document: Document, new_document: Document, dialect: Dialect) -> bool:
     """Return True if a name may have another target now; uncertain cases count as True."""
-    if any(old.aliases != new.aliases for old, new in zip(before.sections, after.sections, strict=True)):
+    if any(
+        old.aliases != new.aliases
+        for old, new in zip(old_document.sections, new_document.sections, strict=True)
+    ):
         return True
-    added = {
+    added_anchors = {
         new.anchor: new.position
-        for old, new in zip(before.sections, after.sections, strict=True)
+        for old, new in zip(old_document.sections, new_document.sections, strict=True)
         if old.anchor is None and new.anchor is not None
     }
-    if not added:
+    if not added_anchors:
         return False
     if (
         dialect is not Dialect.GITHUB
-        or before.form not in (None, AnchorForm.HTML)
-        or may_have_nested_headings(before.data)
-        or may_be_named_elsewhere(before.data, set(added))
+        or old_document.form not in (None, AnchorForm.HTML)
+        or may_have_nested_headings(old_document.data)
+        or may_be_named_elsewhere(old_document.data, set(added_anchors))
     ):
         return True
-    numbered = UniqueNames("-", 1)
+    unique_names = UniqueNames("-", 1)
     slugs = {
-        numbered.make_unique(section.slug): section.position
-        for section in before.sections
+        unique_names.make_unique(section.slug): section.position
+        for section in old_document.sections
         if section.has_heading
     }
-    return any(slugs.get(name, position) != position for name, position in added.items())
+    return any(slugs.get(name, position) != position for name, position in added_anchors.items())
 
 
-def _list_preserved_spans(before: Document, after: Document) -> Iterator[PreservedSpan]:
+def _list_preserved_spans(old_document: Document, new_document: Document) -> Iterator[PreservedSpan]:
     """Yield the bytes that two versions of the same lines have in common, at the ends of each line."""
-    old_lines, new_lines = before.lines, after.lines
+    old_lines, new_lines = old_document.lines, new_document.lines
     start = (old_lines.offset(0), new_lines.offset(0))
     for line in range(len(old_lines)):
         old_start, new_start = old_lines.offset(line), new_lines.offset(line)
         old_line, new_line = (
-            before.data[old_start : old_lines.offset(line + 1)],
-            after.data[new_start : new_lines.offset(line + 1)],
+            old_document.data[old_start : old_lines.offset(line + 1)],
+            new_document.data[new_start : new_lines.offset(line + 1)],
         )
         if old_line == new_line:
             continue
-        head = _count_common_prefix(old_line, new_line)
-        tail = _count_common_prefix(old_line[head:][::-1], new_line[head:][::-1])
-        if start[0] < old_start + head:
-            yield PreservedSpan(before.path, start[0], old_start + head, after.path, start[1])
-        start = old_start + len(old_line) - tail, new_start + len(new_line) - tail
-    if start[0] < len(before.data):
-        yield PreservedSpan(before.path, start[0], len(before.data), after.path, start[1])
+        prefix_size = _count_common_prefix(old_line, new_line)
+        suffix_size = _count_common_prefix(old_line[prefix_size:][::-1], new_line[prefix_size:][::-1])
+        if start[0] < old_start + prefix_size:
+            yield PreservedSpan(
+                old_document.path, start[0], old_start + prefix_size, new_document.path, start[1]
+            )
+        start = old_start + len(old_line) - suffix_size, new_start + len(new_line) - suffix_size
+    if start[0] < len(old_document.data):
+        yield PreservedSpan(old_document.path, start[0], len(old_document.data), new_document.path, start[1])
 
 
 def _count_common_prefix(left: bytes, right: bytes) -> int:
@@ -295,29 +311,34 @@ UNREADABLE = "unreadable-document"
 """The rule that reports documents that cannot be read, and so cannot be fixed."""
 
 
-def fix_documents(fixers: FixFinder, paths: Iterable[str]) -> list[FixResult]:
+def fix_documents(finder: FixFinder, paths: Iterable[str]) -> list[FixResult]:
     """Return the results for the documents that were changed, or in which a fix was skipped.
 
     Raises DamagedRepository.
     """
-    results = (_fix_path(fixers, path) for path in paths)
+    results = (_fix_path(finder, path) for path in paths)
     return [result for result in results if result is not None]
 
 
-def _fix_path(fixers: FixFinder, path: str) -> FixResult | None:
-    config = fixers.files.config
+def _fix_path(finder: FixFinder, path: str) -> FixResult | None:
+    config = finder.files.config
     try:
-        fixed = fix_document(fixers.corpus.read(path), fixers)
+        fixed_document = fix_document(finder.corpus.read(path), finder)
     except NotADocument:
         return None
     except HistoryNeeded:
         return FixResult(path, is_open=True)
     except (LimitExceeded, UnreadableFile) as error:
         return FixResult(path, left=(SkippedFix(UNREADABLE, path, 0, error.message),))
-    if not fixed.fixes:
-        return FixResult(path, left=fixed.left) if fixed.left else None
+    if not fixed_document.fixes:
+        return FixResult(path, left=fixed_document.left) if fixed_document.left else None
     try:
-        config.limits.check_written(fixed.document, fixed.before)
+        config.limits.check_written(fixed_document.document, fixed_document.before)
     except LimitExceeded as error:
-        return FixResult(path, left=(*fixed.left, SkippedFix(fixed.fixes[0].rule, path, 0, error.message)))
-    return FixResult(path, fixed.change, fixed.left, map_offsets(fixed, config.links.dialect))
+        return FixResult(
+            path,
+            left=(*fixed_document.left, SkippedFix(fixed_document.fixes[0].rule, path, 0, error.message)),
+        )
+    return FixResult(
+        path, fixed_document.change, fixed_document.left, map_offsets(fixed_document, config.links.dialect)
+    )

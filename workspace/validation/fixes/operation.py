@@ -22,8 +22,8 @@ class FixDocuments(Operation):
     """Fix the documents at these paths; skipped findings are in the result and do not stop other fixes.
 
     Without `paths`, all documents are fixed. `find_fixes` reads the documents of the commit, and returns a
-    result for each with fixes or skipped findings. So no other operation of a batch may precede this one. The
-    result has `changes`, by path, and `left`.
+    result for each document with fixes or skipped findings. So no other operation of a batch may precede this
+    operation. The result has `changes`, by path, and `left`, the skipped findings.
     """
 
     name: ClassVar[str] = "fix"
@@ -40,10 +40,12 @@ class FixDocuments(Operation):
         changes = {result.path: result.change for result in results if result.change}
         for change in changes.values():
             overlay.put_bytes(change.path, change.after)
-        left: list[SkippedFix] = [skipped for result in results for skipped in result.left]
-        answer = {"changes": changes, "left": left}
+        skipped_fixes: list[SkippedFix] = [skipped_fix for result in results for skipped_fix in result.left]
+        outcome_data = {"changes": changes, "left": skipped_fixes}
         offset_map = combine_offset_maps(result.survival for result in results)
-        return Outcome("", answer, format_summary(_list_fixes(changes)), bool(changes), offset_map=offset_map)
+        return Outcome(
+            "", outcome_data, format_summary(_list_fixes(changes)), bool(changes), offset_map=offset_map
+        )
 
 
 def _list_fixes(changes: Mapping[str, FixedBytes]) -> Mapping[str, Sequence[Fix]]:
@@ -56,5 +58,5 @@ def format_summary(fixes: Mapping[str, Sequence[Fix]]) -> str:
         return "Fix nothing"
     counts = Counter(fix.rule for document_fixes in fixes.values() for fix in document_fixes)
     counts_text = ", ".join(f"{count:,} {rule}" for rule, count in sorted(counts.items()))
-    where = next(iter(fixes)) if len(fixes) == 1 else f"{len(fixes):,} documents"
-    return f"Fix {where}: {counts_text}"
+    target = next(iter(fixes)) if len(fixes) == 1 else f"{len(fixes):,} documents"
+    return f"Fix {target}: {counts_text}"

@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 def _find(subject: Subject) -> Iterator[Spot]:
     for section in subject.document.sections:
         heading = section.heading
-        derived = find_derived_anchor(heading.block.source) if heading else None
-        if heading is None or derived is None:
+        derived_anchor = find_derived_anchor(heading.block.source) if heading else None
+        if heading is None or derived_anchor is None:
             continue
-        splice = _make_splice(subject.document, heading, *derived[1:])
+        splice = _make_splice(subject.document, heading, *derived_anchor[1:])
         yield Spot(
             splice.start if splice else section.heading_start,
             splice.end if splice else section.body,
-            f"the heading has '{derived[0][:200]}', which was derived from its own anchor",
+            f"the heading has '{derived_anchor[0][:200]}', which was derived from its own anchor",
             f"Keep '{(heading.text.name or '')[:200]}' alone; `docyard fix` does.",
             (splice,) if splice else (),
         )
@@ -39,10 +39,10 @@ def _find(subject: Subject) -> Iterator[Spot]:
 def _make_splice(document: Document, heading: AnchoredHeading, start: int, end: int) -> Splice | None:
     """Return the splice that removes characters of a heading's source; return None if its bytes differ."""
     source = heading.block.source
-    first, last = find_inline_span(document.lines, heading.block)
-    if document.data[first:last] != source.encode():
+    source_start, source_end = find_inline_span(document.lines, heading.block)
+    if document.data[source_start:source_end] != source.encode():
         return None
-    return Splice(first + len(source[:start].encode()), first + len(source[:end].encode()), b"")
+    return Splice(source_start + len(source[:start].encode()), source_start + len(source[:end].encode()), b"")
 
 
 RULE = Rule(

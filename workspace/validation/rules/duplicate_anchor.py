@@ -12,27 +12,27 @@ if TYPE_CHECKING:
 
     from workspace.validation.rule import Subject
 
-_NEAR = 10_000  # bytes from the beginning of an anchor's tag or heading to its name
+_MAX_NAME_DISTANCE = 10_000  # bytes from the beginning of an anchor's tag or heading to its name
 
 
 def _find(subject: Subject) -> Iterator[Spot]:
-    first: dict[str, int] = {}
+    first_offsets: dict[str, int] = {}
     document = subject.document
     for offset, name in sorted(_list_anchors(subject)):
-        if name in first:
-            raw = name.encode()
-            name_offset = document.data.find(raw, offset, offset + _NEAR)
+        if name in first_offsets:
+            name_bytes = name.encode()
+            name_offset = document.data.find(name_bytes, offset, offset + _MAX_NAME_DISTANCE)
             start = offset if name_offset < 0 else name_offset
-            anchor, line = f"the anchor '{name[:200]}' is", document.lines.line_at(first[name]) + 1
+            anchor, line = f"the anchor '{name[:200]}' is", document.lines.line_at(first_offsets[name]) + 1
             yield Spot(
                 start,
-                start + len(raw),
+                start + len(name_bytes),
                 f"{anchor} on line {line} too",
                 "Give one of them another name; links to the name mean the first.",
                 comparison_key=anchor,
             )
         else:
-            first[name] = offset
+            first_offsets[name] = offset
 
 
 def _list_anchors(subject: Subject) -> Iterator[tuple[int, str]]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from workspace.validation.rule import Subject
 
 # Characters without width that are not part of a word: their removal changes neither display nor meaning.
-_IDLE = frozenset("\u200b\u2060\ufeff")
+_REMOVABLE = frozenset("\u200b\u2060\ufeff")
 
 
 def _find(subject: Subject) -> Iterator[Spot]:
@@ -22,8 +22,8 @@ def _find(subject: Subject) -> Iterator[Spot]:
     for start, end, character in find_invisible(data):
         if character in BIDIRECTIONAL or is_needed(data, start, end, character):
             continue
-        # In code, in front matter and in HTML it may be intended.
-        is_removable = character in _IDLE and start >= subject.document.front_matter_end
+        # In code, in front matter and in HTML the character may be intended.
+        is_removable = character in _REMOVABLE and start >= subject.document.front_matter_end
         fix = (Splice(start, end, b""),) if is_removable and not subject.is_literal(start) else ()
         yield Spot(
             start,

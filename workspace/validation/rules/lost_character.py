@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
     from workspace.validation.rule import Subject
 
-_SIGN = b"\xef\xbf\xbd"
-_LOST = re.compile(rb"(?:\xef\xbf\xbd)+")
+_REPLACEMENT_CHARACTER = b"\xef\xbf\xbd"
+_LOST_CHARACTERS = re.compile(rb"(?:\xef\xbf\xbd)+")
 
 
 def _find(subject: Subject) -> Iterator[Spot]:
-    if _SIGN not in subject.data:
+    if _REPLACEMENT_CHARACTER not in subject.data:
         return
-    for match in _LOST.finditer(subject.data):
+    for match in _LOST_CHARACTERS.finditer(subject.data):
         yield Spot(
             *match.span(),
             "U+FFFD REPLACEMENT CHARACTER: a conversion has lost the original character",

@@ -24,8 +24,8 @@ def _find(subject: Subject) -> Iterator[Spot]:
         line = error.line - 1 if error.line else 0
         start = document.lines.offset(min(line, max(document.front_matter_lines - 1, 0)))
         end = start + len(document.lines.line_bytes(document.lines.line_at(start)))
-        tabs = b"\t" in document.data[start:end]
-        fix = "Indent with spaces: YAML does not allow tabs." if tabs else error.fix
+        has_tab = b"\t" in document.data[start:end]
+        fix = "Indent with spaces: YAML does not allow tabs." if has_tab else error.fix
         yield Spot(start, end, error.message.removesuffix(f" (line {error.line})"), fix)
     elif document.front_matter_lines:
         yield from _find_repeated_keys(document.data, text_start, document.front_matter_end)

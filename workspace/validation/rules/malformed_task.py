@@ -25,9 +25,9 @@ _BOX = re.compile(
     rb"^[ \t>]*%b(?P<gap>[ \t]*)(?P<box>%b)(?P<after>[^\r\n]*)" % (LIST_MARKER_BYTES, _ANY_BOX.pattern),
     re.MULTILINE,
 )
-_WHOLE = (b"[ ]", b"[x]", b"[X]")
+_CHECKBOXES = (b"[ ]", b"[x]", b"[X]")
 # The next characters of a link, a reference, a definition or a footnote.
-_OF_A_LINK = (b"(", b"[", b":")
+_LINK_CONTINUATIONS = (b"(", b"[", b":")
 _FIELD = re.compile(rb"^[ \t>]+" + FIELD_LINE.encode(), re.IGNORECASE | re.MULTILINE)
 
 
@@ -39,20 +39,24 @@ def _find(subject: Subject) -> Iterator[Spot]:
         spot = _check_box(match)
         if spot and not subject.is_literal(spot.start):
             yield spot
-    yield from _find_repeated(subject)
+    yield from _find_repeated_fields(subject)
 
 
 def _check_box(match: re.Match[bytes]) -> Spot | None:
     box, after = match["box"], match["after"]
     start, end = match.span("box")
-    if after.startswith(_OF_A_LINK):
+    if after.startswith(_LINK_CONTINUATIONS):
         return None
-    if box not in _WHOLE:
-        whole = b"[x]" if box.strip(b"[] \t") else b"[ ]"
-        shown = box.decode().replace("\t", " ")
-        fix = (Splice(start, end, whole),) if match["gap"] and after[:1] in (b" ", b"\t") else ()
+    if box not in _CHECKBOXES:
+        checkbox = b"[x]" if box.strip(b"[] \t") else b"[ ]"
+        shown_box = box.decode().replace("\t", " ")
+        fix = (Splice(start, end, checkbox),) if match["gap"] and after[:1] in (b" ", b"\t") else ()
         return Spot(
-            start, end, f"'{shown}' is not a checkbox, so this is not a task", f"Write {whole.decode()}.", fix
+            start,
+            end,
+            f"'{shown_box}' is not a checkbox, so this is not a task",
+            f"Write {checkbox.decode()}.",
+            fix,
         )
     if not match["gap"]:
         return Spot(
@@ -70,23 +74,23 @@ def _check_box(match: re.Match[bytes]) -> Spot | None:
     return None
 
 
-def _find_repeated(subject: Subject) -> Iterator[Spot]:
+def _find_repeated_fields(subject: Subject) -> Iterator[Spot]:
     """Yield the fields that a task has twice: the last one counts, and the others are ignored."""
     names = Counter(name.lower() for name in _FIELD.findall(subject.data))
     if not any(count > 1 for count in names.values()):
         return
     for task in subject.document.all_tasks:
-        seen: set[str] = set()
+        field_names: set[str] = set()
         for field in task.fields:
             # Notes are collected over time; other fields have one value.
-            if field.name in seen and field.name != "note":
+            if field.name in field_names and field.name != "note":
                 yield Spot(
                     field.start,
                     field.end,
                     f"the task has the field '{field.name}' twice, and the last one counts",
                     "Keep one of them.",
                 )
-            seen.add(field.name)
+            field_names.add(field.name)
 
 
 RULE = Rule(

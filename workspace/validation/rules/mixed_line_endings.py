@@ -23,19 +23,19 @@ def _find(subject: Subject) -> Iterator[Spot]:
     crlf = data.count(b"\r\n")
     counts = {b"\r\n": crlf, b"\n": data.count(b"\n") - crlf, b"\r": data.count(b"\r") - crlf}
     # If two endings are equally frequent, the first ending of the document is chosen.
-    first = subject.document.ending
-    most = max((first, *counts), key=lambda ending: counts[ending])
-    if counts[most] == sum(counts.values()):
+    first_ending = subject.document.ending
+    most_frequent = max((first_ending, *counts), key=lambda ending: counts[ending])
+    if counts[most_frequent] == sum(counts.values()):
         return
-    odd = next(match for match in _ENDING.finditer(data) if match[0] != most)
-    others = ", ".join(
-        f"{count:,} in {_NAMES[other]}" for other, count in counts.items() if other != most and count
+    first_other = next(match for match in _ENDING.finditer(data) if match[0] != most_frequent)
+    other_counts = ", ".join(
+        f"{count:,} in {_NAMES[other]}" for other, count in counts.items() if other != most_frequent and count
     )
     yield Spot(
-        odd.start(),
-        odd.start(),
-        f"lines end in different ways: {counts[most]:,} in {_NAMES[most]}, {others}",
-        f"Save the file with {_NAMES[most]} throughout.",
+        first_other.start(),
+        first_other.start(),
+        f"lines end in different ways: {counts[most_frequent]:,} in {_NAMES[most_frequent]}, {other_counts}",
+        f"Save the file with {_NAMES[most_frequent]} throughout.",
     )
 
 

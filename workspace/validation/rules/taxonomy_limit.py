@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from workspace.validation.rule import Subject
 
-_LONGEST = 128
-_SHOWN = 40
+_MAX_VALUE_CHARACTERS = 128
+_MAX_SHOWN_CHARACTERS = 40
 
 
 def _find(subject: Subject) -> Iterator[Spot]:
@@ -41,10 +41,11 @@ def _find_problems(key: str, value: object) -> Iterator[tuple[str, str]]:
     if any(isinstance(item, (dict, list, set, bytes)) for item in values):
         yield f"a value of '{key}' is not text, so no search can be filtered by it", "Write words or numbers."
     for text in read_values(key, value):
-        if len(text) > _LONGEST:
-            shown = text[:_SHOWN]
+        if len(text) > _MAX_VALUE_CHARACTERS:
+            shown = text[:_MAX_SHOWN_CHARACTERS]
             yield (
-                f"a value of '{key}' has {len(text)} characters ('{shown}…'); up to {_LONGEST} are listed",
+                f"a value of '{key}' has {len(text)} characters ('{shown}…'); "
+                f"up to {_MAX_VALUE_CHARACTERS} are listed",
                 "Shorten it.",
             )
         data = text.encode()

@@ -21,44 +21,49 @@ def _find(subject: Subject) -> Iterator[Spot]:
     document_type = subject.types.get(document.type or "")
     if not isinstance(document_type, DocumentType):
         return
-    by_title: dict[str, Section] = {}
+    sections_by_name: dict[str, Section] = {}
     for section in document.sections:
         if section.has_heading:
-            by_title.setdefault(section.title.casefold(), section)
+            sections_by_name.setdefault(section.title.casefold(), section)
             # A heading with changed words is matched by its anchor.
-            by_title.setdefault((section.anchor or section.address).rpartition("/")[2].casefold(), section)
+            sections_by_name.setdefault(
+                (section.anchor or section.address).rpartition("/")[2].casefold(), section
+            )
     type_range = subject.front_matter_keys.get("type", (0, 0))
-    previous: Section | None = None
-    for part in document_type.sections:
-        match = by_title.get(part.title.casefold()) or by_title.get(make_heading_slug(part.title))
-        if match is None:
-            nearest = find_nearest(part.title, [section.title for section in document.sections])
-            fix = f"Add {'#' * part.level} {part.title}" + (
+    previous_section: Section | None = None
+    for type_section in document_type.sections:
+        matching_section = sections_by_name.get(type_section.title.casefold()) or sections_by_name.get(
+            make_heading_slug(type_section.title)
+        )
+        if matching_section is None:
+            nearest = find_nearest(type_section.title, [section.title for section in document.sections])
+            fix = f"Add {'#' * type_section.level} {type_section.title}" + (
                 f", or rename '{nearest[0]}' to it." if nearest else "."
             )
             yield Spot(
                 *type_range,
-                f"the type '{document_type.name}' has a section '{part.title}', and it is missing",
+                f"the type '{document_type.name}' has a section '{type_section.title}', and it is missing",
                 fix,
             )
             continue
-        heading_range = match.heading_start, match.body
-        level = match.heading.block.level if match.heading else part.level
-        if level != part.level:
+        heading_range = matching_section.heading_start, matching_section.body
+        level = matching_section.heading.block.level if matching_section.heading else type_section.level
+        if level != type_section.level:
             yield Spot(
                 *heading_range,
-                f"'{part.title}' is an h{level}, and an h{part.level} in the type '{document_type.name}'",
-                f"Write {'#' * part.level}.",
+                f"'{type_section.title}' is an h{level}, and an h{type_section.level} "
+                f"in the type '{document_type.name}'",
+                f"Write {'#' * type_section.level}.",
             )
-        if previous is not None and match.position < previous.position:
+        if previous_section is not None and matching_section.position < previous_section.position:
             yield Spot(
                 *heading_range,
-                f"'{part.title}' is before '{previous.title}', but after it in the type "
+                f"'{type_section.title}' is before '{previous_section.title}', but after it in the type "
                 f"'{document_type.name}'",
                 "Move it.",
             )
         else:
-            previous = match
+            previous_section = matching_section
 
 
 RULE = Rule(

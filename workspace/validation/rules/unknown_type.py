@@ -23,8 +23,12 @@ def _find(subject: Subject) -> Iterator[Spot]:
     if isinstance(document_type, WorkspaceError):
         yield Spot(start, end, document_type.message, document_type.fix)
     elif document_type is None:
-        close = find_nearest(name, subject.types)
-        fix = f"Did you mean '{close[0]}'?" if close else f"There are {', '.join(subject.types)}."
+        nearest_types = find_nearest(name, subject.types)
+        fix = (
+            f"Did you mean '{nearest_types[0]}'?"
+            if nearest_types
+            else f"There are {', '.join(subject.types)}."
+        )
         yield Spot(start, end, f"there is no document type '{name[:100]}'", fix)
 
 

@@ -13,7 +13,7 @@ from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.policy.protection import Protected
 from workspace.proposals.actions.discuss import NeedsPerson, OwnProposal, ProposalMoved
 from workspace.proposals.actions.merge import MergeBlocked
-from workspace.proposals.actions.refresh import RefreshDecisions
+from workspace.proposals.actions.refresh import RefreshResolutions
 from workspace.proposals.actions.repository import NothingProposed, ProposalEnded
 from workspace.proposals.events import InvalidEventText, ReviewDecision
 from workspace.proposals.proposal import ProposalState
@@ -249,7 +249,9 @@ def test_refresh_resolves_conflicts(scene: Scene) -> None:
     (conflict,) = caught.value.conflicts
     assert (conflict.path, conflict.conflict.theirs) == ("guide.md", None)
     resolutions = {conflict.path: {conflict.conflict.unit: Resolution(ResolutionChoice.OURS)}}
-    assert scene.proposal_actions.refresh(proposal.id, AGENT, RefreshDecisions(lambda _: resolutions)).is_new
+    assert scene.proposal_actions.refresh(
+        proposal.id, AGENT, RefreshResolutions(lambda _: resolutions)
+    ).is_new
     assert scene.proposal_actions.merge(proposal.id, AGENT).is_new
     assert "Here too." in (scene.repo.path / "guide.md").read_text()
     scene.check_sound()

@@ -64,7 +64,7 @@ def test_proposal_fast_forwarded_during_read_is_not_merged(
     proposal, other_actions = scene.open(), open_elsewhere(scene)
     scene.write("One.")
     run_after_first_call(
-        monkeypatch, EventLog, "_discussion_at", lambda: other_actions.refresh(proposal.id, AGENT)
+        monkeypatch, EventLog, "_open_discussion", lambda: other_actions.refresh(proposal.id, AGENT)
     )
     assert read_state(scene, proposal) is (
         ProposalState.OPEN if read_state is submit_and_read_state else ProposalState.DRAFT
@@ -78,7 +78,7 @@ def test_proposal_fast_forwarded_during_read_is_listed_as_open(
     proposal, other_actions = scene.open(), open_elsewhere(scene)
     scene.write("One.")
     run_after_first_call(
-        monkeypatch, EventLog, "_discussion_at", lambda: other_actions.refresh(proposal.id, AGENT)
+        monkeypatch, EventLog, "_open_discussion", lambda: other_actions.refresh(proposal.id, AGENT)
     )
     assert list_open_proposals(scene.workspace.git) == (proposal.id,)
 

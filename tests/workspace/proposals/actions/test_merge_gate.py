@@ -23,7 +23,11 @@ from tests.workspace.proposals.event_writer import COMMIT, OTHER_COMMIT
 from workspace.config.tables import ALL_CHECKS, Protection
 from workspace.policy.protection import GoverningRule
 from workspace.policy.tokens import KnownPerson, Person
-from workspace.proposals.actions.merge_gate import MergeEvaluation, find_blocker_for_actor, judge
+from workspace.proposals.actions.merge_gate import (
+    MergeEvaluation,
+    evaluate_requirements,
+    find_blocker_for_actor,
+)
 from workspace.proposals.events import Author, EventBody, KnownBy, ReviewDecision, Reviewed, Submitted
 
 TOKENS = make_keyring(
@@ -39,12 +43,12 @@ def evaluate(
     rules: Sequence[Protection],
     *reviews: tuple[EventBody, Author],
     checks: Sequence[Check] = PASSED_CHECKS,
-    own_addresses: frozenset[str] = frozenset(),
+    commit_authors: frozenset[str] = frozenset(),
     opener: Author = AGENT,
 ) -> MergeEvaluation:
     events = make_events(*reviews, opener=opener)
     governed = [GoverningRule(rule, number, ("specs/a.md",)) for number, rule in enumerate(rules, 1)]
-    return judge(make_proposal(events), events, governed, checks, TOKENS, own_addresses)
+    return evaluate_requirements(make_proposal(events), events, governed, checks, TOKENS, commit_authors)
 
 
 def build_approvals(*people: KnownPerson) -> list[tuple[EventBody, Author]]:
@@ -113,10 +117,10 @@ def test_blocker_lists_reasons_of_void_approvals() -> None:
         (seal_review(ANA, commit=OTHER_COMMIT), author_of(ANA)),
         (seal_review(BEN), author_of(ANA)),
     ]
-    [block] = evaluate([Protection()], *reviews, own_addresses=frozenset({"cid@example.org"})).blockers
+    [block] = evaluate([Protection()], *reviews, commit_authors=frozenset({"cid@example.org"})).blockers
     assert block.message.endswith(
         "and has 0; not counted are approvals "
-        "without a seal that proves them, of another commit, of one's own work"
+        "without a seal that proves them, of another commit, of one's commit_authors work"
     )
 
 
@@ -167,7 +171,7 @@ def test_blocker_messages_are_bounded() -> None:
     paths = tuple(f"specs/{number}.md" for number in range(10_000))
     events = make_events((Reviewed(CHANGES, "", COMMIT), ADA._replace(name="x" * 900)))
     rule = Protection(approvers=tuple(f"p{number}" for number in range(100)))
-    evaluation = judge(
+    evaluation = evaluate_requirements(
         make_proposal(events), events, [GoverningRule(rule, 1, paths)], [], TOKENS, frozenset()
     )
     assert all(len(block.message) < 400 for block in evaluation.blockers)
@@ -262,7 +266,7 @@ def find_valid_approvals(reviews: Sequence[ReviewEvent], owners: set[str]) -> di
     opener=st.sampled_from(
         [AGENT, author_of(ANA), author_of(LAPTOP), Author("Ben", "ben@example.org", KnownBy.GIT)]
     ),
-    own=st.sets(st.sampled_from(["ana@example.org", "CID@example.org"])),
+    commit_authors=st.sets(st.sampled_from(["ana@example.org", "CID@example.org"])),
     passed=st.sets(st.sampled_from(ALL_CHECKS)),
     person=st.none() | PEOPLE.map(lambda known_person: known_person.person),
 )
@@ -270,11 +274,11 @@ def test_random_events_never_bypass_rules(
     policy: list[Protection],
     reviews: list[ReviewEvent],
     opener: Author,
-    own: set[str],
+    commit_authors: set[str],
     passed: set[str],
     person: Person | None,
 ) -> None:
-    owners = {address.casefold() for address in own}
+    owners = {address.casefold() for address in commit_authors}
     owners |= set() if opener.known_by is KnownBy.CLIENT else {opener.email.casefold()}
     people = find_valid_approvals(reviews, owners)
     unmet_rules = [
@@ -287,7 +291,7 @@ def test_random_events_never_bypass_rules(
         policy,
         *((review.body, review.author) for review in reviews),
         checks=[Check(name, name in passed) for name in ALL_CHECKS],
-        own_addresses=frozenset(own),
+        commit_authors=frozenset(commit_authors),
         opener=opener,
     )
     assert list_codes(evaluation).count("NEEDS_APPROVAL") == len(unmet_rules)

@@ -12,7 +12,7 @@ from workspace.merge.commits import MergeConflict
 from workspace.merge.conflict import Resolution, ResolutionChoice
 from workspace.merge.trees import Resolutions
 from workspace.proposals.actions.merge import MergeBlocked
-from workspace.proposals.actions.refresh import ConflictChanged, RefreshDecisions
+from workspace.proposals.actions.refresh import ConflictChanged, RefreshResolutions
 from workspace.proposals.events import Refreshed, ReviewDecision
 from workspace.proposals.proposal import Proposal, ProposalState
 from workspace.workspace import Workspace
@@ -43,13 +43,13 @@ def propose_with_conflict(scene: Scene) -> tuple[Proposal, MergeConflict]:
 
 def build_decisions(
     conflict_error: MergeConflict, choice: ResolutionChoice = ResolutionChoice.OURS, digest: str = "a" * 64
-) -> RefreshDecisions:
+) -> RefreshResolutions:
     content = b"Both.\n" if choice is ResolutionChoice.CONTENT else None
     resolutions: Resolutions = {
         conflict.path: {conflict.conflict.unit: Resolution(choice, content)}
         for conflict in conflict_error.conflicts
     }
-    return RefreshDecisions(lambda _: resolutions, conflict_error.tip, conflict_error.theirs, digest)
+    return RefreshResolutions(lambda _: resolutions, conflict_error.tip, conflict_error.theirs, digest)
 
 
 @pytest.mark.parametrize("choice", list(ResolutionChoice))
