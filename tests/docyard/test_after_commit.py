@@ -107,7 +107,7 @@ def test_page_that_fails_after_commit_reports_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     site = create_pages(tmp_path)
-    proposal = site.scene.proposed()
+    proposal = site.scene.submit_proposal()
     key = "0" * 32
     before = len(site.scene.proposal_actions.list_events(proposal))
     if name == "_get_comment_url":
@@ -128,7 +128,7 @@ def test_failed_error_page_after_commit_returns_plain_text(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site = create_pages(tmp_path)
-    proposal = site.scene.proposed()
+    proposal = site.scene.submit_proposal()
     monkeypatch.setattr(actions, "_get_comment_url", raise_disk_full)
     monkeypatch.setattr(PageRequest, "page", raise_disk_full)
     response = site.post(proposal, "comment", key="0" * 32, text="Why?")
@@ -138,7 +138,7 @@ def test_failed_error_page_after_commit_returns_plain_text(
 
 def test_page_is_returned_when_notification_fails(tmp_path: Path) -> None:
     site = create_pages(tmp_path)
-    proposal = site.scene.proposed()
+    proposal = site.scene.submit_proposal()
     object.__setattr__(site.site, "notify_write", raise_disk_full)
     site.submit(proposal, "comment", text="Why?")
 

@@ -52,7 +52,7 @@ def scene(tmp_path: Path) -> Scene:
     scene = Scene(tmp_path / "repo")
     scene.write("First words.")
     scene.write("Last words.")
-    scene.proposal_actions.comment(scene.proposed("Proposed words.").id, ADA, "Why?")
+    scene.proposal_actions.comment(scene.submit_proposal("Proposed words.").id, ADA, "Why?")
     return scene
 
 

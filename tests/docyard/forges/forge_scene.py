@@ -53,7 +53,7 @@ class ForgeScene(Scene):
 
     def create_pull_request(self) -> tuple[Proposal, int]:
         """Create a submitted proposal on its own page; return it with the number of its pull request."""
-        proposal = self.proposed("More.", self.page())
+        proposal = self.submit_proposal("More.", self.page())
         self.push(proposal)
         request = self.forge.open(
             NewPullRequest(proposal.content.title, "Why.", proposal.content.branch, "main")

@@ -90,7 +90,7 @@ def test_many_pull_requests_are_listed_by_one_call(here: ForgeScene, monkeypatch
     monkeypatch.setattr(pull_request_sync, "MIN_OPEN_FOR_LIST", 2)
     first, number = here.create_pull_request()
     second, other = here.create_pull_request()
-    alone = here.proposed("More.", here.page())
+    alone = here.submit_proposal("More.", here.page())
     here.round()
 
     def calls() -> list[str]:

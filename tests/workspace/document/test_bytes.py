@@ -110,8 +110,8 @@ def test_every_form_of_an_address_resolves_to_its_section(document: Document) ->
             if names[alias] == 1 and alias not in keys:
                 assert resolve_section(document, alias) is section
         if not section.is_preamble and slugs[section.slug] == 1:
-            is_taken = section.slug in keys or section.slug in names or section.slug == PREAMBLE
-            assert is_taken or resolve_section(document, section.slug) is section
+            is_other_address = section.slug in keys or section.slug in names or section.slug == PREAMBLE
+            assert is_other_address or resolve_section(document, section.slug) is section
 
 
 @given(documents)

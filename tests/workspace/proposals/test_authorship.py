@@ -26,7 +26,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def propose_as_agent(scene: Scene) -> Proposal:
-    return scene.proposed("By an agent.", API, "calls")
+    return scene.submit_proposal("By an agent.", API, "calls")
 
 
 @pytest.mark.parametrize("amend_options", [("--amend",), ("-C", "HEAD")])

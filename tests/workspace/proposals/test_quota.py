@@ -128,8 +128,8 @@ def find_last_event_file(repo: Repo) -> str:
 
 def test_unread_events_block_merge_of_protected_path(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "repo", RULE)
-    free_proposal = scene.proposed()
-    governed_proposal = scene.proposed(file="specs/api.md", slug="calls")
+    free_proposal = scene.submit_proposal()
+    governed_proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
     scene.approve(governed_proposal)
     for proposal in (free_proposal, governed_proposal):
         commit_events(scene.repo, proposal.id, Commented("A planted remark, " * 20), 150)

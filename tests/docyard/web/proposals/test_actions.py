@@ -51,7 +51,7 @@ def test_draft_is_submitted_approved_and_merged(protected_pages: Pages) -> None:
 
 
 def test_duplicate_merge_form_merges_once(open_pages: Pages) -> None:
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     tip, before = proposal.tip or "", len(open_pages.scene.log("--format=%h", "main"))
     key = "0123456789abcdef" * 2
     locations = [open_pages.submit(proposal, "merge", key=key, commit=tip) for _ in range(2)]
@@ -71,7 +71,7 @@ def test_duplicate_merge_form_merges_once(open_pages: Pages) -> None:
     ids=["comment", "approve", "request-changes", "close", "edit"],
 )
 def test_duplicate_form_adds_one_event(open_pages: Pages, act: str, fields: dict[str, str]) -> None:
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     key = "fedcba9876543210" * 2
     first, second = (open_pages.submit(proposal, act, key=key, **fields) for _ in range(2))
     assert first == second
@@ -98,7 +98,7 @@ def test_late_duplicate_form_changes_nothing(open_pages: Pages) -> None:
 
 
 def test_reused_key_with_another_text_is_refused(open_pages: Pages) -> None:
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     key = "00112233" * 4
     open_pages.submit(proposal, "comment", key=key, text="First.")
     html = open_pages.submit_refused(proposal, "comment", 409, key=key, text="Second, after going back.")
@@ -108,7 +108,7 @@ def test_reused_key_with_another_text_is_refused(open_pages: Pages) -> None:
 
 
 def test_section_comment_and_its_reply_are_shown(open_pages: Pages) -> None:
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     target = {"file": "guide.md", "slug": "use", "quote": "Use it."}
     location = open_pages.submit(proposal, "comment", text="Why *so*?", view="inline", **target)
     assert location.startswith(f"/proposals/{proposal.id}/changes?view=inline#change-")
@@ -136,7 +136,7 @@ def test_section_comment_and_its_reply_are_shown(open_pages: Pages) -> None:
 def test_invalid_comment_is_preserved_in_the_form(
     open_pages: Pages, fields: dict[str, str], message: str
 ) -> None:
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     html = open_pages.submit_refused(proposal, "comment", 400, **fields)
     assert message in extract_text(html)
     assert f">\n{fields['text']}</textarea>" in html
@@ -145,7 +145,7 @@ def test_invalid_comment_is_preserved_in_the_form(
 
 @pytest.mark.parametrize("act", ["approve", "merge", "request-changes"])
 def test_moved_proposal_shows_new_changes(open_pages: Pages, act: str) -> None:
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     open_pages.scene.append(proposal.id, "Unseen words.", slug="install")
     html = open_pages.submit_refused(proposal, act, 409, commit=proposal.tip or "", text="My verdict")
     text = extract_text(html)
@@ -158,13 +158,13 @@ def test_moved_proposal_shows_new_changes(open_pages: Pages, act: str) -> None:
 
 @pytest.mark.parametrize("commit", ["0" * 40, "main", "<script>"], ids=["unknown", "name", "hostile"])
 def test_unknown_commit_is_refused(open_pages: Pages, commit: str) -> None:
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     html = open_pages.submit_refused(proposal, "approve", 409, commit=commit)
     assert "New changes" not in html
 
 
 def test_approval_without_a_person_is_refused(protected_pages: Pages) -> None:
-    proposal = protected_pages.scene.proposed(file="specs/api.md", slug="calls")
+    proposal = protected_pages.scene.submit_proposal(file="specs/api.md", slug="calls")
     protected_pages.as_person = None
     html = protected_pages.submit_refused(
         proposal, "approve", 403, commit=proposal.tip or "", text="Fine by me"
@@ -191,7 +191,7 @@ def test_approval_of_own_proposal_is_refused(open_pages: Pages) -> None:
 
 
 def test_change_request_is_answered_and_approved(open_pages: Pages) -> None:
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     open_pages.submit(proposal, "request-changes", commit=proposal.tip or "", text="Say **who**.")
     text = open_pages.show(proposal)
     assert "Bea requested changes" in extract_text(text)
@@ -205,7 +205,7 @@ def test_change_request_is_answered_and_approved(open_pages: Pages) -> None:
 
 
 def test_proposal_is_closed_and_reopened(open_pages: Pages) -> None:
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     open_pages.submit(proposal, "close", text="Not now.")
     text = extract_text(open_pages.show(proposal))
     assert "closed this" in text
@@ -216,7 +216,7 @@ def test_proposal_is_closed_and_reopened(open_pages: Pages) -> None:
 
 
 def test_title_and_description_are_edited(open_pages: Pages) -> None:
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     open_pages.submit(proposal, "edit", title="A better title", description="- one\n- two")
     text = open_pages.show(proposal)
     assert "<h1>A better title</h1>" in text
@@ -226,7 +226,7 @@ def test_title_and_description_are_edited(open_pages: Pages) -> None:
 
 
 def test_refresh_merges_the_target(open_pages: Pages) -> None:
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     open_pages.scene.write("Meanwhile.")
     assert "main has 1 newer commit" in extract_text(open_pages.show(proposal))
     open_pages.submit(proposal, "refresh")
@@ -236,7 +236,7 @@ def test_refresh_merges_the_target(open_pages: Pages) -> None:
 
 @pytest.mark.parametrize("state", ["merged", "gone"])
 def test_ended_proposal_accepts_only_comments(open_pages: Pages, state: str) -> None:
-    scene, proposal = open_pages.scene, open_pages.scene.proposed()
+    scene, proposal = open_pages.scene, open_pages.scene.submit_proposal()
     if state == "merged":
         scene.proposal_actions.merge(proposal.id, scene.person())
     else:
@@ -250,7 +250,7 @@ def test_ended_proposal_accepts_only_comments(open_pages: Pages, state: str) -> 
 
 
 def test_rewritten_branch_is_reported(open_pages: Pages) -> None:
-    scene, proposal = open_pages.scene, open_pages.scene.proposed()
+    scene, proposal = open_pages.scene, open_pages.scene.submit_proposal()
     open_pages.submit(proposal, "comment", text="On old words.", file="guide.md", slug="use", quote="More.")
     open_pages.submit(proposal, "approve", commit=proposal.tip or "")
     other_proposal = scene.open("Other")
@@ -267,7 +267,7 @@ def test_rewritten_branch_is_reported(open_pages: Pages) -> None:
 
 
 def test_unknown_action_or_proposal_is_not_found(open_pages: Pages) -> None:
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     assert open_pages.post(proposal, "explode").status_code == 404
     for part in ("", "/changes", "/conflicts"):
         assert "No proposal" in extract_text(open_pages.get(f"/proposals/zzzzzzzz{part}", 404))
@@ -282,7 +282,7 @@ def test_unknown_action_or_proposal_is_not_found(open_pages: Pages) -> None:
 
 def test_read_only_proposal_page_has_no_forms(tmp_path: Path) -> None:
     writer = create_pages(tmp_path)
-    proposal = writer.scene.proposed()
+    proposal = writer.scene.submit_proposal()
     reader = Pages(writer.scene, read_only=True)
     for part in ("", "changes", "conflicts"):
         html = reader.show(proposal, part)
@@ -294,7 +294,7 @@ def test_read_only_proposal_page_has_no_forms(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("act", ["approve", "request-changes"])
 def test_refused_review_preserves_the_reviewed_commit(open_pages: Pages, act: str) -> None:
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     open_pages.scene.append(proposal.id, "Unseen words.", slug="install")
     html = open_pages.submit_refused(proposal, act, 400, commit=proposal.tip or "", text="a" * 65_537)
     assert f'name="commit" value="{proposal.tip}"' in html
@@ -303,14 +303,14 @@ def test_refused_review_preserves_the_reviewed_commit(open_pages: Pages, act: st
 
 
 def test_review_of_unknown_commit_cannot_be_repeated(open_pages: Pages) -> None:
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     html = open_pages.submit_refused(proposal, "approve", 409, commit="0" * 40, text="Fine by me")
     assert "Fine by me" in html
     assert f'action="/proposals/{proposal.id}/approve"' not in html
 
 
 def test_concurrent_description_edits_lose_no_text(open_pages: Pages) -> None:
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     match = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.show(proposal))
     assert match is not None
     seen_value = match[1]
@@ -334,7 +334,7 @@ def test_concurrent_description_edits_lose_no_text(open_pages: Pages) -> None:
 
 
 def test_links_of_merged_proposal_point_to_the_merge(open_pages: Pages) -> None:
-    scene, proposal = open_pages.scene, open_pages.scene.proposed()
+    scene, proposal = open_pages.scene, open_pages.scene.submit_proposal()
     merge_commit = scene.proposal_actions.merge(proposal.id, scene.person()).commit
     scene.repo.git("switch", "-q", proposal.content.branch)
     scene.repo.commit({"guide.md": "# Guide\n\nOtherwise.\n"}, "After the merge")

@@ -24,7 +24,7 @@ def open_pages(tmp_path: Path) -> Pages:
 def test_concurrent_description_is_not_overwritten(
     open_pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    scene, proposal = open_pages.scene, open_pages.scene.proposed()
+    scene, proposal = open_pages.scene, open_pages.scene.submit_proposal()
     match = re.search(r'name="seen" value="([0-9a-f]+)"', open_pages.show(proposal))
     assert match is not None
     other_actions = Workspace.open(scene.repo.path, durable=False).proposal_actions()
@@ -47,7 +47,7 @@ def test_concurrent_description_is_not_overwritten(
 def test_form_redirects_to_its_own_event(
     open_pages: Pages, monkeypatch: pytest.MonkeyPatch, act: str
 ) -> None:
-    scene, proposal = open_pages.scene, open_pages.scene.proposed()
+    scene, proposal = open_pages.scene, open_pages.scene.submit_proposal()
     other_actions = Workspace.open(scene.repo.path, durable=False).proposal_actions()
 
     def append_same_event() -> None:
@@ -67,7 +67,7 @@ def test_writer_sees_own_change_within_one_clock_tick(
     open_pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Make two changes within one tick of the folders' clock, which their times cannot distinguish."""
-    proposal = open_pages.scene.proposed()
+    proposal = open_pages.scene.submit_proposal()
     monkeypatch.setattr(site, "_read_folder_times", lambda git: ((("refs", 1, 0),), True))
     assert proposal.content.title in open_pages.get("/proposals")
     open_pages.submit(proposal, "close")

@@ -159,7 +159,7 @@ def test_incomplete_resolutions_merge_nothing(pages: Pages) -> None:
     assert len(ids) == 2
     status, html = send(pages, proposal, fields | {f"choice-{ids[0]}": "theirs"})
     assert status == 409
-    assert "1 conflict is not decided yet" in extract_text(html)
+    assert "1 conflict is not resolved yet" in extract_text(html)
     assert re.search(r'value="theirs"\s+checked', html)
     assert send(pages, proposal, fields | {f"choice-{id}": "ours" for id in ids})[0] == 303
 

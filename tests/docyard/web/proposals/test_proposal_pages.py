@@ -24,10 +24,10 @@ def many_pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
     scene = pages.scene
     for number in range(PAGE_SIZE + 2):
         scene.open(f"Number {number}")
-    approved_proposal = scene.proposed("Reviewed.")
+    approved_proposal = scene.submit_proposal("Reviewed.")
     scene.approve(approved_proposal)
     scene.proposal_actions.comment(approved_proposal.id, AGENT, "A word.")
-    merged_proposal = scene.proposed("Merged.", slug="install")
+    merged_proposal = scene.submit_proposal("Merged.", slug="install")
     scene.proposal_actions.merge(merged_proposal.id, scene.person())
     closed_proposal = scene.open("Given up")
     scene.proposal_actions.close(closed_proposal.id, AGENT)
@@ -125,7 +125,7 @@ def test_hostile_text_is_escaped_in_list_and_refusals(hostile_pages: tuple[Pages
 def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
     pages = create_pages(tmp_path)
     scene = pages.scene
-    proposal = scene.proposed()
+    proposal = scene.submit_proposal()
     scene.proposal_actions.comment(
         proposal.id, scene.person(), "On the section.", file="guide.md", slug="use"
     )
@@ -146,14 +146,14 @@ def test_comments_are_shown_below_their_sections(tmp_path: Path) -> None:
 
 @loop_over("query", ["?offset=5", "?offset=x&view=y", "?path=no.md", "?path=guide.md"])
 def test_any_query_of_changes_renders(many_pages: Pages, query: str) -> None:
-    proposal = many_pages.scene.proposed("Queried.")
+    proposal = many_pages.scene.submit_proposal("Queried.")
     many_pages.show(proposal, f"changes{query}")
 
 
 def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conversation, "ENTRIES_PER_PAGE", PAGE_SIZE)
     pages = create_pages(tmp_path)
-    proposal = pages.scene.proposed()
+    proposal = pages.scene.submit_proposal()
     for number in range(10):
         pages.scene.proposal_actions.comment(proposal.id, AGENT, f"Word {number}.")
     last = extract_text(pages.show(proposal))
@@ -169,15 +169,15 @@ def test_long_conversation_is_paged(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 def test_proposal_page_shows_first_changes(tmp_path: Path) -> None:
     pages = create_pages(tmp_path)
-    page = pages.show(pages.scene.proposed("A very new text."))
-    assert page.index("new text") < page.index('id="talk"')
+    page = pages.show(pages.scene.submit_proposal("A very new text."))
+    assert page.index("new text") < page.index('id="conversation"')
     assert "/changes" in page
 
 
 def test_overlaps_and_checks_are_shown(tmp_path: Path) -> None:
     pages = create_pages(tmp_path)
-    proposal = pages.scene.proposed("One. See [it](missing.md).")
-    other_proposal = pages.scene.proposed("Other.")
+    proposal = pages.scene.submit_proposal("One. See [it](missing.md).")
+    other_proposal = pages.scene.submit_proposal("Other.")
     text = extract_text(pages.show(proposal))
     assert "Overlaps" in text
     assert f"/proposals/{other_proposal.id}" in pages.show(proposal)

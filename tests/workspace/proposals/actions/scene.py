@@ -61,7 +61,7 @@ class Scene:
         """Write to the served branch."""
         return write(self.workspace, text, file, slug)
 
-    def proposed(self, text: str = "More.", file: str = "guide.md", slug: str = "use") -> Proposal:
+    def submit_proposal(self, text: str = "More.", file: str = "guide.md", slug: str = "use") -> Proposal:
         """Return a submitted proposal that appends to a section."""
         proposal = self.open()
         self.append(proposal.id, text, file, slug)

@@ -66,7 +66,7 @@ def test_direct_write_becomes_proposal_and_is_merged(scene: Scene) -> None:
 
 
 def test_edit_voids_approval(scene: Scene) -> None:
-    proposal = scene.proposed(file="specs/api.md", slug="calls")
+    proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
     scene.approve(proposal)
     scene.append(proposal.id, "Unseen.", "specs/api.md", "calls")
     with pytest.raises(MergeBlocked):
@@ -87,7 +87,7 @@ def test_author_cannot_approve_own_proposal(scene: Scene) -> None:
     scene.append(own_proposal.id, "One.", "specs/api.md", "calls")
     with pytest.raises(OwnProposal):
         scene.approve(own_proposal)
-    agent_proposal = scene.proposed(file="specs/api.md", slug="calls")
+    agent_proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
     branch = scene.proposal_actions.open_branch(agent_proposal.id)
     branch.write(
         [append("By her.", "specs/api.md", "calls")],
@@ -100,7 +100,7 @@ def test_author_cannot_approve_own_proposal(scene: Scene) -> None:
         scene.approve(agent_proposal)
     scene.approve(agent_proposal, "cy")
     # Authors of commits that a refresh merged from the target may approve.
-    git_proposal = scene.proposed(file="specs/api.md", slug="calls")
+    git_proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
     scene.repo.git("config", "user.email", "dora@example.org")
     scene.repo.commit({"other.md": "# Other\n"}, "By Dora")
     scene.proposal_actions.refresh(git_proposal.id, AGENT)
@@ -115,7 +115,7 @@ def test_author_cannot_approve_own_proposal(scene: Scene) -> None:
 
 def test_change_request_blocks_merge_until_answered(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "repo")
-    proposal = scene.proposed()
+    proposal = scene.submit_proposal()
     review_result = scene.proposal_actions.review(
         proposal.id, ADA, ReviewDecision.REQUEST_CHANGES, "Say why."
     )
@@ -128,7 +128,7 @@ def test_change_request_blocks_merge_until_answered(tmp_path: Path) -> None:
 
 
 def test_comments_are_stored_with_their_targets(scene: Scene) -> None:
-    proposal_id = scene.proposed().id
+    proposal_id = scene.submit_proposal().id
     first_result = scene.proposal_actions.comment(
         proposal_id, ADA, "Why?", file="guide.md", slug="use", quote="Use it."
     )
@@ -177,7 +177,7 @@ def test_invalid_texts_are_refused(scene: Scene) -> None:
 
 
 def test_closed_proposal_can_be_reopened(scene: Scene) -> None:
-    proposal = scene.proposed()
+    proposal = scene.submit_proposal()
     writer = scene.proposal_actions.open_branch(proposal.id)
     assert (
         scene.proposal_actions.close(proposal.id, AGENT, "Elsewhere.").proposal.state is ProposalState.CLOSED
@@ -207,7 +207,7 @@ def test_closed_proposal_can_be_reopened(scene: Scene) -> None:
 
 
 def test_refresh_creates_merge_commit(scene: Scene) -> None:
-    proposal = scene.proposed()
+    proposal = scene.submit_proposal()
     assert scene.proposal_actions.refresh(proposal.id, AGENT).is_new is False
     scene.write("Meanwhile.")
     refresh_result = scene.proposal_actions.refresh(proposal.id, AGENT)
@@ -238,7 +238,7 @@ def test_refresh_of_empty_proposal_fast_forwards(scene: Scene) -> None:
 
 
 def test_refresh_resolves_conflicts(scene: Scene) -> None:
-    proposal = scene.proposed("Here too.", slug="install")
+    proposal = scene.submit_proposal("Here too.", slug="install")
     scene.repo.git("rm", "-q", "guide.md")
     scene.repo.commit({}, "Remove it")
     with pytest.raises(MergeConflict) as caught:
@@ -282,7 +282,7 @@ def test_retries_return_first_result(scene: Scene) -> None:
         scene.open("Another", key="key")
     with pytest.raises(KeyReused):
         scene.open(submit=True, key="key")
-    proposal_id = scene.proposed(file="specs/api.md", slug="calls").id
+    proposal_id = scene.submit_proposal(file="specs/api.md", slug="calls").id
     for _ in range(2):
         scene.proposal_actions.comment(proposal_id, ADA, "Why?", file="specs/api.md", key="asked")
         scene.append(proposal_id, "Moves on.", "specs/api.md", "calls")

@@ -41,7 +41,7 @@ def scene(tmp_path: Path) -> Scene:
 
 
 def test_proposal_with_deleted_branch_is_ended(scene: Scene) -> None:
-    proposal = scene.proposed()
+    proposal = scene.submit_proposal()
     writer = scene.proposal_actions.open_branch(proposal.id)
     scene.proposal_actions.comment(proposal.id, ADA, "Why?", file="guide.md")
     scene.repo.git("branch", "-D", proposal.content.branch)
@@ -67,7 +67,7 @@ def test_proposal_with_deleted_branch_is_ended(scene: Scene) -> None:
 
 
 def test_amended_branch_with_comment_is_rewritten(scene: Scene) -> None:
-    proposal = scene.proposed(file="specs/api.md", slug="calls")
+    proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
     scene.proposal_actions.comment(proposal.id, scene.person(), "Why?")
     scene.repo.git("checkout", "-q", proposal.content.branch)
     scene.repo.git("commit", "-q", "--amend", "-m", "Another message")
@@ -76,7 +76,7 @@ def test_amended_branch_with_comment_is_rewritten(scene: Scene) -> None:
 
 
 def test_rebased_branch_voids_approval(scene: Scene) -> None:
-    proposal = scene.proposed(file="specs/api.md", slug="calls")
+    proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
     scene.approve(proposal)
     scene.write("Meanwhile.")
     scene.repo.git("checkout", "-q", proposal.content.branch)
@@ -93,7 +93,7 @@ def test_rebased_branch_voids_approval(scene: Scene) -> None:
 
 
 def test_checked_out_proposal_branch_is_writable(scene: Scene) -> None:
-    proposal = scene.proposed()
+    proposal = scene.submit_proposal()
     scene.repo.git("checkout", "-q", proposal.content.branch)
     scene.repo.write({"notes.md": "# Mine\n"})
     # The proposal's branch is now served, so the rules of its target do not apply to direct writes.
@@ -134,7 +134,7 @@ def test_proposing_to_invalid_targets_is_refused(scene: Scene, tmp_path: Path) -
 
 
 def test_required_signatures_refuse_all_actions(scene: Scene) -> None:
-    proposal = scene.proposed()
+    proposal = scene.submit_proposal()
     scene.repo.git("config", "commit.gpgsign", "true")
     old_commits = scene.log("--all", "--format=%H")
     branches = scene.repo.git("branch")
@@ -198,7 +198,7 @@ def test_event_with_forbidden_target_is_refused(scene: Scene, target: str) -> No
 
 
 def test_fresh_clone_continues_proposal(scene: Scene, tmp_path: Path) -> None:
-    proposal = scene.proposed()
+    proposal = scene.submit_proposal()
     scene.repo.git("clone", "-q", ".", str(tmp_path / "clone"))
     clone = Repo(tmp_path / "clone")
     proposal_actions = Workspace.open(clone.path, durable=False).proposal_actions()
@@ -259,7 +259,7 @@ print(result.is_new, result.commit, result.proposal.state.value)
 
 @pytest.mark.process
 def test_two_processes_merging_at_once_merge_once(scene: Scene) -> None:
-    proposal = scene.proposed()
+    proposal = scene.submit_proposal()
     command = [sys.executable, "-c", _MERGE_SCRIPT, str(scene.repo.path), proposal.id]
     processes = [
         subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)
@@ -279,7 +279,7 @@ def test_two_processes_merging_at_once_merge_once(scene: Scene) -> None:
 
 
 def test_write_between_evaluation_and_merge_blocks_merge(scene: Scene) -> None:
-    proposal = scene.proposed(file="specs/api.md", slug="calls")
+    proposal = scene.submit_proposal(file="specs/api.md", slug="calls")
     scene.approve(proposal)
     other_workspace = Workspace.open(scene.repo.path, durable=False)
     pending_writes = iter([True])

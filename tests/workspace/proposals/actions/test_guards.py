@@ -32,8 +32,8 @@ def test_merge_into_branch_with_sync_conflict_is_refused(scene: Scene) -> None:
     tip = scene.repo.head()
     scene.repo.commit({"guide.md": GUIDE.replace("Use it.", "Ours.")}, "Ours")
     conflicting_proposal, other_proposal = (
-        scene.proposed("Mine."),
-        scene.proposed("Mine.", "notes.md", "_preamble"),
+        scene.submit_proposal("Mine."),
+        scene.submit_proposal("Mine.", "notes.md", "_preamble"),
     )
     simulate_fetch(scene, "main", tip)
     with pytest.raises(SyncConflict):

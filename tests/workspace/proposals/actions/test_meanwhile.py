@@ -91,7 +91,7 @@ def test_proposal_fast_forwarded_during_read_is_listed_as_open(
 def test_merge_by_another_process_is_returned_as_earlier_merge(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str
 ) -> None:
-    proposal, other_actions = scene.proposed(), open_elsewhere(scene)
+    proposal, other_actions = scene.submit_proposal(), open_elsewhere(scene)
     merges: list[str | None] = []
 
     def merge_elsewhere() -> None:
@@ -111,7 +111,7 @@ def test_merge_by_another_process_is_returned_as_earlier_merge(
 def test_parallel_refreshes_append_one_event(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, has_commit: bool
 ) -> None:
-    proposal, other_actions = scene.proposed() if has_commit else scene.open(), open_elsewhere(scene)
+    proposal, other_actions = scene.submit_proposal() if has_commit else scene.open(), open_elsewhere(scene)
     scene.write("One.")
     run_after_first_call(
         monkeypatch, ProposalRepository, "find", lambda: other_actions.refresh(proposal.id, AGENT)

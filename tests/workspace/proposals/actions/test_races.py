@@ -62,7 +62,7 @@ def test_change_after_evaluation_blocks_merge(
 ) -> None:
     """Bea approved the proposal, and Cyd merges it."""
     scene = Scene(tmp_path / "repo", RULE)
-    proposal, cyd = scene.approve(scene.proposed("More.", API, "calls")), scene.person("cyd")
+    proposal, cyd = scene.approve(scene.submit_proposal("More.", API, "calls")), scene.person("cyd")
     proposal_actions = scene.proposal_actions
     scene.workspace = Workspace.open(scene.repo.path, durable=False)  # of another process
     run_after_first_evaluation(monkeypatch, lambda: action(scene, proposal))
@@ -73,7 +73,7 @@ def test_change_after_evaluation_blocks_merge(
 
 def test_rule_added_during_merge_blocks_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scene = Scene(tmp_path / "repo")
-    proposal = scene.proposed("More.", API, "calls")
+    proposal = scene.submit_proposal("More.", API, "calls")
     run_after_first_evaluation(monkeypatch, lambda: scene.repo.commit({"docyard.toml": RULE}, "By a person"))
     with pytest.raises(MergeBlocked):
         scene.proposal_actions.merge(proposal.id, AGENT)

@@ -140,7 +140,7 @@ def test_retry_completes_fast_forward_with_event_only(scene: Scene) -> None:
 @pytest.mark.parametrize("requested_after", [0, 1, 2])
 def test_refresh_does_not_answer_change_request(scene: Scene, requested_after: int) -> None:
     """Changes are requested before the refreshes, between them, or after them."""
-    proposal = scene.proposed("More words.")
+    proposal = scene.submit_proposal("More words.")
     for refreshes in range(3):
         if refreshes == requested_after:
             scene.proposal_actions.review(proposal.id, scene.person(), ReviewDecision.REQUEST_CHANGES, "No.")
