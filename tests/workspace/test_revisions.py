@@ -271,7 +271,7 @@ def test_ref_of_blob_or_tree_is_refused(repo: Repo, daily_commits: list[str]) ->
         with pytest.raises(NotACommit, match="tree"):
             resolve_ref(repo, ref)
     for ref in ("HEAD:a.md", ":/Day", "HEAD^{tree}", "HEAD^{/Day}"):
-        with pytest.raises(NotACommit, match="within a commit"):
+        with pytest.raises(NotACommit, match="names a file or folder of a commit"):
             resolve_ref(repo, ref)
 
 

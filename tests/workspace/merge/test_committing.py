@@ -156,7 +156,7 @@ def test_branch_deleted_during_merge_is_refused(repo: Repo) -> None:
 
 
 def test_merge_is_busy_after_repeated_concurrent_commits(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Publication, "hold", lambda self: None)
+    monkeypatch.setattr(Publication, "acquire_git_locks", lambda self: None)
     numbers = iter(range(100))
     with pytest.raises(Busy):
         merge_branch(repo, lambda merge: print(repo.commit({f"n{next(numbers)}.md": "# N\n"})))

@@ -120,7 +120,7 @@ def test_blocker_lists_reasons_of_void_approvals() -> None:
     [block] = evaluate([Protection()], *reviews, commit_authors=frozenset({"cid@example.org"})).blockers
     assert block.message.endswith(
         "and has 0; not counted are approvals "
-        "without a seal that proves them, of another commit, of one's commit_authors work"
+        "without a seal that proves them, of another commit, of one's own work"
     )
 
 
