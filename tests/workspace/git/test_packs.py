@@ -85,5 +85,5 @@ def test_truncated_pack_index_is_refused(tmp_path: Path, length: int) -> None:
     name = write_pack(tmp_path, [build_blob(b"one"), build_blob(b"two")], 2)
     index = tmp_path / f"{name}.idx"
     index.write_bytes(index.read_bytes()[:length])
-    with pytest.raises(ValueError, match="index of (a|the) pack"):
+    with pytest.raises(ValueError, match=r"index of (a|the) pack"):
         read_packed_ids(index)
