@@ -28,14 +28,14 @@ FILES: Mapping[str, str] = {
     "guides/nested/other.md": "# Other\n",
     "attic/old/gone.md": "# Gone\n\nFarewell.\n",
 }
-"""The files committed before the batch."""
+"""The files that are committed before the batch."""
 
-CREATED = "fresh/folder/new-page.md"
+CREATED_PATH = "fresh/folder/new-page.md"
 
 Arm = Callable[[], None]
 
 
-def operations() -> Sequence[Operation]:
+def make_operations() -> Sequence[Operation]:
     """Return a batch that edits a section, creates a document in a new folder and removes a document."""
     return [
         UpdateContent(file="guides/nested/setup.md", slug="install", content=NEW_WORDS),
@@ -47,8 +47,8 @@ def operations() -> Sequence[Operation]:
 
 
 BATCHES: Mapping[str, Callable[[], Sequence[Operation]]] = {
-    "three files": operations,
-    "one section": lambda: operations()[:1],
+    "three files": make_operations,
+    "one section": lambda: make_operations()[:1],
     "another": lambda: [AppendContent(file="README.md", slug="_preamble", content="Other words.")],
 }
 
@@ -71,20 +71,25 @@ def write(
     key = Request(
         batch.replace(" ", "-"), hashlib.sha256(batch.encode()).hexdigest(), lambda plan: {"key": batch}
     )
-    chosen = BATCHES[batch]()
+    chosen_operations = BATCHES[batch]()
     arm()
     try:
-        written = workspace.write(
-            chosen, mode=Mode.EACH, tool="edit_document", client="faults", base_commit=base, request=key
+        write_result = workspace.write(
+            chosen_operations,
+            mode=Mode.EACH,
+            tool="edit_document",
+            client="faults",
+            base_commit=base,
+            request=key,
         )
     except WorkspaceError as error:
-        return _refused(error)
-    if written.repeated is not None:
-        assert written.repeated.result == {"key": batch}
+        return _describe_error(error)
+    if write_result.repeated is not None:
+        assert write_result.repeated.result == {"key": batch}
     return {
-        "committed": written.is_committed,
-        "commit": written.commit,
-        "repeated": written.repeated is not None,
+        "committed": write_result.is_committed,
+        "commit": write_result.commit,
+        "repeated": write_result.repeated is not None,
     }
 
 
@@ -95,7 +100,7 @@ def recover(path: Path, arm: Arm) -> Mapping[str, object]:
     try:
         workspace.recover()
     except WorkspaceError as error:
-        return _refused(error)
+        return _describe_error(error)
     return {}
 
 
@@ -109,7 +114,7 @@ ACTIONS: Mapping[str, Callable[..., Mapping[str, object]]] = {
 }
 
 
-def warm(folder: Path) -> None:
+def run_all_actions(folder: Path) -> None:
     """Run every action once, so that no child imports modules."""
     repo = repositories.normal(folder / "repo", FILES)
     for durable in (True, False):
@@ -123,5 +128,5 @@ def warm(folder: Path) -> None:
     sync(folder / "apart" / "here", lambda: None)
 
 
-def _refused(error: WorkspaceError) -> Mapping[str, object]:
+def _describe_error(error: WorkspaceError) -> Mapping[str, object]:
     return {"committed": False, "error": error.code, "message": error.message, "fix": error.fix}

@@ -23,9 +23,13 @@ def append_events(path: Path, arm: Callable[[], None], *, durable: bool = False)
     noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
     arm()
     try:
-        appended = log.append(
+        append_result = log.append(
             ID, events, author, tool="create_proposal", client="faults", request="a key", now=lambda: noon
         )
     except WorkspaceError as error:
         return {"committed": False, "error": error.code}
-    return {"committed": not appended.is_repeat, "commit": appended.commit, "repeated": appended.is_repeat}
+    return {
+        "committed": not append_result.is_repeat,
+        "commit": append_result.commit,
+        "repeated": append_result.is_repeat,
+    }

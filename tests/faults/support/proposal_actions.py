@@ -1,4 +1,4 @@
-"""Actions on a proposal that a forked child runs, each with an idempotency key."""
+"""The actions on a proposal that a forked child runs, each with an idempotency key."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ def prepare(path: Path, act: str) -> Repo:
 def act(path: Path, arm: Callable[[], None], *, act: str, durable: bool = False) -> Mapping[str, object]:
     """Run an action, and return the response to a client."""
     workspace = Workspace.open(path, durable=durable)
-    known = Tokens(workspace.git.common_dir).find_owner("bea")
-    assert known is not None
-    proposal_actions, bea = workspace.proposal_actions(), ADA._replace(person=known.person)
+    owner = Tokens(workspace.git.common_dir).find_owner("bea")
+    assert owner is not None
+    proposal_actions, bea = workspace.proposal_actions(), ADA._replace(person=owner.person)
     arm()
     try:
-        _do(workspace, proposal_actions, act, bea)
+        _run_action(workspace, proposal_actions, act, bea)
     except WorkspaceError as error:
         return {"committed": False, "error": error.code, "message": error.message}
     return {"committed": True}
 
 
-def _do(workspace: Workspace, proposal_actions: ProposalActions, act: str, bea: Actor) -> None:
+def _run_action(workspace: Workspace, proposal_actions: ProposalActions, act: str, bea: Actor) -> None:
     request = Request(KEY, compute_digest("edit_document", {}), lambda plan: {})
     operations = [append("What is proposed.", "specs/api.md", "calls")]
     match act:

@@ -45,7 +45,7 @@ def make_diverged_clones(folder: Path) -> None:
         here.git("update-ref", f"refs/heads/{branch}", f"origin/{branch}")
     _advance(here, "theirs.md")
     here.git("push", "-q", "origin", DISCUSSION, PROPOSAL, f"+{theirs}:refs/heads/main")
-    # The remote-tracking refs are those of a clone that has not fetched since.
+    # The remote-tracking refs are at the commits before these changes, as in a clone that did not fetch.
     for branch, commit in ours.items():
         here.git("update-ref", f"refs/remotes/origin/{branch}", f"{branch}^")
         here.git("update-ref", f"refs/heads/{branch}", commit)
@@ -59,7 +59,7 @@ def sync(
     path: Path, arm: Callable[[], None], *, push: bool = True, durable: bool = False
 ) -> Mapping[str, object]:
     """Synchronize, and return the response to a user. The exchanges run in this process."""
-    RemoteProcess.run = _run  # type: ignore[assignment,method-assign]
+    RemoteProcess.run = _run_call  # type: ignore[assignment,method-assign]
     workspace = Workspace.open(path, durable=durable)
     arm()
     try:
@@ -74,20 +74,20 @@ def sync(
     return {"committed": not errors, "state": report.state.value, "errors": errors}
 
 
-def _run(process: Any, peer: Peer, call: Any, progress: Progress | None = None) -> Any:
+def _run_call(process: Any, peer: Peer, call: Any, progress: Progress | None = None) -> Any:
     """Replace `RemoteProcess.run` in this process, so that faults also hit the calls of the exchange."""
-    ended = remote_process._run_call(process._repository, peer, call, partial(_silent))
-    if isinstance(ended, remote_process._CallFailure):
-        raise ended.error
-    return ended.result
+    call_result = remote_process._run_call(process._repository, peer, call, partial(_ignore_progress))
+    if isinstance(call_result, remote_process._CallFailure):
+        raise call_result.error
+    return call_result.result
 
 
-def _silent(done: float, total: float | None, message: str | None) -> None:
+def _ignore_progress(done: float, total: float | None, message: str | None) -> None:
     """Ignore progress."""
 
 
-def _append(repo: Repo, *words: Opened | Commented) -> None:
-    EventLog(GitStore(repo.path), durable=False).append(ID, words, ADA, tool="test", client="test")
+def _append(repo: Repo, *bodies: Opened | Commented) -> None:
+    EventLog(GitStore(repo.path), durable=False).append(ID, bodies, ADA, tool="test", client="test")
 
 
 def _advance(repo: Repo, name: str) -> None:
