@@ -71,10 +71,10 @@ async def test_unknown_template_prompt_or_argument_is_refused(
             (PromptReference(name="write_spec"), "topics"),
         ]
         for reference, name in cases:
-            with pytest.raises(MCPError) as caught:
+            with pytest.raises(MCPError) as error_info:
                 await client.complete(reference, {"name": name, "value": ""})
-            assert caught.value.error.code == -32602
-            assert caught.value.error.data["fix"]
+            assert error_info.value.error.code == -32602
+            assert error_info.value.error.data["fix"]
 
 
 async def test_artifact_completes_arguments(

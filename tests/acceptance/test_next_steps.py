@@ -163,9 +163,7 @@ def test_suggested_calls_of_artifact_work(
 ) -> None:
     out = tmp_path / "out"
     command = [*preloaded.python_command(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
-    completed = subprocess.run(
-        command, env=user_environment(home), capture_output=True, text=True, check=False
-    )
-    assert completed.returncode == 0, completed.stderr
+    process = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
     with serving_artifact(out, home, "--toolsets", ALL) as server:
         assert crawl(server, refs) > 100

@@ -83,9 +83,9 @@ async def test_invalid_prompt_arguments_return_error_with_fix(
             ("answer_from_docs", {"question": "x" * 5000}, "INVALID_ARGUMENTS"),
             ("answer_from_docs", {"question": "a\x00b"}, "INVALID_ARGUMENTS"),
         ):
-            with pytest.raises(MCPError) as caught:
+            with pytest.raises(MCPError) as error_info:
                 await client.get_prompt(name, arguments)
-            error = caught.value.error
+            error = error_info.value.error
             assert error.code == -32602
             assert error.data["code"] == code
             assert error.data["fix"]

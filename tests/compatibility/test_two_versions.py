@@ -180,14 +180,14 @@ def run_servers(versions: tuple[Version, Version], repo: Repo, count: int) -> It
 
 def find_problems(version: Version, repo: Repo) -> list[str]:
     """Return the errors and warnings of `doctor`."""
-    completed = subprocess.run(
+    process = subprocess.run(
         version.command("doctor", "-C", repo.path, "--json"),
         cwd=version.code,
         env=version.environment(),
         capture_output=True,
         check=False,
     )
-    findings = json.loads(completed.stdout)["findings"]
+    findings = json.loads(process.stdout)["findings"]
     return [finding["message"] for finding in findings if finding["severity"] != "note"]
 
 

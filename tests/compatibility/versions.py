@@ -111,7 +111,7 @@ class Version:
 
     def run(self, *arguments: object, exit_code: int = 0) -> str:
         """Run a command to its end and return what it prints."""
-        completed = subprocess.run(
+        process = subprocess.run(
             self.command(*arguments),
             cwd=self.code,
             env=self.environment(),
@@ -120,12 +120,12 @@ class Version:
             timeout=120,
             check=False,
         )
-        assert completed.returncode == exit_code, (
+        assert process.returncode == exit_code, (
             arguments,
-            completed.returncode,
-            completed.stdout + completed.stderr,
+            process.returncode,
+            process.stdout + process.stderr,
         )
-        return completed.stdout
+        return process.stdout
 
     @contextmanager
     def serve(self, *options: object) -> Iterator[Client]:

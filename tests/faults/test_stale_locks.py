@@ -58,11 +58,11 @@ def test_foreign_lock_is_named_and_not_removed(
     path = create_foreign_lock(repo, lock, kind)
     before = path.lstat()
     start = time.monotonic()
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(WorkspaceError) as error_info:
         write_edit(repo)
     waited_s = time.monotonic() - start
-    assert (caught.value.code, caught.value.details["file"]) == ("LOCKED", f".git/{lock}")
-    assert f".git/{lock}" in caught.value.message
+    assert (error_info.value.code, error_info.value.details["file"]) == ("LOCKED", f".git/{lock}")
+    assert f".git/{lock}" in error_info.value.message
     assert waited_s >= (2 if is_full_wait else 0.1)
     after = path.lstat()
     assert (after.st_ino, after.st_mtime_ns, after.st_size) == (

@@ -99,9 +99,9 @@ def test_query_parses_as_in_its_example(case: Case) -> None:
     }
     words = {kind: [word for rest in rests for word in rest.split()] for kind, rests in expected.items()}
     if "error" in expected:
-        with pytest.raises((EmptyQuery, QueryTooBroad)) as caught:
+        with pytest.raises((EmptyQuery, QueryTooBroad)) as error_info:
             parse_query(text, fields=FIELDS)
-        assert [caught.value.code] == expected["error"]
+        assert [error_info.value.code] == expected["error"]
         return
     query = parse_query(text, fields=FIELDS)
     assert query.terms == weights(words.get("terms", []))
@@ -237,11 +237,11 @@ def test_notes_are_limited_and_show_no_invisible_characters() -> None:
 )
 def test_too_many_operators_raise_an_error_with_the_part(within: str, beyond: str, part: str) -> None:
     assert parse_query(within).notes == ()
-    with pytest.raises(QueryTooBroad) as caught:
+    with pytest.raises(QueryTooBroad) as error_info:
         parse_query(beyond)
-    assert caught.value.details["part"] == part
-    assert f"{caught.value.details['limit']:,}" in caught.value.message
-    assert caught.value.fix.endswith(".")
+    assert error_info.value.details["part"] == part
+    assert f"{error_info.value.details['limit']:,}" in error_info.value.message
+    assert error_info.value.fix.endswith(".")
 
 
 @loop_over(
@@ -302,18 +302,18 @@ def test_dash_excludes_the_whole_word_only(included: list[str], excluded: list[s
 )
 def test_query_over_a_limit_raises_error_with_limit(within: str, beyond: str) -> None:
     parse_query(within)
-    with pytest.raises(QueryTooBroad) as caught:
+    with pytest.raises(QueryTooBroad) as error_info:
         parse_query(beyond)
-    assert f"(limit {caught.value.details['limit']:,})" in caught.value.message
+    assert f"(limit {error_info.value.details['limit']:,})" in error_info.value.message
 
 
 @loop_over("text", ["", "x" * 20_000, 'a -"b c"'])
 def test_query_errors_have_a_fix(text: str) -> None:
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(WorkspaceError) as error_info:
         parse_query(text)
-    assert caught.value.message[0].islower()
-    assert not caught.value.message.endswith(".")
-    assert caught.value.fix.endswith(".")
+    assert error_info.value.message[0].islower()
+    assert not error_info.value.message.endswith(".")
+    assert error_info.value.fix.endswith(".")
 
 
 SEARCH_PAGE = (Path(__file__).parents[2] / "docs" / "search.md").read_text(encoding="utf-8")

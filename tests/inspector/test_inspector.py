@@ -61,12 +61,12 @@ def run_inspector(home: Path, protocol: str, command: list[str], *options: str) 
         "A=b",
         *command,
     ]
-    completed = subprocess.run(
+    process = subprocess.run(
         arguments, capture_output=True, env=user_environment(home), cwd=home, timeout=TIMEOUT_S, check=False
     )
-    assert completed.returncode == 0, completed.stderr.decode()
-    output: dict[str, Any] = json.loads(completed.stdout)
-    output["warnings"] = completed.stderr.decode()
+    assert process.returncode == 0, process.stderr.decode()
+    output: dict[str, Any] = json.loads(process.stdout)
+    output["warnings"] = process.stderr.decode()
     return output
 
 

@@ -53,7 +53,7 @@ class Shell:
 
     def run(self, script: str, **env: str) -> str:
         """Run a script that must succeed, and return its output."""
-        completed = subprocess.run(
+        process = subprocess.run(
             ["sh", "-eu", "-c", script],
             cwd=self._repo.path,
             env={**self._env, **env},
@@ -61,8 +61,8 @@ class Shell:
             text=True,
             check=False,
         )
-        assert completed.returncode == 0, completed.stderr
-        return completed.stdout
+        assert process.returncode == 0, process.stderr
+        return process.stdout
 
 
 @pytest.fixture

@@ -39,9 +39,9 @@ def start_process(*command: object, cwd: Path) -> subprocess.CompletedProcess[st
 
 
 def run(*command: object, cwd: Path) -> str:
-    completed = start_process(*command, cwd=cwd)
-    assert completed.returncode == 0, completed.stdout + completed.stderr
-    return completed.stdout
+    process = start_process(*command, cwd=cwd)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 def read_lock_file() -> dict[str, list[str]]:
@@ -202,12 +202,12 @@ def test_doctor_finds_no_problem_with_an_installed_wheel(bare_python: Path, new_
 
 def run_installer(*command: object, cwd: Path) -> None:
     """Run an installer; skip the test if no package index is reachable."""
-    completed = start_process(*command, cwd=cwd)
-    if completed.returncode and re.search(
-        r"after connection broken|error sending request|dns error", completed.stderr
+    process = start_process(*command, cwd=cwd)
+    if process.returncode and re.search(
+        r"after connection broken|error sending request|dns error", process.stderr
     ):
         pytest.skip("no package index is reachable")
-    assert completed.returncode == 0, completed.stderr
+    assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.slow  # requests each library from a package index

@@ -47,7 +47,7 @@ class Person:
 
     def run(self, *arguments: str, exit_code: int = 0) -> str:
         """Run a command of docyard and return its output."""
-        completed = subprocess.run(
+        process = subprocess.run(
             [*preloaded.python_command(), "-m", "docyard", *arguments],
             cwd=self._folder,
             env=self._variables,
@@ -55,8 +55,8 @@ class Person:
             text=True,
             check=False,
         )
-        assert completed.returncode == exit_code, completed.stdout + completed.stderr
-        return completed.stdout + completed.stderr
+        assert process.returncode == exit_code, process.stdout + process.stderr
+        return process.stdout + process.stderr
 
     def run_json(self, *arguments: str) -> Any:
         """Run a command with --json and return its data."""

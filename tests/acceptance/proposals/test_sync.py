@@ -68,9 +68,9 @@ def test_sync_transfers_commits_between_clones(clone: Repo, remote: Repo, tmp_pa
 
 def test_fetch_only_reports_unpushed_commits(clone: Repo) -> None:
     clone.commit({"a.md": "# A\n"})
-    completed = docyard(clone, "--fetch")
-    assert completed.returncode == 0
-    assert completed.stdout.startswith("1 commit not pushed to origin, since ")
+    process = docyard(clone, "--fetch")
+    assert process.returncode == 0
+    assert process.stdout.startswith("1 commit not pushed to origin, since ")
     data = run_json(clone, "--fetch")
     assert (data["state"], data["unpushed"]["commits"], data["unpushed"]["more"]) == ("ahead", 1, False)
 
@@ -90,11 +90,11 @@ def conflicting(clone: Repo, remote: Repo, tmp_path: Path) -> Repo:
 
 def test_conflict_error_contains_commands(conflicting: Repo) -> None:
     ours = conflicting.head()
-    completed = docyard(conflicting)
-    assert completed.returncode == 1
-    assert "main has diverged" in completed.stdout
-    assert "text:README.md#_preamble" in completed.stdout
-    assert "docyard sync --ours README.md" in completed.stdout
+    process = docyard(conflicting)
+    assert process.returncode == 1
+    assert "main has diverged" in process.stdout
+    assert "text:README.md#_preamble" in process.stdout
+    assert "docyard sync --ours README.md" in process.stdout
     assert conflicting.head() == ours
     typo = docyard(conflicting, "--ours", "READM.md")
     assert typo.returncode == 2
@@ -104,9 +104,9 @@ def test_conflict_error_contains_commands(conflicting: Repo) -> None:
 
 def test_conflicts_are_resolved_for_one_side(conflicting: Repo, remote: Repo) -> None:
     ours, theirs = conflicting.head(), remote.git("rev-parse", "main").strip()
-    completed = docyard(conflicting, "--theirs", "README.md")
-    assert completed.returncode == 0, completed.stderr
-    assert "main was merged with the branch on origin" in completed.stdout
+    process = docyard(conflicting, "--theirs", "README.md")
+    assert process.returncode == 0, process.stderr
+    assert "main was merged with the branch on origin" in process.stdout
     assert conflicting.git("log", "-1", "--format=%P %s").strip() == f"{ours} {theirs} Merge 'main' of origin"
     assert (conflicting.path / "README.md").read_text() == "# Example\n\nTheirs.\n"
     assert (conflicting.status(), remote.git("rev-parse", "main").strip()) == ("", conflicting.head())
@@ -151,10 +151,10 @@ def test_errors_contain_commands(clone: Repo, tmp_path: Path) -> None:
         (("--remote", "orign"), "no remote 'orign'", "Did you mean 'origin'?"),
         (("--branch", "mian"), "no branch 'mian'", "Did you mean 'main'?"),
     ):
-        completed = docyard(clone, *arguments)
-        assert completed.returncode == 3
-        assert message in completed.stderr
-        assert fix in completed.stderr
+        process = docyard(clone, *arguments)
+        assert process.returncode == 3
+        assert message in process.stderr
+        assert fix in process.stderr
     clone.git("remote", "set-url", "origin", str(tmp_path / "missing.git"))
     failed = docyard(clone)
     assert failed.returncode == 3
@@ -174,10 +174,10 @@ def test_credential_file_readable_by_others_is_refused(clone: Repo, tmp_path: Pa
     file = tmp_path / "secrets"
     file.write_text("https://ada:topsecret@localhost:1\n")
     file.chmod(0o644)
-    completed = docyard(clone, DOCYARD_CREDENTIALS=str(file))
-    assert completed.returncode == 3
-    assert "others can read or write it" in completed.stderr
-    assert "topsecret" not in completed.stderr
+    process = docyard(clone, DOCYARD_CREDENTIALS=str(file))
+    assert process.returncode == 3
+    assert "others can read or write it" in process.stderr
+    assert "topsecret" not in process.stderr
 
 
 def push_from_other_clone(remote: Repo, folder: Path, files: dict[str, str]) -> str:

@@ -46,9 +46,9 @@ def test_hundred_reads_change_no_file(tmp_path: Path, home: Path, options: tuple
         assert not set(WRITERS) & set(tools)
         assert all(tool["annotations"]["readOnlyHint"] is True for tool in tools.values())
         for name in WRITERS:
-            with pytest.raises(MCPError, match="Unknown tool") as caught:
+            with pytest.raises(MCPError, match="Unknown tool") as error_info:
                 server.call(name, file="guides/tasks.md", slug="tasks[0]", path="guides/tasks.md", tags=["x"])
-            assert caught.value.error.code == -32602
+            assert error_info.value.error.code == -32602
         for number in range(100):
             search = server.call("search_docs", query=f"backoff doubles {number}")
             assert search.data["hits"][0]["chunk_id"] == "guides/retries.md#backoff"

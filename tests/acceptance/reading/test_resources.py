@@ -124,9 +124,9 @@ async def test_long_lists_are_paged_and_long_documents_truncated(
         [rest] = (await client.read_resource(meta["rest"][0])).contents
         assert f"# Long\n\n{parts}"[len(text) :].startswith(get_text(rest)[0])
         repo.commit({"more.md": "# More\n"})
-        with pytest.raises(MCPError, match="have changed since the cursor") as caught:
+        with pytest.raises(MCPError, match="have changed since the cursor") as error_info:
             await client.list_resources(cursor=first.next_cursor)
-        assert caught.value.error.code == -32602
+        assert error_info.value.error.code == -32602
 
 
 @pytest.mark.parametrize("artifact", [False, True], ids=["repository", "artifact"])
@@ -154,9 +154,9 @@ async def test_unreadable_uri_returns_error_with_fix(
             ("doc:///" + "#" * 5_000, None),
             ("", None),
         ):
-            with pytest.raises(MCPError) as caught:
+            with pytest.raises(MCPError) as error_info:
                 await client.read_resource(uri)
-            error = caught.value.error
+            error = error_info.value.error
             assert error.code == -32602
             assert error.data["fix"]
             assert len(error.message) < 1200
@@ -193,9 +193,9 @@ async def test_subscription_to_missing_resource_is_refused(
     async with connect_to_server(home, protocol, build_options(repo, "--read-only"), recorder) as client:
         if protocol == "legacy":
             for uri in ("doc:///none.md", "file:///etc/passwd", f"{DOCUMENT}?ref=main"):
-                with pytest.raises(MCPError) as caught:
+                with pytest.raises(MCPError) as error_info:
                     await client.subscribe_resource(uri)
-                assert caught.value.error.code == -32602
+                assert error_info.value.error.code == -32602
             await client.unsubscribe_resource("doc:///none.md")
             return
         uris = ["doc:///none.md", USE, "file:///etc/passwd"]
@@ -235,10 +235,8 @@ async def test_replaced_artifact_is_announced(
 
 def build(repo: Repo, home: Path, out: Path) -> None:
     command = [*preloaded.python_command(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
-    completed = subprocess.run(
-        command, env=user_environment(home), capture_output=True, text=True, check=False
-    )
-    assert completed.returncode == 0, completed.stderr
+    process = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
 
 
 def test_document_of_invalid_bytes_is_refused(repo: Repo, home: Path) -> None:

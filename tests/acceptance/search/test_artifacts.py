@@ -95,8 +95,8 @@ def key(home: Path) -> Path:
 @pytest.fixture(scope="module")
 def out(repo: Repo, key: Path, home: Path) -> Path:
     out = home / "out"
-    completed = docyard(home, "build", repo.path, "--out", out, "--key", key)
-    assert completed.returncode == 0, completed.stderr
+    process = docyard(home, "build", repo.path, "--out", out, "--key", key)
+    assert process.returncode == 0, process.stderr
     return out
 
 
@@ -179,19 +179,19 @@ def test_truncated_artifact_file_is_named_in_error(out: Path, key: Path, tmp_pat
         shutil.copytree(out, copy)
         with (copy / name).open("r+b") as file:
             file.truncate(file.seek(0, 2) // 2)
-        completed = docyard(tmp_path, "serve", "--index", copy, "--read-only", "--key", key)
-        assert (completed.returncode, completed.stdout) == (3, "")
-        assert name in completed.stderr or name.endswith(".manifest")
-        assert "fix:" in completed.stderr
-        assert str(tmp_path) not in completed.stderr
+        process = docyard(tmp_path, "serve", "--index", copy, "--read-only", "--key", key)
+        assert (process.returncode, process.stdout) == (3, "")
+        assert name in process.stderr or name.endswith(".manifest")
+        assert "fix:" in process.stderr
+        assert str(tmp_path) not in process.stderr
 
 
 def test_folder_that_is_not_an_artifact_is_refused(repo: Repo, tmp_path: Path) -> None:
     live = next((repo.path / ".git" / "docyard" / "index").iterdir())
     for folder in (tmp_path, tmp_path / "missing", repo.path, live):
-        completed = docyard(tmp_path, "serve", "--index", folder, "--read-only")
-        assert (completed.returncode, completed.stdout) == (3, "")
-        assert completed.stderr.startswith("error: ")
+        process = docyard(tmp_path, "serve", "--index", folder, "--read-only")
+        assert (process.returncode, process.stdout) == (3, "")
+        assert process.stderr.startswith("error: ")
 
 
 def test_all_metadata_of_artifact_are_checked(out: Path, key: Path, tmp_path: Path, home: Path) -> None:
@@ -202,6 +202,6 @@ def test_all_metadata_of_artifact_are_checked(out: Path, key: Path, tmp_path: Pa
     data = bytearray(pack.read_bytes())
     data[len(data) // 2] ^= 1
     pack.write_bytes(data)
-    completed = docyard(home, "metadata", copy)
-    assert completed.returncode == 1
-    assert pack.name in completed.stdout + completed.stderr
+    process = docyard(home, "metadata", copy)
+    assert process.returncode == 1
+    assert pack.name in process.stdout + process.stderr

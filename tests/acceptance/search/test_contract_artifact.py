@@ -42,8 +42,8 @@ def docyard(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def build(home: Path, source: Path, out: Path, *options: str) -> dict[str, Any]:
     """Build an artifact and return its metadata.json."""
-    completed = docyard(home, "build", str(source), "--out", str(out), *options)
-    assert completed.returncode == 0, completed.stderr
+    process = docyard(home, "build", str(source), "--out", str(out), *options)
+    assert process.returncode == 0, process.stderr
     metadata: dict[str, Any] = json.loads((out / "metadata.json").read_bytes())
     return metadata
 
@@ -164,9 +164,9 @@ def test_unknown_metadata_is_refused_at_start(
     out: Path, tmp_path: Path, fields: dict[str, Any], expected: str
 ) -> None:
     copy = rewrite_metadata(out, tmp_path / "copy", **fields)
-    completed = docyard(tmp_path, "serve", "--index", str(copy), "--read-only")
-    assert (completed.returncode, completed.stdout) == (3, "")
-    assert expected in completed.stderr
+    process = docyard(tmp_path, "serve", "--index", str(copy), "--read-only")
+    assert (process.returncode, process.stdout) == (3, "")
+    assert expected in process.stderr
 
 
 def test_unused_metadata_do_not_prevent_start(out: Path, tmp_path: Path) -> None:

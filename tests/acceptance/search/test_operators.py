@@ -239,18 +239,18 @@ def test_command_line_finds_and_reports_the_same(
     ]
     for interface in options:
         for query in ("(jitter OR legacy) AND limit", "updated:>=2026", "nowhere:x legacy"):
-            completed = _run(home, home, "search", query, "--json", *interface)
-            data = json.loads(completed.stdout)
+            process = _run(home, home, "search", query, "--json", *interface)
+            data = json.loads(process.stdout)
             assert {hit["chunk_id"] for hit in data["hits"]} == EXPECTED_SECTIONS[query]
             assert len(data["query_notes"]) == len(NOTES.get(query, []))
-    completed = _run(home, repo.path, "search", "--ref", "v1", "nowhere:x", "legacy")
-    assert completed.returncode == 0
-    assert completed.stdout.startswith(LIMITS)
-    assert "Note: 'nowhere:x' was searched as words: 'nowhere' is not a field (title," in completed.stderr
-    completed = _run(home, repo.path, "search", "(" * 30 + "a1 OR b1" + ")" * 30)
-    assert completed.returncode != 0
-    assert "error: the brackets are nested more than 20 deep" in completed.stderr
-    assert "\n  fix: Use fewer brackets." in completed.stderr
+    process = _run(home, repo.path, "search", "--ref", "v1", "nowhere:x", "legacy")
+    assert process.returncode == 0
+    assert process.stdout.startswith(LIMITS)
+    assert "Note: 'nowhere:x' was searched as words: 'nowhere' is not a field (title," in process.stderr
+    process = _run(home, repo.path, "search", "(" * 30 + "a1 OR b1" + ")" * 30)
+    assert process.returncode != 0
+    assert "error: the brackets are nested more than 20 deep" in process.stderr
+    assert "\n  fix: Use fewer brackets." in process.stderr
 
 
 def test_web_page_shows_the_same_hits_and_notes(

@@ -17,7 +17,7 @@ PAGE, OTHER = make_path(4), make_path(5)
 
 def run(repo: Repo, home: Path, *arguments: str) -> str:
     """Run a command of docyard, which must succeed, and return its output."""
-    completed = subprocess.run(
+    process = subprocess.run(
         [*preloaded.python_command(), "-m", "docyard", *arguments],
         cwd=repo.path,
         env={**user_environment(home), "COLUMNS": "100"},
@@ -25,8 +25,8 @@ def run(repo: Repo, home: Path, *arguments: str) -> str:
         text=True,
         check=False,
     )
-    assert completed.returncode == 0, completed.stdout + completed.stderr
-    return completed.stdout
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 def call_tool(agent: Server, tool: str, **arguments: Any) -> dict[str, Any]:

@@ -208,9 +208,9 @@ def test_search_and_eval_read_artifact(artifact: Path, repo: Repo, home: Path) -
     data = json.loads(search.stdout)
     assert data["commit"] == repo.head()
     assert data == json.loads(docyard(home, "search", "quagga", "-C", repo.path, "--json").stdout)
-    completed = docyard(home, "eval", repo.path / "cases.yaml", "--index", artifact, "--json")
-    assert completed.returncode == 0, completed.stderr
-    run = json.loads(completed.stdout)
+    process = docyard(home, "eval", repo.path / "cases.yaml", "--index", artifact, "--json")
+    assert process.returncode == 0, process.stderr
+    run = json.loads(process.stdout)
     assert (run["commit"], run["summary"]["page"]["mrr"]) == (repo.head(), 1)
     assert run["metadata"]["stats"]["source_commit"] == repo.head()
 

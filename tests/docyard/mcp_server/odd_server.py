@@ -43,10 +43,10 @@ class OddToolbox:
         match name:
             case "slow":
                 (FOLDER / "begun").touch()
-                for item in range(10):
+                for step in range(10):
                     time.sleep(0.06)
                     if progress:
-                        progress(item + 1, 10, "Counting")
+                        progress(step + 1, 10, "Counting")
                 (FOLDER / "done").touch()
                 return Answer({"done": True})
             case "broken":
@@ -63,9 +63,9 @@ class OddToolbox:
 
 def warm(progress: Any) -> None:
     (FOLDER / "warming").touch()
-    for item in range(600):
+    for step in range(600):
         time.sleep(0.1)
-        progress(item, 600, "Warming")
+        progress(step, 600, "Warming")
 
 
 logging.basicConfig(stream=sys.stderr)

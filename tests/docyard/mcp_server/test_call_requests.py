@@ -1,4 +1,4 @@
-"""Requests to call a tool: those that the SDK refuses, and late reads of responses."""
+"""Requests to call a tool: requests that the SDK refuses, and responses that the client reads late."""
 
 from __future__ import annotations
 

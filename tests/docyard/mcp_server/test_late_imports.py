@@ -1,4 +1,4 @@
-"""Imports of a server that only lists its tools."""
+"""The imports of a server that only lists its tools."""
 
 from __future__ import annotations
 

@@ -67,7 +67,7 @@ def test_handshake_after_notifications_is_accepted(repo: Path) -> None:
     assert server.close() == ""
 
 
-def test_server_ends_when_silent_client_disconnects(repo: Path) -> None:
+def test_server_exits_when_silent_client_disconnects(repo: Path) -> None:
     server = RawClient(serve_command(repo), handshake=False)
     server.send(NOTIFICATION)
     assert server.close() == ""

@@ -1,4 +1,4 @@
-"""The server over standard input and output: the SDK's client in both protocol versions, and a raw client."""
+"""The server over stdio, with the SDK's client in both protocol versions, and with a raw client."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def protocol(request: pytest.FixtureRequest) -> ProtocolVersion:
     return protocol
 
 
-def cold_serve_command(repo: Path) -> list[str]:
+def build_cold_serve_command(repo: Path) -> list[str]:
     """Return the command of a server that imports its modules itself."""
     return [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
 
@@ -44,26 +44,28 @@ def read_data(result: CallToolResult) -> dict[str, Any]:
 
 
 async def test_written_document_is_found(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
-    async with connect(cold_serve_command(repo), protocol) as connected:
-        assert connected.protocol_version == VERSIONS[protocol]
-        assert connected.server_info is not None
-        assert connected.server_info.name == "docyard"
-        assert connected.instructions is not None
-        assert "create_document {}" in connected.instructions
-        assert len(connected.instructions) <= 600
-        created = await connected.call_tool(
+    async with connect(build_cold_serve_command(repo), protocol) as client:
+        assert client.protocol_version == VERSIONS[protocol]
+        assert client.server_info is not None
+        assert client.server_info.name == "docyard"
+        assert client.instructions is not None
+        assert "create_document {}" in client.instructions
+        assert len(client.instructions) <= 600
+        create_result = await client.call_tool(
             "create_document", {"doc_type": "api_spec", "title": "Search API"}
         )
-        assert not created.is_error
-        assert read_data(created)["path"] == "search-api.md"
-        assert read_data(created)["commit"] == git("rev-parse", "HEAD")
-        response = await connected.call_tool("search_docs", {"query": "backoff jitter"})
+        assert not create_result.is_error
+        assert read_data(create_result)["path"] == "search-api.md"
+        assert read_data(create_result)["commit"] == git("rev-parse", "HEAD")
+        response = await client.call_tool("search_docs", {"query": "backoff jitter"})
         assert read_data(response)["hits"][0]["chunk_id"] == "guide.md#retries"
         assert response.content[0].type == "text"
         assert json.loads(response.content[0].text) == read_data(response)
-        fetched = await connected.call_tool("get_doc", {"chunk_id": "guide.md#retries"})
-        assert fetched.content[0].type == "text"
-        assert fetched.content[0].text.startswith("--- Chunk: guide.md#retries (Chunk 2 of 2) (Target) ---\n")
+        section_result = await client.call_tool("get_doc", {"chunk_id": "guide.md#retries"})
+        assert section_result.content[0].type == "text"
+        assert section_result.content[0].text.startswith(
+            "--- Chunk: guide.md#retries (Chunk 2 of 2) (Target) ---\n"
+        )
     assert git("log", "-1", "--format=%an|%(trailers:key=Docyard-Tool,valueonly,separator=)") == (
         "Ann Author|create_document"
     )
@@ -72,11 +74,11 @@ async def test_written_document_is_found(repo: Path, git: Git, protocol: Protoco
 
 
 async def test_list_of_tools_is_stable(repo: Path, protocol: ProtocolVersion) -> None:
-    async with connect(serve_command(repo), protocol) as connected:
-        first = await connected.list_tools(cache_mode="bypass")
-        await connected.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
-        await connected.call_tool("search_docs", {"query": "guide"})
-        second = await connected.list_tools(cache_mode="bypass")
+    async with connect(serve_command(repo), protocol) as client:
+        first = await client.list_tools(cache_mode="bypass")
+        await client.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
+        await client.call_tool("search_docs", {"query": "guide"})
+        second = await client.list_tools(cache_mode="bypass")
         assert [tool.name for tool in first.tools] == [tool.name for tool in second.tools]
         assert {"create_document", "complete_task", "search_docs"} <= {tool.name for tool in first.tools}
         for tool in first.tools:
@@ -86,30 +88,30 @@ async def test_list_of_tools_is_stable(repo: Path, protocol: ProtocolVersion) ->
 
 
 async def test_unknown_tool_returns_protocol_error(repo: Path, protocol: ProtocolVersion) -> None:
-    async with connect(serve_command(repo), protocol) as connected:
-        with pytest.raises(MCPError) as caught:
-            await connected.call_tool("create_documents", {})
-        assert caught.value.error.code == -32602
-        assert "create_document" in caught.value.error.message
+    async with connect(serve_command(repo), protocol) as client:
+        with pytest.raises(MCPError) as error_info:
+            await client.call_tool("create_documents", {})
+        assert error_info.value.error.code == -32602
+        assert "create_document" in error_info.value.error.message
 
 
 async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
     before = git("rev-parse", "HEAD")
     command = serve_command(repo, "--read-only", "--toolsets", "documents,tasks,search")
-    async with connect(command, protocol) as connected:
-        listed = await connected.list_tools()
-        for tool in listed.tools:
+    async with connect(command, protocol) as client:
+        tool_list = await client.list_tools()
+        for tool in tool_list.tools:
             assert tool.annotations is not None
             assert tool.annotations.read_only_hint is True
         with pytest.raises(MCPError, match="Unknown tool"):
-            await connected.call_tool("create_document", {"doc_type": "document", "title": "No"})
-        assert connected.instructions is not None
-        assert "create_document" not in connected.instructions
+            await client.call_tool("create_document", {"doc_type": "document", "title": "No"})
+        assert client.instructions is not None
+        assert "create_document" not in client.instructions
     assert git("rev-parse", "HEAD") == before
 
 
 @pytest.mark.parametrize(
-    ("name", "cleaned"),
+    ("name", "expected"),
     [
         ("Some Host", "Some Host"),
         ("a\r\nSigned-off-by: eve\x00\u202e", "a Signed-off-by: eve"),
@@ -118,28 +120,28 @@ async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, proto
     ],
 )
 async def test_client_name_cannot_forge_trailer(
-    tmp_path: Path, protocol: ProtocolVersion, name: str, cleaned: str
+    tmp_path: Path, protocol: ProtocolVersion, name: str, expected: str
 ) -> None:
     async with connect(
         [*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol, name=name
-    ) as connected:
-        assert read_data(await connected.call_tool("whoami", {})) == {"client": cleaned}
+    ) as client:
+        assert read_data(await client.call_tool("whoami", {})) == {"client": expected}
 
 
 async def test_commit_contains_client_name(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
-    async with connect(serve_command(repo), protocol, name="Some Host") as connected:
-        await connected.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
+    async with connect(serve_command(repo), protocol, name="Some Host") as client:
+        await client.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
     assert git("log", "-1", "--format=%(trailers:key=Docyard-Client,valueonly,separator=)") == "Some Host"
 
 
 async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVersion) -> None:
     reports: list[tuple[float, float | None, str | None]] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        reports.append((done, total, message))
+    async def record_progress(progress: float, total: float | None, message: str | None) -> None:
+        reports.append((progress, total, message))
 
-    async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol) as connected:
-        result = await connected.call_tool("slow", {}, progress_callback=progress)
+    async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol) as client:
+        result = await client.call_tool("slow", {}, progress_callback=record_progress)
         assert read_data(result) == {"done": True}
     assert len(reports) > 3
     assert reports == sorted(reports)
@@ -150,22 +152,22 @@ async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: Pro
     log = tmp_path / "log"
     command = [*preloaded.python_command(), ODD_SERVER, str(tmp_path)]
     with log.open("w") as stream:
-        async with connect(command, protocol, log=stream) as connected:
-            result = await connected.call_tool("broken", {})
+        async with connect(command, protocol, log=stream) as client:
+            result = await client.call_tool("broken", {})
             assert result.is_error
             data = read_data(result)
             assert data["code"] == "INTERNAL_ERROR"
             assert "secret" not in str(result)
-            assert read_data(await connected.call_tool("noisy", {})) == {"printed": True}
-    logged = log.read_text()
-    assert data["reference"] in logged
-    assert "ZeroDivisionError" in logged
-    assert "to standard output" in logged
+            assert read_data(await client.call_tool("noisy", {})) == {"printed": True}
+    log_text = log.read_text()
+    assert data["reference"] in log_text
+    assert "ZeroDivisionError" in log_text
+    assert "to standard output" in log_text
 
 
 async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, protocol: ProtocolVersion) -> None:
-    async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol) as connected:
-        result = await connected.call_tool("surrogate", {})
+    async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol) as client:
+        result = await client.call_tool("surrogate", {})
         assert read_data(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
         assert result.content[0].type == "text"
         assert json.loads(result.content[0].text) == read_data(result)
@@ -173,9 +175,9 @@ async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, protocol: Pro
 
 def test_request_with_invalid_id_is_refused(repo: Path) -> None:
     server = RawClient(serve_command(repo))
-    odd: list[Any] = [None, 1.0, 1.5, True, [], {}]
-    for number, identity in enumerate(odd):
-        server.send(json.dumps({"jsonrpc": "2.0", "id": identity, "method": "tools/list"}).encode())
+    invalid_ids: list[Any] = [None, 1.0, 1.5, True, [], {}]
+    for number, request_id in enumerate(invalid_ids):
+        server.send(json.dumps({"jsonrpc": "2.0", "id": request_id, "method": "tools/list"}).encode())
         server.send(b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"id":1}}')
         answer = server.request(number, "ping")
         assert (answer["id"], answer.get("error", {}).get("code")) == (None, -32600)
@@ -268,10 +270,10 @@ def test_warm_up_does_not_start_with_open_requests(tmp_path: Path) -> None:
 
 
 def test_immediate_disconnect_is_no_error(repo: Path) -> None:
-    completed = subprocess.run(
-        cold_serve_command(repo), input=b"", capture_output=True, env=environment(), timeout=60
+    process = subprocess.run(
+        build_cold_serve_command(repo), input=b"", capture_output=True, env=environment(), timeout=60
     )
-    assert (completed.returncode, completed.stdout, completed.stderr) == (0, b"", b"")
+    assert (process.returncode, process.stdout, process.stderr) == (0, b"", b"")
 
 
 @pytest.mark.parametrize(
@@ -279,17 +281,17 @@ def test_immediate_disconnect_is_no_error(repo: Path) -> None:
     [(["--toolsets", "documents,nonsense"], 2), (["--branch", "nonsense"], 3), (["--nonsense"], 2)],
 )
 def test_invalid_workspace_is_refused_at_start(repo: Path, options: list[str], code: int) -> None:
-    completed = subprocess.run(
+    process = subprocess.run(
         serve_command(repo, *options), input=b"", capture_output=True, env=environment(), timeout=60
     )
-    assert completed.returncode == code
-    assert completed.stdout == b""
-    assert completed.stderr.startswith(b"error: ")
-    assert b"\n  fix: " in completed.stderr
+    assert process.returncode == code
+    assert process.stdout == b""
+    assert process.stderr.startswith(b"error: ")
+    assert b"\n  fix: " in process.stderr
 
 
 def wait_for(file: Path) -> None:
     deadline = time.monotonic() + 60
     while not file.exists():
-        assert time.monotonic() < deadline, f"{file.name} did not come"
+        assert time.monotonic() < deadline, f"the file {file.name} was not created"
         time.sleep(0.01)

@@ -76,9 +76,9 @@ def compile_shim(folder: Path) -> Path:
         str(library),
         str(SOURCE),
     ]
-    completed = subprocess.run([*command, "-ldl"], capture_output=True, text=True, check=False)
-    if completed.returncode:
-        raise AssertionError(f"the shim does not compile: {completed.stderr}")
+    process = subprocess.run([*command, "-ldl"], capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise AssertionError(f"the shim does not compile: {process.stderr}")
     return library
 
 

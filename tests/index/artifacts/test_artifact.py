@@ -118,10 +118,10 @@ def test_truncated_or_missing_artifact_file_is_refused(artifact: Path, key: byte
         data = file.read_bytes()
         for rest in (data[: len(data) // 2], data[:-1], b""):
             put(file, rest)
-            with pytest.raises((NotAnArtifact, ArtifactDamaged, InvalidMetadata)) as caught:
+            with pytest.raises((NotAnArtifact, ArtifactDamaged, InvalidMetadata)) as error_info:
                 open_artifact(artifact, reader_key)
             if file.parent != artifact:
-                assert caught.value.details["file"] == file.relative_to(artifact).as_posix()
+                assert error_info.value.details["file"] == file.relative_to(artifact).as_posix()
         file.unlink()
         with pytest.raises((NotAnArtifact, ArtifactDamaged)):
             open_artifact(artifact, reader_key)
@@ -188,7 +188,7 @@ def test_errors_contain_no_absolute_folder(artifact: Path) -> None:
     for file in files(artifact):
         data = file.read_bytes()
         put(file, data[:-2])
-        with pytest.raises(WorkspaceError) as caught:
+        with pytest.raises(WorkspaceError) as error_info:
             open_artifact(artifact)
-        assert str(artifact) not in caught.value.message + caught.value.fix
+        assert str(artifact) not in error_info.value.message + error_info.value.fix
         put(file, data)

@@ -258,11 +258,11 @@ def test_documents_without_text_are_counted_as_silent(repo: Repo, out: Path) -> 
 
 def test_invalid_manifest_is_refused_before_any_write(repo: Repo, out: Path) -> None:
     repo.commit({"guides/.taxonomy.toml": '[metadata]\ntype = "guide"\nlangage = "go"\n'})
-    with pytest.raises(InvalidManifest) as caught:
+    with pytest.raises(InvalidManifest) as error_info:
         build_from_commit(repo, out)
     assert (
-        caught.value.details | {"path": "guides/.taxonomy.toml", "line": 3, "key": "langage"}
-        == caught.value.details
+        error_info.value.details | {"path": "guides/.taxonomy.toml", "line": 3, "key": "langage"}
+        == error_info.value.details
     )
     assert not out.exists()
 
@@ -337,9 +337,9 @@ def test_folders_without_artifact_are_not_overwritten(repo: Repo, tmp_path: Path
 
 def test_uncreatable_folder_raises_artifact_unwritable(repo: Repo, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ArtifactUnwritable) as caught:
+    with pytest.raises(ArtifactUnwritable) as error_info:
         build_from_commit(repo, tmp_path / "file" / "out")
-    assert str(tmp_path) not in caught.value.message
+    assert str(tmp_path) not in error_info.value.message
 
 
 @pytest.mark.process

@@ -191,10 +191,10 @@ def test_left_out_document_is_reported(tmp_path: Path) -> None:
 def test_unreadable_file_error_names_its_path(tmp_path: Path) -> None:
     contents = read_folder_contents(written(tmp_path / "site"), ContentFilter())
     (tmp_path / "site" / "README.md").unlink()
-    with pytest.raises(UnreadableFolder) as caught:
+    with pytest.raises(UnreadableFolder) as error_info:
         contents.read("README.md")
-    assert caught.value.details["path"] == "README.md"
-    assert str(tmp_path) not in caught.value.message
+    assert error_info.value.details["path"] == "README.md"
+    assert str(tmp_path) not in error_info.value.message
 
 
 def test_missing_object_error_names_its_document(repo: Repo) -> None:

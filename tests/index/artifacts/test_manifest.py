@@ -60,9 +60,9 @@ def test_seal_covers_key_manifest_and_metadata(tmp_path: Path, key: bytes) -> No
 
 def test_other_metadata_raises_not_an_artifact(tmp_path: Path) -> None:
     manifests.write_manifest(tmp_path, METADATA, manifest(tmp_path))
-    with pytest.raises(NotAnArtifact) as caught:
+    with pytest.raises(NotAnArtifact) as error_info:
         manifests.read_manifest(tmp_path, METADATA.replace(b"1.1.0", b"1.1.1"))
-    assert str(caught.value.details["file"]).endswith(".manifest")
+    assert str(error_info.value.details["file"]).endswith(".manifest")
 
 
 def test_manifest_under_another_name_is_refused(tmp_path: Path) -> None:
@@ -101,9 +101,9 @@ def test_file_name_outside_the_artifact_is_refused(tmp_path: Path, name: str) ->
 def test_later_format_is_refused_with_its_version(tmp_path: Path) -> None:
     file = tmp_path / manifests.write_manifest(tmp_path, METADATA, manifest(tmp_path))
     file.write_text(json.dumps({**json.loads(file.read_bytes()), "format": 2}))
-    with pytest.raises(UnsupportedArtifact) as caught:
+    with pytest.raises(UnsupportedArtifact) as error_info:
         manifests.read_manifest(tmp_path, METADATA)
-    assert caught.value.details["version"] == 2
+    assert error_info.value.details["version"] == 2
 
 
 @loop_over("changed", [{"format": 0}, {"format": "1"}, {"files": {SEGMENT: [float("inf"), ""]}}])
@@ -130,9 +130,9 @@ def test_damaged_file_is_named_in_error(tmp_path: Path) -> None:
     file = tmp_path / SEGMENT
     for content, reason in ((b"posting", "7 bytes instead of 8"), (b"Postings", "sum is wrong")):
         file.write_bytes(content)
-        with pytest.raises(ArtifactDamaged, match=reason) as caught:
+        with pytest.raises(ArtifactDamaged, match=reason) as error_info:
             manifests.check_files(tmp_path, read)
-        assert caught.value.details["file"] == SEGMENT
+        assert error_info.value.details["file"] == SEGMENT
     file.unlink()
     with pytest.raises(ArtifactDamaged, match="missing"):
         manifests.check_files(tmp_path, read)

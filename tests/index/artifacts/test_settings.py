@@ -85,12 +85,12 @@ def test_any_description_is_written_as_valid_toml(description: str, root: str) -
     ],
 )
 def test_invalid_key_error_names_its_field(taxonomy: dict[str, str | None], field: str) -> None:
-    with pytest.raises(InvalidConfig) as caught:
+    with pytest.raises(InvalidConfig) as error_info:
         make_settings(WorkspaceConfig(), "site", None, taxonomy)
-    assert caught.value.details["field"] == field
+    assert error_info.value.details["field"] == field
 
 
 def test_too_long_description_error_names_its_field() -> None:
-    with pytest.raises(InvalidConfig) as caught:
+    with pytest.raises(InvalidConfig) as error_info:
         make_settings(WorkspaceConfig(), "site", "x" * 501, {})
-    assert caught.value.details["field"] == "corpus.description"
+    assert error_info.value.details["field"] == "corpus.description"

@@ -191,10 +191,10 @@ def test_prefix_of_too_many_terms_is_refused_before_matching(
     searcher = searcher_of(index)
     monkeypatch.setattr(ConditionFlags, "evaluate_by_segment", lambda *_: pytest.fail("matched"))
     for text in ("a*", "a* AND b", "tag:x OR (c AND NOT a*)", "path:docs a*"):
-        with pytest.raises(QueryTooBroad, match=r"'a\*' matches more than 1,000") as caught:
+        with pytest.raises(QueryTooBroad, match=r"'a\*' matches more than 1,000") as error_info:
             searcher.search(parse_query(text), reader_of(index.pages))
-        assert caught.value.details == {"limit": 1_000, "part": "a*"}
-        assert caught.value.fix.endswith(".")
+        assert error_info.value.details == {"limit": 1_000, "part": "a*"}
+        assert error_info.value.fix.endswith(".")
 
 
 @loop_over("parts", [1, 4])
@@ -250,9 +250,9 @@ def test_phrase_condition_over_the_candidate_limit_is_refused(
     for text, count in allowed.items():
         assert len(search(searcher, index.pages, parse_query(text))) == count
     for text in ('alpha AND "alpha beta"', 'alpha AND "of the"', '"alpha beta" OR delta'):
-        with pytest.raises(QueryTooBroad, match=r"are in more than 3 sections") as caught:
+        with pytest.raises(QueryTooBroad, match=r"are in more than 3 sections") as error_info:
             searcher.search(parse_query(text), reader_of(index.pages))
-        assert caught.value.details["part"] in text
+        assert error_info.value.details["part"] in text
 
 
 @loop_over("text", ["auth* x", "alpha AND beta", 'alpha AND "beta gamma"', "NOT alpha beta", "path:docs"])

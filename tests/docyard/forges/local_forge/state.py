@@ -207,14 +207,14 @@ class ForgeState:
             return None
         ends = target, pull_request.last_head
         if ends not in self._trees:
-            completed = self._run("merge-tree", "--write-tree", *ends)
-            self._trees[ends] = completed.stdout.split("\n", 1)[0] if completed.returncode == 0 else None
+            process = self._run("merge-tree", "--write-tree", *ends)
+            self._trees[ends] = process.stdout.split("\n", 1)[0] if process.returncode == 0 else None
         return self._trees[ends]
 
     def _git(self, *arguments: str, check: bool = True, env: dict[str, str] | None = None) -> str:
-        completed = self._run(*arguments, env=env)
-        assert not check or not completed.returncode, completed.stderr
-        return completed.stdout
+        process = self._run(*arguments, env=env)
+        assert not check or not process.returncode, process.stderr
+        return process.stdout
 
     def _run(self, *arguments: str, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
         own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "LC_ALL": "C", **(env or {})}
