@@ -1,4 +1,4 @@
-"""The commands of the guide to a read-only server run on a small repository."""
+"""The commands of the guide to a read-only server, which run on a small repository."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def read_steps(text: str) -> list[str]:
 
 
 def test_every_step_of_the_guide_succeeds(shell: Shell, repo: Repo) -> None:
-    manual, trial, serve, replace, seal, sealed = find_code_blocks("sh")
+    manual, trial, serve, replace, seal, serve_sealed = find_code_blocks("sh")
     workflow, with_key = find_code_blocks("yaml")
     shell.run(manual)
     shell.run(trial)
@@ -106,7 +106,7 @@ def test_every_step_of_the_guide_succeeds(shell: Shell, repo: Repo) -> None:
     shell.run(seal)
     [step] = read_steps(with_key)
     shell.run(step, SITE_KEY=b64encode((repo.path.parent / "site.key").read_bytes()).decode())
-    shell.run(sealed)
+    shell.run(serve_sealed)
 
 
 def test_command_in_host_configuration_exists() -> None:

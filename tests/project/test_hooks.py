@@ -1,4 +1,4 @@
-"""The hooks for other repositories; their commands run as in pre-commit."""
+"""The pre-commit hooks for other repositories; their commands run as in pre-commit."""
 
 from __future__ import annotations
 
@@ -83,8 +83,8 @@ def test_hook_ignores_files_that_are_not_documents(repo: Repo, hook: str) -> Non
     (repo.path / "linked.md").symlink_to("vendor/doc.md")
     (repo.path / "two\nlines.md").write_text(BROKEN)
     repo.git("add", "-A")
-    others = ("vendor/doc.md", "linked.md", "other.mdown", "two\nlines.md")
-    for files in (others, (*others, "sound.md")):
+    other_files = ("vendor/doc.md", "linked.md", "other.mdown", "two\nlines.md")
+    for files in (other_files, (*other_files, "sound.md")):
         process = run_hook(repo, hook, *files)
         assert process.returncode == 0, process.stderr
     assert (repo.path / "vendor/doc.md").read_text() == FIXABLE
@@ -105,8 +105,8 @@ PULL_REQUESTS = (ROOT / "docs" / "validate.md").read_text("utf-8").partition("\n
 
 def test_documented_workflow_is_valid_and_runs(repo: Repo) -> None:
     """Run the last step of the workflow on a branch with one new problem."""
-    blocks = re.findall(r"^```yaml\n(.*?)^```$", PULL_REQUESTS, re.MULTILINE | re.DOTALL)
-    workflow = yaml.safe_load(blocks[0])
+    code_blocks = re.findall(r"^```yaml\n(.*?)^```$", PULL_REQUESTS, re.MULTILINE | re.DOTALL)
+    workflow = yaml.safe_load(code_blocks[0])
     steps = workflow["jobs"]["validate"]["steps"]
     assert steps[0]["with"]["fetch-depth"] == 0
     command = steps[-1]["run"].replace("$BASE", "main")
