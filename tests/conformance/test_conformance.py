@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.http_server import HttpServer, serving_http
+from tests.acceptance.http_server import HttpServer, serve_over_http
 from tests.acceptance.server import ROOT, user_environment
 from tests.repositories import normal
 
@@ -74,7 +74,7 @@ SKIPPED_SCENARIOS = {
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     folder = tmp_path_factory.mktemp("conformance")
     repo = normal(folder / "docs", {"guide.md": "# Guide\n\nText.\n\n## Use\n\n- [ ] Try it\n"})
-    with serving_http(folder / "home", "-C", repo.path, "--no-token", "--no-fsync") as server_process:
+    with serve_over_http(folder / "home", "-C", repo.path, "--no-token", "--no-fsync") as server_process:
         yield server_process
 
 

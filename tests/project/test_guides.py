@@ -15,7 +15,7 @@ import yaml
 
 from docyard.cli.main import docyard as group
 from tests import preloaded
-from tests.acceptance.server import serving_artifact, user_environment
+from tests.acceptance.server import serve_artifact, user_environment
 from tests.repositories import Repo, normal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,7 +93,7 @@ def test_every_step_of_the_guide_succeeds(shell: Shell, repo: Repo) -> None:
     for step in read_steps(workflow):
         shell.run(step)
     shell.run(serve)
-    with serving_artifact(repo.path / "serve" / "current", shell.home) as server:
+    with serve_artifact(repo.path / "serve" / "current", shell.home) as server:
         [hit] = server.call("search_docs", query="quagga").data["hits"]
         assert (hit["filepath"], hit["source_commit"]) == ("retries.md", repo.head())
         assert server.call("get_doc", chunk_id="old.md").data["moved_to"]["chunk_id"].startswith("retries.md")
@@ -121,6 +121,6 @@ def test_command_in_host_configuration_exists() -> None:
 
 def test_documented_tools_match_the_server(shell: Shell, repo: Repo) -> None:
     shell.run("docyard build . --out ../out")
-    with serving_artifact(repo.path.parent / "out", shell.home) as server:
+    with serve_artifact(repo.path.parent / "out", shell.home) as server:
         [sentence] = re.findall(r"The host lists (.*?)\. Every", GUIDE, re.DOTALL)
         assert set(server.tools()) == set(re.findall(r"`(\w+)`", sentence))

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from templates import builtin_types
-from tests.acceptance.server import Server, serving
+from tests.acceptance.server import Server, serve_repository
 from workspace.document.addresses import resolve_section
 from workspace.edits import (
     AddSection,
@@ -162,5 +162,5 @@ def open_client(repo: Path, *, home: Path | None, durable: bool) -> Iterator[Wri
     if home is None:
         yield DirectClient(Workspace.open(repo, durable=durable))
         return
-    with serving(repo, home) as server:
+    with serve_repository(repo, home) as server:
         yield ServerClient(server)

@@ -1,4 +1,4 @@
-"""Pull requests from end to end, by commands, against a test forge of each kind.
+"""Pull requests with commands and a local test forge of each kind.
 
 The forge implements the documented API on a real bare repository, in which Git itself merges.
 """
@@ -30,7 +30,7 @@ def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def run(scene: ForgeScene, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """Run a command in the clone with --json, check its exit code, and return its data."""
+    """Return a function that runs a command in the clone with --json and returns its data."""
     monkeypatch.setenv("DOCYARD_FORGE_URL", scene.local.url)
     monkeypatch.setenv("DOCYARD_FORGE_TOKEN", PASSWORD)
 
@@ -46,9 +46,9 @@ def test_pull_request_is_opened_updated_reviewed_and_merged_on_forge(scene: Forg
     page = scene.page()
     proposal = scene.open("Describe more")
     scene.append(proposal.id, "More.", page)
-    created = run("proposals", "submit", proposal.id)["pull_request"]
-    assert created["new"] is True
-    number = created["number"]
+    pull_request_result = run("proposals", "submit", proposal.id)["pull_request"]
+    assert pull_request_result["new"] is True
+    number = pull_request_result["number"]
     pull_request = scene.local.state.find_pull_request(number)
     assert (pull_request.head, pull_request.target, pull_request.title) == (
         proposal.content.branch,
@@ -61,7 +61,7 @@ def test_pull_request_is_opened_updated_reviewed_and_merged_on_forge(scene: Forg
     scene.local.state.review(number, "ana", "changes_requested", "Explain *why*.")
     scene.local.state.comment(number, "ben", "I like it.")
     (pull_request_report,) = run("sync")["forge"]["pull_requests"]
-    # GitLab reviews have no text: it is posted as a comment.
+    # Reviews of GitLab have no text, so the text of the review is a comment.
     assert (pull_request_report["reviews"], pull_request_report["comments"]) == (
         1,
         2 if scene.local.kind == "gitlab" else 1,
@@ -75,8 +75,8 @@ def test_pull_request_is_opened_updated_reviewed_and_merged_on_forge(scene: Forg
     assert "I like it." in comments["ben"]
 
     scene.rewrite(proposal, "Because of the herons.")
-    updated = run("proposals", "submit", proposal.id)["pull_request"]
-    assert (updated["number"], updated["new"]) == (number, False)
+    update_result = run("proposals", "submit", proposal.id)["pull_request"]
+    assert (update_result["number"], update_result["new"]) == (number, False)
     assert scene.local.state.find_pull_request(number).last_head == scene.now(proposal).tip
     assert "herons" in scene.local.state.find_pull_request(number).body
     assert scene.now(proposal).state is ProposalState.OPEN
@@ -106,27 +106,27 @@ def test_merge_in_clone_merges_pull_request(scene: ForgeScene, run: Run) -> None
     scene.check_sound()
 
 
-def test_closing_on_either_side_closes_the_other(scene: ForgeScene, run: Run) -> None:
-    squashed, first = scene.create_pull_request()
-    abandoned, second = scene.create_pull_request()
-    unwanted, third = scene.create_pull_request()
-    commit = scene.local.state.merge(first, None, "Squash it", "ana", how="squash")
-    scene.forge.close(second)
-    scene.proposal_actions.close(unwanted.id, AGENT, "Not now.")
+def test_pull_request_and_proposal_close_each_other(scene: ForgeScene, run: Run) -> None:
+    squashed_proposal, first_number = scene.create_pull_request()
+    abandoned_proposal, second_number = scene.create_pull_request()
+    unwanted_proposal, third_number = scene.create_pull_request()
+    commit = scene.local.state.merge(first_number, None, "Squash it", "ana", how="squash")
+    scene.forge.close(second_number)
+    scene.proposal_actions.close(unwanted_proposal.id, AGENT, "Not now.")
     pull_requests = run("sync")["forge"]["pull_requests"]
     actions = {item["proposal"]: item["done"] for item in pull_requests if item["done"]}
     assert actions == {
-        squashed.id: ["closed"],
-        abandoned.id: ["closed"],
-        unwanted.id: ["closed_there"],
+        squashed_proposal.id: ["closed"],
+        abandoned_proposal.id: ["closed"],
+        unwanted_proposal.id: ["closed_there"],
     }
     forge_name = format_forge_name(scene.local.kind)
-    merged = f"Merged on {forge_name} as {commit[:12]}"
-    for proposal, text in ((squashed, merged), (abandoned, f"Closed on {forge_name}")):
+    merge_text = f"Merged on {forge_name} as {commit[:12]}"
+    for proposal, text in ((squashed_proposal, merge_text), (abandoned_proposal, f"Closed on {forge_name}")):
         current = scene.now(proposal)
         assert current.state is ProposalState.CLOSED
         assert text in str(scene.proposal_actions.list_events(current)[-1].body)
-    assert scene.local.state.find_pull_request(third).state == "closed"
+    assert scene.local.state.find_pull_request(third_number).state == "closed"
 
 
 def test_conflict_on_forge_is_reported_and_resolved_by_refresh(scene: ForgeScene, run: Run) -> None:
