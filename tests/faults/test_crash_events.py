@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
-from tests.faults.support.event_actions import COMMENT_TEXT, ID
+from tests.faults.support.event_actions import COMMENT_TEXT, PROPOSAL_ID
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import FAULTS, ReportLine, parametrize_step, report_points
 from tests.faults.support.scene import check_no_leftovers
@@ -47,7 +47,7 @@ def check_repository(repo: Repo) -> bool:
     assert repo.fsck() == ""
     assert repo.git("status", "--porcelain", "--untracked-files=all") == ""
     check_no_leftovers(repo.path / ".git")
-    events = EventLog(GitReader(repo.path)).read().events_of(ID)
+    events = EventLog(GitReader(repo.path)).read().events_of(PROPOSAL_ID)
     assert events.unreadable == 0
     kinds = [type(event.body) for event in events.events]
     assert kinds in ([], [Opened, Commented])

@@ -10,7 +10,7 @@ import pytest
 
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import FAULTS, ReportLine, parametrize_step, report_points
-from tests.faults.support.proposal_actions import ACTS, ID, KEY, prepare
+from tests.faults.support.proposal_actions import KEY, PROPOSAL_ACTIONS, PROPOSAL_ID, make_proposal_repository
 from tests.faults.support.scene import check_no_leftovers
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
@@ -27,12 +27,12 @@ class ProposalSnapshot(NamedTuple):
     event_kinds: tuple[str, ...]
 
 
-def read_snapshot(repo: Repo, act: str) -> ProposalSnapshot:
+def read_snapshot(repo: Repo, action_name: str) -> ProposalSnapshot:
     """Return the state of the proposal, and check that the repository is sound and clean."""
     assert repo.fsck() == ""
     assert repo.git("status", "--porcelain", "--untracked-files=all") == ""
     check_no_leftovers(repo.path / ".git")
-    id = derive_id(KEY) if act in ("open", "propose") else ID
+    id = derive_id(KEY) if action_name in ("open", "propose") else PROPOSAL_ID
     proposals = {
         item.id: item for item in Workspace.open(repo.path, read_only=True).proposal_actions().list_all()
     }
@@ -55,15 +55,15 @@ def check_retries(
     memory: Path,
     copy_path: Path,
     report_line: ReportLine,
-    act: str,
+    action_name: str,
     fault: str,
     step: int,
 ) -> None:
     """Inject a fault at every `step`-th call of an action, each in a fresh repository."""
     kind, error = FAULTS[fault]
-    template = memory / f"proposing-{act}"
+    template = memory / f"proposal-{action_name}"
     if not template.exists():
-        prepare(template, act)
+        make_proposal_repository(template, action_name)
 
     def make_fresh_copy() -> Repo:
         if copy_path.exists():
@@ -72,13 +72,13 @@ def check_retries(
         return Repo(copy_path)
 
     def run(repo: Repo, **options: Any) -> Any:
-        return server.run("act", repo.path, act=act, durable=True, **options)
+        return server.run("proposal action", repo.path, action_name=action_name, durable=True, **options)
 
     repo = make_fresh_copy()
-    before = read_snapshot(repo, act)
+    before = read_snapshot(repo, action_name)
     complete_run = run(repo)
     assert complete_run.is_committed, dict(complete_run.answer)
-    after = read_snapshot(repo, act)
+    after = read_snapshot(repo, action_name)
     assert after != before
     last = len(complete_run.calls) - 4
     points, failures = sorted({*range(1, last, step), last}), []
@@ -87,7 +87,7 @@ def check_retries(
         try:
             child_result = run(repo, point=point, fault=kind, error=error)
             server.run("recover", repo.path)
-            snapshot = read_snapshot(repo, act)
+            snapshot = read_snapshot(repo, action_name)
             assert snapshot.main in (before.main, after.main)
             assert snapshot.event_kinds in (before.event_kinds, after.event_kinds)
             assert snapshot == after or not child_result.is_committed, (
@@ -95,18 +95,18 @@ def check_retries(
             )
             retry_result = run(repo)
             assert retry_result.is_committed, dict(retry_result.answer)
-            assert read_snapshot(repo, act) == after
+            assert read_snapshot(repo, action_name) == after
         except AssertionError as failure:
             failures.append(f"{complete_run.calls[point - 1]}\n    {failure}")
-    report_points(report_line, f"{act}, {fault}", len(points), failures)
+    report_points(report_line, f"{action_name}, {fault}", len(points), failures)
 
 
 @parametrize_step(94, 7)
-@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("action_name", PROPOSAL_ACTIONS)
 def test_retry_after_a_kill_gives_one_result(
-    server: ForkServer, memory: Path, copy_path: Path, report_line: ReportLine, act: str, step: int
+    server: ForkServer, memory: Path, copy_path: Path, report_line: ReportLine, action_name: str, step: int
 ) -> None:
-    check_retries(server, memory, copy_path, report_line, act, "kill", step)
+    check_retries(server, memory, copy_path, report_line, action_name, "kill", step)
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,8 @@ def test_retry_after_a_kill_gives_one_result(
         pytest.param(1, id="every", marks=pytest.mark.soak),
     ],
 )
-@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("action_name", PROPOSAL_ACTIONS)
 def test_retry_after_an_error_gives_one_result(
-    server: ForkServer, memory: Path, copy_path: Path, report_line: ReportLine, act: str, step: int
+    server: ForkServer, memory: Path, copy_path: Path, report_line: ReportLine, action_name: str, step: int
 ) -> None:
-    check_retries(server, memory, copy_path, report_line, act, "no space", step)
+    check_retries(server, memory, copy_path, report_line, action_name, "no space", step)

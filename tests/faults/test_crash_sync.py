@@ -1,4 +1,4 @@
-"""A synchronization with a fault at each state-changing call, in the repository or in the remote's folder."""
+"""A synchronization with a fault at each state-changing call, in the clone or in the folder of the remote."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.matrix import FAULTS, ReportLine, parametrize_step, report_points
 from tests.faults.support.scene import check_no_leftovers, read_committed_files, read_work_files
 from tests.faults.support.shim import Fault
-from tests.faults.support.sync_actions import BRANCHES, ID, make_diverged_clones
+from tests.faults.support.sync_actions import BRANCHES, PROPOSAL_ID, make_diverged_clones
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
 from workspace.proposals.event_log import EventLog
@@ -20,27 +20,27 @@ from workspace.proposals.events import Commented
 
 def check_validity(folder: Path) -> None:
     """Check that both repositories are valid, and the checkout matches the branch."""
-    here, there = Repo(folder / "here"), Repo(folder / "there.git")
-    assert (here.fsck(), there.fsck()) == ("", "")
-    assert read_work_files(here) == read_committed_files(here)
-    assert here.git("status", "--porcelain", "--untracked-files=all") == ""
+    clone, remote = Repo(folder / "clone"), Repo(folder / "remote.git")
+    assert (clone.fsck(), remote.fsck()) == ("", "")
+    assert read_work_files(clone) == read_committed_files(clone)
+    assert clone.git("status", "--porcelain", "--untracked-files=all") == ""
 
 
 def check_in_sync(folder: Path, tips: dict[str, set[str]]) -> None:
     """Check that both repositories have the commits of both sides, each once, and are clean."""
-    here, there = Repo(folder / "here"), Repo(folder / "there.git")
+    clone, remote = Repo(folder / "clone"), Repo(folder / "remote.git")
     check_validity(folder)
-    check_no_leftovers(here.path / ".git")
-    assert not (here.path / ".git/docyard/sync.moving").exists()
-    assert here.git("for-each-ref", "refs/docyard") == ""
+    check_no_leftovers(clone.path / ".git")
+    assert not (clone.path / ".git/docyard/sync.moving").exists()
+    assert clone.git("for-each-ref", "refs/docyard") == ""
     for branch, commits in tips.items():
-        tip = here.git("rev-parse", branch).strip()
-        assert there.git("rev-parse", branch).strip() == tip
-        assert here.git("rev-parse", f"origin/{branch}").strip() == tip
+        tip = clone.git("rev-parse", branch).strip()
+        assert remote.git("rev-parse", branch).strip() == tip
+        assert clone.git("rev-parse", f"origin/{branch}").strip() == tip
         for commit in commits:
-            here.git("merge-base", "--is-ancestor", commit, branch)
-        assert len(here.git("rev-list", *(f"^{commit}" for commit in commits), branch).split()) == 1
-    log = EventLog(GitReader(here.path)).read().events_of(ID)
+            clone.git("merge-base", "--is-ancestor", commit, branch)
+        assert len(clone.git("rev-list", *(f"^{commit}" for commit in commits), branch).split()) == 1
+    log = EventLog(GitReader(clone.path)).read().events_of(PROPOSAL_ID)
     texts = sorted(event.body.text for event in log.events if isinstance(event.body, Commented))
     assert (texts, log.unreadable) == (["ours.md", "theirs.md"], 0)
 
@@ -50,7 +50,7 @@ def check_in_sync(folder: Path, tips: dict[str, set[str]]) -> None:
 def test_sync_completes_after_a_fault_at_each_call(
     server: ForkServer, memory: Path, copy_path: Path, report_line: ReportLine, fault: str, step: int
 ) -> None:
-    template = memory / "apart"
+    template = memory / "diverged-clones"
     if not template.exists():
         make_diverged_clones(template)
     fault_kind, error = FAULTS[fault]
@@ -58,29 +58,29 @@ def test_sync_completes_after_a_fault_at_each_call(
     def make_fresh_copy() -> Path:
         shutil.rmtree(copy_path, ignore_errors=True)
         shutil.copytree(template, copy_path)
-        return copy_path / "here"
+        return copy_path / "clone"
 
-    repos = [Repo(template / name) for name in ("here", "there.git")]
+    repos = [Repo(template / name) for name in ("clone", "remote.git")]
     tips = {branch: {repo.git("rev-parse", branch).strip() for repo in repos} for branch in BRANCHES}
     complete_run = server.run("sync", make_fresh_copy(), root=copy_path)
     assert complete_run.is_committed, dict(complete_run.answer)
     check_in_sync(copy_path, tips)
     points, failures = range(1, len(complete_run.calls), step), []
     for point in points:
-        here = make_fresh_copy()
+        clone_path = make_fresh_copy()
         try:
             child_result = server.run(
-                "sync", here, root=copy_path, point=point, fault=fault_kind, error=error
+                "sync", clone_path, root=copy_path, point=point, fault=fault_kind, error=error
             )
             assert child_result.was_killed == (fault_kind is Fault.KILL)
-            server.run("recover", here)
+            server.run("recover", clone_path)
             check_validity(copy_path)
-            retry_result = server.run("sync", here, root=copy_path)
-            for lock in (copy_path / "there.git" / "refs" / "heads").rglob("*.lock"):
-                # The remote's own locks are foreign: they are reported, and the user removes them.
+            retry_result = server.run("sync", clone_path, root=copy_path)
+            for lock in (copy_path / "remote.git" / "refs" / "heads").rglob("*.lock"):
+                # Docyard does not remove locks of the remote: it reports them, and the user removes them.
                 assert lock.name in str(retry_result.answer["errors"])
                 lock.unlink()
-                retry_result = server.run("sync", here, root=copy_path)
+                retry_result = server.run("sync", clone_path, root=copy_path)
             assert retry_result.is_committed, dict(retry_result.answer)
             check_in_sync(copy_path, tips)
         except AssertionError as failure:

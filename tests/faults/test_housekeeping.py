@@ -41,13 +41,17 @@ def _make_bare(path: Path) -> Path:
     return repositories.bare(path, FILES).path
 
 
-def _make_proposal_scenario(act: str) -> Scenario:
-    return Scenario("act", lambda path: proposal_actions.prepare(path, act).path, {"act": act})
+def _make_proposal_scenario(action_name: str) -> Scenario:
+    return Scenario(
+        "proposal action",
+        lambda path: proposal_actions.make_proposal_repository(path, action_name).path,
+        {"action_name": action_name},
+    )
 
 
 def _make_diverged(path: Path) -> Path:
     sync_actions.make_diverged_clones(path)
-    return path / "here"
+    return path / "clone"
 
 
 SCENARIOS = {
@@ -178,7 +182,7 @@ def test_merged_branch_pruned_between_two_steps_leaves_no_broken_ref(
 
 
 def test_fetched_objects_survive_a_running_gc(server: ForkServer, tmp_path: Path) -> None:
-    repo = Repo(_make_diverged(tmp_path / "apart"))
+    repo = Repo(_make_diverged(tmp_path / "diverged-clones"))
     git_dir = repo.path / ".git"
     before = {path for path in (git_dir / "objects").rglob("*") if path.is_file()}
     (git_dir / "gc.pid").write_text(f"{os.getpid()} {socket.gethostname()}")

@@ -10,7 +10,7 @@ from templates import builtin_types
 from tests import repositories
 from tests.faults.support.event_actions import append_events
 from tests.faults.support.merge_actions import diverge, merge
-from tests.faults.support.proposal_actions import act, prepare
+from tests.faults.support.proposal_actions import make_proposal_repository, run_proposal_action
 from tests.faults.support.sync_actions import make_diverged_clones, sync
 from workspace.edits import AppendContent, CreateDocument, Operation, RemoveDocument, UpdateContent
 from workspace.errors import WorkspaceError
@@ -109,7 +109,7 @@ ACTIONS: Mapping[str, Callable[..., Mapping[str, object]]] = {
     "recover": recover,
     "append events": append_events,
     "merge": merge,
-    "act": act,
+    "proposal action": run_proposal_action,
     "sync": sync,
 }
 
@@ -123,9 +123,11 @@ def run_all_actions(folder: Path) -> None:
     append_events(repo.path, lambda: None)
     repo = repositories.normal(folder / "diverged", {})
     merge(repo.path, lambda: None, theirs=diverge(repo), durable=True)
-    act(prepare(folder / "proposal", "merge").path, lambda: None, act="merge")
-    make_diverged_clones(folder / "apart")
-    sync(folder / "apart" / "here", lambda: None)
+    run_proposal_action(
+        make_proposal_repository(folder / "proposal", "merge").path, lambda: None, action_name="merge"
+    )
+    make_diverged_clones(folder / "diverged-clones")
+    sync(folder / "diverged-clones" / "clone", lambda: None)
 
 
 def _describe_error(error: WorkspaceError) -> Mapping[str, object]:

@@ -122,7 +122,7 @@ class ForkServer:
         report = self._read_line()
         calls = shim.read_log(self._log)
         if report["signal"] not in (0, signal.SIGKILL):
-            raise AssertionError(f"the child died of signal {report['signal']} after {calls[-3:]}")
+            raise AssertionError(f"the child ended with signal {report['signal']} after {calls[-3:]}")
         answer = report["answer"]
         if "bug" in answer:
             raise AssertionError(answer["bug"])
@@ -135,7 +135,7 @@ class ForkServer:
 
         If the action ends before that call, `meanwhile` does not run.
         """
-        stopped_pipe, resume_pipe = self._folder / "stopped", self._folder / "go"
+        stopped_pipe, resume_pipe = self._folder / "stopped", self._folder / "resume"
         for path in (stopped_pipe, resume_pipe):
             path.unlink(missing_ok=True)
             os.mkfifo(path)

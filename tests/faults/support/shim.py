@@ -85,7 +85,7 @@ def compile_shim(folder: Path) -> Path:
 def arm(
     root: str, point: int, fault: Fault, error: int, log: int, stopped_pipe: int, resume_pipe: int
 ) -> None:
-    """Start to count calls in this process. `log`, `stopped` and `go` are open file descriptors."""
+    """Start to count calls in this process. `log` and the two pipes are open file descriptors."""
     ctypes.CDLL(None).faults_arm(
         root.encode(), ctypes.c_long(point), int(fault), error, log, stopped_pipe, resume_pipe
     )
