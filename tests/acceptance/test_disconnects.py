@@ -24,7 +24,7 @@ from tests.repositories import Repo, normal
 from tests.soak import inspection
 from tests.stdio_client import HANDSHAKE, TIMEOUT_S, Message, RawClient, call_line
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="servers and clients are sent signals of POSIX")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the tests send POSIX signals")
 
 TASKS = "# Work\n\n## Tasks\n\n- [ ] Begin\n"
 CALL_COUNT = 12  # more than the number of workers

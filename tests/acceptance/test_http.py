@@ -31,7 +31,7 @@ from tests.repositories import Repo, normal
 from workspace.policy.tokens import Tokens
 from workspace.publishing.locks import docyard_lock
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="servers are sent signals of POSIX")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the tests send POSIX signals")
 
 FILES = {
     "docyard.toml": '[[protect]]\npaths = ["specs/**"]\nchecks = []\n',
@@ -164,7 +164,7 @@ def test_body_of_ambiguous_length_closes_connection(
     head = received_bytes.partition(b"\r\n\r\n")[0].lower()
     assert head.startswith(b"http/1.1 400 ")
     assert b"connection: close" in head
-    assert received_bytes.count(b"HTTP/1.1 ") == 1, "the smuggled request is not answered"
+    assert received_bytes.count(b"HTTP/1.1 ") == 1, "the smuggled request has a response"
 
 
 def test_pipelined_requests_get_responses(server: HttpServer) -> None:
@@ -173,10 +173,10 @@ def test_pipelined_requests_get_responses(server: HttpServer) -> None:
     head = (
         f"POST /mcp HTTP/1.1\r\n{base_headers}Accept: application/json\r\nContent-Type: application/json\r\n"
     )
-    chunked = f"{head}Transfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n"
-    plain = f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    chunked_request = f"{head}Transfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n"
+    plain_request = f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}"
     with socket.create_connection((server.host, server.port), timeout=TIMEOUT_S) as connection:
-        connection.sendall((chunked + plain).encode())
+        connection.sendall((chunked_request + plain_request).encode())
         received_bytes = b""
         while chunk := connection.recv(65_536):
             received_bytes += chunk

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.compatibility.make import ARCHIVE, TOOLSETS
 from tests.compatibility.versions import ROOT, Client, Version
+from tests.compatibility.write_archive import ARCHIVE, TOOLSETS
 from tests.repositories import Repo
 
 Facts = dict[str, Any]

@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.compatibility.make import START_TIME, TOOLSETS, leave_killed_writer, succeed
 from tests.compatibility.versions import ROOT, VERSION_0_1_0, Client, NoSuchCode, Version, extract_code
+from tests.compatibility.write_archive import START_TIME, TOOLSETS, leave_killed_writer, succeed
 from tests.faults.support.scene import check_no_leftovers
 from tests.repositories import Repo, bare, normal
 
@@ -64,10 +64,10 @@ def test_old_version_runs_the_code_of_0_1_0(versions: tuple[Version, Version]) -
 def call_until_accepted(client: Client, tool: str, arguments: dict[str, object]) -> dict[str, object]:
     """Repeat a call with its key until it is not refused as busy; return the response."""
     for _ in range(200):
-        answer = client.call(tool, **arguments)
-        if answer.get("code") not in {"BUSY", "LOCKED"}:
-            assert "error" not in answer, answer
-            return answer
+        response = client.call(tool, **arguments)
+        if response.get("code") not in {"BUSY", "LOCKED"}:
+            assert "error" not in response, response
+            return response
     raise AssertionError(f"{tool} stayed busy")
 
 
@@ -116,12 +116,12 @@ class Writer(threading.Thread):
     def _write(self, word: str) -> None:
         for number, (text, tool, arguments) in enumerate(make_calls(word, self._proposal)):
             key = f"{word}-{number}"
-            answer = call_until_accepted(self._client, tool, {**arguments, "idempotency_key": key})
+            response = call_until_accepted(self._client, tool, {**arguments, "idempotency_key": key})
             mark = re.findall(rf"{word}[a-z]+", text)[0]
             if tool == "update_proposal":
-                self.writes.append(AcknowledgedWrite(mark, text, comment=str(answer["comment"])))
+                self.writes.append(AcknowledgedWrite(mark, text, comment=str(response["comment"])))
             else:
-                self.writes.append(AcknowledgedWrite(mark, text, commit=str(answer["commit"])))
+                self.writes.append(AcknowledgedWrite(mark, text, commit=str(response["commit"])))
         hits = succeed(self._client, "search_docs", query=f"{word}own")["hits"]
         assert [hit["filepath"] for hit in hits] == [f"own-{word}own.md"]
 
@@ -273,12 +273,12 @@ def test_crashed_publication_of_present_version_is_safe_with_0_1_0(
     base = repo.head()
     edit = {"operation": "replace_text", "file": "notes/one.md", "old": "old", "new": "new"}
     with old_version.serve("-C", repo.path, "--no-sync") as client:
-        answer = client.call("edit_document", **edit, idempotency_key="crash-1")
-    if answer.get("code") == "UNKNOWN_JOURNAL":
+        response = client.call("edit_document", **edit, idempotency_key="crash-1")
+    if response.get("code") == "UNKNOWN_JOURNAL":
         assert repo.head() == base
         with present.serve("-C", repo.path, "--no-sync") as client:
-            answer = client.call("edit_document", **edit, idempotency_key="crash-1")
-    assert answer["commit"] == repo.head()
+            response = client.call("edit_document", **edit, idempotency_key="crash-1")
+    assert response["commit"] == repo.head()
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
     assert (repo.path / "notes/one.md").read_text() == "# One\n\n## Part\n\nnew\n"
     assert (repo.status(), repo.fsck()) == ("", "")

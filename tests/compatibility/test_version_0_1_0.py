@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from tests.compatibility.conftest import OldData
-from tests.compatibility.make import FILES, succeed
 from tests.compatibility.versions import Client
+from tests.compatibility.write_archive import FILES, succeed
 from tests.faults.support.scene import check_no_leftovers
 from tests.loops import loop_over
 from tests.repositories import Repo
@@ -41,10 +41,10 @@ def list_refs(repo: Repo) -> str:
     return repo.git("for-each-ref", "--format=%(refname) %(objectname)")
 
 
-def select_repeated_fields(tool: str, answer: dict[str, Any]) -> dict[str, Any]:
+def select_repeated_fields(tool: str, response: dict[str, Any]) -> dict[str, Any]:
     """Return the fields that must be equal after a retry. The commit of a comment is the proposal's tip."""
     ignored_fields = ADVICE | PRESENT | (REDIRECTED if tool == "edit_document" else {"commit"})
-    return {name: value for name, value in answer.items() if name not in ignored_fields}
+    return {name: value for name, value in response.items() if name not in ignored_fields}
 
 
 def test_every_old_address_resolves_to_its_section(shared: OldData, client: Client) -> None:
@@ -58,8 +58,8 @@ def test_every_old_address_resolves_to_its_section(shared: OldData, client: Clie
         assert (section["section"], section["heading"]) == (slug, expected_section["title"])
         document = succeed(client, "view_document", file=file, slug=slug)
         chunk = succeed(client, "get_doc", chunk_id=address)
-        for answer in (section, document, chunk):
-            assert (expected_section["word"] or "") in json.dumps(answer, ensure_ascii=False)
+        for response in (section, document, chunk):
+            assert (expected_section["word"] or "") in json.dumps(response, ensure_ascii=False)
 
 
 @loop_over(("slug", "word", "id"), DERIVED)
@@ -103,15 +103,15 @@ def test_links_valid_in_0_1_0_are_still_valid(shared: OldData) -> None:
 
 
 def test_address_of_moved_document_resolves_to_new_path(client: Client) -> None:
-    answer = client.call("view_document", file="guides/html.md", slug="over")
-    assert "guides/markup.md" in json.dumps(answer)
+    response = client.call("view_document", file="guides/html.md", slug="over")
+    assert "guides/markup.md" in json.dumps(response)
 
 
 def test_comments_have_their_old_positions(shared: OldData, client: Client) -> None:
     count = 0
     for proposal, comments in shared.facts["comments"].items():
-        answer = succeed(client, "view_proposal", proposal=proposal, comments=True)
-        present_comments = {comment["comment"]: comment for comment in answer["comments"]}
+        response = succeed(client, "view_proposal", proposal=proposal, comments=True)
+        present_comments = {comment["comment"]: comment for comment in response["comments"]}
         assert present_comments.keys() == {comment["comment"] for comment in comments}
         for comment in comments:
             present_comment = present_comments[comment["comment"]]
@@ -186,16 +186,16 @@ def test_retry_returns_the_first_answer(shared: OldData, client: Client) -> None
         calls += proposal["retries"]
     assert len(calls) >= 30
     for call in calls:
-        answer = succeed(client, call["tool"], **call["arguments"])
+        response = succeed(client, call["tool"], **call["arguments"])
         expected = select_repeated_fields(call["tool"], call["answer"])
-        assert {name: answer.get(name) for name in expected} == expected, call
+        assert {name: response.get(name) for name in expected} == expected, call
     assert list_refs(shared.repo) == before
 
 
 def test_key_of_another_call_is_refused(shared: OldData, client: Client) -> None:
     call = shared.facts["retries"][1]
-    answer = client.call(call["tool"], **{**call["arguments"], "title": "Another"})
-    assert answer["code"] == "IDEMPOTENCY_KEY_REUSED"
+    response = client.call(call["tool"], **{**call["arguments"], "title": "Another"})
+    assert response["code"] == "IDEMPOTENCY_KEY_REUSED"
 
 
 def test_history_names_the_same_commits_tools_and_proposals(shared: OldData, client: Client) -> None:
@@ -213,8 +213,8 @@ def test_tasks_have_their_old_addresses(old: OldData, serve: Serve) -> None:
     with serve(old) as client:
         tasks = succeed(client, "view_document", file="specs/api.md")["sections"]["tasks"]
         assert {name: tasks[name] for name in expected_tasks} == expected_tasks
-        answer = succeed(client, "reopen_task", file=GUIDE, slug="twice-1[0]")
-        assert answer["progress"] == {"total": 1, "completed": 0}
+        response = succeed(client, "reopen_task", file=GUIDE, slug="twice-1[0]")
+        assert response["progress"] == {"total": 1, "completed": 0}
 
 
 GET_ITEMS = {
@@ -230,13 +230,13 @@ def test_old_cursor_continues_or_is_stale(shared: OldData, client: Client, kind:
     call = shared.facts["pages"][kind]
     cursor = call["answer"].get("next_cursor") or call["answer"]["cursor"]
     limit = call["arguments"]["limit"]
-    answer = client.call(call["tool"], **call["arguments"], cursor=cursor)
-    if "code" in answer:
-        assert answer["code"] == "CURSOR_STALE"
-        assert answer["fix"]
+    response = client.call(call["tool"], **call["arguments"], cursor=cursor)
+    if "code" in response:
+        assert response["code"] == "CURSOR_STALE"
+        assert response["fix"]
         return
     full_page = succeed(client, call["tool"], **{**call["arguments"], "limit": 2 * limit})
-    assert GET_ITEMS[kind](answer) == GET_ITEMS[kind](full_page)[limit:]
+    assert GET_ITEMS[kind](response) == GET_ITEMS[kind](full_page)[limit:]
 
 
 def check_searches(facts: dict[str, Any], client: Client) -> None:
@@ -271,9 +271,9 @@ def test_crashed_publication_is_rolled_back_or_completed(old: OldData, when: str
     arguments = {"operation": "replace_text", "file": "notes/one.md", "old": "old", "new": "new"}
     base = repo.head()
     with old.present.serve("-C", repo.path, "--no-sync") as client:
-        answer = succeed(client, "edit_document", **arguments, idempotency_key="crash-1")
+        response = succeed(client, "edit_document", **arguments, idempotency_key="crash-1")
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
-    assert answer["commit"] == repo.head()
+    assert response["commit"] == repo.head()
     assert (base == repo.head()) == (when == "after")
     assert (repo.path / "notes/one.md").read_text() == "# One\n\n## Part\n\nnew\n"
     assert (repo.status(), repo.fsck()) == ("", "")

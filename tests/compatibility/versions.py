@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[2]
 VERSION_0_1_0 = "99817b90524cd1140ac549ba255de2b0a94f20e5"
 """The commit that is version 0.1.0."""
 
-_FIXED_CLOCK_SCRIPT = Path(__file__).with_name("fixed.py")
+_FIXED_CLOCK_SCRIPT = Path(__file__).with_name("fixed_clock.py")
 _PROTOCOL_VERSION = "2025-11-25"
 _PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
@@ -49,8 +49,8 @@ class Client:
     def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool and return its structured content, also for an error."""
         self._number += 1
-        answer = self._request("tools/call", {"name": tool, "arguments": arguments})
-        result: dict[str, Any] = answer["result"]["structuredContent"]
+        response = self._request("tools/call", {"name": tool, "arguments": arguments})
+        result: dict[str, Any] = response["result"]["structuredContent"]
         return result
 
     def initialize(self) -> None:

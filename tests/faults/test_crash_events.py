@@ -91,7 +91,7 @@ def test_events_are_all_or_none_after_each_fault(
             server.run("recover", repo.path)
             has_events = check_repository(repo)
             assert child_result.was_killed or child_result.is_committed == has_events
-            retry_result = server.run("append events", repo.path, durable=True).answer
+            retry_result = server.run("append events", repo.path, durable=True).response
             assert (retry_result["committed"], retry_result["repeated"]) == (not has_events, has_events)
             assert check_repository(repo)
             assert repo.git("rev-parse", BRANCH).strip() == retry_result["commit"]

@@ -69,7 +69,7 @@ def diverged_scenes(server: ForkServer, memory: Path) -> dict[str, DivergedScene
     bare.git("config", "user.email", repositories.EMAIL)
     source.write(UNCOMMITTED)
     scene = replace(scene, base=source.head())
-    copy = scene.copy(memory / "whole")
+    copy = scene.copy(memory / "complete")
     assert scene.merge(server, copy).is_committed
     assert scene.check(copy)
     assert "Much more." in (copy.path / "guides/guide.md").read_text()
@@ -105,7 +105,7 @@ def test_merge_is_complete_or_absent_after_each_fault(
             server.run("recover", repo.path)
             is_committed = scene.check(repo)
             assert child_result.was_killed or is_committed == child_result.is_committed, (
-                f"the response was {dict(child_result.answer)}"
+                f"the response was {dict(child_result.response)}"
             )
             assert scene.merge(server, repo).is_committed != is_committed
             assert scene.check(repo), "a retry did not merge"

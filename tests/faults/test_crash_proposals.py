@@ -77,7 +77,7 @@ def check_retries(
     repo = make_fresh_copy()
     before = read_snapshot(repo, action_name)
     complete_run = run(repo)
-    assert complete_run.is_committed, dict(complete_run.answer)
+    assert complete_run.is_committed, dict(complete_run.response)
     after = read_snapshot(repo, action_name)
     assert after != before
     last = len(complete_run.calls) - 4
@@ -94,7 +94,7 @@ def check_retries(
                 f"the response reports a commit, but the state is {snapshot}"
             )
             retry_result = run(repo)
-            assert retry_result.is_committed, dict(retry_result.answer)
+            assert retry_result.is_committed, dict(retry_result.response)
             assert read_snapshot(repo, action_name) == after
         except AssertionError as failure:
             failures.append(f"{complete_run.calls[point - 1]}\n    {failure}")

@@ -63,7 +63,7 @@ def test_sync_completes_after_a_fault_at_each_call(
     repos = [Repo(template / name) for name in ("clone", "remote.git")]
     tips = {branch: {repo.git("rev-parse", branch).strip() for repo in repos} for branch in BRANCHES}
     complete_run = server.run("sync", make_fresh_copy(), root=copy_path)
-    assert complete_run.is_committed, dict(complete_run.answer)
+    assert complete_run.is_committed, dict(complete_run.response)
     check_in_sync(copy_path, tips)
     points, failures = range(1, len(complete_run.calls), step), []
     for point in points:
@@ -78,10 +78,10 @@ def test_sync_completes_after_a_fault_at_each_call(
             retry_result = server.run("sync", clone_path, root=copy_path)
             for lock in (copy_path / "remote.git" / "refs" / "heads").rglob("*.lock"):
                 # Docyard does not remove locks of the remote: it reports them, and the user removes them.
-                assert lock.name in str(retry_result.answer["errors"])
+                assert lock.name in str(retry_result.response["errors"])
                 lock.unlink()
                 retry_result = server.run("sync", clone_path, root=copy_path)
-            assert retry_result.is_committed, dict(retry_result.answer)
+            assert retry_result.is_committed, dict(retry_result.response)
             check_in_sync(copy_path, tips)
         except AssertionError as failure:
             failures.append(f"{complete_run.calls[point - 1]}\n    {failure}")

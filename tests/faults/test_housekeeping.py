@@ -111,7 +111,7 @@ def test_housekeeping_between_two_steps_loses_no_object(
     template = Template(scenario, tmp_path / "template")
     repo = template.copy(copy_path)
     complete_run = server.run(scenario.action, repo.path, root=repo.path, **scenario.options)
-    assert complete_run.is_committed, dict(complete_run.answer)
+    assert complete_run.is_committed, dict(complete_run.response)
     points, failures = [*range(1, len(complete_run.calls) + 1, step)], []
     # The most important point is immediately before the ref of the branch changes.
     points += [
@@ -130,7 +130,7 @@ def test_housekeeping_between_two_steps_loses_no_object(
                 root=repo.path,
                 **scenario.options,
             )
-            assert child_result.is_committed, f"the response was {dict(child_result.answer)}"
+            assert child_result.is_committed, f"the response was {dict(child_result.response)}"
             assert repo.fsck() == ""
             run_gc(repo)
             assert repo.fsck() == ""
@@ -187,7 +187,7 @@ def test_fetched_objects_survive_a_running_gc(server: ForkServer, tmp_path: Path
     before = {path for path in (git_dir / "objects").rglob("*") if path.is_file()}
     (git_dir / "gc.pid").write_text(f"{os.getpid()} {socket.gethostname()}")
     child_result = server.run("sync", repo.path)
-    assert child_result.is_committed, dict(child_result.answer)
+    assert child_result.is_committed, dict(child_result.response)
     assert list((git_dir / "objects" / "pack").glob("*.keep"))
     # A gc that has read the refs earlier removes newer objects, except packs with a keep file.
     for path in (git_dir / "objects").rglob("*"):

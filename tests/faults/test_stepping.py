@@ -97,7 +97,7 @@ def check_commits(repo: Repo, child_result: ChildResult, base: str) -> int:
     lines = repo.git("log", "--branches", "--format=%H %s", f"^{base}").splitlines()
     person_commits = [line.split()[0] for line in lines if line.endswith(" Person")]
     batch_commits = [line.split()[0] for line in lines if not line.endswith(" Person")]
-    assert batch_commits == ([child_result.answer["commit"]] if child_result.is_committed else [])
+    assert batch_commits == ([child_result.response["commit"]] if child_result.is_committed else [])
     assert all(find_changed_paths(repo, commit) == {"README.md"} for commit in person_commits)
     for commit in batch_commits:
         assert find_changed_paths(repo, commit) == BATCH_PATHS
@@ -150,7 +150,7 @@ def test_git_commands_between_two_steps_lose_nothing(
                 check_line(repo, "README.md")
             else:
                 assert repo.status() == ""
-            assert child_result.is_committed, f"the response was {dict(child_result.answer)}"
+            assert child_result.is_committed, f"the response was {dict(child_result.response)}"
         except AssertionError as error:
             failures.append(f"{calls[point - 1]}\n    {str(error).splitlines()[0]}")
     report_points(report_line, f"a person's {action.__name__} between two steps", len(points), failures)
@@ -179,7 +179,7 @@ def test_edit_of_a_batch_file_between_two_steps_is_preserved(
                 child_result.is_committed,
                 not child_result.is_committed,
             )
-            answers.append("committed" if child_result.is_committed else child_result.answer["error"])
+            answers.append("committed" if child_result.is_committed else child_result.response["error"])
         except AssertionError as error:
             failures.append(f"{calls[point - 1]}\n    {str(error).splitlines()[0]}")
     report_points(report_line, "a person's words in a file of the batch", len(points), failures)

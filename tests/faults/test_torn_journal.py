@@ -81,7 +81,7 @@ def test_lock_of_another_program_is_not_removed(
         *ours, foreign = (copy_path / lock for lock in LOCKS)
         foreign.unlink()
         foreign.write_text("another's")
-        assert server.run("recover", copy_path).answer.get("error") is None
+        assert server.run("recover", copy_path).response.get("error") is None
         assert not any(lock.exists() for lock in ours), f"{length} bytes"
         assert foreign.read_text() == "another's", f"{length} bytes"
 
@@ -94,9 +94,9 @@ def test_foreign_lock_with_whole_journal_raises_locked(
     foreign.unlink()
     foreign.write_text("another's")
     child_result = server.run("recover", copy_path)
-    assert child_result.answer["error"] == "LOCKED"
-    assert LOCKS[2] in child_result.answer["message"]
-    assert str(copy_path) not in child_result.answer["message"] + child_result.answer["fix"]
+    assert child_result.response["error"] == "LOCKED"
+    assert LOCKS[2] in child_result.response["message"]
+    assert str(copy_path) not in child_result.response["message"] + child_result.response["fix"]
     assert foreign.read_text() == "another's"
     assert journal.exists()
     foreign.unlink()

@@ -11,12 +11,12 @@ from index.port import Engine, Query, Results, State
 from index.query import parse_query
 from index.storage.location import IndexLocation
 from index.whoosh_engine.engine import WhooshEngine
-from tests.index.plain import PlainEngine
+from tests.index.reference import ReferenceEngine
 
 ReadSection = Callable[[SectionRecord], bytes]
 
 ENGINES: dict[str, Callable[[Path, ReadSection], Engine]] = {
-    "plain": lambda folder, read: PlainEngine(),
+    "reference": lambda folder, read: ReferenceEngine(),
     "whoosh": lambda folder, read: WhooshEngine(_location(folder), read, durable=False),
 }
 

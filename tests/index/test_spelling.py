@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from index.analysis.words import stem
 from index.spelling import compute_edit_distances, is_word, max_edits, stem_all_edits
-from tests.index.plain import count_edits_between
+from tests.index.reference import count_edits_between
 
 WORDS = st.text("abé", max_size=6)
 LATIN = st.text("abcdxyz", min_size=1, max_size=8)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tests.acceptance.gate.world import NO_RULES, RULES_WITHOUT_APPROVAL
+from tests.acceptance.gate.scene import NO_RULES, RULES_WITHOUT_APPROVAL
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Author, KnownBy, ReviewDecision, Reviewed
 

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.acceptance.gate.attempts import ATTEMPTS
-from tests.acceptance.gate.world import (
+from tests.acceptance.gate.scene import (
     NO_RULES,
     PEOPLE,
     RULES,
     RULES_FOR_ALL_PATHS,
     RULES_WITHOUT_APPROVAL,
-    World,
+    GateScene,
 )
 from tests.repositories import NAME
 from workspace.errors import WorkspaceError
@@ -31,7 +31,7 @@ SLUGS = ("calls", "begin", "tasks", "_preamble", "more")
 AGENT = Author(NAME, "ada@example.org", KnownBy.CLIENT, "an agent")
 
 
-class Walk(World):
+class Walk(GateScene):
     """A walk of random actions of agents and people."""
 
     # Tools

@@ -40,10 +40,10 @@ def test_command_with_problems_exits_with_1_and_lists_them_as_json(
 ) -> None:
     git("checkout", "--quiet", "--detach")
     assert main(["doctor", "-C", str(repo), "--json"]) == 1
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["healthy"] is False
-    assert {"severity", "area", "message", "fix"} == set(answer["findings"][0])
-    assert answer["fixed"] == answer["not_fixed"] == []
+    report = json.loads(capsys.readouterr().out)
+    assert report["healthy"] is False
+    assert {"severity", "area", "message", "fix"} == set(report["findings"][0])
+    assert report["fixed"] == report["not_fixed"] == []
 
 
 def test_missing_repository_is_reported(tmp_path: Path) -> None:

@@ -98,8 +98,8 @@ def test_interrupted_commit_is_recovered(
     )
     assert process.returncode == 9
     was_committed = git("rev-parse", "HEAD") != base
-    code, answer = run_fix(repo, capsys)
-    assert (code, answer["fixed"], answer["not_fixed"]) == (0, [expected], [])
+    code, report = run_fix(repo, capsys)
+    assert (code, report["fixed"], report["not_fixed"]) == (0, [expected], [])
     assert git("status", "--porcelain") == ""
     assert (git("rev-parse", "HEAD") != base) is was_committed
     assert [lock for lock in (repo / ".git").rglob("*.lock") if lock.name != "write.lock"] == []

@@ -53,9 +53,9 @@ def test_pruned_objects_are_restored_by_the_next_call(
     for number, (tool, arguments) in enumerate(calls):
         edit_result = server.call(2 * number + 1, "edit_document", EDIT)["result"]
         prune(repo, edit_result["structuredContent"]["commit"], *names)
-        answer = server.call(2 * number + 2, tool, arguments)["result"]
-        assert "DAMAGED_REPO" not in str(answer)
-        assert not answer["isError"]
+        response = server.call(2 * number + 2, tool, arguments)["result"]
+        assert "DAMAGED_REPO" not in str(response)
+        assert not response["isError"]
     server.call(90, "edit_document", EDIT)
     assert repo.fsck() == ""
 
@@ -76,6 +76,6 @@ def test_pruned_commit_of_a_proposal_is_restored_by_the_next_call(
     comment = {"proposal": id, "action": "comment", "text": "again"}
     calls = [("edit_document", {**EDIT, "proposal": id}), ("update_proposal", comment)]
     for number, (tool, arguments) in enumerate(calls):
-        answer = server.call(10 + number, tool, arguments)["result"]
-        assert not answer["isError"], answer
+        response = server.call(10 + number, tool, arguments)["result"]
+        assert not response["isError"], response
     assert repo.fsck() == ""

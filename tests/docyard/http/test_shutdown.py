@@ -26,10 +26,10 @@ async def collect_messages(kind: str) -> list[Message]:
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         start_event.set()
-        if kind == "written":
+        if kind == "commit":
             with anyio.CancelScope(shield=True):
                 await write_event.wait()
-            await PlainTextResponse("written")(scope, receive, send)
+            await PlainTextResponse("commit")(scope, receive, send)
         elif kind == "half a form":
             while (await receive())["more_body"]:
                 pass
@@ -68,5 +68,5 @@ async def test_waiting_request_gets_503_on_shutdown(kind: str) -> None:
 
 @pytest.mark.anyio
 async def test_completed_write_is_answered_on_shutdown() -> None:
-    start, body = await collect_messages("written")
-    assert (start["status"], body["body"]) == (200, b"written")
+    start, body = await collect_messages("commit")
+    assert (start["status"], body["body"]) == (200, b"commit")

@@ -38,7 +38,7 @@ from tests.stdio_client import (
     serve_command,
 )
 
-ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
+STUB_SERVER = str(Path(__file__).with_name("stub_server.py"))
 MEMORY_LIMIT_MB = 200
 GROWTH_LIMIT_MB = 40
 END_LIMIT_S = 10.0
@@ -272,9 +272,9 @@ def test_hundred_concurrent_requests_get_responses(repo: Path, is_stateless: boo
                 build_request(number, "tools/call", is_stateless, **search) for number in range(1, 101)
             ).rstrip()
         )
-        answers = [server.receive() for _ in range(100)]
-        assert sorted(answer["id"] for answer in answers) == list(range(1, 101))
-        assert all(answer["result"]["structuredContent"]["hits"] for answer in answers)
+        responses = [server.receive() for _ in range(100)]
+        assert sorted(response["id"] for response in responses) == list(range(1, 101))
+        assert all(response["result"]["structuredContent"]["hits"] for response in responses)
 
 
 @pytest.mark.process
@@ -282,7 +282,7 @@ def test_hundred_concurrent_requests_get_responses(repo: Path, is_stateless: boo
 def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) -> None:
     """Check that cancelled requests, which the SDK never answers, do not fill the limit."""
     with start_client(
-        [*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless
+        [*preloaded.python_command(), STUB_SERVER, str(tmp_path)], handshake=not is_stateless
     ) as server:
         if is_stateless:
             server.exchange(json.loads(build_request(0, "tools/list", True)))
@@ -292,13 +292,13 @@ def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) 
                 line_of({"method": "notifications/cancelled", "params": {"requestId": number}}).rstrip()
             )
         server.send(build_request(1_000, "tools/call", is_stateless, name="whoami", arguments={}).rstrip())
-        answer = server.receive()
-        assert (answer["id"], answer["result"]["structuredContent"]) == (1_000, {"client": "raw client"})
+        response = server.receive()
+        assert (response["id"], response["result"]["structuredContent"]) == (1_000, {"client": "raw client"})
 
 
 @pytest.mark.process
 def test_cancellation_after_request_limit_is_read(tmp_path: Path) -> None:
-    with start_client([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=True) as server:
+    with start_client([*preloaded.python_command(), STUB_SERVER, str(tmp_path)], handshake=True) as server:
         for number in range(1, MAX_OPEN_REQUESTS + 1):
             server.send(build_request(number, "tools/call", False, name="slow", arguments={}).rstrip())
         server.send(
@@ -335,7 +335,7 @@ def wait_for(path: Path) -> None:
 @pytest.mark.process
 @needs_posix
 def test_running_write_finishes_when_client_closes(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), STUB_SERVER, str(tmp_path)])
     for number in range(1, MAX_OPEN_REQUESTS + 1):
         server.send(build_request(number, "tools/call", False, name="slow", arguments={}).rstrip())
     wait_for(tmp_path / "begun")
@@ -358,18 +358,18 @@ def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number:
                     request_id, "tools/call", False, name="create_document", arguments=fields
                 ).rstrip()
             )
-        answers = [server.receive()]
+        responses = [server.receive()]
         server.process.send_signal(number)
         start = time.monotonic()
-        answers += server.receive_all()
+        responses += server.receive_all()
         assert time.monotonic() - start < END_LIMIT_S
-    answers = [answer for answer in answers if "id" in answer]
-    successes = [answer for answer in answers if "result" in answer]
-    assert all(not answer["result"]["isError"] for answer in successes)
+    responses = [response for response in responses if "id" in response]
+    successes = [response for response in responses if "result" in response]
+    assert all(not response["result"]["isError"] for response in successes)
     assert int(git("rev-list", "--count", "HEAD")) - commit_count == len(successes) < MAX_OPEN_REQUESTS
-    error_codes = [answer["error"]["code"] for answer in answers if "error" in answer]
+    error_codes = [response["error"]["code"] for response in responses if "error" in response]
     assert set(error_codes) == {CONNECTION_CLOSED}
-    assert len({answer["id"] for answer in answers}) == len(answers)
+    assert len({response["id"] for response in responses}) == len(responses)
 
 
 @pytest.mark.process
@@ -377,7 +377,7 @@ def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number:
 @each_version
 def test_signal_finishes_running_calls_and_starts_no_others(tmp_path: Path, is_stateless: bool) -> None:
     with start_client(
-        [*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless
+        [*preloaded.python_command(), STUB_SERVER, str(tmp_path)], handshake=not is_stateless
     ) as server:
         token = {"progressToken": 1}
         for request_id in range(1, 13):
@@ -393,9 +393,9 @@ def test_signal_finishes_running_calls_and_starts_no_others(tmp_path: Path, is_s
         server.send(
             build_request(13, "ping", is_stateless).rstrip()
         )  # sent after the signal, so it is not read
-        answers = server.receive_all()
-    assert sorted(answer["id"] for answer in answers if "result" in answer) == list(range(1, 9))
-    error_codes = {answer["id"]: answer["error"]["code"] for answer in answers if "error" in answer}
+        responses = server.receive_all()
+    assert sorted(response["id"] for response in responses if "result" in response) == list(range(1, 9))
+    error_codes = {response["id"]: response["error"]["code"] for response in responses if "error" in response}
     assert error_codes == dict.fromkeys(range(9, 13), CONNECTION_CLOSED)
 
 
@@ -458,8 +458,8 @@ def test_requests_from_file_are_answered_to_file(repo: Path, tmp_path: Path) -> 
         )
     assert (process.returncode, process.stderr) == (0, b"")
     responses = [json.loads(line) for line in output.read_bytes().splitlines()]
-    assert sorted(answer["id"] for answer in responses) == list(range(100))
-    assert all(answer["result"]["tools"] for answer in responses)
+    assert sorted(response["id"] for response in responses) == list(range(100))
+    assert all(response["result"]["tools"] for response in responses)
 
 
 @pytest.mark.anyio

@@ -16,7 +16,7 @@ from mcp_types import ToolListChangedNotification
 
 from tests import preloaded
 from tests.docyard.conftest import Git
-from tests.docyard.mcp_server.test_stdio import ODD_SERVER
+from tests.docyard.mcp_server.test_stdio import STUB_SERVER
 from tests.stdio_client import (
     ENVELOPE,
     ProtocolVersion,
@@ -165,7 +165,7 @@ async def test_first_list_waits_for_values_of_declared_key(
 
 def test_first_list_does_not_wait_for_long_index(tmp_path: Path) -> None:
     (tmp_path / "awaits").touch()
-    server = RawClient([sys.executable, ODD_SERVER, str(tmp_path)])
+    server = RawClient([sys.executable, STUB_SERVER, str(tmp_path)])
     server.exchange({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})  # the warm-up takes a minute
     assert (tmp_path / "warming").exists()
     assert server.close() == ""
@@ -178,9 +178,9 @@ def test_server_ends_when_listening_client_disconnects(repo: Path) -> None:
     server.write(line_of({"id": 1, "method": "subscriptions/listen", "params": listen}))
     server.write(line_of({"id": 2, "method": "tools/call", "params": search}))
     server.close_input()
-    answers = server.receive_all()
+    responses = server.receive_all()
     assert server.wait_for_exit() == (0, "")
-    methods = [answer.get("method") for answer in answers]
+    methods = [response.get("method") for response in responses]
     assert "notifications/subscriptions/acknowledged" in methods
-    [result] = [answer for answer in answers if answer.get("id") == 2]
+    [result] = [response for response in responses if response.get("id") == 2]
     assert result["result"]["structuredContent"]["hits"]

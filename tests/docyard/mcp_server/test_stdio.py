@@ -19,7 +19,7 @@ from tests.docyard.conftest import Git
 from tests.loops import loop_over
 from tests.stdio_client import ProtocolVersion, RawClient, connect, environment, serve_command
 
-ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
+STUB_SERVER = str(Path(__file__).with_name("stub_server.py"))
 
 VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 
@@ -123,7 +123,7 @@ async def test_client_name_cannot_forge_trailer(
     tmp_path: Path, protocol: ProtocolVersion, name: str, expected: str
 ) -> None:
     async with connect(
-        [*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol, name=name
+        [*preloaded.python_command(), STUB_SERVER, str(tmp_path)], protocol, name=name
     ) as client:
         assert read_data(await client.call_tool("whoami", {})) == {"client": expected}
 
@@ -140,7 +140,7 @@ async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVers
     async def record_progress(progress: float, total: float | None, message: str | None) -> None:
         reports.append((progress, total, message))
 
-    async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol) as client:
+    async with connect([*preloaded.python_command(), STUB_SERVER, str(tmp_path)], protocol) as client:
         result = await client.call_tool("slow", {}, progress_callback=record_progress)
         assert read_data(result) == {"done": True}
     assert len(reports) > 3
@@ -150,7 +150,7 @@ async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVers
 
 async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: ProtocolVersion) -> None:
     log = tmp_path / "log"
-    command = [*preloaded.python_command(), ODD_SERVER, str(tmp_path)]
+    command = [*preloaded.python_command(), STUB_SERVER, str(tmp_path)]
     with log.open("w") as stream:
         async with connect(command, protocol, log=stream) as client:
             result = await client.call_tool("broken", {})
@@ -166,7 +166,7 @@ async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: Pro
 
 
 async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, protocol: ProtocolVersion) -> None:
-    async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol) as client:
+    async with connect([*preloaded.python_command(), STUB_SERVER, str(tmp_path)], protocol) as client:
         result = await client.call_tool("surrogate", {})
         assert read_data(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
         assert result.content[0].type == "text"
@@ -179,27 +179,27 @@ def test_request_with_invalid_id_is_refused(repo: Path) -> None:
     for number, request_id in enumerate(invalid_ids):
         server.send(json.dumps({"jsonrpc": "2.0", "id": request_id, "method": "tools/list"}).encode())
         server.send(b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"id":1}}')
-        answer = server.request(number, "ping")
-        assert (answer["id"], answer.get("error", {}).get("code")) == (None, -32600)
+        response = server.request(number, "ping")
+        assert (response["id"], response.get("error", {}).get("code")) == (None, -32600)
         assert server.receive()["id"] == number
     assert server.close() == ""
 
 
 def test_invalid_line_returns_error_and_server_continues(repo: Path) -> None:
     server = RawClient(serve_command(repo))
-    answer = server.call(5, "search_docs", {"query": "\ud800"})
-    assert (answer["id"], answer["error"]["code"]) == (5, -32700)
+    response = server.call(5, "search_docs", {"query": "\ud800"})
+    assert (response["id"], response["error"]["code"]) == (5, -32700)
     server.send(b'{"jsonrpc":"2.0","id":6,"method":')
-    answer = server.receive()
-    assert (answer["id"], answer["error"]["code"]) == (6, -32700)
+    response = server.receive()
+    assert (response["id"], response["error"]["code"]) == (6, -32700)
     server.send(b"\xff\xfe")
-    answer = server.receive()
-    assert (answer["id"], answer["error"]["code"]) == (None, -32700)
+    response = server.receive()
+    assert (response["id"], response["error"]["code"]) == (None, -32700)
     server.send(b"\r")
     server.send(b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"a":"\\ud800"}}')
-    answer = server.call(7, "search_docs", {"query": "backoff"})
-    assert answer["id"] == 7
-    assert answer["result"]["structuredContent"]["hits"]
+    response = server.call(7, "search_docs", {"query": "backoff"})
+    assert response["id"] == 7
+    assert response["result"]["structuredContent"]["hits"]
     assert server.close() == ""
     assert server.process.returncode == 0
 
@@ -209,9 +209,9 @@ def test_deeply_nested_array_of_arguments_returns_answer(repo: Path) -> None:
     server = RawClient(serve_command(repo))
     for depth, key in ((198, "result"), (199, "error"), (200, "error")):
         arguments = json.loads("[" * depth + "]" * depth)
-        answer = server.call(depth, "search_docs", arguments)
-        assert answer["id"] == depth
-        assert key in answer
+        response = server.call(depth, "search_docs", arguments)
+        assert response["id"] == depth
+        assert key in response
     assert server.close() == ""
     assert server.process.returncode == 0
 
@@ -220,19 +220,19 @@ def test_long_string_is_refused_by_tool_and_long_line_by_server(repo: Path, git:
     before = git("rev-parse", "HEAD")
     server = RawClient(serve_command(repo))
     edit = {"operation": "append_content", "file": "guide.md", "slug": "retries"}
-    answer = server.call(1, "edit_document", {**edit, "content": "x" * 30_000_000})
-    assert answer["result"]["isError"] is True
-    assert len(json.dumps(answer)) < 20_000
-    answer = server.call(2, "edit_document", {**edit, "content": "x" * 33_600_000})
-    assert (answer["id"], answer["error"]["code"]) == (2, -32600)
+    response = server.call(1, "edit_document", {**edit, "content": "x" * 30_000_000})
+    assert response["result"]["isError"] is True
+    assert len(json.dumps(response)) < 20_000
+    response = server.call(2, "edit_document", {**edit, "content": "x" * 33_600_000})
+    assert (response["id"], response["error"]["code"]) == (2, -32600)
     assert git("rev-parse", "HEAD") == before
-    answer = server.call(3, "edit_document", {**edit, "content": "Short."})
-    assert answer["result"]["isError"] is False
+    response = server.call(3, "edit_document", {**edit, "content": "Short."})
+    assert response["result"]["isError"] is False
     server.close()
 
 
 def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
     server.close()
@@ -243,7 +243,7 @@ def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @loop_over("number", [signal.SIGTERM, signal.SIGINT])
 def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> None:
-    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
     server.process.send_signal(number)
@@ -253,14 +253,14 @@ def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> N
 
 
 def test_warm_up_waits_for_first_list_and_ends_with_server(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), STUB_SERVER, str(tmp_path)])
     server.exchange({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     wait_for(tmp_path / "warming")
     assert server.close() == ""  # the server exits before its warm-up is done
 
 
 def test_warm_up_does_not_start_with_open_requests(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     server.send(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}')
     assert [server.receive()["id"], server.receive()["id"]] == [2, 1]

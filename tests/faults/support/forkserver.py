@@ -49,13 +49,13 @@ class ChildResult:
     """The result of a child: True if it was killed, the response of its action, and its calls."""
 
     was_killed: bool
-    answer: Mapping[str, Any]
+    response: Mapping[str, Any]
     calls: list[Call]
 
     @property
     def is_committed(self) -> bool:
         """Return True if the response reports a new commit."""
-        return bool(self.answer.get("committed"))
+        return bool(self.response.get("committed"))
 
 
 class ForkServer:
@@ -123,10 +123,10 @@ class ForkServer:
         calls = shim.read_log(self._log)
         if report["signal"] not in (0, signal.SIGKILL):
             raise AssertionError(f"the child ended with signal {report['signal']} after {calls[-3:]}")
-        answer = report["answer"]
-        if "bug" in answer:
-            raise AssertionError(answer["bug"])
-        return ChildResult(report["signal"] == signal.SIGKILL, answer, calls)
+        response = report["response"]
+        if "bug" in response:
+            raise AssertionError(response["bug"])
+        return ChildResult(report["signal"] == signal.SIGKILL, response, calls)
 
     def run_stopped(
         self, action: str, repository: Path, point: int, meanwhile: Callable[[], None], **options: Any
@@ -172,8 +172,8 @@ class ForkServer:
         line = self._process.stdout.readline() if ready else b""
         if not line:
             raise AssertionError("the fork server does not respond")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        response: dict[str, Any] = json.loads(line)
+        return response
 
 
 def main() -> None:
@@ -203,7 +203,7 @@ def _run_order(order: Order) -> dict[str, Any]:
     _, status = os.waitpid(child, 0)
     return {
         "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
-        "answer": json.loads(text or b"{}"),
+        "response": json.loads(text or b"{}"),
     }
 
 
@@ -219,12 +219,12 @@ def _run_action(order: Order) -> Mapping[str, object]:
 
     start = time.perf_counter()
     try:
-        answer = actions.ACTIONS[order.action](Path(order.repository), arm, **order.options)
+        response = actions.ACTIONS[order.action](Path(order.repository), arm, **order.options)
     except Exception:
         return {"bug": traceback.format_exc()}
     finally:
         shim.disarm()
-    return {**answer, "seconds": time.perf_counter() - start}
+    return {**response, "seconds": time.perf_counter() - start}
 
 
 if __name__ == "__main__":

@@ -107,7 +107,9 @@ class Matrix:
             repo, expect_reflog=expect_reflog, expect_no_empty_folders=expect_no_empty_folders
         )
         if not child_result.was_killed:
-            assert is_committed == child_result.is_committed, f"the response was {dict(child_result.answer)}"
+            assert is_committed == child_result.is_committed, (
+                f"the response was {dict(child_result.response)}"
+            )
         self.retry(repo, is_committed=is_committed)
         assert self.scene.check(
             repo, expect_reflog=expect_reflog, expect_no_empty_folders=expect_no_empty_folders
@@ -117,8 +119,8 @@ class Matrix:
         """Repeat the call with the same key. The retry must commit, or return the existing commit."""
         retry_result = self.server.run("write", repo.path, base=self.scene.base, durable=self.durable)
         expected = {"committed": not is_committed, "commit": repo.head(), "repeated": is_committed}
-        assert {**retry_result.answer, **expected} == retry_result.answer, (
-            f"a retry returned {dict(retry_result.answer)}"
+        assert {**retry_result.response, **expected} == retry_result.response, (
+            f"a retry returned {dict(retry_result.response)}"
         )
 
 

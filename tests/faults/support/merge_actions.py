@@ -50,7 +50,9 @@ def merge(path: Path, arm: Callable[[], None], *, theirs: str, durable: bool = F
     branch = workspace.branch or ""
     arm()
     try:
-        merge_result = commit_merge(workspace, branch, theirs, message=lambda merge: "Merge what is theirs\n")
+        merge_result = commit_merge(
+            workspace, branch, theirs, message=lambda merge: "Merge the other commit\n"
+        )
     except WorkspaceError as error:
         return {"committed": False, "error": error.code, "message": error.message, "fix": error.fix}
     return {"committed": merge_result.is_new, "commit": merge_result.commit}

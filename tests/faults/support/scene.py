@@ -99,9 +99,9 @@ def build_scene(folder: Path, server: ForkServer, *, bare: bool) -> Scene:
     base = Repo(template).head()
     old = read_committed_files(Repo(template))
     scene = Scene(template, bare, base, old, {}, "")
-    copy = scene.copy(folder / "whole")
+    copy = scene.copy(folder / "complete")
     write_result = server.run("write", copy.path)
-    assert write_result.is_committed, write_result.answer
+    assert write_result.is_committed, write_result.response
     new = read_committed_files(copy)
     section = FILES["guides/nested/setup.md"].replace(OLD_WORDS, NEW_WORDS).encode()
     assert new == {

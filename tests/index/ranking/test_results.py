@@ -1,4 +1,4 @@
-"""The results of a query, which equal the results of the plain engine: hits, scores, order, and flags."""
+"""The results of a query, which equal the results of the reference engine: hits, scores, order, and flags."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.index.pages import (
     make_random_query,
     open_section_reader,
 )
-from tests.index.plain import Entry, make_entries, rank
+from tests.index.reference import Entry, make_entries, rank
 from tests.loops import loop_over
 
 PHRASES = ((("alpha", "beta"),), (("gamma",),), (("omega",), ("beta", "delta")), (("the", "RateLimitError"),))
@@ -114,7 +114,7 @@ def test_results_equal_plain_engine_if_few_sections_are_read_for_phrases(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("index.ranking.results.MAX_VERIFIED", 6)
-    monkeypatch.setattr("tests.index.plain.MAX_READ", 6)
+    monkeypatch.setattr("tests.index.reference.MAX_READ", 6)
     rng = Random(5)
     index = GrowingIndex()
     for _ in range(3):

@@ -14,7 +14,7 @@ from index.query import parse_query
 from index.ranking.results import MAX_VERIFIED
 from tests.index.engines import ENGINES, Commit, History
 from tests.index.pages import PATHS, make_page, make_random_page, make_random_query
-from tests.index.plain import make_entries
+from tests.index.reference import make_entries
 
 BLOB = "ab" * 20
 
@@ -331,7 +331,7 @@ def test_failed_rebuild_leaves_the_old_index(history: History) -> None:
 
 
 def test_persistent_index_is_reopened_unchanged(history: History) -> None:
-    if history.name == "plain":
+    if history.name == "reference":
         pytest.skip("this engine stores nothing")
     history.commit(make_page("a.md", "retry"), UnreadableDocument("b.md", BLOB))
     before, results = history.engine.state(), history.search("retry")
@@ -347,16 +347,16 @@ def test_persistent_index_is_reopened_unchanged(history: History) -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_incremental_index_equals_plain_engine_and_rebuild(history: History, seed: int) -> None:
     rng = Random(seed)
-    plain_history = History("plain", history.folder)
+    reference_history = History("reference", history.folder)
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(12))]
     for _ in range(12):
         pages = [make_random_page(rng, path, rng.randrange(12)) for path in rng.sample(paths, 4)]
         deleted_paths = set(rng.sample(paths, 2)) - {document.path for document in pages}
-        for engine_history in (plain_history, history):
+        for engine_history in (reference_history, history):
             engine_history.commit(*pages, deletes=deleted_paths)
-    assert history.state() == plain_history.state()
+    assert history.state() == reference_history.state()
     queries = [make_random_query(rng) for _ in range(12)]
-    expected = [plain_history.search(query, limit=60) for query in queries]
+    expected = [reference_history.search(query, limit=60) for query in queries]
     for _ in range(2):
         for query, plain_results in zip(queries, expected, strict=True):
             results = history.search(query, limit=60)
@@ -366,6 +366,6 @@ def test_incremental_index_equals_plain_engine_and_rebuild(history: History, see
                 plain_results.is_partial,
             )
         for word in ("alhpa", "gama", "betas", "rare", "deltta", "ratelimiteror", "mega", "snak"):
-            assert history.engine.similar(word, 9) == plain_history.engine.similar(word, 9)
+            assert history.engine.similar(word, 9) == reference_history.engine.similar(word, 9)
         history.rebuild()
-    assert history.state() == plain_history.state()
+    assert history.state() == reference_history.state()

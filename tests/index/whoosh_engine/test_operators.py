@@ -1,4 +1,4 @@
-"""Queries with operators: results and selected sections equal the plain engine's for all segment layouts."""
+"""Queries with operators: results and selected sections equal the reference engine's for all segment layouts."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from index.whoosh_engine.condition_nodes import ConditionFlags, ConditionNodes, 
 from index.whoosh_engine.engine import Searcher
 from index.whoosh_engine.flat_index import FlatIndex
 from tests.index.pages import PATHS, GrowingIndex, make_page, make_segment
-from tests.index.plain import make_entries
-from tests.index.plain_conditions import expand, rank, satisfies
 from tests.index.random_conditions import make_random_condition, make_random_dated_page, make_random_operators
+from tests.index.reference import make_entries
+from tests.index.reference_conditions import expand, rank, satisfies
 from tests.loops import loop_over
 from tests.stdio_client import ROOT
 

@@ -1,6 +1,6 @@
 """Write the archive of version 0.1.0: a repository that this version wrote, and its responses.
 
-    python -m tests.compatibility.make
+    python -m tests.compatibility.write_archive
 
 The code of 0.1.0 is extracted from the history of this repository. It runs as processes: servers with a
 client, and commands of people with tokens. The archive, `version-0.1.0.tar.xz` next to this file, contains
@@ -173,10 +173,10 @@ def write_repository(repo: repositories.Repo, agent: Version, out: Path) -> dict
 
 def succeed(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
     """Call a tool and return its data. The call must succeed."""
-    answer = client.call(tool, **arguments)
-    assert answer.get("type") != "error", answer
-    assert "error" not in answer, answer
-    return answer
+    response = client.call(tool, **arguments)
+    assert response.get("type") != "error", response
+    assert "error" not in response, response
+    return response
 
 
 def write_documents(client: Client) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The operators of a query, evaluated section by section in simple Python to check the real evaluation.
 
 Both evaluations have the same code for the analysis of words and the check of phrases and globs. The score
-of a term is computed by `tests.index.plain`.
+of a term is computed by `tests.index.reference`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from index.conditions import (
 from index.phrases import Phrases
 from index.port import Query
 from index.spelling import is_word, stem_all_edits
-from tests.index import plain
-from tests.index.plain import Entry, RankedSection, count_edits_between
+from tests.index import reference
+from tests.index.reference import Entry, RankedSection, count_edits_between
 
 UNSELECTED = "\0unselected"
 
@@ -50,7 +50,7 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
     extended_entries = [_extend(entry, query.condition, term_sets) for entry in entries]
     terms = {**query.terms, **{_expansion_term(number): 1 for number in range(len(term_sets))}}
     query_of_words = replace(query, terms=terms, excluded=(*query.excluded, UNSELECTED))
-    return plain.rank(extended_entries, query_of_words, depth)
+    return reference.rank(extended_entries, query_of_words, depth)
 
 
 def _expansion_term(number: int) -> str:
@@ -123,4 +123,4 @@ def satisfies(entry: Entry, condition: Condition) -> bool:
             day = page.dates.get(key)
             return day is not None and (first or day) <= day <= (last or day)
         case IsUnder(path):
-            return not path.strip("/") or plain._is_at(page.path, path.strip("/"))
+            return not path.strip("/") or reference._is_at(page.path, path.strip("/"))

@@ -1,6 +1,6 @@
 """Run `docyard` with a fixed clock and seeded random numbers.
 
-    python tests/compatibility/fixed.py SECONDS [--die BEFORE|AFTER] serve -C …
+    python tests/compatibility/fixed_clock.py SECONDS [--die BEFORE|AFTER] serve -C …
 
 With `--die` the process kills itself immediately before or after the rename of the file of a branch, which is
 the commit point. An audit hook, which Python calls for each rename, detects the rename.

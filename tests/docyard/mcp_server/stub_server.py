@@ -1,4 +1,4 @@
-"""A server of slow, broken and noisy tools for tests: `python odd_server.py FOLDER`."""
+"""A server of slow, broken and noisy tools for tests: `python stub_server.py FOLDER`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOLDER = Path(sys.argv[1])
 NAMES = ("slow", "broken", "noisy", "whoami", "surrogate")
 
 
-class OddToolbox:
+class StubToolbox:
     def definitions(self) -> list[dict[str, Any]]:
         return [
             {"name": name, "description": name, "inputSchema": {"type": "object", "properties": {}}}
@@ -69,4 +69,4 @@ def warm(progress: Any) -> None:
 
 
 logging.basicConfig(stream=sys.stderr)
-run_stdio(OddToolbox(), version="0", warm=warm)  # type: ignore[arg-type]
+run_stdio(StubToolbox(), version="0", warm=warm)  # type: ignore[arg-type]

@@ -235,7 +235,7 @@ def _add_bonus(top: list[RankedSection]) -> list[RankedSection]:
     return [RankedSection(item.entry, item.points + compute_bonus(item)) for item in top]
 
 
-class PlainEngine:
+class ReferenceEngine:
     """An engine in memory."""
 
     def __init__(self) -> None:
