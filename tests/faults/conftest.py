@@ -31,7 +31,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
 
 
 @pytest.fixture(scope="session")
-def memory() -> Iterator[Path]:
+def memory_folder() -> Iterator[Path]:
     """Yield a folder in memory if possible. Power loss is simulated, so a disk would only be slower."""
     memory_folder = Path("/dev/shm")
     folder = memory_folder if os.access(memory_folder, os.W_OK) else None
@@ -40,18 +40,18 @@ def memory() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="session")
-def scenes(server: ForkServer, memory: Path) -> dict[str, Scene]:
+def scenes(server: ForkServer, memory_folder: Path) -> dict[str, Scene]:
     """Return the repositories by name: `checked-out` and `bare`."""
     return {
-        name: scene.build_scene(memory / f"of-{name}", server, bare=name == "bare")
+        name: scene.build_scene(memory_folder / name, server, bare=name == "bare")
         for name in ("checked-out", "bare")
     }
 
 
 @pytest.fixture
-def copy_path(memory: Path) -> Iterator[Path]:
+def copy_path(memory_folder: Path) -> Iterator[Path]:
     """Yield the path of the present copy of a repository."""
-    with tempfile.TemporaryDirectory(dir=memory) as folder_name:
+    with tempfile.TemporaryDirectory(dir=memory_folder) as folder_name:
         yield Path(folder_name) / "repo"
 
 

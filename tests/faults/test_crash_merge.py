@@ -60,16 +60,16 @@ class DivergedScene:
 
 
 @pytest.fixture(scope="module")
-def diverged_scenes(server: ForkServer, memory: Path) -> dict[str, DivergedScene]:
+def diverged_scenes(server: ForkServer, memory_folder: Path) -> dict[str, DivergedScene]:
     """Return the repositories by name: `checked-out` and `bare`."""
-    source, bare = repositories.normal(memory / "diverged", {}), Repo(memory / "diverged-bare")
+    source, bare = repositories.normal(memory_folder / "diverged", {}), Repo(memory_folder / "diverged-bare")
     scene = DivergedScene(source.path, False, "", diverge(source))
     source.git("clone", "-q", "--bare", ".", str(bare.path))
     bare.git("config", "user.name", repositories.NAME)
     bare.git("config", "user.email", repositories.EMAIL)
     source.write(UNCOMMITTED)
     scene = replace(scene, base=source.head())
-    copy = scene.copy(memory / "complete")
+    copy = scene.copy(memory_folder / "complete")
     assert scene.merge(server, copy).is_committed
     assert scene.check(copy)
     assert "Much more." in (copy.path / "guides/guide.md").read_text()

@@ -52,7 +52,7 @@ def _read_branch(repo: Repo, name: str) -> tuple[str, str]:
 
 def check_retries(
     server: ForkServer,
-    memory: Path,
+    memory_folder: Path,
     copy_path: Path,
     report_line: ReportLine,
     action_name: str,
@@ -61,7 +61,7 @@ def check_retries(
 ) -> None:
     """Inject a fault at every `step`-th call of an action, each in a fresh repository."""
     kind, error = FAULTS[fault]
-    template = memory / f"proposal-{action_name}"
+    template = memory_folder / f"proposal-{action_name}"
     if not template.exists():
         make_proposal_repository(template, action_name)
 
@@ -104,9 +104,14 @@ def check_retries(
 @parametrize_step(94, 7)
 @pytest.mark.parametrize("action_name", PROPOSAL_ACTIONS)
 def test_retry_after_a_kill_gives_one_result(
-    server: ForkServer, memory: Path, copy_path: Path, report_line: ReportLine, action_name: str, step: int
+    server: ForkServer,
+    memory_folder: Path,
+    copy_path: Path,
+    report_line: ReportLine,
+    action_name: str,
+    step: int,
 ) -> None:
-    check_retries(server, memory, copy_path, report_line, action_name, "kill", step)
+    check_retries(server, memory_folder, copy_path, report_line, action_name, "kill", step)
 
 
 @pytest.mark.parametrize(
@@ -118,6 +123,11 @@ def test_retry_after_a_kill_gives_one_result(
 )
 @pytest.mark.parametrize("action_name", PROPOSAL_ACTIONS)
 def test_retry_after_an_error_gives_one_result(
-    server: ForkServer, memory: Path, copy_path: Path, report_line: ReportLine, action_name: str, step: int
+    server: ForkServer,
+    memory_folder: Path,
+    copy_path: Path,
+    report_line: ReportLine,
+    action_name: str,
+    step: int,
 ) -> None:
-    check_retries(server, memory, copy_path, report_line, action_name, "no space", step)
+    check_retries(server, memory_folder, copy_path, report_line, action_name, "no space", step)

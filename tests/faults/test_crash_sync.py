@@ -48,9 +48,9 @@ def check_in_sync(folder: Path, tips: dict[str, set[str]]) -> None:
 @parametrize_step(200, 9)
 @pytest.mark.parametrize("fault", ["kill", "no space"])
 def test_sync_completes_after_a_fault_at_each_call(
-    server: ForkServer, memory: Path, copy_path: Path, report_line: ReportLine, fault: str, step: int
+    server: ForkServer, memory_folder: Path, copy_path: Path, report_line: ReportLine, fault: str, step: int
 ) -> None:
-    template = memory / "diverged-clones"
+    template = memory_folder / "diverged-clones"
     if not template.exists():
         make_diverged_clones(template)
     fault_kind, error = FAULTS[fault]

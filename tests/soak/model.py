@@ -63,7 +63,9 @@ class Page:
             if section.address == address_or_title:
                 return section
         candidates = [
-            section for section in self.sections if section.level and slug(section.title) == address_or_title
+            section
+            for section in self.sections
+            if section.level and make_slug(section.title) == address_or_title
         ]
         if len(candidates) != 1:
             raise Refusal(f"no section {address_or_title}")
@@ -80,7 +82,7 @@ class Page:
 Pages = dict[str, Page]
 
 
-def slug(title: str) -> str:
+def make_slug(title: str) -> str:
     """Return the slug of a title, which has only letters, digits, spaces and hyphens."""
     return title.lower().replace(" ", "-")
 
@@ -104,7 +106,7 @@ def parse_page(text: str) -> Page:
             if len(match[1]) == 1:
                 section.title = match[2]
             else:
-                page.sections.append(Section(len(match[1]), match[2], match[3] or slug(match[2])))
+                page.sections.append(Section(len(match[1]), match[2], match[3] or make_slug(match[2])))
         elif (match := _TASK.fullmatch(line)) is not None:
             section.body.append(Task(match[2], match[1] == "x"))
         elif (match := _FIELD.fullmatch(line)) is not None:
@@ -152,7 +154,7 @@ class _Batch:
     def apply(self, operation: Operation) -> None:
         match operation:
             case edits.CreateDocument(title=title, folder=folder, content=content):
-                self._create(f"{folder}/{slug(title)}.md".removeprefix("/"), title, content)
+                self._create(f"{folder}/{make_slug(title)}.md".removeprefix("/"), title, content)
             case edits.RemoveDocument(path=path):
                 self._page(path)
                 del self.pages[path]
@@ -220,7 +222,7 @@ class _Batch:
                     raise Refusal("a section with this title exists and is not empty")
                 section.body = [content] if content else []
                 return
-        name = f"{parent.address}/{slug(title)}" if parent else slug(title)
+        name = f"{parent.address}/{make_slug(title)}" if parent else make_slug(title)
         addresses = {section.address for section in page.sections}
         address, number = name, 1
         while address in addresses:

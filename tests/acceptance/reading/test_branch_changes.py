@@ -68,7 +68,7 @@ def test_search_follows_commit_amend_reset_and_switch(server: Server, repo: Repo
     assert server.call("search_docs", query="heron").data["hits"] == []
 
 
-def test_write_goes_to_checked_out_branch(server: Server, repo: Repo) -> None:
+def test_write_changes_checked_out_branch(server: Server, repo: Repo) -> None:
     main_commit = repo.head()
     repo.git("switch", "-q", "-c", "topic")
     response = server.call("tag_document", file="guide.md", tags=["new"])

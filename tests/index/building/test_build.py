@@ -104,7 +104,7 @@ def test_parent_finishes_the_work_of_a_failed_child(
     assert is_complete(build_in_processes(FailingSource(300, signal=number), tmp_path, processes=2))
 
 
-def test_parent_builds_alone_if_no_process_can_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_parent_builds_index_if_no_process_can_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse_start(process: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 

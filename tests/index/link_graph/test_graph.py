@@ -205,7 +205,7 @@ def test_moved_repository_reuses_its_graph_and_copy_does_not(
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-def test_unwritable_git_directory_stores_the_graph_elsewhere(workspace: Workspace, repo: Repo) -> None:
+def test_links_are_found_if_git_directory_is_not_writable(workspace: Workspace, repo: Repo) -> None:
     (repo.path / ".git").chmod(0o500)
     try:
         graph = open_graph(workspace)

@@ -1,4 +1,4 @@
-"""Queries with operators: results and selected sections equal the reference engine's for all segment layouts."""
+"""Queries with operators: results and selected sections equal those of the reference engine."""
 
 from __future__ import annotations
 
