@@ -346,7 +346,11 @@ MUTATIONS = (
         "index/storage/manifest.py",
         "        if not hmac.compare_digest(seal.encode(), _compute_seal(folder, values).encode()):\n",
         "        if not seal:\n",
-        ("tests/index/storage/test_damage.py", "tests/index/storage/test_sharing.py", "tests/index/segments"),
+        (
+            "tests/index/storage/test_damage.py",
+            "tests/index/storage/test_concurrency.py",
+            "tests/index/segments",
+        ),
     ),
     Mutation(
         "checksums of the index",
@@ -360,7 +364,7 @@ MUTATIONS = (
         "index/live.py",
         "        return state.commit != self._workspace.tip()\n",
         "        return False\n",
-        ("tests/index/test_follow.py",),
+        ("tests/index/test_branch_updates.py",),
     ),
     Mutation(
         "seal of artifacts",

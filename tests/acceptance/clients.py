@@ -1,4 +1,4 @@
-"""Clients of a real server: the SDK's client on an event loop, with recorded events, and a raw client."""
+"""Clients of a server process: the SDK's client on an event loop, with recorded events, and a raw client."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ LIST = "list"
 _SLOW_LOCK_SERVER = str(Path(__file__).with_name("slow_lock_server.py"))
 
 
-def slow_lock_command(repo: Path, *options: str) -> list[str]:
-    """Return the command of a server with a longer timeout for locks, because a test holds a lock."""
+def build_slow_lock_command(repo: Path, *options: str) -> list[str]:
+    """Return the command of a server with a longer timeout for locks, for tests that lock files."""
     return [*preloaded.python_command(), _SLOW_LOCK_SERVER, "serve", "-C", str(repo), "--no-fsync", *options]
 
 
 def start_slow_lock_server(repo: Path, home: Path, *options: str) -> RawClient:
     """Start a server with a longer timeout for locks, and return its raw client."""
     home.mkdir(exist_ok=True)
-    return RawClient(slow_lock_command(repo, *options), user_environment(home))
+    return RawClient(build_slow_lock_command(repo, *options), user_environment(home))
 
 
 def wait_until(condition: Callable[[], object], name: str) -> None:
@@ -47,7 +47,7 @@ class EventRecorder:
         self._new_event = anyio.Event()
 
     def record(self, event: str) -> None:
-        """Append an event, and wake the waiting task."""
+        """Append an event, and resume the waiting task."""
         self.events.append(event)
         self._new_event.set()
         self._new_event = anyio.Event()

@@ -1,4 +1,4 @@
-"""Repositories and servers that the tests of one module share."""
+"""Fixtures: a home folder for each module, the event loop, and the protocol versions."""
 
 from __future__ import annotations
 
@@ -23,6 +23,6 @@ def anyio_backend() -> str:
 
 @pytest.fixture(params=["auto", "legacy"])
 def protocol(request: pytest.FixtureRequest) -> ProtocolVersion:
-    """Return each protocol version in turn."""
+    """Return a protocol version; the tests run with each of them."""
     version: ProtocolVersion = request.param
     return version

@@ -18,7 +18,7 @@ TIMEOUT_S = 60.0
 
 
 class HttpServer:
-    """A server process that has printed its address."""
+    """A server process whose address line was read."""
 
     def __init__(self, options: list[str], home: Path) -> None:
         home.mkdir(exist_ok=True)
@@ -47,7 +47,7 @@ class HttpServer:
         return self._log.read_text()
 
     def send_raw_request(self, *lines: str, body: bytes = b"") -> str:
-        """Send the lines of a request, and return the response up to the end of the connection."""
+        """Send the lines of a request, and return the bytes that the server sends until it disconnects."""
         with socket.create_connection((self.host, self.port), timeout=TIMEOUT_S) as connection:
             connection.sendall("\r\n".join([*lines, "Connection: close", "", ""]).encode("latin-1") + body)
             response = b""
@@ -64,7 +64,7 @@ class HttpServer:
 
 
 @contextmanager
-def serving_http(home: Path, *options: str | os.PathLike[str]) -> Iterator[HttpServer]:
+def serve_over_http(home: Path, *options: str | os.PathLike[str]) -> Iterator[HttpServer]:
     """Start a server with these options, on a free local port by default."""
     arguments = [os.fspath(option) for option in options]
     address = [] if "--http" in arguments else ["--http", "127.0.0.1:0"]

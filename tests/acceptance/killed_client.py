@@ -1,7 +1,7 @@
-"""A client to be killed: `python killed_client.py LINES LOG EXIT_CODE COMMAND…`.
+"""A client for tests that kill it: `python killed_client.py LINES LOG EXIT_CODE COMMAND…`.
 
-The client starts the command as its server, writes the lines of a file to the server, prints "sent", and
-sleeps. A shell writes the server's exit code to a file, even after the client was killed.
+The client starts the command as its server, writes the contents of the file LINES to the server, prints
+"sent", and sleeps. A shell writes the exit code of the server to a file, even if the client was killed.
 """
 
 from __future__ import annotations

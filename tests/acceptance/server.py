@@ -1,4 +1,4 @@
-"""A real server process and the SDK's client, with synchronous calls."""
+"""A server process and the SDK's client, with synchronous calls."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CLIENT = "acceptance"
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ToolResponse:
     """The response of a tool: its data, its text for a model, and `is_error`."""
 
     data: dict[str, Any]
@@ -29,19 +29,19 @@ class Reply:
 
 
 class Server:
-    """A connection to one server."""
+    """A connection to a server process."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self._portal = portal
         self._client = client
 
-    def call(self, tool: str, /, **arguments: Any) -> Reply:
+    def call(self, tool: str, /, **arguments: Any) -> ToolResponse:
         """Call a tool and wait for its response. Raises MCPError for a protocol error."""
         result = self._portal.call(self._client.call_tool, tool, arguments)
         [part] = result.content
         assert isinstance(part, TextContent)
         assert isinstance(result.structured_content, dict)
-        return Reply(result.structured_content, part.text, bool(result.is_error))
+        return ToolResponse(result.structured_content, part.text, bool(result.is_error))
 
     def instructions(self) -> str:
         """Return the instructions that the server sends on connection."""
@@ -55,14 +55,14 @@ class Server:
         }
 
 
-def serving(
+def serve_repository(
     repo: Path, home: Path, *options: str, protocol: ProtocolVersion = "auto"
 ) -> AbstractContextManager[Server]:
     """Start a server of a repository as a host does, for a user with an empty home."""
     return _start_server(["-C", str(repo), "--no-fsync", *options], home, protocol)
 
 
-def serving_artifact(
+def serve_artifact(
     out: Path, home: Path, *options: str, protocol: ProtocolVersion = "auto"
 ) -> AbstractContextManager[Server]:
     """Start a server of an artifact as a host does, for a user with an empty home."""

@@ -29,7 +29,7 @@ _PART = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call and the expected data or text of its response. `fails` is true for an expected error."""
+    """A call and the expected data or text of its response. `fails` is true if the call must fail."""
 
     title: str
     tool: str
@@ -71,7 +71,7 @@ def read_story(name: str) -> Story:
     return Story(files, tuple(calls))
 
 
-_KINDS: Mapping[str, Any] = {
+_PLACEHOLDERS: Mapping[str, Any] = {
     "<string>": lambda value: isinstance(value, str) and value,
     "<integer>": lambda value: isinstance(value, int) and not isinstance(value, bool),
     "<number>": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
@@ -83,10 +83,10 @@ _KINDS: Mapping[str, Any] = {
 
 
 def find_difference(expected: Any, actual: Any, path: str = "response") -> str | None:
-    """Return the first difference of a response from the expected response; None if there is none."""
+    """Return the first difference of a response from the expected response; None if they are equal."""
     match expected:
-        case str() if expected in _KINDS:
-            return None if _KINDS[expected](actual) else f"{path} is {actual!r}, not {expected}"
+        case str() if expected in _PLACEHOLDERS:
+            return None if _PLACEHOLDERS[expected](actual) else f"{path} is {actual!r}, not {expected}"
         case str() if "…" in expected:
             pattern = ".*".join(re.escape(part) for part in expected.split("…"))
             is_match = isinstance(actual, str) and re.fullmatch(pattern, actual, re.DOTALL)
@@ -101,9 +101,9 @@ def find_difference(expected: Any, actual: Any, path: str = "response") -> str |
                     return difference
             return None
         case list() if "…" in expected:
-            rest = iter(actual)
+            remaining_items = iter(actual)
             for value in (value for value in expected if value != "…"):
-                if not any(find_difference(value, item) is None for item in rest):
+                if not any(find_difference(value, item) is None for item in remaining_items):
                     return f"{path} lacks {value!r}: {actual!r}"
             return None
         case list():

@@ -1,4 +1,4 @@
-"""Bad input through a client: an error with a valid example, and a server that continues."""
+"""Invalid input through a client: the server returns an error with a valid example, and continues."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import Reply, Server, serving, user_environment
+from tests.acceptance.server import Server, ToolResponse, serve_repository, user_environment
 from tests.index.adversarial_queries import ADVERSARIAL_QUERIES
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.stdio_client import RawClient
-from tests.stdio_client import serve_command as stdio_command
+from tests.stdio_client import serve_command as build_stdio_command
 
 SECRET = "xyzzy"
 DOCUMENT = f"""---
@@ -57,20 +57,24 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 @pytest.fixture(scope="module")
 def server(repo: Repo, home: Path) -> Iterator[Server]:
     """Yield a server for the module, and check after the tests that the repository is intact."""
-    with serving(repo.path, home) as server:
+    with serve_repository(repo.path, home) as server:
         yield server
         assert server.call("list_documents").data["documents"]
     assert repo.fsck() == repo.status() == ""
 
 
-def edit(operation: str, **fields: Any) -> dict[str, Any]:
+def make_edit(operation: str, **fields: Any) -> dict[str, Any]:
     return {"operation": operation, "file": "api.md", **fields}
 
 
 BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     # wrong type
     "title of a number": ("create_document", {"doc_type": "api_spec", "title": 5}, "INVALID_ARGUMENTS"),
-    "slug of a list": ("edit_document", edit("update_content", slug=["a"], content="x"), "INVALID_ARGUMENTS"),
+    "slug of a list": (
+        "edit_document",
+        make_edit("update_content", slug=["a"], content="x"),
+        "INVALID_ARGUMENTS",
+    ),
     "tags of a text": ("tag_document", {"file": "api.md", "tags": "backend"}, "INVALID_ARGUMENTS"),
     "tags of numbers": ("tag_document", {"file": "api.md", "tags": [1]}, "INVALID_ARGUMENTS"),
     "limit of a word": ("search_docs", {"query": "x", "limit": "many"}, "INVALID_ARGUMENTS"),
@@ -81,7 +85,7 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     "chunk of a number": ("get_doc", {"chunk_id": 5}, "INVALID_ARGUMENTS"),
     "unknown mode": (
         "edit_document",
-        {**edit("add_section", title="N"), "mode": "some"},
+        {**make_edit("add_section", title="N"), "mode": "some"},
         "INVALID_ARGUMENTS",
     ),
     # unknown file, section, task, operation, field, type
@@ -97,15 +101,19 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     "unknown section": ("view_document", {"file": "api.md", "slug": "endpoints/serch"}, "SECTION_NOT_FOUND"),
     "unknown section to edit": (
         "edit_document",
-        edit("append_content", slug="qqq", content="x"),
+        make_edit("append_content", slug="qqq", content="x"),
         "SECTION_NOT_FOUND",
     ),
     "unknown parent": (
         "edit_document",
-        edit("add_section", title="N", parent_slug="endpoint"),
+        make_edit("add_section", title="N", parent_slug="endpoint"),
         "SECTION_NOT_FOUND",
     ),
-    "unknown sibling": ("edit_document", edit("add_section", title="N2", before="qqq"), "SECTION_NOT_FOUND"),
+    "unknown sibling": (
+        "edit_document",
+        make_edit("add_section", title="N2", before="qqq"),
+        "SECTION_NOT_FOUND",
+    ),
     "unknown section to remove": ("remove_document", {"file": "api.md", "slug": "qqq"}, "SECTION_NOT_FOUND"),
     "ambiguous section": ("view_document", {"file": "api.md", "slug": "same"}, "AMBIGUOUS_ADDRESS"),
     "unknown task": ("complete_task", {"file": "api.md", "slug": "tasks[9]"}, "TASK_NOT_FOUND"),
@@ -117,15 +125,19 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     "section for a task": ("complete_task", {"file": "api.md", "slug": "tasks"}, "INVALID_ADDRESS"),
     "task for a section": (
         "edit_document",
-        edit("append_content", slug="tasks[0]", content="x"),
+        make_edit("append_content", slug="tasks[0]", content="x"),
         "INVALID_ADDRESS",
     ),
     "move onto a document": (
         "edit_document",
-        edit("move_document", new_path="guides/deep.md"),
+        make_edit("move_document", new_path="guides/deep.md"),
         "PATH_EXISTS",
     ),
-    "move out of the workspace": ("edit_document", edit("move_document", new_path="../x.md"), "INVALID_PATH"),
+    "move out of the workspace": (
+        "edit_document",
+        make_edit("move_document", new_path="../x.md"),
+        "INVALID_PATH",
+    ),
     "move of a fragment": (
         "edit_document",
         {"operation": "move_document", "file": "api.md#tasks", "new_path": "x.md"},
@@ -133,46 +145,46 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "move into itself": (
         "edit_document",
-        edit("move_section", slug="endpoints", parent_slug="endpoints"),
+        make_edit("move_section", slug="endpoints", parent_slug="endpoints"),
         "INVALID_MOVE",
     ),
     "move before itself": (
         "edit_document",
-        edit("move_section", slug="endpoints", before="endpoints"),
+        make_edit("move_section", slug="endpoints", before="endpoints"),
         "INVALID_MOVE",
     ),
     "move into its child": (
         "edit_document",
-        edit("move_section", slug="endpoints", parent_slug="endpoints/search"),
+        make_edit("move_section", slug="endpoints", parent_slug="endpoints/search"),
         "INVALID_MOVE",
     ),
-    "move of the preamble": ("edit_document", edit("move_section", slug="_preamble"), "INVALID_MOVE"),
+    "move of the preamble": ("edit_document", make_edit("move_section", slug="_preamble"), "INVALID_MOVE"),
     "move to an unknown document": (
         "edit_document",
-        edit("move_section", slug="endpoints", to_file="apis.md"),
+        make_edit("move_section", slug="endpoints", to_file="apis.md"),
         "DOCUMENT_NOT_FOUND",
     ),
     "move beside an unknown section": (
         "edit_document",
-        edit("move_section", slug="endpoints", to_file="guides/deep.md", after="qqq"),
+        make_edit("move_section", slug="endpoints", to_file="guides/deep.md", after="qqq"),
         "SECTION_NOT_FOUND",
     ),
     "move of a task before none": (
         "edit_document",
-        edit("move_task", slug="tasks[0]", before="tasks[9]"),
+        make_edit("move_task", slug="tasks[0]", before="tasks[9]"),
         "TASK_NOT_FOUND",
     ),
-    "empty quotation": ("edit_document", edit("replace_text", old="", new="x"), "INVALID_CONTENT"),
+    "empty quotation": ("edit_document", make_edit("replace_text", old="", new="x"), "INVALID_CONTENT"),
     "heading by replacing": (
         "edit_document",
-        edit("replace_text", old="## Endpoints", new="## Others"),
+        make_edit("replace_text", old="## Endpoints", new="## Others"),
         "STRUCTURE_CHANGED",
     ),
-    "unknown operation": ("edit_document", edit("add_sektion", title="New"), "INVALID_ARGUMENTS"),
-    "unknown field": ("edit_document", edit("add_section", titel="New"), "INVALID_ARGUMENTS"),
+    "unknown operation": ("edit_document", make_edit("add_sektion", title="New"), "INVALID_ARGUMENTS"),
+    "unknown field": ("edit_document", make_edit("add_section", titel="New"), "INVALID_ARGUMENTS"),
     "field of another operation": (
         "edit_document",
-        edit("add_task", slug="tasks", content="x"),
+        make_edit("add_task", slug="tasks", content="x"),
         "INVALID_ARGUMENTS",
     ),
     "no operation": ("edit_document", {"file": "api.md"}, "INVALID_ARGUMENTS"),
@@ -185,15 +197,19 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     "unknown chunk": ("get_doc", {"chunk_id": "api.md#serch"}, "CHUNK_NOT_FOUND"),
     # titles
     "empty title": ("create_document", {"doc_type": "api_spec", "title": ""}, "INVALID_TITLE"),
-    "title of spaces": ("edit_document", edit("add_section", title="  "), "INVALID_TITLE"),
+    "title of spaces": ("edit_document", make_edit("add_section", title="  "), "INVALID_TITLE"),
     "empty new title": (
         "edit_document",
-        edit("rename_section", slug="endpoints", new_title=""),
+        make_edit("rename_section", slug="endpoints", new_title=""),
         "INVALID_TITLE",
     ),
     "title of an emoji": ("create_document", {"doc_type": "api_spec", "title": "🚀"}, "INVALID_TITLE"),
     "title of punctuation": ("create_document", {"doc_type": "api_spec", "title": "?!…"}, "INVALID_TITLE"),
-    "title of two lines": ("edit_document", edit("add_task", slug="tasks", title="a\nb"), "INVALID_TITLE"),
+    "title of two lines": (
+        "edit_document",
+        make_edit("add_task", slug="tasks", title="a\nb"),
+        "INVALID_TITLE",
+    ),
     "empty tag list": ("tag_document", {"file": "api.md", "tags": []}, "INVALID_TAG"),
     # paths
     "existing path": ("create_document", {"doc_type": "document", "title": "API"}, "PATH_EXISTS"),
@@ -219,7 +235,7 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "edit outside": (
         "edit_document",
-        {**edit("add_section", title="A"), "file": "../../etc/x.md"},
+        {**make_edit("add_section", title="A"), "file": "../../etc/x.md"},
         "INVALID_PATH",
     ),
     "remove in .git": ("remove_document", {"path": ".git/config"}, "INVALID_PATH|DOCUMENT_NOT_FOUND"),
@@ -230,7 +246,7 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     # content
     "heading above the section": (
         "edit_document",
-        edit("update_content", slug="endpoints/search", content="## Up"),
+        make_edit("update_content", slug="endpoints/search", content="## Up"),
         "LEVEL_CONFLICT",
     ),
     "H1 in a new document": (
@@ -240,18 +256,18 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     ),
     "existing subsection": (
         "edit_document",
-        edit("update_content", slug="endpoints", content="### Search\n\nNew text"),
+        make_edit("update_content", slug="endpoints", content="### Search\n\nNew text"),
         "SECTION_EXISTS",
     ),
-    "section that is there": ("edit_document", edit("add_section", title="Tasks"), "SECTION_EXISTS"),
+    "section that is there": ("edit_document", make_edit("add_section", title="Tasks"), "SECTION_EXISTS"),
     "open fence": (
         "edit_document",
-        edit("update_content", slug="endpoints", content="```\nopen"),
+        make_edit("update_content", slug="endpoints", content="```\nopen"),
         "STRUCTURE_CHANGED|INVALID_CONTENT",
     ),
     "NUL in content": (
         "edit_document",
-        edit("update_content", slug="endpoints", content="a\0b"),
+        make_edit("update_content", slug="endpoints", content="a\0b"),
         "INVALID_CONTENT",
     ),
     "NUL in a title": ("create_document", {"doc_type": "document", "title": "a\0b"}, "INVALID_CONTENT"),
@@ -260,7 +276,7 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     "NUL in a chunk": ("get_doc", {"chunk_id": "api.md#\0"}, "CHUNK_NOT_FOUND|INVALID_CHUNK_ID"),
     "huge content": (
         "edit_document",
-        edit("update_content", slug="endpoints", content=HUGE),
+        make_edit("update_content", slug="endpoints", content=HUGE),
         "LIMIT_EXCEEDED",
     ),
     "huge slug": ("view_document", {"file": "api.md", "slug": HUGE}, "SECTION_NOT_FOUND"),
@@ -280,21 +296,21 @@ BAD_CALLS: dict[str, tuple[str, dict[str, Any], str]] = {
     "empty batch of views": ("view_document", {"operations": []}, "INVALID_ARGUMENTS"),
     "batch of 1,000": (
         "edit_document",
-        {"operations": [edit("add_task", slug="tasks", title="T")] * 1_000},
+        {"operations": [make_edit("add_task", slug="tasks", title="T")] * 1_000},
         "LIMIT_EXCEEDED",
     ),
     "both forms": (
         "edit_document",
-        {**edit("add_section", title="C"), "operations": [edit("add_section", title="D")]},
+        {**make_edit("add_section", title="C"), "operations": [make_edit("add_section", title="D")]},
         "INVALID_ARGUMENTS",
     ),
 }
 
 
-def check_error(reply: Reply, repo: Repo) -> None:
+def check_error(response: ToolResponse, repo: Repo) -> None:
     """Check that an error is short, and contains no document text, local path or internals."""
-    assert len(reply.text) < 3_000
-    message = reply.data["error"] + reply.data.get("fix", "")
+    assert len(response.text) < 3_000
+    message = response.data["error"] + response.data.get("fix", "")
     for forbidden in (
         SECRET,
         str(repo.path),
@@ -305,24 +321,24 @@ def check_error(reply: Reply, repo: Repo) -> None:
         "object at 0x",
     ):
         assert forbidden not in message
-    assert SECRET not in reply.text
-    assert str(repo.path) not in reply.text
+    assert SECRET not in response.text
+    assert str(repo.path) not in response.text
 
 
 @loop_over("name", BAD_CALLS)
 def test_bad_input_returns_error_with_example(server: Server, repo: Repo, name: str) -> None:
     tool, arguments, codes = BAD_CALLS[name]
     before = repo.head()
-    reply = server.call(tool, **arguments)
-    assert reply.is_error, reply.text
-    assert reply.data["code"] in codes.split("|")
-    assert reply.data["commit"] == before == repo.head()
-    assert reply.data["usage"]
-    check_error(reply, repo)
-    example = server.call(tool, **reply.data["example"])
+    response = server.call(tool, **arguments)
+    assert response.is_error, response.text
+    assert response.data["code"] in codes.split("|")
+    assert response.data["commit"] == before == repo.head()
+    assert response.data["usage"]
+    check_error(response, repo)
+    example = server.call(tool, **response.data["example"])
     if example.data.get("code") == "READ_FIRST":  # the text that the example overwrites must be read first
-        example = server.call(tool, **reply.data["example"])
-    assert not example.is_error, f"{reply.data['example']} fails: {example.text}"
+        example = server.call(tool, **response.data["example"])
+    assert not example.is_error, f"{response.data['example']} fails: {example.text}"
 
 
 def test_example_of_removal_of_other_name_is_dry_run(server: Server) -> None:
@@ -337,54 +353,56 @@ def test_example_of_removal_of_other_name_is_dry_run(server: Server) -> None:
 def test_changed_cursor_is_refused(server: Server) -> None:
     page = server.call("search_docs", query="text find one", limit=1)
     cursor = page.data["next_cursor"]
-    for changed in (
+    for changed_cursor in (
         cursor[:-1] + ("A" if cursor[-1] != "A" else "B"),
         cursor[1:],
         cursor + "AAAA",
         cursor.lower(),
     ):
-        reply = server.call("search_docs", query="text find one", limit=1, cursor=changed)
-        assert (reply.is_error, reply.data["code"]) == (True, "INVALID_CURSOR")
-    other = server.call("search_docs", query="other words", cursor=cursor)
-    assert (other.is_error, other.data["code"]) == (True, "INVALID_CURSOR")
+        response = server.call("search_docs", query="text find one", limit=1, cursor=changed_cursor)
+        assert (response.is_error, response.data["code"]) == (True, "INVALID_CURSOR")
+    response = server.call("search_docs", query="other words", cursor=cursor)
+    assert (response.is_error, response.data["code"]) == (True, "INVALID_CURSOR")
     assert not server.call("search_docs", query="text find one", limit=1, cursor=cursor).is_error
 
 
 def test_failed_operation_in_batch_returns_error(server: Server, repo: Repo) -> None:
-    valid_edit = edit("add_task", slug="tasks", title="Good")
-    invalid_edit = edit("add_task", slug="qqq", title="Bad")
+    valid_edit = make_edit("add_task", slug="tasks", title="Good")
+    invalid_edit = make_edit("add_task", slug="qqq", title="Bad")
     before = repo.head()
-    all_or_none = server.call("edit_document", operations=[valid_edit, invalid_edit, valid_edit], mode="all")
-    assert all_or_none.is_error
-    assert [result.get("status") for result in all_or_none.data["batch_results"]] == [
+    all_response = server.call("edit_document", operations=[valid_edit, invalid_edit, valid_edit], mode="all")
+    assert all_response.is_error
+    assert [result.get("status") for result in all_response.data["batch_results"]] == [
         "undone",
         None,
         "not_run",
     ]
-    assert all_or_none.data["batch_results"][1]["code"] == "SECTION_NOT_FOUND"
-    assert all_or_none.data["batch_results"][1]["usage"]
-    assert repo.head() == all_or_none.data["commit"] == before
-    each_alone = server.call("edit_document", operations=[valid_edit, invalid_edit, valid_edit], mode="each")
-    assert not each_alone.is_error
-    assert [result["success"] for result in each_alone.data["batch_results"]] == [True, False, True]
+    assert all_response.data["batch_results"][1]["code"] == "SECTION_NOT_FOUND"
+    assert all_response.data["batch_results"][1]["usage"]
+    assert repo.head() == all_response.data["commit"] == before
+    each_response = server.call(
+        "edit_document", operations=[valid_edit, invalid_edit, valid_edit], mode="each"
+    )
+    assert not each_response.is_error
+    assert [result["success"] for result in each_response.data["batch_results"]] == [True, False, True]
     assert repo.git("rev-parse", "HEAD~1").strip() == before
-    assert each_alone.data["commit"] == repo.head()
-    no_success = server.call("edit_document", operations=[invalid_edit, invalid_edit])
-    assert no_success.is_error
-    assert len(no_success.text) < 3_000
-    assert repo.head() == each_alone.data["commit"]
+    assert each_response.data["commit"] == repo.head()
+    failed_response = server.call("edit_document", operations=[invalid_edit, invalid_edit])
+    assert failed_response.is_error
+    assert len(failed_response.text) < 3_000
+    assert repo.head() == each_response.data["commit"]
 
 
 def test_huge_or_unusual_query_returns_answer(server: Server) -> None:
     for query in ("* OR (", "\0", "🚀", "a" * 300 + "*"):
-        reply = server.call("search_docs", query=query)
-        assert not reply.is_error
-        assert len(reply.text) < 20_000
+        response = server.call("search_docs", query=query)
+        assert not response.is_error
+        assert len(response.text) < 20_000
     for query in (HUGE, "word " * 500_000):
-        reply = server.call("search_docs", query=query)
-        assert reply.data["code"] == "QUERY_TOO_BROAD"
-        assert "limit 10,000" in str(reply.data["error"])
-        assert len(reply.text) < 20_000
+        response = server.call("search_docs", query=query)
+        assert response.data["code"] == "QUERY_TOO_BROAD"
+        assert "limit 10,000" in str(response.data["error"])
+        assert len(response.text) < 20_000
 
 
 @loop_over("size", [200, 20_000])
@@ -392,20 +410,22 @@ def test_adversarial_query_returns_answer_or_error(server: Server, size: int) ->
     for name, build_query in ADVERSARIAL_QUERIES.items():
         if name == "lone surrogates":
             continue  # a line of UTF-8 cannot contain lone surrogates
-        reply = server.call("search_docs", query=build_query(size))
-        assert len(reply.text) < 20_000, name
-        if reply.is_error:
-            assert reply.data["code"] in ("QUERY_TOO_BROAD", "EMPTY_QUERY"), name
+        response = server.call("search_docs", query=build_query(size))
+        assert len(response.text) < 20_000, name
+        if response.is_error:
+            assert response.data["code"] in ("QUERY_TOO_BROAD", "EMPTY_QUERY"), name
         else:
-            assert reply.data["hits"] or reply.data["hint"], name
+            assert response.data["hits"] or response.data["hint"], name
 
 
 def test_lone_surrogate_returns_error_without_commit(repo: Repo, home: Path) -> None:
     before = repo.head()
-    client = RawClient(stdio_command(repo.path), user_environment(home))
-    refused = client.call(1, "edit_document", edit("append_content", slug="endpoints", content="\ud800"))
-    assert refused["error"]["code"] == -32700
-    assert "surrogate" in refused["error"]["message"]
+    client = RawClient(build_stdio_command(repo.path), user_environment(home))
+    response = client.call(
+        1, "edit_document", make_edit("append_content", slug="endpoints", content="\ud800")
+    )
+    assert response["error"]["code"] == -32700
+    assert "surrogate" in response["error"]["message"]
     search = client.call(2, "search_docs", {"query": "text"})
     assert search["result"]["structuredContent"]["hits"]
     assert client.close() == ""

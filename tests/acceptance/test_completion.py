@@ -1,4 +1,4 @@
-"""Completions through a real client, in both protocol versions, for URIs and for arguments of prompts."""
+"""Completions through a client, in both protocol versions, for URIs and for arguments of prompts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mcp import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
 from tests.acceptance.clients import connect_to_server
-from tests.acceptance.reading.test_resources import build
+from tests.acceptance.reading.test_resources import build_artifact
 from tests.acceptance.server import ProtocolVersion
 from tests.repositories import Repo, normal
 from tools.resources.list import DOCUMENT, SECTION, SECTION_AT
@@ -30,7 +30,7 @@ def repo(tmp_path: Path) -> Repo:
 
 async def test_typed_text_is_completed(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
     document, section = (ResourceTemplateReference(uri=template.uri) for template in (DOCUMENT, SECTION))
-    at = ResourceTemplateReference(uri=SECTION_AT.uri)
+    section_at_ref = ResourceTemplateReference(uri=SECTION_AT.uri)
     review, spec = PromptReference(name="review_document"), PromptReference(name="write_spec")
     cases: list[tuple[Reference, str, str, dict[str, str] | None, list[str]]] = [
         (document, "path", "pages/11", None, [f"pages/{number}.md" for number in range(110, 120)]),
@@ -39,7 +39,7 @@ async def test_typed_text_is_completed(repo: Repo, home: Path, protocol: Protoco
         (section, "section", "si", {"path": "pages/000.md"}, ["size"]),
         (section, "section", "", {"path": "none.md"}, []),
         (section, "section", "", None, []),
-        (at, "section", "si", {"path": "pages/000.md", "ref": "v1"}, ["size"]),
+        (section_at_ref, "section", "si", {"path": "pages/000.md", "ref": "v1"}, ["size"]),
         (review, "path", "pages/000.md#s", None, ["pages/000.md#size"]),
         (review, "focus", "li", None, ["links"]),
         (spec, "doc_type", "api", None, ["api_spec"]),
@@ -52,9 +52,9 @@ async def test_typed_text_is_completed(repo: Repo, home: Path, protocol: Protoco
         capabilities = client.server_capabilities
         assert capabilities is not None
         assert capabilities.completions is not None
-        for reference, name, typed, context_arguments, values in cases:
-            result = await client.complete(reference, {"name": name, "value": typed}, context_arguments)
-            assert result.completion.values == values, (name, typed)
+        for reference, name, prefix, context_arguments, values in cases:
+            result = await client.complete(reference, {"name": name, "value": prefix}, context_arguments)
+            assert result.completion.values == values, (name, prefix)
         all_paths = (await client.complete(document, {"name": "path", "value": ""})).completion
         assert (len(all_paths.values), all_paths.total, all_paths.has_more) == (100, 120, True)
 
@@ -71,16 +71,16 @@ async def test_unknown_template_prompt_or_argument_is_refused(
             (PromptReference(name="write_spec"), "topics"),
         ]
         for reference, name in cases:
-            with pytest.raises(MCPError) as caught:
+            with pytest.raises(MCPError) as error_info:
                 await client.complete(reference, {"name": name, "value": ""})
-            assert caught.value.error.code == -32602
-            assert caught.value.error.data["fix"]
+            assert error_info.value.error.code == -32602
+            assert error_info.value.error.data["fix"]
 
 
 async def test_artifact_completes_arguments(
     repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolVersion
 ) -> None:
-    build(repo, home, tmp_path / "out")
+    build_artifact(repo, home, tmp_path / "out")
     async with connect_to_server(home, protocol, ["--index", tmp_path / "out", "--read-only"]) as client:
         document = ResourceTemplateReference(uri=DOCUMENT.uri)
         paths = await client.complete(document, {"name": "path", "value": "pages/000"})

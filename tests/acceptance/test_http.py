@@ -24,14 +24,14 @@ from docyard.cli.main import main
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS
 from docyard.terminal.exits import Exit
 from tests.acceptance.clients import EventRecorder, wait_until, watch_resources
-from tests.acceptance.http_server import TIMEOUT_S, HttpServer, serving_http
+from tests.acceptance.http_server import TIMEOUT_S, HttpServer, serve_over_http
 from tests.acceptance.server import CLIENT, ProtocolVersion
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from workspace.policy.tokens import Tokens
 from workspace.publishing.locks import docyard_lock
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="servers are sent signals of POSIX")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the tests send POSIX signals")
 
 FILES = {
     "docyard.toml": '[[protect]]\npaths = ["specs/**"]\nchecks = []\n',
@@ -51,7 +51,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 @pytest.fixture(scope="module")
 def server(repo: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     home = tmp_path_factory.mktemp("user") / "home"
-    with serving_http(home, "-C", repo.path, "--no-fsync", "--toolsets", ALL_TOOLSETS) as http_server:
+    with serve_over_http(home, "-C", repo.path, "--no-fsync", "--toolsets", ALL_TOOLSETS) as http_server:
         yield http_server
         assert http_server.read_log() == ""
 
@@ -78,16 +78,16 @@ async def connect_over_http(
         yield client
 
 
-def get_status(response: str) -> int:
+def parse_status(response: str) -> int:
     return int(response.split(" ", 2)[1])
 
 
 def read_available(connection: socket.socket) -> bytes:
     """Return a response, or the first events of a stream."""
-    received = b""
-    while not received.endswith(b"}") and (chunk := connection.recv(65_536)):
-        received += chunk
-    return received
+    received_bytes = b""
+    while not received_bytes.endswith(b"}") and (chunk := connection.recv(65_536)):
+        received_bytes += chunk
+    return received_bytes
 
 
 def post(server: HttpServer, message: object, **headers: str) -> tuple[int, Any]:
@@ -124,7 +124,7 @@ HOST_HEADERS = {
 @loop_over("target", ["/", "/mcp"])
 def test_invalid_host_is_refused(server: HttpServer, headers: list[str], expected: int, target: str) -> None:
     lines = [line.replace("{port}", str(server.port)) for line in headers]
-    assert get_status(server.send_raw_request(f"GET {target} HTTP/1.1", *lines)) == expected
+    assert parse_status(server.send_raw_request(f"GET {target} HTTP/1.1", *lines)) == expected
 
 
 # A proxy may read the second request as a part of the first body, or the reverse.
@@ -158,13 +158,13 @@ def test_body_of_ambiguous_length_closes_connection(
     request = b"\r\n".join([request_line, *base_headers, *headers, b"", b"0\r\n\r\n"]) + smuggled_request
     with socket.create_connection((server.host, server.port), timeout=TIMEOUT_S) as connection:
         connection.sendall(request)
-        received = b""
+        received_bytes = b""
         while chunk := connection.recv(65_536):  # until the server closes the connection
-            received += chunk
-    head = received.partition(b"\r\n\r\n")[0].lower()
+            received_bytes += chunk
+    head = received_bytes.partition(b"\r\n\r\n")[0].lower()
     assert head.startswith(b"http/1.1 400 ")
     assert b"connection: close" in head
-    assert received.count(b"HTTP/1.1 ") == 1, "the smuggled request is not answered"
+    assert received_bytes.count(b"HTTP/1.1 ") == 1, "the smuggled request has a response"
 
 
 def test_pipelined_requests_get_responses(server: HttpServer) -> None:
@@ -173,20 +173,20 @@ def test_pipelined_requests_get_responses(server: HttpServer) -> None:
     head = (
         f"POST /mcp HTTP/1.1\r\n{base_headers}Accept: application/json\r\nContent-Type: application/json\r\n"
     )
-    chunked = f"{head}Transfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n"
-    plain = f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}"
+    chunked_request = f"{head}Transfer-Encoding: chunked\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n"
+    plain_request = f"{head}Connection: close\r\nContent-Length: {len(body)}\r\n\r\n{body}"
     with socket.create_connection((server.host, server.port), timeout=TIMEOUT_S) as connection:
-        connection.sendall((chunked + plain).encode())
-        received = b""
+        connection.sendall((chunked_request + plain_request).encode())
+        received_bytes = b""
         while chunk := connection.recv(65_536):
-            received += chunk
-    assert received.count(b"HTTP/1.1 200 ") == 2
+            received_bytes += chunk
+    assert received_bytes.count(b"HTTP/1.1 200 ") == 2
 
 
 @loop_over("target", ["http://evil.example/", "http://127.0.0.1:{port}/", "*", "evil.example:80"])
 def test_proxy_targets_are_refused(server: HttpServer, target: str) -> None:
     lines = (f"GET {target.replace('{port}', str(server.port))} HTTP/1.1", f"Host: 127.0.0.1:{server.port}")
-    assert get_status(server.send_raw_request(*lines)) == 400
+    assert parse_status(server.send_raw_request(*lines)) == 400
 
 
 @loop_over("origin", ["http://evil.example", "null", "http://127.0.0.1:1", "file://"])
@@ -201,18 +201,18 @@ def test_invalid_origin_is_refused(server: HttpServer, origin: str) -> None:
 def test_only_valid_tokens_are_accepted(server: HttpServer, ana: str) -> None:
     assert post(server, PING)[0] == 200
     assert post(server, PING, Authorization=f"Bearer {ana}")[0] == 200
-    wrong_values = ("", "Bearer", "Bearer wrong", f"Basic {server.token}", f"Bearer docyard_ana_{'0' * 48}")
-    for authorization in wrong_values:
-        code, data = post(server, PING, Authorization=authorization)
-        assert code == 401
+    invalid_values = ("", "Bearer", "Bearer wrong", f"Basic {server.token}", f"Bearer docyard_ana_{'0' * 48}")
+    for authorization in invalid_values:
+        status, data = post(server, PING, Authorization=authorization)
+        assert status == 401
         assert "token" in data["error"]["message"].lower()
     response = httpx2.get(f"{server.base_url}/mcp", timeout=TIMEOUT_S)
     assert response.headers["www-authenticate"].startswith("Bearer")
 
 
 def test_token_of_other_server_is_refused(server: HttpServer, tmp_path: Path) -> None:
-    other = normal(tmp_path / "docs")
-    other_secret = Tokens(other.path / ".git").add("ana", "Ana Li", "ana@example.org")
+    other_repo = normal(tmp_path / "docs")
+    other_secret = Tokens(other_repo.path / ".git").add("ana", "Ana Li", "ana@example.org")
     assert post(server, PING, Authorization=f"Bearer {other_secret}")[0] == 401
 
 
@@ -249,7 +249,7 @@ async def test_tools_resources_and_prompts_work_over_http(
     assert f"Docyard-Client: {client_name}\n" in repo.git("log", "-1", "--format=%B")
 
 
-async def ignore_progress(done: float, total: float | None, message: str | None) -> None:
+async def ignore_progress(progress: float, total: float | None, message: str | None) -> None:
     """Ignore progress."""
 
 
@@ -260,9 +260,11 @@ async def test_overwrite_requires_base_commit(server: HttpServer, protocol: Prot
         view = await client.call_tool("view_document", {"file": "guide.md", "slug": "_preamble"})
         assert isinstance(view.structured_content, dict)
         # The server stores no read texts over HTTP: the client must send the base commit.
-        refused = await client.call_tool("edit_document", {**target, "content": f"Another {protocol}."})
-        assert isinstance(refused.structured_content, dict)
-        assert refused.structured_content["code"] == "READ_FIRST"
+        refused_response = await client.call_tool(
+            "edit_document", {**target, "content": f"Another {protocol}."}
+        )
+        assert isinstance(refused_response.structured_content, dict)
+        assert refused_response.structured_content["code"] == "READ_FIRST"
         commit = view.structured_content["commit"]
         edit = {**target, "content": f"Herons, {protocol}.", "base_commit": commit}
         assert not (await client.call_tool("edit_document", edit)).is_error
@@ -282,9 +284,9 @@ async def test_token_of_person_can_approve_and_merge(
         connect_over_http(server, protocol) as agent,
         connect_over_http(server, protocol, ana) as person,
     ):
-        proposed = await agent.call_tool("edit_document", edit)
-        assert isinstance(proposed.structured_content, dict)
-        proposal = proposed.structured_content["proposal"]
+        proposal_response = await agent.call_tool("edit_document", edit)
+        assert isinstance(proposal_response.structured_content, dict)
+        proposal = proposal_response.structured_content["proposal"]
         actions = {name: {"proposal": proposal, "action": name} for name in ("submit", "approve", "merge")}
         assert not (await agent.call_tool("update_proposal", actions["submit"])).is_error
         for name in ("approve", "merge"):
@@ -301,10 +303,10 @@ async def test_listening_clients_are_notified_of_commits(server: HttpServer, rep
     uri = "doc:///watched.md"
     repo.commit({"watched.md": "# Watched\n"})
     async with (
-        connect_over_http(server, "auto") as first,
-        connect_over_http(server, "auto") as second,
-        watch_resources(first, "auto", first_recorder, [uri]),
-        watch_resources(second, "auto", second_recorder, [uri]),
+        connect_over_http(server, "auto") as first_client,
+        connect_over_http(server, "auto") as second_client,
+        watch_resources(first_client, "auto", first_recorder, [uri]),
+        watch_resources(second_client, "auto", second_recorder, [uri]),
     ):
         repo.commit({"watched.md": "# Watched\n\nMore.\n"})
         await first_recorder.wait_for_events(uri)
@@ -421,7 +423,7 @@ def _open_stream(server: HttpServer, target: str) -> socket.socket:
 
 @loop_over("number", [signal.SIGTERM, signal.SIGINT])
 def test_server_stops_with_open_streams(repo: Repo, tmp_path: Path, number: int) -> None:
-    with serving_http(tmp_path / "home", "-C", repo.path, "--no-fsync") as http_server:
+    with serve_over_http(tmp_path / "home", "-C", repo.path, "--no-fsync") as http_server:
         streams = [_open_stream(http_server, target) for target in ("/events", "/mcp")]
         assert http_server.stop(number) == (Exit.DONE, "")
         for stream in streams:
@@ -433,7 +435,7 @@ def test_server_stops_with_open_streams(repo: Repo, tmp_path: Path, number: int)
 
 def test_server_without_token_refuses_requests(repo: Repo, tmp_path: Path) -> None:
     options = ("-C", repo.path, "--http", "localhost:0", "--no-token", "--read-only")
-    with serving_http(tmp_path / "home", *options) as http_server:
+    with serve_over_http(tmp_path / "home", *options) as http_server:
         assert re.fullmatch(r"http://localhost:[0-9]+/\n", http_server.address_line)
         assert httpx2.get(f"{http_server.base_url}/", timeout=TIMEOUT_S).status_code == 200
         foreign_host = {"Host": "evil.example"}
@@ -450,7 +452,7 @@ def test_artifact_has_web_pages_and_search(repo: Repo, tmp_path: Path) -> None:
     token.write_text("t" * 40)
     token.chmod(0o600)
     options = ("--index", out, "--read-only", "--token-file", token)
-    with serving_http(tmp_path / "home", *options) as http_server:
+    with serve_over_http(tmp_path / "home", *options) as http_server:
         assert http_server.address_line == f"{http_server.base_url}/\n"
         headers = {"Authorization": f"Bearer {'t' * 40}"}
         for path in ("/", "/doc/guide.md", "/search?q=herons"):
@@ -462,8 +464,8 @@ def test_artifact_has_web_pages_and_search(repo: Repo, tmp_path: Path) -> None:
             f"{http_server.base_url}/edit/guide.md", data={"text": "x"}, headers=headers, timeout=TIMEOUT_S
         )
         assert edit.status_code == 403
-        offered = post(http_server, {**PING, "method": "tools/list"}, **headers)[1]["result"]["tools"]
-        names = {tool["name"] for tool in offered}
+        tools = post(http_server, {**PING, "method": "tools/list"}, **headers)[1]["result"]["tools"]
+        names = {tool["name"] for tool in tools}
         assert not {"edit_document", "create_document", "create_proposal"} & names
         wrong_token = {"Authorization": "Bearer x"}
         assert httpx2.get(http_server.base_url, headers=wrong_token, timeout=TIMEOUT_S).status_code == 401
@@ -480,11 +482,11 @@ async def test_concurrent_writes_are_all_committed(server: HttpServer, repo: Rep
         assert not response.is_error
 
     async with (
-        connect_over_http(server, "auto") as first,
-        connect_over_http(server, "legacy") as second,
+        connect_over_http(server, "auto") as first_client,
+        connect_over_http(server, "legacy") as second_client,
         anyio.create_task_group() as tasks,
     ):
         for number in range(10):
-            tasks.start_soon(write, (first, second)[number % 2], number)
+            tasks.start_soon(write, (first_client, second_client)[number % 2], number)
     assert int(repo.git("rev-list", "--count", "main")) == before + 10
     assert repo.git("show", "main:guide.md").count("Many ") == 10

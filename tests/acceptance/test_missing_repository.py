@@ -1,4 +1,4 @@
-"""A repository, work tree or branch that is deleted while a server runs: errors, and no new repository."""
+"""A repository, work tree or branch that is moved or deleted while a server runs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import Server, serving
+from tests.acceptance.server import Server, serve_repository
 from tests.repositories import Repo, linked, normal
 
 PAGE = "# Guide\n\n## Topic\n\nThe walrus swims here.\n"
@@ -36,28 +36,28 @@ def collect_codes(server: Server, *, writes: bool = True) -> set[str | None]:
 
 
 @pytest.mark.parametrize(("options", "has_earlier_call"), [((), True), (("--read-only",), False)])
-def test_moved_repository_returns_errors_until_it_is_back(
+def test_moved_repository_returns_errors_until_it_is_restored(
     repo: Repo, home: Path, options: tuple[str, ...], has_earlier_call: bool
 ) -> None:
-    writes, moved = not options, repo.path.with_name("moved")
-    with serving(repo.path, home, *options) as server:
+    writes, moved_path = not options, repo.path.with_name("moved")
+    with serve_repository(repo.path, home, *options) as server:
         if has_earlier_call:
             assert collect_codes(server, writes=False) == {None}
-        repo.path.rename(moved)
+        repo.path.rename(moved_path)
         assert collect_codes(server, writes=writes) == {"REPOSITORY_GONE"}
         assert not repo.path.exists()
         repo.path.mkdir()
         assert collect_codes(server, writes=writes) == {"REPOSITORY_GONE"}
         assert list(repo.path.iterdir()) == []
         repo.path.rmdir()
-        moved.rename(repo.path)
+        moved_path.rename(repo.path)
         assert collect_codes(server, writes=writes) == {None}
     assert repo.fsck() == repo.status() == ""
 
 
 def test_deleted_branch_returns_errors_until_it_is_recreated(repo: Repo, home: Path) -> None:
     repo.git("branch", "side")
-    with serving(repo.path, home, "--branch", "side") as server:
+    with serve_repository(repo.path, home, "--branch", "side") as server:
         assert collect_codes(server, writes=False) == {None}
         repo.git("branch", "-D", "side")
         assert collect_codes(server) == {"BRANCH_NOT_FOUND"}
@@ -70,7 +70,7 @@ def test_deleted_branch_returns_errors_until_it_is_recreated(repo: Repo, home: P
 
 def test_removed_work_tree_returns_errors(repo: Repo, home: Path, tmp_path: Path) -> None:
     tree = linked(repo, tmp_path / "tree", "side")
-    with serving(tree.path, home) as server:
+    with serve_repository(tree.path, home) as server:
         assert collect_codes(server, writes=False) == {None}
         repo.git("worktree", "remove", "--force", str(tree.path))
         assert collect_codes(server) == {"REPOSITORY_GONE"}

@@ -1,4 +1,4 @@
-"""Suggested calls in responses: every next step and every example must work."""
+"""Suggested calls in responses: every next step and every example must be a valid call."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ import pytest
 from tests import preloaded
 from tests.acceptance.server import (
     ProtocolVersion,
-    Reply,
     Server,
-    serving,
-    serving_artifact,
+    ToolResponse,
+    serve_artifact,
+    serve_repository,
     user_environment,
 )
 from tests.repositories import Repo, normal
 
 Call = tuple[str, dict[str, Any]]
 
-DEPTH = 2  # the maximum length of a chain of suggested calls
-CALL = re.compile(r"\b([a-z]+(?:_[a-z]+)+) (?=\{)")
+MAX_DEPTH = 2  # the maximum length of a chain of suggested calls
+CALL_START = re.compile(r"\b([a-z]+(?:_[a-z]+)+) (?=\{)")
 PATHS = (
     "guide.md",
     "C#.md",
@@ -78,14 +78,14 @@ SEARCHES: tuple[Call, ...] = (
     ("search_documents", {"query": "heron"}),
     ("get_doc", {"chunk_id": "zero.md#rest", "context": 1}),
 )
-ALL = "documents,tasks,search,reading,history"
+ALL_TOOLSETS = "documents,tasks,search,reading,history"
 # The client chooses the query of a search, so these steps name no complete call.
-OPEN = re.compile(r"Search (again as the hint suggests|for more with search_docs)")
+STEP_WITHOUT_CALL = re.compile(r"Search (again as the hint suggests|for more with search_docs)")
 
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """Return a repository with odd names and bytes, a tag, and a document that was renamed after the tag."""
+    """Return a repository with unusual names and bytes, a tag, and a document renamed after the tag."""
     repo = normal(tmp_path_factory.mktemp("steps") / "docs", FILES)
     repo.git("tag", "v#1")
     repo.commit({"guide.md": str(FILES["guide.md"]).replace("apt", "dnf")})
@@ -95,7 +95,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
     return repo
 
 
-def start_calls(refs: tuple[str | None, ...]) -> Iterator[Call]:
+def generate_first_calls(refs: tuple[str | None, ...]) -> Iterator[Call]:
     """Yield the first calls of a crawl."""
     for ref in refs:
         ref_field = {} if ref is None else {"ref": ref}
@@ -108,41 +108,48 @@ def start_calls(refs: tuple[str | None, ...]) -> Iterator[Call]:
                     yield tool, {field: path, **arguments, **ref_field}
 
 
-def suggested_calls(reply: Reply) -> list[Call]:
+def parse_suggested_calls(response: ToolResponse) -> list[Call]:
     """Return the calls that a response names, with complete arguments."""
-    text = reply.data["next_step"]
+    text = response.data["next_step"]
     decoder = json.JSONDecoder()
-    return [(match[1], decoder.raw_decode(text, match.end())[0]) for match in CALL.finditer(text)]
+    return [(match[1], decoder.raw_decode(text, match.end())[0]) for match in CALL_START.finditer(text)]
 
 
 def crawl(server: Server, refs: tuple[str | None, ...]) -> int:
-    """Make the first calls and the suggested calls up to DEPTH; return the number of calls."""
+    """Make the first calls, and the suggested calls up to `MAX_DEPTH`; return the number of calls."""
     tools = server.tools()
-    waiting = deque((call, 0, "") for call in start_calls(refs) if call[0] in tools)
+    pending = deque((call, 0, "") for call in generate_first_calls(refs) if call[0] in tools)
     made_calls: set[str] = set()
-    while waiting:
-        (tool, arguments), depth, reason = waiting.popleft()
+    while pending:
+        (tool, arguments), depth, reason = pending.popleft()
         if (name := json.dumps([tool, arguments])) in made_calls:
             continue
         made_calls.add(name)
         is_reader = tools[tool]["annotations"]["readOnlyHint"]
-        reply = server.call(tool, **arguments, **({} if is_reader else {"dry_run": True}))
-        # An overwrite needs a full read first; an artifact has no history.
-        is_allowed = not reply.is_error or not depth or reply.data["code"] in ("READ_FIRST", "NO_HISTORY")
-        assert is_allowed, (reason, reply.text[:500])
-        next_calls = [(tool, reply.data["example"])] if reply.is_error else suggested_calls(reply)
-        assert next_calls or not is_reader or OPEN.search(reply.data["next_step"]), (tool, arguments)
+        response = server.call(tool, **arguments, **({} if is_reader else {"dry_run": True}))
+        # An overwrite needs an earlier read, and an artifact has no history.
+        is_allowed = (
+            not response.is_error or not depth or response.data["code"] in ("READ_FIRST", "NO_HISTORY")
+        )
+        assert is_allowed, (reason, response.text[:500])
+        next_calls = (
+            [(tool, response.data["example"])] if response.is_error else parse_suggested_calls(response)
+        )
+        assert next_calls or not is_reader or STEP_WITHOUT_CALL.search(response.data["next_step"]), (
+            tool,
+            arguments,
+        )
         assert {step[0] for step in next_calls} <= tools.keys(), (tool, arguments, next_calls)
-        if depth < DEPTH and is_reader:
-            waiting.extend((step, depth + 1, name) for step in next_calls)
+        if depth < MAX_DEPTH and is_reader:
+            pending.extend((step, depth + 1, name) for step in next_calls)
     return len(made_calls)
 
 
 @pytest.mark.parametrize(
     ("toolsets", "protocol"),
     [
-        (ALL, "auto"),
-        pytest.param(ALL, "legacy", marks=pytest.mark.slow),
+        (ALL_TOOLSETS, "auto"),
+        pytest.param(ALL_TOOLSETS, "legacy", marks=pytest.mark.slow),
         pytest.param("reading", "auto", marks=pytest.mark.slow),
         pytest.param("history", "legacy", marks=pytest.mark.slow),
         pytest.param("search,reading", "auto", marks=pytest.mark.slow),
@@ -152,7 +159,7 @@ def test_suggested_calls_of_repository_work(
     repo: Repo, home: Path, toolsets: str, protocol: ProtocolVersion
 ) -> None:
     before = repo.head()
-    with serving(repo.path, home, "--toolsets", toolsets, protocol=protocol) as server:
+    with serve_repository(repo.path, home, "--toolsets", toolsets, protocol=protocol) as server:
         assert crawl(server, (None, "v#1")) > 100
     assert repo.head() == before
 
@@ -163,9 +170,7 @@ def test_suggested_calls_of_artifact_work(
 ) -> None:
     out = tmp_path / "out"
     command = [*preloaded.python_command(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
-    completed = subprocess.run(
-        command, env=user_environment(home), capture_output=True, text=True, check=False
-    )
-    assert completed.returncode == 0, completed.stderr
-    with serving_artifact(out, home, "--toolsets", ALL) as server:
+    process = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    with serve_artifact(out, home, "--toolsets", ALL_TOOLSETS) as server:
         assert crawl(server, refs) > 100

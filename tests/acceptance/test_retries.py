@@ -15,7 +15,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from index.storage.locking import hold_lock
-from tests.acceptance.server import CLIENT, Reply, Server, serving, user_environment
+from tests.acceptance.server import CLIENT, Server, ToolResponse, serve_repository, user_environment
 from tests.repositories import Repo, normal
 from tests.stdio_client import connect
 
@@ -66,19 +66,23 @@ def test_retry_after_killed_server_returns_first_answer(repo: Repo, tmp_path: Pa
         [lock] = (repo.path / ".git" / "docyard").rglob("lock")
         # The response waits for the index, because this test holds the lock of the index.
         with hold_lock(lock, TIMEOUT_S):
-            lost_response: Future[Reply] = pool.submit(server.call, "edit_document", **TASK)
+            lost_response: Future[ToolResponse] = pool.submit(server.call, "edit_document", **TASK)
             wait_for_commit(repo, before)
             os.kill(int(pid_file.read_text()), signal.SIGKILL)
             assert lost_response.exception(TIMEOUT_S) is not None
-    first = repo.head()
+    first_commit = repo.head()
     assert repo.git("rev-parse", "HEAD^").strip() == before
-    with serving(repo.path, home) as server:
+    with serve_repository(repo.path, home) as server:
         for _ in range(2):
             response = server.call("edit_document", **TASK).data
-            assert (response["commit"], response["repeated"], response["task_index"]) == (first, True, 1)
-        other = server.call("edit_document", **{**TASK, "title": "Three"})
-        assert (other.is_error, other.data["code"]) == (True, "IDEMPOTENCY_KEY_REUSED")
-    assert repo.head() == first
+            assert (response["commit"], response["repeated"], response["task_index"]) == (
+                first_commit,
+                True,
+                1,
+            )
+        other_response = server.call("edit_document", **{**TASK, "title": "Three"})
+        assert (other_response.is_error, other_response.data["code"]) == (True, "IDEMPOTENCY_KEY_REUSED")
+    assert repo.head() == first_commit
     assert (repo.path / "tasks.md").read_text().count("Two") == 1
     assert repo.status() == repo.fsck() == ""
 
@@ -86,23 +90,23 @@ def test_retry_after_killed_server_returns_first_answer(repo: Repo, tmp_path: Pa
 def test_retry_after_disconnect_returns_first_answer(repo: Repo, home: Path) -> None:
     before = repo.head()
     with ThreadPoolExecutor(1) as pool:
-        with serving(repo.path, home) as server:
+        with serve_repository(repo.path, home) as server:
             assert server.call("search_docs", query="work").data["hits"]
-            lost_response: Future[Reply] = pool.submit(server.call, "edit_document", **TASK)
+            lost_response: Future[ToolResponse] = pool.submit(server.call, "edit_document", **TASK)
             wait_for_commit(repo, before)
         lost_response.exception(TIMEOUT_S)
-    first = repo.head()
-    with serving(repo.path, home) as server:
+    first_commit = repo.head()
+    with serve_repository(repo.path, home) as server:
         response = server.call("edit_document", **TASK).data
-        assert (response["commit"], response["repeated"], response["task_index"]) == (first, True, 1)
+        assert (response["commit"], response["repeated"], response["task_index"]) == (first_commit, True, 1)
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
     assert repo.status() == repo.fsck() == ""
 
 
 def test_same_key_on_two_servers_commits_once(repo: Repo, home: Path) -> None:
     with (
-        serving(repo.path, home) as first_server,
-        serving(repo.path, home) as second_server,
+        serve_repository(repo.path, home) as first_server,
+        serve_repository(repo.path, home) as second_server,
         ThreadPoolExecutor(2) as pool,
     ):
         for number in range(5):
@@ -110,11 +114,14 @@ def test_same_key_on_two_servers_commits_once(repo: Repo, home: Path) -> None:
             futures = [
                 pool.submit(server.call, "edit_document", **call) for server in (first_server, second_server)
             ]
-            first, second = (future.result(TIMEOUT_S) for future in futures)
-            assert not first.is_error
-            assert not second.is_error
-            assert sorted("repeated" in reply.data for reply in (first, second)) == [False, True]
+            first_response, second_response = (future.result(TIMEOUT_S) for future in futures)
+            assert not first_response.is_error
+            assert not second_response.is_error
+            assert sorted("repeated" in response.data for response in (first_response, second_response)) == [
+                False,
+                True,
+            ]
             for field in ("commit", "task_index", "slug", "task"):
-                assert first.data.get(field) == second.data.get(field)
+                assert first_response.data.get(field) == second_response.data.get(field)
     assert repo.git("rev-list", "--count", "HEAD").strip() == "6"
     assert repo.status() == repo.fsck() == ""

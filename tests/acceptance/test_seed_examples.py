@@ -1,4 +1,4 @@
-"""Every example of the two specifications, through the SDK's client and a server process."""
+"""Every example of the two specifications, with the SDK's client and a server process."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import CLIENT, ProtocolVersion, Reply, serving
+from tests.acceptance.server import CLIENT, ProtocolVersion, ToolResponse, serve_repository
 from tests.acceptance.stories import find_difference, read_story
 from tests.repositories import EMAIL, NAME, Repo, bare, normal
 
 pytestmark = [pytest.mark.promise, pytest.mark.process]
 
-WRITERS = (
+WRITING_TOOLS = (
     "create_document",
     "edit_document",
     "remove_document",
@@ -24,8 +24,8 @@ WRITERS = (
     "reopen_task",
     "tag_document",
 )
-Setting = tuple[str, bool, ProtocolVersion]
-SETTINGS: tuple[Setting, ...] = (
+StorySetting = tuple[str, bool, ProtocolVersion]
+STORY_SETTINGS: tuple[StorySetting, ...] = (
     ("seed_000", False, "auto"),
     ("seed_004", False, "auto"),
     ("seed_004", True, "legacy"),
@@ -35,76 +35,80 @@ SETTINGS: tuple[Setting, ...] = (
 
 
 @dataclass(frozen=True, slots=True)
-class PlayedStory:
-    """The responses of a story, and its repository. `first` is the commit before the calls."""
+class StoryResult:
+    """The responses to the calls of a story, and its repository; `first_commit` precedes the calls."""
 
     name: str
     repo: Repo
-    first: str
-    replies: Mapping[str, Reply]
+    first_commit: str
+    responses: Mapping[str, ToolResponse]
     tools: Mapping[str, Any]
 
 
-def format_setting(setting: Setting) -> str:
+def format_setting(setting: StorySetting) -> str:
     name, is_bare, protocol = setting
     return f"{name} {'bare' if is_bare else 'normal'} {protocol}"
 
 
 @pytest.fixture(scope="module")
-def play(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Callable[[Setting], PlayedStory]:
-    """Run a story once, and cache the result."""
+def run_story(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Callable[[StorySetting], StoryResult]:
+    """Return a function that runs a story once and caches the result."""
 
     @cache
-    def played(setting: Setting) -> PlayedStory:
+    def run_once(setting: StorySetting) -> StoryResult:
         name, is_bare, protocol = setting
         story = read_story(name)
         repo = (bare if is_bare else normal)(tmp_path_factory.mktemp("story") / "docs", story.files)
-        first = repo.head()
-        with serving(repo.path, home, protocol=protocol) as server:
-            replies = {call.title: server.call(call.tool, **call.arguments) for call in story.calls}
-            return PlayedStory(name, repo, first, replies, server.tools())
+        first_commit = repo.head()
+        with serve_repository(repo.path, home, protocol=protocol) as server:
+            responses = {call.title: server.call(call.tool, **call.arguments) for call in story.calls}
+            return StoryResult(name, repo, first_commit, responses, server.tools())
 
-    return played
-
-
-@pytest.fixture(params=SETTINGS, ids=format_setting)
-def played(request: pytest.FixtureRequest, play: Callable[[Setting], PlayedStory]) -> PlayedStory:
-    return play(request.param)
+    return run_once
 
 
-def test_example_returns_specified_answer(played: PlayedStory) -> None:
-    for call in read_story(played.name).calls:
-        reply = played.replies[call.title]
-        assert reply.is_error == call.fails, f"{call.title}: {reply.text}"
+@pytest.fixture(params=STORY_SETTINGS, ids=format_setting)
+def story_result(
+    request: pytest.FixtureRequest, run_story: Callable[[StorySetting], StoryResult]
+) -> StoryResult:
+    return run_story(request.param)
+
+
+def test_example_returns_specified_answer(story_result: StoryResult) -> None:
+    for call in read_story(story_result.name).calls:
+        response = story_result.responses[call.title]
+        assert response.is_error == call.fails, f"{call.title}: {response.text}"
         if call.text is not None:
-            assert reply.text == call.text, call.title
+            assert response.text == call.text, call.title
         if call.data is not None:
-            assert find_difference(call.data, reply.data) is None, call.title
-        assert find_difference("<commit>", reply.data["commit"]) is None, call.title
+            assert find_difference(call.data, response.data) is None, call.title
+        assert find_difference("<commit>", response.data["commit"]) is None, call.title
         if not call.fails:
-            assert find_difference("<string>", reply.data["next_step"]) is None, call.title
+            assert find_difference("<string>", response.data["next_step"]) is None, call.title
 
 
-def test_each_changing_call_makes_one_commit(played: PlayedStory) -> None:
+def test_each_changing_call_makes_one_commit(story_result: StoryResult) -> None:
     writing_tools = [
         call.tool
-        for call in read_story(played.name).calls
-        if call.tool in WRITERS and not call.fails and set(call.arguments) - {"doc_type"}
+        for call in read_story(story_result.name).calls
+        if call.tool in WRITING_TOOLS and not call.fails and set(call.arguments) - {"doc_type"}
     ]
     trailers = [f"%(trailers:key=Docyard-{name},valueonly,separator=)" for name in ("Tool", "Client")]
     log_format = "|".join(["%an <%ae>", "%cn", *trailers])
-    log = played.repo.git("log", "--reverse", f"--format={log_format}", f"{played.first}..HEAD").splitlines()
+    log = story_result.repo.git(
+        "log", "--reverse", f"--format={log_format}", f"{story_result.first_commit}..HEAD"
+    ).splitlines()
     assert log == [f"{NAME} <{EMAIL}>|{NAME}|{tool}|{CLIENT}" for tool in writing_tools]
 
 
-def test_repository_stays_clean(played: PlayedStory) -> None:
-    assert played.repo.fsck() == ""
-    if not played.repo.path.joinpath("HEAD").exists():
-        assert played.repo.status() == ""
+def test_repository_stays_clean(story_result: StoryResult) -> None:
+    assert story_result.repo.fsck() == ""
+    if not story_result.repo.path.joinpath("HEAD").exists():
+        assert story_result.repo.status() == ""
 
 
-def test_schemas_match_contract(played: PlayedStory) -> None:
-    search, get = (played.tools[name]["inputSchema"] for name in ("search_docs", "get_doc"))
+def test_schemas_match_contract(story_result: StoryResult) -> None:
+    search, get = (story_result.tools[name]["inputSchema"] for name in ("search_docs", "get_doc"))
     assert search["required"] == ["query"]
     assert search["additionalProperties"] is get["additionalProperties"] is False
     assert get["required"] == ["chunk_id"]
@@ -142,14 +146,14 @@ def test_schemas_match_contract(played: PlayedStory) -> None:
             "minimum": 0,
         },  # an extension of the contract
     }
-    if played.name == "seed_000":
+    if story_result.name == "seed_000":
         assert search["properties"]["type"]["enum"] == ["api_spec", "runbook"]
         assert search["properties"]["tags"]["enum"] == ["sdk"]
         description = (
             "Search the documentation of docs. Use this to find relevant documentation, guides, or API "
             "references."
         )
-        assert played.tools["search_docs"]["description"] == description
+        assert story_result.tools["search_docs"]["description"] == description
 
 
 STRUCTURES = {
@@ -161,10 +165,10 @@ STRUCTURES = {
 
 def test_new_document_has_structure_of_its_type(tmp_path: Path, home: Path) -> None:
     repo = normal(tmp_path / "docs")
-    with serving(repo.path, home) as server:
+    with serve_repository(repo.path, home) as server:
         for name, sections in STRUCTURES.items():
-            created = server.call("create_document", doc_type=name, title=f"A {name}", folder="new")
-            text = (repo.path / created.data["path"]).read_text()
+            response = server.call("create_document", doc_type=name, title=f"A {name}", folder="new")
+            text = (repo.path / response.data["path"]).read_text()
             slug = f"a-{name}".lower()
             headings = [line for line in text.splitlines() if line.startswith("#")]
             expected = [f"## {section.title()} {{#{section}}}" for section in sections]

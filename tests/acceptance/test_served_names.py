@@ -1,4 +1,4 @@
-"""Tool names in instructions and next steps, which must be served in each combination of toolsets."""
+"""Tool names in instructions and next steps: with each choice of toolsets, only served tools are named."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import ProtocolVersion, Server, serving
+from tests.acceptance.server import ProtocolVersion, Server, serve_repository
 from tests.repositories import Repo, normal
 from tools.toolsets import TOOLSETS, all_tools
 
@@ -84,13 +84,13 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "tasks and history": ("--toolsets", "tasks,history"),
     "all": ("--toolsets", ",".join(TOOLSETS)),
 }
-QUICK = {("defaults", "auto"), ("tasks", "auto"), ("tasks", "legacy"), ("read-only", "legacy")}
+QUICK_CASES = {("defaults", "auto"), ("tasks", "auto"), ("tasks", "legacy"), ("read-only", "legacy")}
 SERVERS = [
     pytest.param(
         options,
         protocol,
         id=f"{name} {protocol}",
-        marks=() if (name, protocol) in QUICK else pytest.mark.slow,
+        marks=() if (name, protocol) in QUICK_CASES else pytest.mark.slow,
     )
     for name, options in OPTIONS.items()
     for protocol in ("auto", "legacy")
@@ -98,14 +98,14 @@ SERVERS = [
 
 
 def collect_next_steps(server: Server) -> dict[str, str]:
-    """Return the next step of each response to CALLS, by a number and the call."""
-    offered = server.tools()
+    """Return the next step of each response to `CALLS`, by its number and call."""
+    offered_tools = server.tools()
     next_steps: dict[str, str] = {}
     for tool, arguments in CALLS:
-        if tool in offered:
-            reply = server.call(tool, **arguments)
-            if "next_step" in reply.data:
-                next_steps[f"{len(next_steps)} {tool} {arguments}"] = reply.data["next_step"]
+        if tool in offered_tools:
+            response = server.call(tool, **arguments)
+            if "next_step" in response.data:
+                next_steps[f"{len(next_steps)} {tool} {arguments}"] = response.data["next_step"]
     return next_steps
 
 
@@ -114,30 +114,30 @@ def test_next_steps_and_instructions_name_only_offered_tools(
     tmp_path: Path, home: Path, options: tuple[str, ...], protocol: ProtocolVersion
 ) -> None:
     repo: Repo = normal(tmp_path / "docs", FILES)
-    with serving(repo.path, home, *options, protocol=protocol) as server:
-        offered = server.tools().keys()
+    with serve_repository(repo.path, home, *options, protocol=protocol) as server:
+        offered_tools = server.tools().keys()
         instructions = server.instructions()
         steps = collect_next_steps(server)
     assert steps
     for step in steps.values():
-        assert set(NAMES.findall(step)) <= offered, steps
-    assert set(NAMES.findall(instructions)) <= offered
+        assert set(NAMES.findall(step)) <= offered_tools, steps
+    assert set(NAMES.findall(instructions)) <= offered_tools
     assert set(NAMES.findall(instructions)), "the instructions name no tool"
     assert len(instructions) <= 1_000
 
 
 def test_next_step_names_subsection_with_match(tmp_path: Path, home: Path, protocol: ProtocolVersion) -> None:
     repo = normal(tmp_path / "docs", FILES)
-    with serving(repo.path, home, "--toolsets", "documents,search", protocol=protocol) as server:
+    with serve_repository(repo.path, home, "--toolsets", "documents,search", protocol=protocol) as server:
         step = server.call("search_docs", query="heron").data["next_step"]
         assert 'get_doc {"chunk_id": "api.md#endpoints/search"}' in step
         step = server.call("search_documents", query="heron").data["next_step"]
         assert '{"file": "api.md", "slug": "endpoints/search"}' in step
-        # The hit is in the subsection only.
+        # Only the subsection contains the hit.
         for arguments in ({"file": "api.md"}, {"file": "api.md", "slug": "endpoints"}):
             step = server.call("view_document", **arguments).data["next_step"]
             assert '{"file": "api.md", "slug": "endpoints/search"}' in step
-        misspelt = server.call("search_docs", query="hernon").data["next_step"]
-        assert misspelt == 'Search again: search_docs {"query": "heron"}'
-        filtered = server.call("search_docs", query="heron", path="long.md").data["next_step"]
-        assert filtered == 'Search again: search_docs {"query": "heron", "path": "api.md"}'
+        step = server.call("search_docs", query="hernon").data["next_step"]
+        assert step == 'Search again: search_docs {"query": "heron"}'
+        step = server.call("search_docs", query="heron", path="long.md").data["next_step"]
+        assert step == 'Search again: search_docs {"query": "heron", "path": "api.md"}'

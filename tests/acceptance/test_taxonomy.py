@@ -1,4 +1,4 @@
-"""Declared keys through a real server and client: the schema of the tool, and errors for invalid values."""
+"""Declared keys through a server and a client: the schema of the tool, and errors for invalid values."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.server import Server, serving
+from tests.acceptance.server import Server, serve_repository
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 
-LONG = "x" * 200
+LONG_VALUE = "x" * 200
 FILES = {
     "docyard.toml": '[taxonomy.language]\ndescription = "By language."\n[taxonomy.topic]\n',
     "guides/.taxonomy.toml": "[metadata]\nlanguage = 'Go'\n",
     "guides/a.md": "# A\n\nA walrus.\n",
-    "b.md": f"---\nlanguage: [c, '{LONG}']\n---\n# B\n\nA walrus.\n",
+    "b.md": f"---\nlanguage: [c, '{LONG_VALUE}']\n---\n# B\n\nA walrus.\n",
     "topics.md": "# Topics\n",
     **{f"topics/{number}.md": f"---\ntopic: t{number}\n---\n# T\n" for number in range(513)},
 }
@@ -29,7 +29,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture(scope="module")
 def server(repo: Repo, home: Path) -> Iterator[Server]:
-    with serving(repo.path, home, "--read-only") as server:
+    with serve_repository(repo.path, home, "--read-only") as server:
         assert not server.call("search_docs", query="walrus").is_error
         yield server
 
@@ -48,7 +48,7 @@ def test_schema_lists_values_of_declared_keys(server: Server) -> None:
 
 
 def test_filter_accepts_listed_and_long_values(server: Server) -> None:
-    for value, path in (("Go", "guides/a.md"), ("c", "b.md"), (LONG, "b.md")):
+    for value, path in (("Go", "guides/a.md"), ("c", "b.md"), (LONG_VALUE, "b.md")):
         search = server.call("search_docs", query="walrus", language=value)
         assert [hit["filepath"] for hit in search.data["hits"]] == [path]
     hint = server.call("search_docs", query="walrus", topic="t7").data["hint"]

@@ -1,4 +1,4 @@
-"""The unpacked fixture of version 0.1.0, and the present version as processes of the same user."""
+"""Fixtures: the unpacked data of version 0.1.0, and the present version as processes of the same user."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tests.compatibility.make import FIXTURE, TOOLSETS
 from tests.compatibility.versions import ROOT, Client, Version
+from tests.compatibility.write_archive import ARCHIVE, TOOLSETS
 from tests.repositories import Repo
 
 Facts = dict[str, Any]
 
 
 class OldData(NamedTuple):
-    """The fixture of 0.1.0: a folder with its repository, and the present version for the same user."""
+    """The data of 0.1.0: a folder with its repository, and the present version for the same user."""
 
     folder: Path
     repo: Repo
     facts: Facts
     present: Version
 
-    def person(self, name: str) -> Version:
+    def act_as(self, name: str) -> Version:
         """Return the present version for the owner of a token that 0.1.0 created."""
         return Version(ROOT, self.present.home, variables={"DOCYARD_TOKEN": self.facts["secrets"][name]})
 
 
 def unpack(folder: Path) -> OldData:
-    with tarfile.open(FIXTURE) as archive:
+    with tarfile.open(ARCHIVE) as archive:
         archive.extractall(folder, filter="data")
     facts = json.loads((folder / "facts.json").read_bytes())
     return OldData(folder, Repo(folder / "repository"), facts, Version(ROOT, folder / "home"))
@@ -39,24 +39,24 @@ def unpack(folder: Path) -> OldData:
 
 @pytest.fixture
 def old(tmp_path: Path) -> OldData:
-    """Return a copy of the fixture that a test may change."""
+    """Return a copy of the data that a test may change."""
     return unpack(tmp_path)
 
 
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> OldData:
-    """Return the copy that tests only read; their calls must not change it."""
+    """Return the copy that tests only read."""
     return unpack(tmp_path_factory.mktemp("version-0.1.0"))
 
 
 @pytest.fixture(scope="session")
 def client(shared: OldData) -> Iterator[Client]:
-    """Yield a client of a present server of the shared copy."""
+    """Yield a client of a server of the present version that serves the shared copy."""
     with shared.present.serve("-C", shared.repo.path, "--no-sync", "--toolsets", TOOLSETS) as client:
         yield client
 
 
 @pytest.fixture
 def serve() -> Callable[..., Any]:
-    """Return a function that starts a present server of a copy with all tools."""
+    """Return a function that starts a server of the present version, with all tools, for a copy."""
     return lambda old: old.present.serve("-C", old.repo.path, "--no-sync", "--toolsets", TOOLSETS)

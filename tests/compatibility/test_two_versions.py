@@ -1,4 +1,4 @@
-"""Processes of 0.1.0 and the present version write to one repository concurrently; no write is lost."""
+"""Processes of 0.1.0 and of the present version that write to one repository concurrently."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.compatibility.make import START, TOOLSETS, kill_writer, succeed
 from tests.compatibility.versions import ROOT, VERSION_0_1_0, Client, NoSuchCode, Version, extract_code
+from tests.compatibility.write_archive import START_TIME, TOOLSETS, leave_killed_writer, succeed
 from tests.faults.support.scene import check_no_leftovers
 from tests.repositories import Repo, bare, normal
 
@@ -28,8 +28,8 @@ FILES = {
 }
 
 
-class Acknowledged(NamedTuple):
-    """A successful call: its word, the written text, and the commit or comment."""
+class AcknowledgedWrite(NamedTuple):
+    """A successful write: its unique word, its text, and the id of its commit or comment."""
 
     word: str
     text: str
@@ -41,8 +41,8 @@ class Acknowledged(NamedTuple):
 def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
     try:
         return extract_code(VERSION_0_1_0, tmp_path_factory.mktemp("code-0.1.0"))
-    except NoSuchCode as missing:
-        pytest.skip(f"version 0.1.0 cannot be run: {missing}")
+    except NoSuchCode as error:
+        pytest.skip(f"version 0.1.0 cannot be run: {error}")
 
 
 @pytest.fixture
@@ -52,22 +52,22 @@ def versions(code: Path, tmp_path: Path) -> tuple[Version, Version]:
 
 
 def test_old_version_runs_the_code_of_0_1_0(versions: tuple[Version, Version]) -> None:
-    old, present = versions
-    printed = [
+    old_version, present = versions
+    output = [
         version.run("--version").split()[-1] + str((version.code / "docyard" / "__init__.py").exists())
         for version in versions
     ]
-    assert printed[0] == "0.1.0True"
-    assert old.code != present.code == ROOT
+    assert output[0] == "0.1.0True"
+    assert old_version.code != present.code == ROOT
 
 
-def persist(client: Client, tool: str, arguments: dict[str, object]) -> dict[str, object]:
-    """Repeat a call with its key while it is refused as busy."""
+def call_until_accepted(client: Client, tool: str, arguments: dict[str, object]) -> dict[str, object]:
+    """Repeat a call with its key until it is not refused as busy; return the response."""
     for _ in range(200):
-        answer = client.call(tool, **arguments)
-        if answer.get("code") not in {"BUSY", "LOCKED"}:
-            assert "error" not in answer, answer
-            return answer
+        response = client.call(tool, **arguments)
+        if response.get("code") not in {"BUSY", "LOCKED"}:
+            assert "error" not in response, response
+            return response
     raise AssertionError(f"{tool} stayed busy")
 
 
@@ -103,7 +103,7 @@ class Writer(threading.Thread):
     def __init__(self, client: Client, name: str, rounds: int, proposal: str) -> None:
         super().__init__(name=name)
         self._client, self._rounds, self._proposal = client, rounds, proposal
-        self.acknowledged: list[Acknowledged] = []
+        self.writes: list[AcknowledgedWrite] = []
         self.error: BaseException | None = None
 
     def run(self) -> None:
@@ -116,25 +116,25 @@ class Writer(threading.Thread):
     def _write(self, word: str) -> None:
         for number, (text, tool, arguments) in enumerate(make_calls(word, self._proposal)):
             key = f"{word}-{number}"
-            answer = persist(self._client, tool, {**arguments, "idempotency_key": key})
+            response = call_until_accepted(self._client, tool, {**arguments, "idempotency_key": key})
             mark = re.findall(rf"{word}[a-z]+", text)[0]
             if tool == "update_proposal":
-                self.acknowledged.append(Acknowledged(mark, text, comment=str(answer["comment"])))
+                self.writes.append(AcknowledgedWrite(mark, text, comment=str(response["comment"])))
             else:
-                self.acknowledged.append(Acknowledged(mark, text, commit=str(answer["commit"])))
+                self.writes.append(AcknowledgedWrite(mark, text, commit=str(response["commit"])))
         hits = succeed(self._client, "search_docs", query=f"{word}own")["hits"]
         assert [hit["filepath"] for hit in hits] == [f"own-{word}own.md"]
 
 
 @pytest.mark.parametrize(
-    ("writers", "rounds"), [(1, 3), pytest.param(2, 20, marks=pytest.mark.slow)], ids=["1x3", "2x20"]
+    ("writer_count", "rounds"), [(1, 3), pytest.param(2, 20, marks=pytest.mark.slow)], ids=["1x3", "2x20"]
 )
 @pytest.mark.parametrize("kind", ["checked-out", pytest.param("bare", marks=pytest.mark.slow)])
 def test_concurrent_versions_lose_no_write_and_search_correctly(
-    versions: tuple[Version, Version], tmp_path: Path, kind: str, writers: int, rounds: int
+    versions: tuple[Version, Version], tmp_path: Path, kind: str, writer_count: int, rounds: int
 ) -> None:
     repo = (bare if kind == "bare" else normal)(tmp_path / "repo", FILES)
-    with run_servers(versions, repo, writers) as clients:
+    with run_servers(versions, repo, writer_count) as clients:
         proposal = succeed(clients[0], "create_proposal", title="Talked about", description="")["proposal"]
         threads = [
             Writer(client, f"w{number}", rounds, str(proposal)) for number, client in enumerate(clients)
@@ -144,19 +144,19 @@ def test_concurrent_versions_lose_no_write_and_search_correctly(
         for thread in threads:
             thread.join(300)
         assert [thread.error for thread in threads] == [None] * len(threads)
-        results = [item for thread in threads for item in thread.acknowledged]
-        assert len(results) == 4 * rounds * len(clients)
-        check_writes(repo, results)
+        writes = [write for thread in threads for write in thread.writes]
+        assert len(writes) == 4 * rounds * len(clients)
+        check_writes(repo, writes)
         for client in clients:
-            check_reads(client, proposal, results)
-        # If the index has a new schema version, this removes the folder that the older servers have open.
+            check_reads(client, proposal, writes)
+        # If the schema version of the index has changed, `--fix` removes the index of the older servers.
         versions[1].run("doctor", "-C", repo.path, "--fix")
         for client in clients:
-            check_searches(client, results)
+            check_searches(client, writes)
     for version in versions:
         problems = find_problems(version, repo)
-        # The index folder of an older schema is unused after the exit of the older version.
-        assert [item for item in problems if "index folder of earlier versions" not in item] == []
+        # After the exit of the older version, its index folder is unused, which is reported.
+        assert [write for write in problems if "index folder of earlier versions" not in write] == []
     assert repo.fsck() == ""
     if kind != "bare":
         assert repo.status() == ""
@@ -180,30 +180,30 @@ def run_servers(versions: tuple[Version, Version], repo: Repo, count: int) -> It
 
 def find_problems(version: Version, repo: Repo) -> list[str]:
     """Return the errors and warnings of `doctor`."""
-    completed = subprocess.run(
+    process = subprocess.run(
         version.command("doctor", "-C", repo.path, "--json"),
         cwd=version.code,
         env=version.environment(),
         capture_output=True,
         check=False,
     )
-    findings = json.loads(completed.stdout)["findings"]
+    findings = json.loads(process.stdout)["findings"]
     return [finding["message"] for finding in findings if finding["severity"] != "note"]
 
 
-def check_writes(repo: Repo, acknowledged: list[Acknowledged]) -> None:
+def check_writes(repo: Repo, writes: list[AcknowledgedWrite]) -> None:
     """Check that each acknowledged commit is on the branch, and each word is in the files exactly once."""
     commits = set(repo.git("rev-list", "HEAD").split())
     paths = repo.git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
     text = "".join(repo.git("show", f"HEAD:{path}") for path in paths if path.endswith(".md"))
-    for item in acknowledged:
-        if item.commit is not None:
-            assert item.commit in commits, item
-            assert text.count(item.text) == 1, item
+    for write in writes:
+        if write.commit is not None:
+            assert write.commit in commits, write
+            assert text.count(write.text) == 1, write
 
 
-def check_reads(client: Client, proposal: str, acknowledged: list[Acknowledged]) -> None:
-    """Check that every comment is listed once, and that a search finds each word in its section."""
+def check_reads(client: Client, proposal: str, writes: list[AcknowledgedWrite]) -> None:
+    """Check that each comment is listed once, and that a search finds each word in its section."""
     comments: list[str] = []
     cursor: dict[str, str] = {}
     while True:
@@ -212,33 +212,37 @@ def check_reads(client: Client, proposal: str, acknowledged: list[Acknowledged])
         if page["next_cursor"] is None:
             break
         cursor = {"cursor": page["next_cursor"]}
-    assert sorted(comments) == sorted(item.comment for item in acknowledged if item.comment is not None)
-    check_searches(client, acknowledged)
+    assert sorted(comments) == sorted(write.comment for write in writes if write.comment is not None)
+    check_searches(client, writes)
 
 
-def check_searches(client: Client, acknowledged: list[Acknowledged]) -> None:
-    """Find each word of the shared document in its section."""
-    for item in acknowledged:
-        if item.word.endswith(("log", "task")):
-            hits = succeed(client, "search_docs", query=item.word)["hits"]
-            section = "log" if item.word.endswith("log") else "tasks"
-            assert [hit["chunk_id"] for hit in hits] == [f"{SHARED}#{section}"], item
+def check_searches(client: Client, writes: list[AcknowledgedWrite]) -> None:
+    """Check that a search finds each word of the shared document in its section."""
+    for write in writes:
+        if write.word.endswith(("log", "task")):
+            hits = succeed(client, "search_docs", query=write.word)["hits"]
+            section = "log" if write.word.endswith("log") else "tasks"
+            assert [hit["chunk_id"] for hit in hits] == [f"{SHARED}#{section}"], write
 
 
 @pytest.fixture(params=[pytest.param("0.1.0 merges", marks=pytest.mark.slow), "present merges"])
-def merging(request: pytest.FixtureRequest, versions: tuple[Version, Version]) -> list[Version]:
-    """Return the version of the agent, and that of the reviewer."""
+def agent_and_reviewer(request: pytest.FixtureRequest, versions: tuple[Version, Version]) -> list[Version]:
+    """Return the version of the agent and the version of the reviewer."""
     return [*versions] if request.param == "present merges" else [*reversed(versions)]
 
 
-def test_proposal_is_approved_and_merged_by_the_other_version(merging: list[Version], tmp_path: Path) -> None:
+def test_proposal_is_approved_and_merged_by_the_other_version(
+    agent_and_reviewer: list[Version], tmp_path: Path
+) -> None:
     """The agent's server and the reviewer's commands have different versions."""
-    agent, reviewer = merging
+    agent, reviewer = agent_and_reviewer
     repo = normal(tmp_path / "repo", FILES)
-    at = ("-C", repo.path)
-    printed = reviewer.run("tokens", "add", "ana", "--name", "Ana Li", "--email", "ana@example.org", *at)
-    reviewer.variables["DOCYARD_TOKEN"] = printed.split()[0]
-    with agent.serve(*at, "--no-sync", "--toolsets", TOOLSETS) as client:
+    repository_options = ("-C", repo.path)
+    output = reviewer.run(
+        "tokens", "add", "ana", "--name", "Ana Li", "--email", "ana@example.org", *repository_options
+    )
+    reviewer.variables["DOCYARD_TOKEN"] = output.split()[0]
+    with agent.serve(*repository_options, "--no-sync", "--toolsets", TOOLSETS) as client:
         proposal = succeed(client, "create_proposal", title="Raise the limit", description="")["proposal"]
         edit = {
             "operation": "replace_text",
@@ -248,9 +252,9 @@ def test_proposal_is_approved_and_merged_by_the_other_version(merging: list[Vers
         }
         succeed(client, "edit_document", **edit, proposal=proposal)
         succeed(client, "update_proposal", proposal=proposal, action="submit")
-        reviewer.run("proposals", "approve", proposal, *at)
+        reviewer.run("proposals", "approve", proposal, *repository_options)
         assert succeed(client, "view_proposal", proposal=proposal)["state"] == "approved"
-        reviewer.run("proposals", "merge", proposal, *at)
+        reviewer.run("proposals", "merge", proposal, *repository_options)
         assert succeed(client, "view_proposal", proposal=proposal)["state"] == "merged"
         assert [hit["chunk_id"] for hit in succeed(client, "search_docs", query='"two hundred"')["hits"]] == [
             "specs/api.md#limits"
@@ -262,19 +266,19 @@ def test_proposal_is_approved_and_merged_by_the_other_version(merging: list[Vers
 def test_crashed_publication_of_present_version_is_safe_with_0_1_0(
     versions: tuple[Version, Version], tmp_path: Path, when: str
 ) -> None:
-    """Check that 0.1.0 recovers from the journal, or changes nothing if the journal has a later version."""
-    old, present = versions
-    kill_writer(Version(present.code, present.home, START), tmp_path / "repo", when)
+    """Check that 0.1.0 recovers with the journal, or changes nothing if the journal has a later version."""
+    old_version, present = versions
+    leave_killed_writer(Version(present.code, present.home, START_TIME), tmp_path / "repo", when)
     repo = Repo(tmp_path / "repo")
     base = repo.head()
     edit = {"operation": "replace_text", "file": "notes/one.md", "old": "old", "new": "new"}
-    with old.serve("-C", repo.path, "--no-sync") as client:
-        answer = client.call("edit_document", **edit, idempotency_key="crash-1")
-    if answer.get("code") == "UNKNOWN_JOURNAL":
+    with old_version.serve("-C", repo.path, "--no-sync") as client:
+        response = client.call("edit_document", **edit, idempotency_key="crash-1")
+    if response.get("code") == "UNKNOWN_JOURNAL":
         assert repo.head() == base
         with present.serve("-C", repo.path, "--no-sync") as client:
-            answer = client.call("edit_document", **edit, idempotency_key="crash-1")
-    assert answer["commit"] == repo.head()
+            response = client.call("edit_document", **edit, idempotency_key="crash-1")
+    assert response["commit"] == repo.head()
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
     assert (repo.path / "notes/one.md").read_text() == "# One\n\n## Part\n\nnew\n"
     assert (repo.status(), repo.fsck()) == ("", "")

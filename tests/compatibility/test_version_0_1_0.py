@@ -1,6 +1,6 @@
-"""Data written by 0.1.0 still works: addresses, links, comments, seals, trailers, cursors, journals.
+"""The data of 0.1.0 in the present version: addresses, links, comments, seals, trailers, cursors, journals.
 
-Addresses that 0.1.0 derived from headings with attribute lists (`{ #id }`, `{: #id }`) are in `DERIVED`.
+`DERIVED` lists the addresses that 0.1.0 derived from headings with attribute lists (`{ #id }`, `{: #id }`).
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from typing import Any
 import pytest
 
 from tests.compatibility.conftest import OldData
-from tests.compatibility.make import FILES, succeed
 from tests.compatibility.versions import Client
+from tests.compatibility.write_archive import FILES, succeed
 from tests.faults.support.scene import check_no_leftovers
 from tests.loops import loop_over
 from tests.repositories import Repo
 
 Serve = Callable[[OldData], Any]
 
-# The address of 0.1.0, the word of its section, and the id of its author.
+# Each address of 0.1.0, the word of its section, and the id in its heading.
 DERIVED = [
     ("first-steps--first-steps-", "word01", "first-steps"),
     ("first-steps--first-steps-/inner-part", "word02", None),
@@ -30,53 +30,54 @@ DERIVED = [
 ]
 GUIDE = "guides/start.md"
 
-# Fields in which the response to a retry may differ: advice, and the present state.
+# The response to a retry may have other values in these fields: advice, and the present state.
 ADVICE = {"next_step", "hints", "note", "warnings"}
 PRESENT = {"changed", "state"}
-# A retry of a direct write that became a proposal returns only the proposal, as in 0.1.0.
+# The response to a retry of a direct write that became a proposal does not have these fields, as in 0.1.0.
 REDIRECTED = {"branch", "protected"}
 
 
-def refs(repo: Repo) -> str:
+def list_refs(repo: Repo) -> str:
     return repo.git("for-each-ref", "--format=%(refname) %(objectname)")
 
 
-def first_answer(tool: str, answer: dict[str, Any]) -> dict[str, Any]:
-    """Return the fields that a retry must repeat. A comment's response has the proposal's present tip."""
-    left_out = ADVICE | PRESENT | (REDIRECTED if tool == "edit_document" else {"commit"})
-    return {name: value for name, value in answer.items() if name not in left_out}
+def select_repeated_fields(tool: str, response: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that must be equal after a retry. The commit of a comment is the proposal's tip."""
+    ignored_fields = ADVICE | PRESENT | (REDIRECTED if tool == "edit_document" else {"commit"})
+    return {name: value for name, value in response.items() if name not in ignored_fields}
 
 
 def test_every_old_address_resolves_to_its_section(shared: OldData, client: Client) -> None:
     derived = {f"{GUIDE}#{slug}" for slug, _, _ in DERIVED}
     assert len(shared.facts["addresses"]) >= 20
-    for address, known in shared.facts["addresses"].items():
+    for address, expected_section in shared.facts["addresses"].items():
         if address in derived:
             continue
         file, _, slug = address.partition("#")
-        read = succeed(client, "read_section", file_path=file, section_heading=slug)
-        assert (read["section"], read["heading"]) == (slug, known["title"])
-        viewed = succeed(client, "view_document", file=file, slug=slug)
-        response = succeed(client, "get_doc", chunk_id=address)
-        for answer in (read, viewed, response):
-            assert (known["word"] or "") in json.dumps(answer, ensure_ascii=False)
+        section = succeed(client, "read_section", file_path=file, section_heading=slug)
+        assert (section["section"], section["heading"]) == (slug, expected_section["title"])
+        document = succeed(client, "view_document", file=file, slug=slug)
+        chunk = succeed(client, "get_doc", chunk_id=address)
+        for response in (section, document, chunk):
+            assert (expected_section["word"] or "") in json.dumps(response, ensure_ascii=False)
 
 
 @loop_over(("slug", "word", "id"), DERIVED)
 def test_address_derived_from_attribute_list_still_resolves(
     client: Client, slug: str, word: str, id: str | None
 ) -> None:
-    read = succeed(client, "read_section", file_path=GUIDE, section_heading=slug)
-    assert read["content"].startswith("#")
-    assert re.findall(r"word\d\d", read["content"])[0] == word
-    viewed = succeed(client, "view_document", file=GUIDE, slug=slug)
-    response = succeed(client, "get_doc", chunk_id=f"{GUIDE}#{slug}")
-    assert word in json.dumps(viewed)
-    assert word in json.dumps(response)
+    section = succeed(client, "read_section", file_path=GUIDE, section_heading=slug)
+    assert section["content"].startswith("#")
+    assert re.findall(r"word\d\d", section["content"])[0] == word
+    document = succeed(client, "view_document", file=GUIDE, slug=slug)
+    chunk = succeed(client, "get_doc", chunk_id=f"{GUIDE}#{slug}")
+    assert word in json.dumps(document)
+    assert word in json.dumps(chunk)
 
 
 @pytest.mark.parametrize(
-    ("slug", "word", "id"), [DERIVED[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in DERIVED[1:])]
+    ("slug", "word", "id"),
+    [DERIVED[0], *(pytest.param(*case, marks=pytest.mark.slow) for case in DERIVED[1:])],
 )
 def test_write_to_derived_address_changes_its_section(
     old: OldData, serve: Serve, slug: str, word: str, id: str | None
@@ -84,33 +85,36 @@ def test_write_to_derived_address_changes_its_section(
     with serve(old) as client:
         succeed(client, "edit_document", operation="append_content", file=GUIDE, slug=slug, content="word99")
     text = old.repo.git("show", f"HEAD:{GUIDE}")
-    # Text appended to a section comes after its last word, and no heading is changed.
+    # The appended text follows the last word of the section, and no heading is changed.
     assert re.search(rf"{word}\n(\n### Inner part\n\nword\d\d\n)?\nword99\n", text)
     assert {line for line in FILES[GUIDE].splitlines() if "{" in line} <= set(text.splitlines())
 
 
 def test_links_valid_in_0_1_0_are_still_valid(shared: OldData) -> None:
-    at = ("-C", shared.repo.path, "--json")
+    repository_options = ("-C", shared.repo.path, "--json")
     for address in (f"{GUIDE}#{DERIVED[0][0]}", f"{GUIDE}#{DERIVED[2][0]}", "specs/api.md#errors-1"):
-        data = json.loads(shared.present.run("links", address, "--backlinks", *at))
+        data = json.loads(shared.present.run("links", address, "--backlinks", *repository_options))
         assert [link["from"].partition("#")[0] for link in data["backlinks"]] == [GUIDE]
-    assert len(json.loads(shared.present.run("links", GUIDE, "--outgoing", *at))["outgoing"]) == 5
-    assert json.loads(shared.present.run("links", "--broken", *at))["broken"] == []
+    assert (
+        len(json.loads(shared.present.run("links", GUIDE, "--outgoing", *repository_options))["outgoing"])
+        == 5
+    )
+    assert json.loads(shared.present.run("links", "--broken", *repository_options))["broken"] == []
 
 
 def test_address_of_moved_document_resolves_to_new_path(client: Client) -> None:
-    answer = client.call("view_document", file="guides/html.md", slug="over")
-    assert "guides/markup.md" in json.dumps(answer)
+    response = client.call("view_document", file="guides/html.md", slug="over")
+    assert "guides/markup.md" in json.dumps(response)
 
 
 def test_comments_have_their_old_positions(shared: OldData, client: Client) -> None:
     count = 0
     for proposal, comments in shared.facts["comments"].items():
-        answer = succeed(client, "view_proposal", proposal=proposal, comments=True)
-        now = {comment["comment"]: comment for comment in answer["comments"]}
-        assert now.keys() == {comment["comment"] for comment in comments}
+        response = succeed(client, "view_proposal", proposal=proposal, comments=True)
+        present_comments = {comment["comment"]: comment for comment in response["comments"]}
+        assert present_comments.keys() == {comment["comment"] for comment in comments}
         for comment in comments:
-            present_comment = now[comment["comment"]]
+            present_comment = present_comments[comment["comment"]]
             for name in ("text", "file", "author", "time", "now", "quote"):
                 assert present_comment.get(name) == comment.get(name), (proposal, comment)
             if comment.get("slug") in {slug for slug, _, _ in DERIVED}:
@@ -139,9 +143,9 @@ def test_proposals_have_their_old_states(shared: OldData, client: Client) -> Non
 
 def test_sealed_approval_counts_and_its_proposal_is_merged(old: OldData, serve: Serve) -> None:
     proposal = old.facts["proposals"]["approved"]["id"]
-    page = json.loads(old.person("ana").run("proposals", "show", proposal, "-C", old.repo.path, "--json"))
+    page = json.loads(old.act_as("ana").run("proposals", "show", proposal, "-C", old.repo.path, "--json"))
     assert page["missing"] == []
-    old.person("ana").run("proposals", "merge", proposal, "-C", old.repo.path)
+    old.act_as("ana").run("proposals", "merge", proposal, "-C", old.repo.path)
     assert "word24 approved" in old.repo.git("show", "HEAD:specs/api.md")
     trailers = old.repo.git("log", "-1", "--format=%(trailers)")
     assert f"Docyard-Proposal: {proposal}" in trailers
@@ -151,69 +155,69 @@ def test_sealed_approval_counts_and_its_proposal_is_merged(old: OldData, serve: 
 
 
 def test_changed_seal_does_not_count(old: OldData) -> None:
-    """Check that seals are verified; otherwise the test above would pass without them."""
+    """Check that seals are verified; without this check, the previous test could pass without seals."""
     folder = old.folder / "discussion"
     old.repo.git("worktree", "add", "-q", str(folder), "docyard/discussion")
-    changed = 0
+    change_count = 0
     for file in folder.rglob("*"):
         if file.is_file() and ".git" not in file.name and b'"seal"' in (data := file.read_bytes()):
             file.write_bytes(
                 re.sub(rb'("seal": *")(.)', lambda m: m[1] + (b"1" if m[2] == b"0" else b"0"), data)
             )
-            changed += 1
-    assert changed
+            change_count += 1
+    assert change_count
     Repo(folder).commit({})
     proposal = old.facts["proposals"]["approved"]["id"]
-    page = json.loads(old.person("ana").run("proposals", "show", proposal, "-C", old.repo.path, "--json"))
+    page = json.loads(old.act_as("ana").run("proposals", "show", proposal, "-C", old.repo.path, "--json"))
     assert page["missing"] != []
 
 
 def test_open_proposal_is_approved_and_merged(old: OldData) -> None:
-    proposal, at = old.facts["proposals"]["open"]["id"], ("-C", old.repo.path)
-    old.person("ana").run("proposals", "approve", proposal, *at)
-    old.person("ana").run("proposals", "merge", proposal, *at)
+    proposal, repository_options = old.facts["proposals"]["open"]["id"], ("-C", old.repo.path)
+    old.act_as("ana").run("proposals", "approve", proposal, *repository_options)
+    old.act_as("ana").run("proposals", "merge", proposal, *repository_options)
     assert "word22 opened" in old.repo.git("show", "HEAD:specs/api.md")
 
 
 def test_retry_returns_the_first_answer(shared: OldData, client: Client) -> None:
-    before = refs(shared.repo)
+    before = list_refs(shared.repo)
     calls = [*shared.facts["retries"]]
     for proposal in shared.facts["proposals"].values():
         calls += proposal["retries"]
     assert len(calls) >= 30
     for call in calls:
-        answer = succeed(client, call["tool"], **call["arguments"])
-        expected = first_answer(call["tool"], call["answer"])
-        assert {name: answer.get(name) for name in expected} == expected, call
-    assert refs(shared.repo) == before
+        response = succeed(client, call["tool"], **call["arguments"])
+        expected = select_repeated_fields(call["tool"], call["answer"])
+        assert {name: response.get(name) for name in expected} == expected, call
+    assert list_refs(shared.repo) == before
 
 
 def test_key_of_another_call_is_refused(shared: OldData, client: Client) -> None:
     call = shared.facts["retries"][1]
-    answer = client.call(call["tool"], **{**call["arguments"], "title": "Another"})
-    assert answer["code"] == "IDEMPOTENCY_KEY_REUSED"
+    response = client.call(call["tool"], **{**call["arguments"], "title": "Another"})
+    assert response["code"] == "IDEMPOTENCY_KEY_REUSED"
 
 
 def test_history_names_the_same_commits_tools_and_proposals(shared: OldData, client: Client) -> None:
-    known = shared.facts["history"]
-    now = succeed(client, "view_history", file="specs/api.md")
-    [name] = [name for name, value in known.items() if isinstance(value, list)]
-    assert known[name]
-    assert len(known[name]) == len(now[name])
-    for before, after in zip(known[name], now[name], strict=True):
+    expected_history = shared.facts["history"]
+    history = succeed(client, "view_history", file="specs/api.md")
+    [name] = [name for name, value in expected_history.items() if isinstance(value, list)]
+    assert expected_history[name]
+    assert len(expected_history[name]) == len(history[name])
+    for before, after in zip(expected_history[name], history[name], strict=True):
         assert {key: after.get(key) for key in before} == before
 
 
 def test_tasks_have_their_old_addresses(old: OldData, serve: Serve) -> None:
-    known = old.facts["tasks"]["sections"]["tasks"]
+    expected_tasks = old.facts["tasks"]["sections"]["tasks"]
     with serve(old) as client:
-        now = succeed(client, "view_document", file="specs/api.md")["sections"]["tasks"]
-        assert {name: now[name] for name in known} == known
-        answer = succeed(client, "reopen_task", file=GUIDE, slug="twice-1[0]")
-        assert answer["progress"] == {"total": 1, "completed": 0}
+        tasks = succeed(client, "view_document", file="specs/api.md")["sections"]["tasks"]
+        assert {name: tasks[name] for name in expected_tasks} == expected_tasks
+        response = succeed(client, "reopen_task", file=GUIDE, slug="twice-1[0]")
+        assert response["progress"] == {"total": 1, "completed": 0}
 
 
-ITEMS = {
+GET_ITEMS = {
     "search": lambda page: [hit["chunk_id"] for hit in page["hits"]],
     "documents": lambda page: [document["path"] for document in page["documents"]],
     "sections": lambda page: page["sections"],
@@ -221,18 +225,18 @@ ITEMS = {
 }
 
 
-@loop_over("kind", ITEMS)
+@loop_over("kind", GET_ITEMS)
 def test_old_cursor_continues_or_is_stale(shared: OldData, client: Client, kind: str) -> None:
     call = shared.facts["pages"][kind]
     cursor = call["answer"].get("next_cursor") or call["answer"]["cursor"]
     limit = call["arguments"]["limit"]
-    answer = client.call(call["tool"], **call["arguments"], cursor=cursor)
-    if "code" in answer:
-        assert answer["code"] == "CURSOR_STALE"
-        assert answer["fix"]
+    response = client.call(call["tool"], **call["arguments"], cursor=cursor)
+    if "code" in response:
+        assert response["code"] == "CURSOR_STALE"
+        assert response["fix"]
         return
-    whole = succeed(client, call["tool"], **{**call["arguments"], "limit": 2 * limit})
-    assert ITEMS[kind](answer) == ITEMS[kind](whole)[limit:]
+    full_page = succeed(client, call["tool"], **{**call["arguments"], "limit": 2 * limit})
+    assert GET_ITEMS[kind](response) == GET_ITEMS[kind](full_page)[limit:]
 
 
 def check_searches(facts: dict[str, Any], client: Client) -> None:
@@ -251,14 +255,14 @@ def test_searches_return_their_old_results(shared: OldData, client: Client) -> N
     check_searches(shared.facts, client)
 
 
-@pytest.mark.parametrize("sealed", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_old_artifact_is_served(old: OldData, sealed: bool) -> None:
+@pytest.mark.parametrize("is_sealed", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_old_artifact_is_served(old: OldData, is_sealed: bool) -> None:
     options = ("--index", old.folder / "artifact", "--read-only", "--toolsets", "search,reading")
-    with old.present.serve(*options, *(("--key", old.folder / "site.key") if sealed else ())) as client:
+    with old.present.serve(*options, *(("--key", old.folder / "site.key") if is_sealed else ())) as client:
         check_searches(old.facts, client)
         slug = "endpoints/search"
-        read = succeed(client, "read_section", file_path="specs/api.md", section_heading=slug)
-        assert "word22" in read["content"]
+        section = succeed(client, "read_section", file_path="specs/api.md", section_heading=slug)
+        assert "word22" in section["content"]
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
@@ -267,9 +271,9 @@ def test_crashed_publication_is_rolled_back_or_completed(old: OldData, when: str
     arguments = {"operation": "replace_text", "file": "notes/one.md", "old": "old", "new": "new"}
     base = repo.head()
     with old.present.serve("-C", repo.path, "--no-sync") as client:
-        answer = succeed(client, "edit_document", **arguments, idempotency_key="crash-1")
+        response = succeed(client, "edit_document", **arguments, idempotency_key="crash-1")
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
-    assert answer["commit"] == repo.head()
+    assert response["commit"] == repo.head()
     assert (base == repo.head()) == (when == "after")
     assert (repo.path / "notes/one.md").read_text() == "# One\n\n## Part\n\nnew\n"
     assert (repo.status(), repo.fsck()) == ("", "")
@@ -277,12 +281,12 @@ def test_crashed_publication_is_rolled_back_or_completed(old: OldData, when: str
 
 
 def test_read_only_server_changes_no_refs(old: OldData) -> None:
-    before = refs(old.repo)
-    served = old.present.serve(
+    before = list_refs(old.repo)
+    server = old.present.serve(
         "-C", old.repo.path, "--no-sync", "--read-only", "--toolsets", "search,reading"
     )
-    with served as client:
+    with server as client:
         check_searches(old.facts, client)
-    assert refs(old.repo) == before
+    assert list_refs(old.repo) == before
     assert (old.repo.status(), old.repo.fsck()) == ("", "")
     assert old.repo.head() == old.facts["head"]

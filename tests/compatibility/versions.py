@@ -1,4 +1,4 @@
-"""Versions of Docyard as real processes: the present one, and 0.1.0 from Git's history."""
+"""Versions of Docyard as processes: the present version, and 0.1.0 from the history of this repository."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ ROOT = Path(__file__).resolve().parents[2]
 VERSION_0_1_0 = "99817b90524cd1140ac549ba255de2b0a94f20e5"
 """The commit that is version 0.1.0."""
 
-_FIXED = Path(__file__).with_name("fixed.py")
-_PROTOCOL = "2025-11-25"
+_FIXED_CLOCK_SCRIPT = Path(__file__).with_name("fixed_clock.py")
+_PROTOCOL_VERSION = "2025-11-25"
 _PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
 
 class NoSuchCode(Exception):
-    """The commit of a version is not in this clone."""
+    """An error: the commit of a version is not in this clone."""
 
 
 def extract_code(commit: str, folder: Path) -> Path:
     """Write the packages of a commit of this repository into a folder. Raises NoSuchCode."""
-    archived = subprocess.run(
+    process = subprocess.run(
         ["git", "archive", "--format=tar", commit, *_PACKAGES], cwd=ROOT, capture_output=True, check=False
     )
-    if archived.returncode:
-        raise NoSuchCode(f"commit {commit[:8]} is not in this clone (a shallow one, or an archive)")
-    with tarfile.open(fileobj=BytesIO(archived.stdout)) as archive:
+    if process.returncode:
+        raise NoSuchCode(f"commit {commit[:8]} is not in this clone (it is shallow, or an archive)")
+    with tarfile.open(fileobj=BytesIO(process.stdout)) as archive:
         archive.extractall(folder, filter="data")
     return folder
 
@@ -47,16 +47,19 @@ class Client:
     _number: int = 0
 
     def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
-        """Call a tool and return its structured answer, an error's too."""
+        """Call a tool and return its structured content, also for an error."""
         self._number += 1
-        answer = self._request("tools/call", {"name": tool, "arguments": arguments})
-        result: dict[str, Any] = answer["result"]["structuredContent"]
+        response = self._request("tools/call", {"name": tool, "arguments": arguments})
+        result: dict[str, Any] = response["result"]["structuredContent"]
         return result
 
-    def greet(self) -> None:
-        """Do the handshake."""
-        me = {"name": "compatibility", "version": "1"}
-        self._request("initialize", {"protocolVersion": _PROTOCOL, "capabilities": {}, "clientInfo": me})
+    def initialize(self) -> None:
+        """Exchange the messages of the handshake."""
+        client_info = {"name": "compatibility", "version": "1"}
+        self._request(
+            "initialize",
+            {"protocolVersion": _PROTOCOL_VERSION, "capabilities": {}, "clientInfo": client_info},
+        )
         self._send({"method": "notifications/initialized"})
 
     def _request(self, method: str, params: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,7 +69,7 @@ class Client:
             message: dict[str, Any] = json.loads(line)
             if message.get("id") == self._number:
                 return message
-        raise EOFError(f"the server ended with {self.process.wait()} before it answered {method}")
+        raise EOFError(f"the server exited with {self.process.wait()} before its response to {method}")
 
     def _send(self, message: Mapping[str, Any]) -> None:
         assert self.process.stdin is not None
@@ -76,20 +79,21 @@ class Client:
 
 @dataclass(slots=True)
 class Version:
-    """The code of a version, and a user without settings whose home is `home`.
+    """The code of a version, and a user without settings with the home folder `home`.
 
-    With `moment`, clock and random numbers of each process are fixed: the same calls write the same bytes.
+    With `timestamp`, the clock and the random numbers of each process are fixed, so the same calls write the
+    same bytes.
     """
 
     code: Path
     home: Path
-    moment: int | None = None
+    timestamp: int | None = None
     variables: dict[str, str] = field(default_factory=dict)
 
     def environment(self) -> dict[str, str]:
-        """Return the variables of a process."""
-        own = ("DOCYARD_", "GIT_", "PYTHON", "XDG_")
-        inherited = {name: value for name, value in os.environ.items() if not name.startswith(own)}
+        """Return the environment variables of a process."""
+        prefixes = ("DOCYARD_", "GIT_", "PYTHON", "XDG_")
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(prefixes)}
         folders = {name: str(self.home / name.lower()) for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME")}
         self.home.mkdir(parents=True, exist_ok=True)
         return {
@@ -103,15 +107,15 @@ class Version:
         }
 
     def command(self, *arguments: object) -> list[str]:
-        """Return the command of a process."""
-        if self.moment is None:
+        """Return the command line of a process."""
+        if self.timestamp is None:
             return [sys.executable, "-m", "docyard", *map(str, arguments)]
-        self.moment += 60
-        return [sys.executable, str(_FIXED), str(self.moment), *map(str, arguments)]
+        self.timestamp += 60
+        return [sys.executable, str(_FIXED_CLOCK_SCRIPT), str(self.timestamp), *map(str, arguments)]
 
     def run(self, *arguments: object, exit_code: int = 0) -> str:
-        """Run a command to its end and return what it prints."""
-        completed = subprocess.run(
+        """Run a command and return its standard output."""
+        process = subprocess.run(
             self.command(*arguments),
             cwd=self.code,
             env=self.environment(),
@@ -120,16 +124,16 @@ class Version:
             timeout=120,
             check=False,
         )
-        assert completed.returncode == exit_code, (
+        assert process.returncode == exit_code, (
             arguments,
-            completed.returncode,
-            completed.stdout + completed.stderr,
+            process.returncode,
+            process.stdout + process.stderr,
         )
-        return completed.stdout
+        return process.stdout
 
     @contextmanager
     def serve(self, *options: object) -> Iterator[Client]:
-        """Start a server and end it by closing its input."""
+        """Start a server, and stop it at the end by closing its input."""
         process = subprocess.Popen(
             self.command("serve", *options),
             cwd=self.code,
@@ -139,7 +143,7 @@ class Version:
         )
         client = Client(process)
         try:
-            client.greet()
+            client.initialize()
             yield client
         finally:
             assert process.stdin is not None

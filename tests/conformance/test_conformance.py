@@ -1,8 +1,8 @@
-"""The conformance suite of the protocol, run against `/mcp`. `make conformance` installs it.
+"""The conformance suite of the protocol, which tests `/mcp`. `make conformance` installs the suite.
 
-Its scenarios expect the suite's own tools, resources and prompts. Scenarios that need only a server run here.
-Of other scenarios, the checks that need no such tool run. `LEFT_OUT` lists the rest with reasons, so that a
-new scenario of a later suite fails the test.
+Most scenarios need the tools, resources and prompts of the suite's own server. Scenarios that need only a
+server run here. `SKIPPED_SCENARIOS` lists the other scenarios with reasons, so that a new scenario of a later
+suite fails the test.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.http_server import HttpServer, serving_http
+from tests.acceptance.http_server import HttpServer, serve_over_http
 from tests.acceptance.server import ROOT, user_environment
 from tests.repositories import normal
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.conformance
 ENVIRONMENT = ROOT / ".venv-node"
 TIMEOUT_S = 120.0
 
-GENERIC = {
+SCENARIOS = {
     "2025-11-25": (
         *("server-initialize", "ping", "tools-list", "resources-list", "prompts-list"),
         "dns-rebinding-protection",
@@ -35,10 +35,10 @@ GENERIC = {
         *("server-sse-multiple-streams", "input-required-result-unsupported-methods"),
     ),
 }
-"""The scenarios to run in each revision of the protocol."""
+"""The scenarios that run, for each revision of the protocol."""
 
-UNTESTABLE = {
-    # Checks of "server-stateless" that need a tool of the suite and are "Not testable" without it.
+UNTESTABLE_CHECKS = {
+    # These checks of "server-stateless" need a tool of the suite and report "Not testable" without the tool.
     *("sep-2575-server-rejects-undeclared-capability", "sep-2575-missing-capability-http-400"),
     "sep-2575-http-server-no-independent-requests-on-stream",
     "sep-2575-server-no-log-without-loglevel",
@@ -48,9 +48,9 @@ _TOOLS = "calls tools of the suite"
 _RESOURCES = "reads resources of the suite (test://…)"
 _PROMPTS = "gets prompts of the suite"
 _CLIENT_REQUEST = "Docyard sends no requests to its client (elicitation, sampling, roots)"
-LEFT_OUT = {
+SKIPPED_SCENARIOS = {
     "server-session-lifecycle": "there are no sessions: each request is independent",
-    "server-sse-polling": "there are no streams to come back to",
+    "server-sse-polling": "there are no streams that a client can resume",
     "logging-set-level": "log messages to clients are not offered; the revision of 2026 removed them",
     "completion-complete": "completes an argument of a prompt of the suite",
     "json-schema-2020-12": _TOOLS,
@@ -67,15 +67,15 @@ LEFT_OUT = {
     "sep-2640-": "the extension of skills is not offered",
     "tasks-": "the extension of tasks is not offered",
 }
-"""Names of scenarios, or their prefixes, with the reason why they do not run."""
+"""Names or prefixes of scenarios that do not run, each with the reason."""
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpServer]:
     folder = tmp_path_factory.mktemp("conformance")
     repo = normal(folder / "docs", {"guide.md": "# Guide\n\nText.\n\n## Use\n\n- [ ] Try it\n"})
-    with serving_http(folder / "home", "-C", repo.path, "--no-token", "--no-fsync") as started:
-        yield started
+    with serve_over_http(folder / "home", "-C", repo.path, "--no-token", "--no-fsync") as server_process:
+        yield server_process
 
 
 def run_suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -94,40 +94,46 @@ def run_suite(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]
 
 
 def run_scenario(server: HttpServer, folder: Path, scenario: str, version: str) -> list[dict[str, Any]]:
-    """Run one scenario and return its result."""
+    """Run one scenario and return its checks."""
     url = f"{server.base_url}/mcp"
-    options = ("--url", url, "--scenario", scenario, "--spec-version", version, "-o", "found")
+    options = ("--url", url, "--scenario", scenario, "--spec-version", version, "-o", "results")
     process = run_suite(folder, "server", *options)
-    files = list((folder / "found").rglob("checks.json"))
+    files = list((folder / "results").rglob("checks.json"))
     assert len(files) == 1, process.stdout + process.stderr
-    data: list[dict[str, Any]] = json.loads(files[0].read_text())
-    return data
+    checks: list[dict[str, Any]] = json.loads(files[0].read_text())
+    return checks
 
 
 @pytest.mark.parametrize(
     ("version", "scenario"),
-    [(version, scenario) for version, scenarios in GENERIC.items() for scenario in scenarios],
+    [(version, scenario) for version, scenarios in SCENARIOS.items() for scenario in scenarios],
 )
 def test_scenario_passes(server: HttpServer, tmp_path: Path, version: str, scenario: str) -> None:
     checks = run_scenario(server, tmp_path, scenario, version)
     assert any(check["status"] == "SUCCESS" for check in checks)
     failed = {check["id"]: check.get("errorMessage", "") for check in checks if check["status"] == "FAILURE"}
-    untestable = {id for id in failed if id in UNTESTABLE}
+    untestable = {id for id in failed if id in UNTESTABLE_CHECKS}
     assert all(failed[id].startswith("Not testable") for id in untestable)
     assert {id: failed[id] for id in failed if id not in untestable} == {}
 
 
 def test_every_scenario_runs_or_has_a_reason_to_skip(tmp_path: Path) -> None:
-    listed = run_suite(tmp_path, "list").stdout.partition("Client scenarios")[0]
-    names = [line.split()[1] for line in listed.splitlines() if line.startswith("  - ")]
+    scenario_list = run_suite(tmp_path, "list").stdout.partition("Client scenarios")[0]
+    names = [line.split()[1] for line in scenario_list.splitlines() if line.startswith("  - ")]
     assert len(names) > 50
-    run = {scenario for scenarios in GENERIC.values() for scenario in scenarios}
-    assert [name for name in names if name not in run and not name.startswith(tuple(LEFT_OUT))] == []
-    assert [name for name in run if name not in names] == []
+    scenarios_to_run = {scenario for scenarios in SCENARIOS.values() for scenario in scenarios}
+    assert [
+        name
+        for name in names
+        if name not in scenarios_to_run and not name.startswith(tuple(SKIPPED_SCENARIOS))
+    ] == []
+    assert [name for name in scenarios_to_run if name not in names] == []
 
 
 def test_suite_detects_faulty_server(server: HttpServer, tmp_path: Path) -> None:
-    """The suite fails for a server that returns no answers."""
+    """Check that the suite fails for a server without the endpoint."""
     url = f"{server.base_url}/nowhere"
-    done = run_suite(tmp_path, "server", "--url", url, "--scenario", "ping", "--spec-version", "2025-11-25")
-    assert done.returncode != 0
+    process = run_suite(
+        tmp_path, "server", "--url", url, "--scenario", "ping", "--spec-version", "2025-11-25"
+    )
+    assert process.returncode != 0

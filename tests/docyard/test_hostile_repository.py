@@ -12,7 +12,7 @@ import pytest
 
 from docyard.cli.main import main
 from tests import repositories
-from tests.acceptance.server import serving
+from tests.acceptance.server import serve_repository
 from tests.repositories import Repo, all_but_objects
 from workspace.edits import AppendContent
 from workspace.errors import WorkspaceError
@@ -103,7 +103,7 @@ def test_docyard_runs_no_program_of_hostile_repository(
     hostile_repo: tuple[Repo, Traps], home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     repo, traps = hostile_repo
-    with serving(repo.path, home) as server:
+    with serve_repository(repo.path, home) as server:
         edit = {"slug": "_preamble", "operation": "append_content", "content": "More."}
         assert not server.call("edit_document", file="README.md", **edit).is_error
         assert not server.call("create_document", doc_type="document", title="New", folder="made").is_error
@@ -133,7 +133,7 @@ def test_read_only_server_changes_no_file_of_hostile_repository(
     (pending / "claim").touch()
     (repo.path / ".git" / "index.lock").hardlink_to(pending / "claim")
     before = read_files(repo.path)
-    with serving(repo.path, home, "--read-only") as server:
+    with serve_repository(repo.path, home, "--read-only") as server:
         assert "edit_document" not in server.tools()
         assert server.call("search_docs", query="filtered").data["hits"]
         assert not server.call("view_document", file="filtered/a.md").is_error

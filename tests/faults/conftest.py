@@ -13,57 +13,57 @@ from tests.faults.support import scene, shim
 from tests.faults.support.forkserver import ForkServer
 from tests.faults.support.scene import Scene
 
-_REPORTED = "faults"
+_SUMMARY_PROPERTY = "faults"
 
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkServer]:
     """Yield the fork server with the shim loaded; skip the test if it is unavailable, except in CI."""
-    reason = shim.unavailable_reason()
+    reason = shim.find_unavailable_reason()
     if reason is not None:
         if os.environ.get("CI"):
             pytest.fail(f"in CI the fault tests must run: {reason}")
         pytest.skip(reason)
     folder = tmp_path_factory.mktemp("faults")
-    started = ForkServer(shim.compile_shim(folder), folder)
-    yield started
-    started.close()
+    fork_server = ForkServer(shim.compile_shim(folder), folder)
+    yield fork_server
+    fork_server.close()
 
 
 @pytest.fixture(scope="session")
-def memory() -> Iterator[Path]:
-    """Yield a folder in memory if possible. Syncs are simulated, so a disk would only take longer."""
-    shared = Path("/dev/shm")
-    folder = shared if os.access(shared, os.W_OK) else None
-    with tempfile.TemporaryDirectory(prefix="docyard-faults-", dir=folder) as made:
-        yield Path(made).resolve()
+def memory_folder() -> Iterator[Path]:
+    """Yield a folder in memory if possible. Power loss is simulated, so a disk would only be slower."""
+    memory_folder = Path("/dev/shm")
+    folder = memory_folder if os.access(memory_folder, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="docyard-faults-", dir=folder) as folder_name:
+        yield Path(folder_name).resolve()
 
 
 @pytest.fixture(scope="session")
-def scenes(server: ForkServer, memory: Path) -> dict[str, Scene]:
+def scenes(server: ForkServer, memory_folder: Path) -> dict[str, Scene]:
     """Return the repositories by name: `checked-out` and `bare`."""
     return {
-        name: scene.build(memory / f"of-{name}", server, bare=name == "bare")
+        name: scene.build_scene(memory_folder / name, server, bare=name == "bare")
         for name in ("checked-out", "bare")
     }
 
 
 @pytest.fixture
-def place(memory: Path) -> Iterator[Path]:
+def copy_path(memory_folder: Path) -> Iterator[Path]:
     """Yield the path of the present copy of a repository."""
-    with tempfile.TemporaryDirectory(dir=memory) as made:
-        yield Path(made) / "repo"
+    with tempfile.TemporaryDirectory(dir=memory_folder) as folder_name:
+        yield Path(folder_name) / "repo"
 
 
 @pytest.fixture
 def report_line(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Return a function that adds a line to the final summary; it works in any worker."""
-    return lambda line: request.node.user_properties.append((_REPORTED, line))
+    return lambda line: request.node.user_properties.append((_SUMMARY_PROPERTY, line))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     reports = [*terminalreporter.getreports("passed"), *terminalreporter.getreports("failed")]
-    lines = [line for report in reports for name, line in report.user_properties if name == _REPORTED]
+    lines = [line for report in reports for name, line in report.user_properties if name == _SUMMARY_PROPERTY]
     if lines:
         terminalreporter.section("faults")
         for line in lines:

@@ -1,4 +1,4 @@
-"""A process is killed or refused at each state-changing call of appending events."""
+"""A kill or an error at each state-changing call of a process that appends events."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
-from tests.faults.support.event_actions import COMMENT_TEXT, ID
+from tests.faults.support.event_actions import COMMENT_TEXT, PROPOSAL_ID
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.matrix import FAULTS, ReportLine, report_points, steps
+from tests.faults.support.matrix import FAULTS, ReportLine, parametrize_step, report_points
 from tests.faults.support.scene import check_no_leftovers
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
@@ -21,33 +21,33 @@ from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Commented, Opened
 
 
-def without_events(place: Path) -> Repo:
+def make_without_events(copy_path: Path) -> Repo:
     """Make a repository without events."""
-    return repositories.normal(place / "repo")
+    return repositories.normal(copy_path / "repo")
 
 
-def with_packed_events(place: Path) -> Repo:
+def make_with_packed_events(copy_path: Path) -> Repo:
     """Make a repository with packed events of another proposal."""
-    repo = repositories.normal(place / "repo")
+    repo = repositories.normal(copy_path / "repo")
     tree = repo.git("write-tree").strip()
     repo.git("update-ref", f"refs/heads/{BRANCH}", repo.git("commit-tree", tree, "-m", "Before").strip())
     repo.git("gc", "-q")
     return repo
 
 
-def checked_out(place: Path) -> Repo:
+def make_checked_out(copy_path: Path) -> Repo:
     """Make a repository in which the branch of the events is checked out."""
-    repo = repositories.normal(place / "repo")
+    repo = repositories.normal(copy_path / "repo")
     repo.git("checkout", "-q", "-b", BRANCH)
     return repo
 
 
-def check(repo: Repo) -> bool:
-    """Check that all events or none are written and the repository is clean; return True if written."""
+def check_repository(repo: Repo) -> bool:
+    """Check that both events or none are written and the repository is clean; return True if written."""
     assert repo.fsck() == ""
     assert repo.git("status", "--porcelain", "--untracked-files=all") == ""
     check_no_leftovers(repo.path / ".git")
-    events = EventLog(GitReader(repo.path)).read().events_of(ID)
+    events = EventLog(GitReader(repo.path)).read().events_of(PROPOSAL_ID)
     assert events.unreadable == 0
     kinds = [type(event.body) for event in events.events]
     assert kinds in ([], [Opened, Commented])
@@ -55,14 +55,16 @@ def check(repo: Repo) -> bool:
     return bool(kinds)
 
 
-@steps(30, 4)
+@parametrize_step(30, 4)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize(
-    "build", [without_events, with_packed_events, checked_out], ids=lambda build: build.__name__
+    "build",
+    [make_without_events, make_with_packed_events, make_checked_out],
+    ids=lambda build: build.__name__,
 )
 def test_events_are_all_or_none_after_each_fault(
     server: ForkServer,
-    place: Path,
+    copy_path: Path,
     report_line: ReportLine,
     build: Callable[[Path], Repo],
     fault: str,
@@ -70,27 +72,29 @@ def test_events_are_all_or_none_after_each_fault(
 ) -> None:
     kind, error = FAULTS[fault]
 
-    def fresh() -> Repo:
-        if place.exists():
-            shutil.rmtree(place)
-        return build(place)
+    def make_fresh_copy() -> Repo:
+        if copy_path.exists():
+            shutil.rmtree(copy_path)
+        return build(copy_path)
 
-    repo = fresh()
+    repo = make_fresh_copy()
     calls = server.run("append events", repo.path, durable=True).calls
-    assert check(repo)
-    every = [call for call in calls if kind is not Fault.SHORT or call.name == "write"]
-    points, wrong = [call.number for call in every[::step]], []
+    assert check_repository(repo)
+    relevant_calls = [call for call in calls if kind is not Fault.SHORT or call.name == "write"]
+    points, failures = [call.number for call in relevant_calls[::step]], []
     for point in points:
-        repo = fresh()
+        repo = make_fresh_copy()
         try:
-            ended = server.run("append events", repo.path, durable=True, point=point, fault=kind, error=error)
+            child_result = server.run(
+                "append events", repo.path, durable=True, point=point, fault=kind, error=error
+            )
             server.run("recover", repo.path)
-            events = check(repo)
-            assert ended.killed or ended.committed == events
-            again = server.run("append events", repo.path, durable=True).answer
-            assert (again["committed"], again["repeated"]) == (not events, events)
-            assert check(repo)
-            assert repo.git("rev-parse", BRANCH).strip() == again["commit"]
+            has_events = check_repository(repo)
+            assert child_result.was_killed or child_result.is_committed == has_events
+            retry_result = server.run("append events", repo.path, durable=True).response
+            assert (retry_result["committed"], retry_result["repeated"]) == (not has_events, has_events)
+            assert check_repository(repo)
+            assert repo.git("rev-parse", BRANCH).strip() == retry_result["commit"]
         except AssertionError as failure:
-            wrong.append(f"{calls[point - 1]}\n    {failure}")
-    report_points(report_line, f"{fault}, {build.__name__}", len(points), wrong)
+            failures.append(f"{calls[point - 1]}\n    {failure}")
+    report_points(report_line, f"{fault}, {build.__name__}", len(points), failures)

@@ -1,4 +1,4 @@
-"""A merge with a fault at each state-changing call: its commit is whole or absent."""
+"""A merge with a fault at each state-changing call: its commit is complete or missing."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 import pytest
 
 from tests import repositories
-from tests.faults.support.forkserver import Ended, ForkServer
-from tests.faults.support.matrix import FAULTS, KINDS, ReportLine, report_points, steps
+from tests.faults.support.forkserver import ChildResult, ForkServer
+from tests.faults.support.matrix import FAULTS, ReportLine, parametrize_kind, parametrize_step, report_points
 from tests.faults.support.merge_actions import diverge
-from tests.faults.support.scene import check_no_leftovers, committed_files, work_files
+from tests.faults.support.scene import check_no_leftovers, read_committed_files, read_work_files
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
 
-OWN: Mapping[str, str] = {"notes.txt": "Notes.\n", "person.md": "# Person\n\nUncommitted words.\n"}
+UNCOMMITTED: Mapping[str, str] = {"notes.txt": "Notes.\n", "person.md": "# Person\n\nUncommitted words.\n"}
 STATUS = " M person.md\n?? notes.txt\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Diverged:
-    """A repository to copy for each point: its tip, the merged commit, and the tree of the merge."""
+class DivergedScene:
+    """A template that is copied for each point, its tip, the merged commit, and the tree of the merge."""
 
     template: Path
     bare: bool
@@ -39,74 +39,76 @@ class Diverged:
         shutil.copytree(self.template, to)
         return Repo(to)
 
-    def merge(self, server: ForkServer, repo: Repo, **fault: Any) -> Ended:
-        """Merge in a child, with the given fault, if any."""
+    def merge(self, server: ForkServer, repo: Repo, **fault: Any) -> ChildResult:
+        """Merge in a child. `fault` contains `point`, `fault` and `error` for a fault."""
         return server.run("merge", repo.path, theirs=self.theirs, durable=True, **fault)
 
     def check(self, repo: Repo) -> bool:
         """Check that the repository is wholly old or new and clean; return True if the merge is committed."""
         tip, tree, *parents = repo.git("log", "-1", "--format=%H %T %P").split()
-        committed = tip != self.base
-        if committed:
+        is_committed = tip != self.base
+        if is_committed:
             assert parents == [self.base, self.theirs]
             assert tree == self.tree or not self.tree
         assert repo.fsck() == ""
         check_no_leftovers(repo.path if self.bare else repo.path / ".git")
         if not self.bare:
-            own = {path: text.encode() for path, text in OWN.items()}
-            assert work_files(repo) == {**committed_files(repo), **own}
+            uncommitted = {path: text.encode() for path, text in UNCOMMITTED.items()}
+            assert read_work_files(repo) == {**read_committed_files(repo), **uncommitted}
             assert repo.git("status", "--porcelain", "--untracked-files=all") == STATUS
-        return committed
+        return is_committed
 
 
 @pytest.fixture(scope="module")
-def diverged(server: ForkServer, memory: Path) -> dict[str, Diverged]:
+def diverged_scenes(server: ForkServer, memory_folder: Path) -> dict[str, DivergedScene]:
     """Return the repositories by name: `checked-out` and `bare`."""
-    source, bare = repositories.normal(memory / "diverged", {}), Repo(memory / "diverged-bare")
-    scene = Diverged(source.path, False, "", diverge(source))
+    source, bare = repositories.normal(memory_folder / "diverged", {}), Repo(memory_folder / "diverged-bare")
+    scene = DivergedScene(source.path, False, "", diverge(source))
     source.git("clone", "-q", "--bare", ".", str(bare.path))
     bare.git("config", "user.name", repositories.NAME)
     bare.git("config", "user.email", repositories.EMAIL)
-    source.write(OWN)
+    source.write(UNCOMMITTED)
     scene = replace(scene, base=source.head())
-    whole = scene.copy(memory / "whole")
-    assert scene.merge(server, whole).committed
-    assert scene.check(whole)
-    assert "Much more." in (whole.path / "guides/guide.md").read_text()
-    assert "The new words." in (whole.path / "guides/guide.md").read_text()
-    scene = replace(scene, tree=whole.git("rev-parse", "HEAD^{tree}").strip())
+    copy = scene.copy(memory_folder / "complete")
+    assert scene.merge(server, copy).is_committed
+    assert scene.check(copy)
+    assert "Much more." in (copy.path / "guides/guide.md").read_text()
+    assert "The new words." in (copy.path / "guides/guide.md").read_text()
+    scene = replace(scene, tree=copy.git("rev-parse", "HEAD^{tree}").strip())
     return {"checked-out": scene, "bare": replace(scene, template=bare.path, bare=True)}
 
 
-@steps(11, 2)
+@parametrize_step(11, 2)
 @pytest.mark.parametrize("fault", ["kill", "no space", "input/output error"])
-@KINDS
+@parametrize_kind
 def test_merge_is_complete_or_absent_after_each_fault(
     server: ForkServer,
-    diverged: dict[str, Diverged],
-    place: Path,
+    diverged_scenes: dict[str, DivergedScene],
+    copy_path: Path,
     report_line: ReportLine,
     kind: str,
     fault: str,
     step: int,
 ) -> None:
-    scene = diverged[kind]
-    kind_of_fault, error = FAULTS[fault]
-    calls = scene.merge(server, scene.copy(place)).calls
+    scene = diverged_scenes[kind]
+    fault_kind, error = FAULTS[fault]
+    calls = scene.merge(server, scene.copy(copy_path)).calls
     # A commit id may need a new folder for its object, so the last points may be past the end.
     last = len(calls) - 4
     points = [*range(1, last, step if fault == "kill" else 3 * step), last]
-    wrong = []
+    failures = []
     for point in points:
-        repo = scene.copy(place)
+        repo = scene.copy(copy_path)
         try:
-            ended = scene.merge(server, repo, point=point, fault=kind_of_fault, error=error)
-            assert ended.killed == (kind_of_fault is Fault.KILL)
+            child_result = scene.merge(server, repo, point=point, fault=fault_kind, error=error)
+            assert child_result.was_killed == (fault_kind is Fault.KILL)
             server.run("recover", repo.path)
-            committed = scene.check(repo)
-            assert ended.killed or committed == ended.committed, f"the answer was {dict(ended.answer)}"
-            assert scene.merge(server, repo).committed != committed
+            is_committed = scene.check(repo)
+            assert child_result.was_killed or is_committed == child_result.is_committed, (
+                f"the response was {dict(child_result.response)}"
+            )
+            assert scene.merge(server, repo).is_committed != is_committed
             assert scene.check(repo), "a retry did not merge"
         except AssertionError as failure:
-            wrong.append(f"{calls[point - 1]}\n    {failure}")
-    report_points(report_line, f"a merge, {fault}, {kind}", len(points), wrong)
+            failures.append(f"{calls[point - 1]}\n    {failure}")
+    report_points(report_line, f"a merge, {fault}, {kind}", len(points), failures)

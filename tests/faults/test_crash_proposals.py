@@ -1,4 +1,4 @@
-"""A process is killed or refused at each state-changing call of an action on a proposal."""
+"""A kill or an error at each state-changing call of an action on a proposal."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.matrix import FAULTS, ReportLine, report_points, steps
-from tests.faults.support.proposal_actions import ACTS, ID, KEY, prepare
+from tests.faults.support.matrix import FAULTS, ReportLine, parametrize_step, report_points
+from tests.faults.support.proposal_actions import KEY, PROPOSAL_ACTIONS, PROPOSAL_ID, make_proposal_repository
 from tests.faults.support.scene import check_no_leftovers
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
@@ -27,80 +27,91 @@ class ProposalSnapshot(NamedTuple):
     event_kinds: tuple[str, ...]
 
 
-def read_snapshot(repo: Repo, act: str) -> ProposalSnapshot:
+def read_snapshot(repo: Repo, action_name: str) -> ProposalSnapshot:
     """Return the state of the proposal, and check that the repository is sound and clean."""
     assert repo.fsck() == ""
     assert repo.git("status", "--porcelain", "--untracked-files=all") == ""
     check_no_leftovers(repo.path / ".git")
-    id = derive_id(KEY) if act in ("open", "propose") else ID
+    id = derive_id(KEY) if action_name in ("open", "propose") else PROPOSAL_ID
     proposals = {
         item.id: item for item in Workspace.open(repo.path, read_only=True).proposal_actions().list_all()
     }
     proposal = proposals.get(id)
     if proposal is None:
-        return ProposalSnapshot(_at(repo, "main"), ("", ""), ())
+        return ProposalSnapshot(_read_branch(repo, "main"), ("", ""), ())
     assert proposal.unreadable == 0
     assert proposal.tip is not None
-    event_kinds = EventLog(GitReader(repo.path)).read().events_of(id).events
-    kinds = tuple(sorted(event.body.kind for event in event_kinds))
-    return ProposalSnapshot(_at(repo, "main"), _at(repo, proposal.tip), kinds)
+    log_events = EventLog(GitReader(repo.path)).read().events_of(id).events
+    kinds = tuple(sorted(event.body.kind for event in log_events))
+    return ProposalSnapshot(_read_branch(repo, "main"), _read_branch(repo, proposal.tip), kinds)
 
 
-def _at(repo: Repo, name: str) -> tuple[str, str]:
+def _read_branch(repo: Repo, name: str) -> tuple[str, str]:
     return repo.git("rev-list", "--count", name).strip(), repo.git("rev-parse", f"{name}^{{tree}}").strip()
 
 
 def check_retries(
-    server: ForkServer, memory: Path, place: Path, report_line: ReportLine, act: str, fault: str, step: int
+    server: ForkServer,
+    memory_folder: Path,
+    copy_path: Path,
+    report_line: ReportLine,
+    action_name: str,
+    fault: str,
+    step: int,
 ) -> None:
     """Inject a fault at every `step`-th call of an action, each in a fresh repository."""
     kind, error = FAULTS[fault]
-    template = memory / f"proposing-{act}"
+    template = memory_folder / f"proposal-{action_name}"
     if not template.exists():
-        prepare(template, act)
+        make_proposal_repository(template, action_name)
 
-    def fresh() -> Repo:
-        if place.exists():
-            shutil.rmtree(place)
-        shutil.copytree(template, place)
-        return Repo(place)
+    def make_fresh_copy() -> Repo:
+        if copy_path.exists():
+            shutil.rmtree(copy_path)
+        shutil.copytree(template, copy_path)
+        return Repo(copy_path)
 
     def run(repo: Repo, **options: Any) -> Any:
-        return server.run("act", repo.path, act=act, durable=True, **options)
+        return server.run("proposal action", repo.path, action_name=action_name, durable=True, **options)
 
-    repo = fresh()
-    before = read_snapshot(repo, act)
-    whole = run(repo)
-    assert whole.committed, dict(whole.answer)
-    after = read_snapshot(repo, act)
+    repo = make_fresh_copy()
+    before = read_snapshot(repo, action_name)
+    complete_run = run(repo)
+    assert complete_run.is_committed, dict(complete_run.response)
+    after = read_snapshot(repo, action_name)
     assert after != before
-    last = len(whole.calls) - 4
-    points, wrong = sorted({*range(1, last, step), last}), []
+    last = len(complete_run.calls) - 4
+    points, failures = sorted({*range(1, last, step), last}), []
     for point in points:
-        repo = fresh()
+        repo = make_fresh_copy()
         try:
-            ended = run(repo, point=point, fault=kind, error=error)
+            child_result = run(repo, point=point, fault=kind, error=error)
             server.run("recover", repo.path)
-            snapshot = read_snapshot(repo, act)
+            snapshot = read_snapshot(repo, action_name)
             assert snapshot.main in (before.main, after.main)
             assert snapshot.event_kinds in (before.event_kinds, after.event_kinds)
-            assert snapshot == after or not ended.committed, (
+            assert snapshot == after or not child_result.is_committed, (
                 f"the response reports a commit, but the state is {snapshot}"
             )
-            again = run(repo)
-            assert again.committed, dict(again.answer)
-            assert read_snapshot(repo, act) == after
+            retry_result = run(repo)
+            assert retry_result.is_committed, dict(retry_result.response)
+            assert read_snapshot(repo, action_name) == after
         except AssertionError as failure:
-            wrong.append(f"{whole.calls[point - 1]}\n    {failure}")
-    report_points(report_line, f"{act}, {fault}", len(points), wrong)
+            failures.append(f"{complete_run.calls[point - 1]}\n    {failure}")
+    report_points(report_line, f"{action_name}, {fault}", len(points), failures)
 
 
-@steps(94, 7)
-@pytest.mark.parametrize("act", ACTS)
+@parametrize_step(94, 7)
+@pytest.mark.parametrize("action_name", PROPOSAL_ACTIONS)
 def test_retry_after_a_kill_gives_one_result(
-    server: ForkServer, memory: Path, place: Path, report_line: ReportLine, act: str, step: int
+    server: ForkServer,
+    memory_folder: Path,
+    copy_path: Path,
+    report_line: ReportLine,
+    action_name: str,
+    step: int,
 ) -> None:
-    check_retries(server, memory, place, report_line, act, "kill", step)
+    check_retries(server, memory_folder, copy_path, report_line, action_name, "kill", step)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +121,13 @@ def test_retry_after_a_kill_gives_one_result(
         pytest.param(1, id="every", marks=pytest.mark.soak),
     ],
 )
-@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("action_name", PROPOSAL_ACTIONS)
 def test_retry_after_an_error_gives_one_result(
-    server: ForkServer, memory: Path, place: Path, report_line: ReportLine, act: str, step: int
+    server: ForkServer,
+    memory_folder: Path,
+    copy_path: Path,
+    report_line: ReportLine,
+    action_name: str,
+    step: int,
 ) -> None:
-    check_retries(server, memory, place, report_line, act, "no space", step)
+    check_retries(server, memory_folder, copy_path, report_line, action_name, "no space", step)

@@ -1,4 +1,4 @@
-"""Kills in repositories of different shapes, with different paths of locks and work tree."""
+"""Kills in repositories of different shapes: linked, bare, unborn, packed, or with a different checkout."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
-from tests.faults.support.actions import CREATED, FILES
+from tests.faults.support.actions import CREATED_PATH, FILES
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.matrix import ReportLine, report_points, steps
+from tests.faults.support.matrix import ReportLine, parametrize_step, report_points
 from tests.faults.support.scene import check_no_leftovers
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
@@ -20,7 +20,7 @@ from tests.repositories import Repo
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A repository, the branch that is written to, and its common Git directory."""
+    """A repository, the branch that a batch changes, and the common Git directory."""
 
     repo: Repo
     branch: str
@@ -40,68 +40,70 @@ class Shape:
             return False
         count = self.repo.git("rev-list", "--count", tip, *([f"^{base}"] if base else []))
         assert count.strip() == "1"
-        assert CREATED in self.repo.git("ls-tree", "-r", "--name-only", tip).splitlines()
+        assert CREATED_PATH in self.repo.git("ls-tree", "-r", "--name-only", tip).splitlines()
         log = self.git_dir / "logs/refs/heads" / self.branch
         assert not log.exists() or log.read_text().splitlines()[-1].split()[1] == tip
         return True
 
 
-def linked(place: Path) -> Shape:
-    main = repositories.normal(place / "main", FILES)
-    return Shape(repositories.linked(main, place / "linked", "topic"), "topic", main.path / ".git")
+def make_linked(copy_path: Path) -> Shape:
+    main = repositories.normal(copy_path / "main", FILES)
+    return Shape(repositories.linked(main, copy_path / "linked", "topic"), "topic", main.path / ".git")
 
 
-def linked_to_a_bare_one(place: Path) -> Shape:
-    main = repositories.bare(place / "main", FILES)
-    return Shape(repositories.linked(main, place / "linked", "topic"), "topic", main.path)
+def make_linked_to_bare(copy_path: Path) -> Shape:
+    main = repositories.bare(copy_path / "main", FILES)
+    return Shape(repositories.linked(main, copy_path / "linked", "topic"), "topic", main.path)
 
 
-def unborn(place: Path) -> Shape:
-    repo = repositories.unborn(place / "repo")
+def make_unborn(copy_path: Path) -> Shape:
+    repo = repositories.unborn(copy_path / "repo")
     return Shape(repo, "main", repo.path / ".git")
 
 
-def not_checked_out(place: Path) -> Shape:
-    repo = repositories.normal(place / "repo", FILES)
+def make_not_checked_out(copy_path: Path) -> Shape:
+    repo = repositories.normal(copy_path / "repo", FILES)
     repo.git("branch", "topics/one")
     return Shape(repo, "topics/one", repo.path / ".git")
 
 
-def packed(place: Path) -> Shape:
-    repo = repositories.normal(place / "repo", FILES)
+def make_packed(copy_path: Path) -> Shape:
+    repo = repositories.normal(copy_path / "repo", FILES)
     repo.git("gc", "-q")
     return Shape(repo, "main", repo.path / ".git")
 
 
-@steps(40, 3)
+@parametrize_step(40, 3)
 @pytest.mark.parametrize(
-    "build", [linked, linked_to_a_bare_one, unborn, not_checked_out, packed], ids=lambda build: build.__name__
+    "build",
+    [make_linked, make_linked_to_bare, make_unborn, make_not_checked_out, make_packed],
+    ids=lambda build: build.__name__,
 )
 def test_repository_of_any_shape_is_old_or_new_after_a_kill(
-    server: ForkServer, place: Path, report_line: ReportLine, build: Callable[[Path], Shape], step: int
+    server: ForkServer, copy_path: Path, report_line: ReportLine, build: Callable[[Path], Shape], step: int
 ) -> None:
-    def fresh() -> tuple[Shape, dict[str, object]]:
-        if place.exists():
-            shutil.rmtree(place)
-        shape = build(place)
+    def make_fresh_shape() -> tuple[Shape, dict[str, object]]:
+        if copy_path.exists():
+            shutil.rmtree(copy_path)
+        shape = build(copy_path)
         # HEAD names the unborn branch.
-        named = shape.branch if shape.tip() else None
-        return shape, {"root": place, "durable": True, "branch": named, "base": shape.tip() or None}
+        branch = shape.branch if shape.tip() else None
+        return shape, {"root": copy_path, "durable": True, "branch": branch, "base": shape.tip() or None}
 
-    shape, options = fresh()
+    shape, options = make_fresh_shape()
     base = shape.tip()
     calls = server.run("write", shape.repo.path, **options).calls
     assert shape.check(base)
-    points, wrong = [*range(1, len(calls) - 4, 2 * step), len(calls) - 4], []
+    points, failures = [*range(1, len(calls) - 4, 2 * step), len(calls) - 4], []
     for point in points:
-        shape, options = fresh()
+        shape, options = make_fresh_shape()
         base = shape.tip()
         try:
-            assert server.run("write", shape.repo.path, point=point, fault=Fault.KILL, **options).killed
+            assert server.run("write", shape.repo.path, point=point, fault=Fault.KILL, **options).was_killed
             server.run("recover", shape.repo.path)
-            committed = shape.check(base)
-            assert server.run("write", shape.repo.path, **options).committed != committed
+            is_committed = shape.check(base)
+            assert server.run("write", shape.repo.path, **options).is_committed != is_committed
             assert shape.check(base)
         except AssertionError as error:
-            wrong.append(f"{calls[point - 1]}\n    {error}")
-    report_points(report_line, f"kill, {build.__name__}", len(points), wrong)
+            failures.append(f"{calls[point - 1]}\n    {error}")
+    report_points(report_line, f"kill, {build.__name__}", len(points), failures)

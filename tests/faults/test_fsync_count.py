@@ -14,10 +14,12 @@ from tests.faults.support.matrix import ReportLine
 from tests.repositories import Repo
 
 
-def repository(folder: Path, files: int, *, bare: bool) -> Repo:
+def make_repository(folder: Path, files: int, *, bare: bool) -> Repo:
     """Make a repository with `files` additional files, 50 in a folder."""
-    more = {f"part-{number // 50}/page-{number}.md": f"# Page {number}\n" for number in range(files)}
-    source = repositories.normal(folder / "source", {**FILES, **more})
+    additional_files = {
+        f"part-{number // 50}/page-{number}.md": f"# Page {number}\n" for number in range(files)
+    }
+    source = repositories.normal(folder / "source", {**FILES, **additional_files})
     if not bare:
         return source
     source.git("clone", "-q", "--bare", ".", str(folder / "bare"))
@@ -30,14 +32,16 @@ def test_fsyncs_do_not_grow_with_the_repository(
 ) -> None:
     counts = {}
     for files in (10, 2000):
-        repo = repository(tmp_path.resolve() / str(files), files, bare=kind == "bare")
-        ended = server.run("write", repo.path, durable=True, batch="one section")
-        assert ended.committed
-        counts[files] = Counter(call.name for call in ended.calls)
+        repo = make_repository(tmp_path.resolve() / str(files), files, bare=kind == "bare")
+        child_result = server.run("write", repo.path, durable=True, batch="one section")
+        assert child_result.is_committed
+        counts[files] = Counter(call.name for call in child_result.calls)
     small, large = (counts[files]["fsync"] for files in (10, 2000))
     report_line(f"fsyncs of a one-section batch, {kind}: {small} with 10 files, {large} with 2,000")
     assert small == large > 0
-    ended = server.run(
-        "write", repository(tmp_path.resolve() / "off", 10, bare=kind == "bare").path, batch="one section"
+    child_result = server.run(
+        "write",
+        make_repository(tmp_path.resolve() / "off", 10, bare=kind == "bare").path,
+        batch="one section",
     )
-    assert [call for call in ended.calls if call.name == "fsync"] == []
+    assert [call for call in child_result.calls if call.name == "fsync"] == []

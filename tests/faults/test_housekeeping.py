@@ -1,4 +1,4 @@
-"""A publication stopped between every two of its calls, while Git's housekeeping runs."""
+"""A publication that stops between each two calls while the housekeeping of Git runs."""
 
 from __future__ import annotations
 
@@ -18,58 +18,62 @@ from tests import repositories
 from tests.faults.support import proposal_actions, sync_actions
 from tests.faults.support.actions import FILES
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.matrix import ReportLine, report_points, steps
+from tests.faults.support.matrix import ReportLine, parametrize_step, report_points
 from tests.faults.support.merge_actions import diverge
 from tests.faults.support.scene import check_no_leftovers
 from tests.repositories import Repo
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class Scenario:
     """An action of a forked child, and a function that makes its repository."""
 
     action: str
-    make: Callable[[Path], Path]
+    make_repository: Callable[[Path], Path]
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _normal(path: Path) -> Path:
+def _make_normal(path: Path) -> Path:
     return repositories.normal(path, FILES).path
 
 
-def _bare(path: Path) -> Path:
+def _make_bare(path: Path) -> Path:
     return repositories.bare(path, FILES).path
 
 
-def _proposal(act: str) -> Act:
-    return Act("act", lambda path: proposal_actions.prepare(path, act).path, {"act": act})
+def _make_proposal_scenario(action_name: str) -> Scenario:
+    return Scenario(
+        "proposal action",
+        lambda path: proposal_actions.make_proposal_repository(path, action_name).path,
+        {"action_name": action_name},
+    )
 
 
-def _apart(path: Path) -> Path:
+def _make_diverged(path: Path) -> Path:
     sync_actions.make_diverged_clones(path)
-    return path / "here"
+    return path / "clone"
 
 
-ACTS = {
-    "a write, checked out": Act("write", _normal),
-    "a write, bare": Act("write", _bare),
-    "an event of the discussion": Act("append events", _normal),
-    "a proposal opened": _proposal("open"),
-    "a proposal written": _proposal("write"),
-    "an approval": _proposal("approve"),
-    "a refresh": _proposal("refresh"),
-    "a merge of a proposal": _proposal("merge"),
-    "a synchronisation": Act("sync", _apart),
+SCENARIOS = {
+    "a write, checked out": Scenario("write", _make_normal),
+    "a write, bare": Scenario("write", _make_bare),
+    "an event of the discussion": Scenario("append events", _make_normal),
+    "a proposal opened": _make_proposal_scenario("open"),
+    "a proposal written": _make_proposal_scenario("write"),
+    "an approval": _make_proposal_scenario("approve"),
+    "a refresh": _make_proposal_scenario("refresh"),
+    "a merge of a proposal": _make_proposal_scenario("merge"),
+    "a synchronisation": Scenario("sync", _make_diverged),
 }
 
 
 def prune(repo: Repo) -> None:
-    """Remove what no ref reaches, as `git gc --prune=now` does, in a fifth of its time."""
+    """Remove unreachable objects, as `git gc --prune=now` does, in a fifth of its time."""
     repo.git("repack", "-adlq")
     repo.git("prune", "--expire=now")
 
 
-def gc(repo: Repo) -> None:
+def run_gc(repo: Repo) -> None:
     """Run `git gc` as a user does; it exits early if it cannot lock a ref."""
     repo.git("gc", "--quiet", "--prune=now", check=False)
 
@@ -77,109 +81,113 @@ def gc(repo: Repo) -> None:
 class Template:
     """A repository that is copied for each point."""
 
-    def __init__(self, act: Act, folder: Path) -> None:
+    def __init__(self, scenario: Scenario, folder: Path) -> None:
         self._folder = folder
-        self._place = act.make(folder).relative_to(folder)
+        self._relative_path = scenario.make_repository(folder).relative_to(folder)
 
     def copy(self, to: Path) -> Repo:
         """Replace the repository of the last point with a fresh copy."""
         if to.exists():
             shutil.rmtree(to)
         shutil.copytree(self._folder, to)
-        return Repo(to / self._place)
+        return Repo(to / self._relative_path)
 
 
-@steps(30, 4)
+@parametrize_step(30, 4)
 @pytest.mark.parametrize(
-    "run", [prune, pytest.param(gc, marks=pytest.mark.slow)], ids=lambda run: run.__name__
+    "run", [prune, pytest.param(run_gc, marks=pytest.mark.slow)], ids=lambda run: run.__name__
 )
-@pytest.mark.parametrize("name", ACTS)
+@pytest.mark.parametrize("name", SCENARIOS)
 def test_housekeeping_between_two_steps_loses_no_object(
     server: ForkServer,
     tmp_path: Path,
-    place: Path,
+    copy_path: Path,
     report_line: ReportLine,
     name: str,
     run: Callable[[Repo], None],
     step: int,
 ) -> None:
-    act = ACTS[name]
-    template = Template(act, tmp_path / "template")
-    repo = template.copy(place)
-    whole = server.run(act.action, repo.path, root=repo.path, **act.options)
-    assert whole.committed, dict(whole.answer)
-    points, wrong = [*range(1, len(whole.calls) + 1, step)], []
-    # The step immediately before the branch moves is decisive.
-    points += [call.number for call in whole.calls if call.name == "rename" and "/refs/heads/" in call.second]
+    scenario = SCENARIOS[name]
+    template = Template(scenario, tmp_path / "template")
+    repo = template.copy(copy_path)
+    complete_run = server.run(scenario.action, repo.path, root=repo.path, **scenario.options)
+    assert complete_run.is_committed, dict(complete_run.response)
+    points, failures = [*range(1, len(complete_run.calls) + 1, step)], []
+    # The most important point is immediately before the ref of the branch changes.
+    points += [
+        call.number
+        for call in complete_run.calls
+        if call.name == "rename" and "/refs/heads/" in call.second_path
+    ]
     for point in sorted({*points}):
-        repo = template.copy(place)
+        repo = template.copy(copy_path)
         try:
-            ended = server.run_stopped(
-                act.action,
+            child_result = server.run_stopped(
+                scenario.action,
                 repo.path,
                 point,
                 partial(run, repo),
                 root=repo.path,
-                **act.options,
+                **scenario.options,
             )
-            assert ended.committed, f"the answer was {dict(ended.answer)}"
+            assert child_result.is_committed, f"the response was {dict(child_result.response)}"
             assert repo.fsck() == ""
-            gc(repo)
+            run_gc(repo)
             assert repo.fsck() == ""
             check_no_leftovers(Path(repo.git("rev-parse", "--absolute-git-dir").strip()))
         except AssertionError as error:
-            wrong.append(f"{whole.calls[point - 1]}\n    {str(error)[:300]}")
-    report_points(report_line, f"git {run.__name__} between two steps of {name}", len(points), wrong)
+            failures.append(f"{complete_run.calls[point - 1]}\n    {str(error)[:300]}")
+    report_points(report_line, f"git {run.__name__} between two steps of {name}", len(points), failures)
 
 
-@steps(12)
+@parametrize_step(12)
 def test_merged_branch_pruned_between_two_steps_leaves_no_broken_ref(
-    server: ForkServer, tmp_path: Path, place: Path, report_line: ReportLine, step: int
+    server: ForkServer, tmp_path: Path, copy_path: Path, report_line: ReportLine, step: int
 ) -> None:
-    """The merge is complete or refused; the branch never names a pruned object."""
+    """Check that the merge is complete or refused; the branch must not refer to a pruned object."""
     source = repositories.normal(tmp_path / "template", {})
     theirs = diverge(source)
 
-    def fresh() -> Repo:
-        if place.exists():
-            shutil.rmtree(place)
-        shutil.copytree(source.path, place)
-        return Repo(place)
+    def make_fresh_copy() -> Repo:
+        if copy_path.exists():
+            shutil.rmtree(copy_path)
+        shutil.copytree(source.path, copy_path)
+        return Repo(copy_path)
 
-    def delete(repo: Repo) -> None:
+    def delete_branch(repo: Repo) -> None:
         repo.git("update-ref", "-d", "refs/heads/theirs")
         repo.git("reflog", "expire", "--expire=now", "--all", check=False)
         prune(repo)
 
-    calls = server.run("merge", fresh().path, theirs=theirs).calls
-    points, wrong, committed = [*range(1, len(calls) + 1, step)], [], 0
-    points += [call.number for call in calls if call.name == "rename" and "/refs/heads/" in call.second]
+    calls = server.run("merge", make_fresh_copy().path, theirs=theirs).calls
+    points, failures, commit_count = [*range(1, len(calls) + 1, step)], [], 0
+    points += [call.number for call in calls if call.name == "rename" and "/refs/heads/" in call.second_path]
     for point in sorted({*points}):
-        repo = fresh()
+        repo = make_fresh_copy()
         try:
-            ended = server.run_stopped(
+            child_result = server.run_stopped(
                 "merge",
                 repo.path,
                 point,
-                partial(delete, repo),
+                partial(delete_branch, repo),
                 theirs=theirs,
             )
-            committed += ended.committed
+            commit_count += child_result.is_committed
             assert repo.fsck() == ""
             check_no_leftovers(repo.path / ".git")
         except AssertionError as error:
-            wrong.append(f"{calls[point - 1]}\n    {str(error)[:300]}")
-    report_points(report_line, "the merged branch is deleted between two steps", len(points), wrong)
-    assert committed
+            failures.append(f"{calls[point - 1]}\n    {str(error)[:300]}")
+    report_points(report_line, "the merged branch is deleted between two steps", len(points), failures)
+    assert commit_count
 
 
 def test_fetched_objects_survive_a_running_gc(server: ForkServer, tmp_path: Path) -> None:
-    repo = Repo(_apart(tmp_path / "apart"))
+    repo = Repo(_make_diverged(tmp_path / "diverged-clones"))
     git_dir = repo.path / ".git"
     before = {path for path in (git_dir / "objects").rglob("*") if path.is_file()}
     (git_dir / "gc.pid").write_text(f"{os.getpid()} {socket.gethostname()}")
-    ended = server.run("sync", repo.path)
-    assert ended.committed, dict(ended.answer)
+    child_result = server.run("sync", repo.path)
+    assert child_result.is_committed, dict(child_result.response)
     assert list((git_dir / "objects" / "pack").glob("*.keep"))
     # A gc that has read the refs earlier removes newer objects, except packs with a keep file.
     for path in (git_dir / "objects").rglob("*"):
@@ -196,19 +204,19 @@ def test_running_gc_removes_no_object_of_a_publication(server: ForkServer, tmp_p
         folder.mkdir(exist_ok=True)
         for garbage in range(60):
             (folder / f"{number:02x}{garbage:036x}").write_bytes(b"garbage")
-    running = subprocess.Popen(
+    gc_process = subprocess.Popen(
         ["git", "gc", "--quiet", "--prune=now"],
         cwd=repo.path,
         env=repositories.environment(),
         stderr=subprocess.DEVNULL,
     )
-    first = folders[0] / f"{0:038x}"
-    while first.exists() and running.poll() is None:
+    first_object = folders[0] / f"{0:038x}"
+    while first_object.exists() and gc_process.poll() is None:
         pass
-    assert running.poll() is None
-    ended = server.run("write", repo.path)
-    was_running = running.poll() is None
-    running.wait(60)
-    assert ended.committed
+    assert gc_process.poll() is None
+    child_result = server.run("write", repo.path)
+    was_running = gc_process.poll() is None
+    gc_process.wait(60)
+    assert child_result.is_committed
     assert was_running
     assert repo.fsck() == ""

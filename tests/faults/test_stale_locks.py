@@ -1,4 +1,4 @@
-"""Locks of a different program: Docyard waits for them, reports them, and never removes them."""
+"""Locks of another program: Docyard waits for them, reports them, and never removes them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LOCKS = ["index.lock", "HEAD.lock", "refs/heads/main.lock"]
 EDIT = AppendContent(file="README.md", slug="_preamble", content="More.")
 
 
-def write(repo: Repo) -> None:
+def write_edit(repo: Repo) -> None:
     Workspace.open(repo.path, durable=False).write(
         [EDIT], mode=Mode.EACH, tool="edit_document", client="agent"
     )
@@ -58,12 +58,12 @@ def test_foreign_lock_is_named_and_not_removed(
     path = create_foreign_lock(repo, lock, kind)
     before = path.lstat()
     start = time.monotonic()
-    with pytest.raises(WorkspaceError) as caught:
-        write(repo)
-    waited = time.monotonic() - start
-    assert (caught.value.code, caught.value.details["file"]) == ("LOCKED", f".git/{lock}")
-    assert f".git/{lock}" in caught.value.message
-    assert waited >= (2 if is_full_wait else 0.1)
+    with pytest.raises(WorkspaceError) as error_info:
+        write_edit(repo)
+    waited_s = time.monotonic() - start
+    assert (error_info.value.code, error_info.value.details["file"]) == ("LOCKED", f".git/{lock}")
+    assert f".git/{lock}" in error_info.value.message
+    assert waited_s >= (2 if is_full_wait else 0.1)
     after = path.lstat()
     assert (after.st_ino, after.st_mtime_ns, after.st_size) == (
         before.st_ino,
@@ -73,7 +73,7 @@ def test_foreign_lock_is_named_and_not_removed(
     assert repo.head() == base
     path.unlink()
     assert repo.status() == ""
-    write(repo)
+    write_edit(repo)
     assert repo.status() == repo.fsck() == ""
 
 
@@ -84,9 +84,9 @@ def test_lock_released_in_time_only_delays_the_write(
     monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 60.0)
     repo = repositories.normal(tmp_path)
     path = create_foreign_lock(repo, lock, "empty")
-    other = threading.Timer(0.3, path.unlink)
-    other.start()
-    write(repo)
-    other.join()
+    release_timer = threading.Timer(0.3, path.unlink)
+    release_timer.start()
+    write_edit(repo)
+    release_timer.join()
     assert repo.git("rev-list", "--count", "HEAD").strip() == "2"
     assert repo.status() == repo.fsck() == ""

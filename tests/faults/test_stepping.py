@@ -1,4 +1,4 @@
-"""A publication that stops before each of its calls while a user runs Git."""
+"""A publication that stops before each of its calls while a person runs Git."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from pathlib import Path
 import pytest
 
 from tests import repositories
-from tests.faults.support.actions import CREATED, FILES, NEW_WORDS, OLD_WORDS
-from tests.faults.support.forkserver import Ended, ForkServer
-from tests.faults.support.matrix import ReportLine, report_points, steps
+from tests.faults.support.actions import CREATED_PATH, FILES, NEW_WORDS, OLD_WORDS
+from tests.faults.support.forkserver import ChildResult, ForkServer
+from tests.faults.support.matrix import ReportLine, parametrize_step, report_points
 from tests.faults.support.scene import check_no_leftovers
 from tests.faults.support.shim import Call
 from tests.repositories import Repo
 
-LINE = "A person's line."
-OURS = "guides/nested/setup.md"
-BATCH = {CREATED, OURS, "attic/old/gone.md"}
+PERSONS_LINE = "A person's line."
+EDITED_PATH = "guides/nested/setup.md"
+BATCH_PATHS = {CREATED_PATH, EDITED_PATH, "attic/old/gone.md"}
 
 
-def edit(repo: Repo, path: str = "README.md") -> None:
+def append_line(repo: Repo, path: str = "README.md") -> None:
     with (repo.path / path).open("a") as stream:
-        stream.write(LINE + "\n")
+        stream.write(PERSONS_LINE + "\n")
 
 
 def commit_an_edit(repo: Repo) -> None:
-    edit(repo)
+    append_line(repo)
     repo.git("commit", "-q", "-a", "-m", "Person", check=False)
 
 
@@ -35,39 +35,41 @@ def commit_nothing(repo: Repo) -> None:
     repo.git("commit", "-q", "-a", "-m", "Person", check=False)
 
 
-def add(repo: Repo) -> None:
-    edit(repo)
+def stage_an_edit(repo: Repo) -> None:
+    append_line(repo)
     repo.git("add", "README.md", check=False)
 
 
-def status(repo: Repo) -> None:
+def show_status(repo: Repo) -> None:
     repo.git("status")
 
 
-def stash(repo: Repo) -> None:
-    edit(repo)
+def stash_an_edit(repo: Repo) -> None:
+    append_line(repo)
     repo.git("stash", check=False)
 
 
-def switch(repo: Repo) -> None:
+def switch_branch(repo: Repo) -> None:
     repo.git("switch", "-q", "-c", "topic", check=False)
 
 
 def edit_our_file(repo: Repo) -> None:
-    edit(repo, OURS)
+    append_line(repo, EDITED_PATH)
 
 
-def write_stopped(server: ForkServer, repo: Repo, point: int, action: Callable[[Repo], None]) -> Ended | None:
-    """Run a write that stops at a point while a user acts; return None if it ended earlier."""
-    reached = []
+def write_stopped(
+    server: ForkServer, repo: Repo, point: int, action: Callable[[Repo], None]
+) -> ChildResult | None:
+    """Run a write that stops at a point while a person acts; return None if it ended before the point."""
+    reached_points = []
 
-    def act() -> None:
-        reached.append(point)
+    def run_user_action() -> None:
+        reached_points.append(point)
         action(repo)
 
-    ended = server.run_stopped("write", repo.path, point, act)
-    assert reached or ended.committed
-    return ended if reached else None
+    child_result = server.run_stopped("write", repo.path, point, run_user_action)
+    assert reached_points or child_result.is_committed
+    return child_result if reached_points else None
 
 
 @pytest.fixture(scope="module")
@@ -78,102 +80,107 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def fresh(template: Path, place: Path) -> Repo:
-    if place.exists():
-        shutil.rmtree(place)
-    shutil.copytree(template, place)
-    return Repo(place)
+def make_fresh_copy(template: Path, copy_path: Path) -> Repo:
+    if copy_path.exists():
+        shutil.rmtree(copy_path)
+    shutil.copytree(template, copy_path)
+    return Repo(copy_path)
 
 
-def check(repo: Repo, ended: Ended, base: str) -> int:
+def check_commits(repo: Repo, child_result: ChildResult, base: str) -> int:
     """Check that the batch is committed once or not at all, and that no commit mixes authors.
 
-    Returns the number of the person's commits.
+    Return the number of the person's commits.
     """
     assert repo.fsck() == ""
     check_no_leftovers(repo.path / ".git")
     lines = repo.git("log", "--branches", "--format=%H %s", f"^{base}").splitlines()
-    persons = [line.split()[0] for line in lines if line.endswith(" Person")]
-    ours = [line.split()[0] for line in lines if not line.endswith(" Person")]
-    assert ours == ([ended.answer["commit"]] if ended.committed else [])
-    assert all(changed_paths(repo, commit) == {"README.md"} for commit in persons)
-    for commit in ours:
-        assert changed_paths(repo, commit) == BATCH
-        text = repo.git("show", f"{commit}:{OURS}")
+    person_commits = [line.split()[0] for line in lines if line.endswith(" Person")]
+    batch_commits = [line.split()[0] for line in lines if not line.endswith(" Person")]
+    assert batch_commits == ([child_result.response["commit"]] if child_result.is_committed else [])
+    assert all(find_changed_paths(repo, commit) == {"README.md"} for commit in person_commits)
+    for commit in batch_commits:
+        assert find_changed_paths(repo, commit) == BATCH_PATHS
+        text = repo.git("show", f"{commit}:{EDITED_PATH}")
         assert (text.count(NEW_WORDS), text.count(OLD_WORDS)) == (1, 0)
-    return len(persons)
+    return len(person_commits)
 
 
-def changed_paths(repo: Repo, commit: str) -> set[str]:
+def find_changed_paths(repo: Repo, commit: str) -> set[str]:
     return set(repo.git("diff", "--name-only", "--no-renames", f"{commit}^", commit).splitlines())
 
 
 def check_line(repo: Repo, path: str) -> None:
-    """Check that the user's line is once in the file or the stash, and that the status agrees."""
-    stashed = repo.git("stash", "list").count("\n")
-    assert stashed <= 1
-    shown = repo.git("show", "stash@{0}:" + path) if stashed else (repo.path / path).read_text()
-    assert shown.count(LINE) == 1, f"the user's line occurs {shown.count(LINE)} times"
-    committed = repo.git("show", f"HEAD:{path}").count(LINE)
-    assert committed <= 1
+    """Check that the person's line is once in the file or in the stash, and that the status agrees."""
+    stash_count = repo.git("stash", "list").count("\n")
+    assert stash_count <= 1
+    text = repo.git("show", "stash@{0}:" + path) if stash_count else (repo.path / path).read_text()
+    assert text.count(PERSONS_LINE) == 1, f"the person's line occurs {text.count(PERSONS_LINE)} times"
+    line_count = repo.git("show", f"HEAD:{path}").count(PERSONS_LINE)
+    assert line_count <= 1
     status = repo.status()
-    assert status in ({""} if stashed or committed else {f" M {path}\n", f"M  {path}\n"})
+    assert status in ({""} if stash_count or line_count else {f" M {path}\n", f"M  {path}\n"})
 
 
-@steps(40)
+@parametrize_step(40)
 @pytest.mark.parametrize(
-    "action", [commit_an_edit, commit_nothing, add, status, stash, switch], ids=lambda action: action.__name__
+    "action",
+    [commit_an_edit, commit_nothing, stage_an_edit, show_status, stash_an_edit, switch_branch],
+    ids=lambda action: action.__name__,
 )
 def test_git_commands_between_two_steps_lose_nothing(
     server: ForkServer,
     template: Path,
-    place: Path,
+    copy_path: Path,
     report_line: ReportLine,
     action: Callable[[Repo], None],
     step: int,
 ) -> None:
     base = Repo(template).head()
-    calls = server.run("write", fresh(template, place).path).calls
-    persons, wrong, points = [], [], range(1, len(calls) + 1, step)
+    calls = server.run("write", make_fresh_copy(template, copy_path).path).calls
+    commit_counts, failures, points = [], [], range(1, len(calls) + 1, step)
     for point in points:
-        repo = fresh(template, place)
+        repo = make_fresh_copy(template, copy_path)
         try:
-            ended = write_stopped(server, repo, point, action)
-            if ended is None:
+            child_result = write_stopped(server, repo, point, action)
+            if child_result is None:
                 continue
-            persons.append(check(repo, ended, base))
-            if action in (commit_an_edit, add, stash):
+            commit_counts.append(check_commits(repo, child_result, base))
+            if action in (commit_an_edit, stage_an_edit, stash_an_edit):
                 check_line(repo, "README.md")
             else:
                 assert repo.status() == ""
-            assert ended.committed, f"the answer was {dict(ended.answer)}"
+            assert child_result.is_committed, f"the response was {dict(child_result.response)}"
         except AssertionError as error:
-            wrong.append(f"{calls[point - 1]}\n    {str(error).splitlines()[0]}")
-    report_points(report_line, f"a person's {action.__name__} between two steps", len(points), wrong)
-    # Before the locks are acquired, the user's commit is first; afterwards it is refused.
-    assert set(persons) == ({0, 1} if action is commit_an_edit else {0})
+            failures.append(f"{calls[point - 1]}\n    {str(error).splitlines()[0]}")
+    report_points(report_line, f"a person's {action.__name__} between two steps", len(points), failures)
+    # A commit of the person before the batch has the locks succeeds; a later commit is refused.
+    assert set(commit_counts) == ({0, 1} if action is commit_an_edit else {0})
 
 
-@steps(12)
+@parametrize_step(12)
 def test_edit_of_a_batch_file_between_two_steps_is_preserved(
-    server: ForkServer, template: Path, place: Path, report_line: ReportLine, step: int
+    server: ForkServer, template: Path, copy_path: Path, report_line: ReportLine, step: int
 ) -> None:
-    """The user's line is preserved, and the batch is refused or committed before it."""
+    """Check that the person's line is preserved, and that the batch is refused or committed without it."""
     base = Repo(template).head()
-    calls: list[Call] = server.run("write", fresh(template, place).path).calls
-    answers, wrong, points = [], [], range(1, len(calls) + 1, step)
+    calls: list[Call] = server.run("write", make_fresh_copy(template, copy_path).path).calls
+    answers, failures, points = [], [], range(1, len(calls) + 1, step)
     for point in points:
-        repo = fresh(template, place)
+        repo = make_fresh_copy(template, copy_path)
         try:
-            ended = write_stopped(server, repo, point, edit_our_file)
-            if ended is None:
+            child_result = write_stopped(server, repo, point, edit_our_file)
+            if child_result is None:
                 continue
-            check(repo, ended, base)
-            check_line(repo, OURS)
-            text = (repo.path / OURS).read_text()
-            assert (NEW_WORDS in text, OLD_WORDS in text) == (ended.committed, not ended.committed)
-            answers.append("committed" if ended.committed else ended.answer["error"])
+            check_commits(repo, child_result, base)
+            check_line(repo, EDITED_PATH)
+            text = (repo.path / EDITED_PATH).read_text()
+            assert (NEW_WORDS in text, OLD_WORDS in text) == (
+                child_result.is_committed,
+                not child_result.is_committed,
+            )
+            answers.append("committed" if child_result.is_committed else child_result.response["error"])
         except AssertionError as error:
-            wrong.append(f"{calls[point - 1]}\n    {str(error).splitlines()[0]}")
-    report_points(report_line, "a person's words in a file of the batch", len(points), wrong)
+            failures.append(f"{calls[point - 1]}\n    {str(error).splitlines()[0]}")
+    report_points(report_line, "a person's words in a file of the batch", len(points), failures)
     assert set(answers) == {"committed", "WORKTREE_CONFLICT"}

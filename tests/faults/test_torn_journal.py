@@ -1,4 +1,4 @@
-"""The journal truncated at every byte, as after a power loss before the first lock."""
+"""A journal that is truncated at each byte, as after a power loss before the first lock."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.faults.support.forkserver import ForkServer
-from tests.faults.support.matrix import ReportLine, steps
+from tests.faults.support.matrix import ReportLine, parametrize_step
 from tests.faults.support.scene import Scene
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
@@ -21,84 +21,84 @@ STEPS = pytest.mark.parametrize(
 
 
 @pytest.fixture
-def crashed(server: ForkServer, scenes: dict[str, Scene], place: Path) -> Path:
-    """Return a repository whose writer was killed with all locks held and no file changed."""
-    repo = scenes["checked-out"].copy(place.with_name("crashed"))
+def crashed_repo(server: ForkServer, scenes: dict[str, Scene], copy_path: Path) -> Path:
+    """Return a repository whose writer was killed after it locked all files and before it changed any."""
+    repo = scenes["checked-out"].copy(copy_path.with_name("crashed"))
     calls = server.run("write", repo.path).calls
-    lock_calls = [call.number for call in calls if call.name == "link" and call.second.endswith(LOCKS)]
+    lock_calls = [call.number for call in calls if call.name == "link" and call.second_path.endswith(LOCKS)]
     repo = scenes["checked-out"].copy(repo.path)
     assert len(lock_calls) == len(LOCKS)
-    assert server.run("write", repo.path, point=lock_calls[-1] + 1, fault=Fault.KILL).killed
+    assert server.run("write", repo.path, point=lock_calls[-1] + 1, fault=Fault.KILL).was_killed
     assert [(repo.path / lock).exists() for lock in LOCKS] == [True] * 3
     return repo.path
 
 
-def copy_with_torn_journal(crashed: Path, place: Path, length: int) -> Path:
-    """Copy the repository with its hard links, truncate the journal to `length`; return the journal."""
-    if place.exists():
-        shutil.rmtree(place)
-    subprocess.run(["cp", "-a", str(crashed), str(place)], check=True)
-    (journal,) = place.glob(".git/docyard/pending/*/journal")
+def copy_with_torn_journal(crashed_repo: Path, copy_path: Path, length: int) -> Path:
+    """Copy the repository with its hard links, truncate the journal to `length` bytes; return its path."""
+    if copy_path.exists():
+        shutil.rmtree(copy_path)
+    subprocess.run(["cp", "-a", str(crashed_repo), str(copy_path)], check=True)
+    (journal,) = copy_path.glob(".git/docyard/pending/*/journal")
     with journal.open("r+b") as stream:
         stream.truncate(length)
     return journal
 
 
-def lengths(crashed: Path, step: int) -> list[int]:
-    (journal,) = crashed.glob(".git/docyard/pending/*/journal")
+def choose_lengths(crashed_repo: Path, step: int) -> list[int]:
+    (journal,) = crashed_repo.glob(".git/docyard/pending/*/journal")
     size = journal.stat().st_size
     return sorted({*range(0, size, step), size - 1, size})
 
 
 @pytest.mark.promise
-@steps(96, 6)
+@parametrize_step(96, 6)
 def test_torn_journal_is_cleaned_up_and_next_write_commits(
     server: ForkServer,
     scenes: dict[str, Scene],
-    crashed: Path,
-    place: Path,
+    crashed_repo: Path,
+    copy_path: Path,
     report_line: ReportLine,
     step: int,
 ) -> None:
-    result = lengths(crashed, step)
-    for length in result:
-        copy_with_torn_journal(crashed, place, length)
-        server.run("recover", place)
-        assert not scenes["checked-out"].check(Repo(place)), f"{length} bytes"
+    lengths = choose_lengths(crashed_repo, step)
+    for length in lengths:
+        copy_with_torn_journal(crashed_repo, copy_path, length)
+        server.run("recover", copy_path)
+        assert not scenes["checked-out"].check(Repo(copy_path)), f"{length} bytes"
         if length % 8 == 0:
-            assert server.run("write", place).committed, f"{length} bytes"
-            assert scenes["checked-out"].check(Repo(place)), f"{length} bytes"
-    report_line(f"the truncated journal: {len(result)} lengths")
+            assert server.run("write", copy_path).is_committed, f"{length} bytes"
+            assert scenes["checked-out"].check(Repo(copy_path)), f"{length} bytes"
+    report_line(f"the truncated journal: {len(lengths)} lengths")
 
 
 @pytest.mark.promise
-@steps(96, 6)
+@parametrize_step(96, 6)
 def test_lock_of_another_program_is_not_removed(
-    server: ForkServer, crashed: Path, place: Path, step: int
+    server: ForkServer, crashed_repo: Path, copy_path: Path, step: int
 ) -> None:
-    for length in lengths(crashed, 3 * step)[:-1]:
-        copy_with_torn_journal(crashed, place, length)
-        *ours, foreign = (place / lock for lock in LOCKS)
+    for length in choose_lengths(crashed_repo, 3 * step)[:-1]:
+        copy_with_torn_journal(crashed_repo, copy_path, length)
+        *ours, foreign = (copy_path / lock for lock in LOCKS)
         foreign.unlink()
         foreign.write_text("another's")
-        assert server.run("recover", place).answer.get("error") is None
+        assert server.run("recover", copy_path).response.get("error") is None
         assert not any(lock.exists() for lock in ours), f"{length} bytes"
         assert foreign.read_text() == "another's", f"{length} bytes"
 
 
 def test_foreign_lock_with_whole_journal_raises_locked(
-    server: ForkServer, scenes: dict[str, Scene], crashed: Path, place: Path
+    server: ForkServer, scenes: dict[str, Scene], crashed_repo: Path, copy_path: Path
 ) -> None:
-    journal = copy_with_torn_journal(crashed, place, lengths(crashed, 1)[-1])
-    foreign = place / LOCKS[2]
+    journal = copy_with_torn_journal(crashed_repo, copy_path, choose_lengths(crashed_repo, 1)[-1])
+    foreign = copy_path / LOCKS[2]
     foreign.unlink()
     foreign.write_text("another's")
-    ended = server.run("recover", place)
-    assert ended.answer["error"] == "LOCKED"
-    assert LOCKS[2] in ended.answer["message"]
-    assert str(place) not in ended.answer["message"] + ended.answer["fix"]
+    child_result = server.run("recover", copy_path)
+    assert child_result.response["error"] == "LOCKED"
+    assert LOCKS[2] in child_result.response["message"]
+    assert str(copy_path) not in child_result.response["message"] + child_result.response["fix"]
     assert foreign.read_text() == "another's"
     assert journal.exists()
     foreign.unlink()
-    server.run("recover", place)
-    assert not scenes["checked-out"].check(Repo(place))
+    server.run("recover", copy_path)
+    assert not scenes["checked-out"].check(Repo(copy_path))

@@ -25,7 +25,7 @@ DAMAGES: Mapping[str, Callable[[bytes], bytes]] = {
 }
 
 
-def normal(path: Path) -> Repo:
+def make_repository(path: Path) -> Repo:
     """Make a repository with a fixed commit, so that the same batch makes the same objects."""
     repo = repositories.unborn(path)
     repo.write(FILES)
@@ -36,7 +36,7 @@ def normal(path: Path) -> Repo:
     return repo
 
 
-def objects(repo: Repo) -> dict[str, bytes]:
+def read_objects(repo: Repo) -> dict[str, bytes]:
     folder = repo.path / ".git" / "objects"
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.glob("??/*")}
 
@@ -58,16 +58,16 @@ def publish_in_process(repo: Repo, base: str) -> tuple[str, str]:
 
 @pytest.fixture
 def repo(tmp_path: Path) -> Repo:
-    return normal(tmp_path / "repo")
+    return make_repository(tmp_path / "repo")
 
 
 @pytest.fixture
-def expected(tmp_path: Path) -> dict[str, bytes]:
+def expected_objects(tmp_path: Path) -> dict[str, bytes]:
     """Return the objects that the batch makes: a blob, two trees and a commit."""
-    other = normal(tmp_path / "other")
-    before = objects(other)
+    other = make_repository(tmp_path / "other")
+    before = read_objects(other)
     publish_changes(other.path, other.head())
-    new_objects = {path: data for path, data in objects(other).items() if path not in before}
+    new_objects = {path: data for path, data in read_objects(other).items() if path not in before}
     kinds = [other.git("cat-file", "-t", path.replace("/", "")).strip() for path in new_objects]
     assert sorted(kinds) == ["blob", "commit", "tree", "tree"]
     return new_objects
@@ -76,37 +76,39 @@ def expected(tmp_path: Path) -> dict[str, bytes]:
 @pytest.mark.promise
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize(
-    "which",
+    "object_index",
     [None, *(pytest.param(number, marks=pytest.mark.slow) for number in range(4))],
     ids=["all", "first", "second", "third", "fourth"],
 )
 def test_damaged_object_is_replaced_by_the_next_commit(
-    repo: Repo, expected: dict[str, bytes], which: int | None, damage: str
+    repo: Repo, expected_objects: dict[str, bytes], object_index: int | None, damage: str
 ) -> None:
-    chosen = sorted(expected) if which is None else [sorted(expected)[which]]
-    for path in chosen:
-        planted = repo.path / ".git" / "objects" / path
-        planted.parent.mkdir(exist_ok=True)
-        planted.write_bytes(DAMAGES[damage](expected[path]))
-        planted.chmod(0o444)
+    chosen_paths = (
+        sorted(expected_objects) if object_index is None else [sorted(expected_objects)[object_index]]
+    )
+    for path in chosen_paths:
+        object_path = repo.path / ".git" / "objects" / path
+        object_path.parent.mkdir(exist_ok=True)
+        object_path.write_bytes(DAMAGES[damage](expected_objects[path]))
+        object_path.chmod(0o444)
     result, commit = publish_in_process(repo, repo.head())
     assert (result, commit) == ("committed", repo.head())
     assert repo.fsck() == ""
     assert repo.status() == ""
     assert repo.git("show", "HEAD:guides/setup.md").encode() == CHANGES["guides/setup.md"]
-    made = objects(repo)
-    assert {path: made[path] for path in expected} == expected
+    repo_objects = read_objects(repo)
+    assert {path: repo_objects[path] for path in expected_objects} == expected_objects
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_object_of_served_commit_raises_damaged_repo(repo: Repo, damage: str) -> None:
     blob = repo.git("rev-parse", "HEAD^{tree}").strip()
-    torn = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
-    torn.chmod(0o644)
-    torn.write_bytes(DAMAGES[damage](torn.read_bytes()))
-    before = objects(repo)
+    object_path = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
+    object_path.chmod(0o644)
+    object_path.write_bytes(DAMAGES[damage](object_path.read_bytes()))
+    before = read_objects(repo)
     assert publish_in_process(repo, repo.head())[0] == "DAMAGED_REPO"
-    assert objects(repo) == before
+    assert read_objects(repo) == before
     assert (repo.path / "guides/setup.md").read_text() == FILES["guides/setup.md"]
 
 

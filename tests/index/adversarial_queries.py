@@ -1,4 +1,4 @@
-"""Adversarial queries: each family takes a size, and returns about as many characters or words."""
+"""Adversarial queries: functions that return a query with about as many characters or words as their size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fixtures that give each test its own key and index."""
+"""Fixtures: a key and an index for each test."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def repo(tmp_path: Path) -> Repo:
 
 @pytest.fixture
 def open_index(repo: Repo) -> Callable[[], SearchIndex]:
-    """Return a function that opens an index as another process would."""
+    """Return a function that opens an index as another process does."""
     return lambda: SearchIndex(Workspace.open(repo.path))
 
 

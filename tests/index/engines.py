@@ -1,4 +1,4 @@
-"""Every engine, opened in the same way, and commits for the engines to index."""
+"""The engines, which are opened in the same way, and commits for the engines to index."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from index.port import Engine, Query, Results, State
 from index.query import parse_query
 from index.storage.location import IndexLocation
 from index.whoosh_engine.engine import WhooshEngine
-from tests.index.plain import PlainEngine
+from tests.index.reference import ReferenceEngine
 
-Read = Callable[[SectionRecord], bytes]
+ReadSection = Callable[[SectionRecord], bytes]
 
-ENGINES: dict[str, Callable[[Path, Read], Engine]] = {
-    "plain": lambda folder, read: PlainEngine(),
+ENGINES: dict[str, Callable[[Path, ReadSection], Engine]] = {
+    "reference": lambda folder, read: ReferenceEngine(),
     "whoosh": lambda folder, read: WhooshEngine(_location(folder), read, durable=False),
 }
 
@@ -27,7 +27,7 @@ def _location(folder: Path) -> IndexLocation:
 
 @dataclass(frozen=True)
 class Commit:
-    """A whole commit, as the source of a rebuild."""
+    """A complete commit as the source of a rebuild."""
 
     commit: str | None
     documents: dict[str, IndexedDocument | UnreadableDocument]
@@ -43,7 +43,7 @@ class Commit:
 class History:
     """Successive commits `c1`, `c2` and so on, and the engine that indexes them.
 
-    `documents` are those of the last commit, `blobs` the bytes of all documents of all commits.
+    `documents` contains the documents of the last commit, `blobs` the bytes of the documents of all commits.
     """
 
     name: str
@@ -56,7 +56,7 @@ class History:
         self.engine = self.open()
 
     def open(self) -> Engine:
-        """Open the engine as another process would."""
+        """Open the engine as another process does."""
         return ENGINES[self.name](self.folder, self.read)
 
     def read(self, record: SectionRecord) -> bytes:

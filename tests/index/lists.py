@@ -1,4 +1,4 @@
-"""The results of an index, compared with those of a fresh index of the same commit."""
+"""The results of an index, compared with the results of a new index of the same commit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RankedIds = list[tuple[str, float]]
 
 
 def search_all(index: SearchIndex, *, commit: str | None) -> dict[str, tuple[bool, RankedIds]]:
-    """Return for each query True if there are more hits, and ids and scores; check the commit."""
+    """Return, for each query, True if there are more hits, and the ids and scores; check the commit."""
     results_by_query = {}
     for query in QUERIES:
         page = index.search(query, limit=50)
@@ -45,7 +45,7 @@ def search_all(index: SearchIndex, *, commit: str | None) -> dict[str, tuple[boo
 
 @cache
 def search_all_fresh(path: Path, commit: str) -> dict[str, tuple[bool, RankedIds]]:
-    """Return the results of a fresh index in its own folder, at the tip."""
+    """Return the results of a new index of the tip in its own folder."""
     with TemporaryDirectory() as folder:
         Path(folder).chmod(0o700)
         return search_all(
@@ -54,48 +54,50 @@ def search_all_fresh(path: Path, commit: str) -> dict[str, tuple[bool, RankedIds
 
 
 def is_correct(index: SearchIndex, repo: Repo) -> bool:
-    """Return True if an index at the tip returns exactly the results of a fresh index."""
+    """Return True if an index at the tip returns exactly the results of a new index."""
     commit = Workspace.open(repo.path).tip()
     assert commit is not None
     return search_all(index, commit=commit) == search_all_fresh(repo.path, commit)
 
 
 def move_branch(repo: Repo, commit: str) -> None:
-    """Point the branch `main` to another commit, as a reset does, without the cost of the git program."""
+    """Set the branch `main` to another commit, as a reset does, but faster than the git program."""
     ref = repo.path / ".git" / "refs" / "heads" / "main"
     draft = ref.with_name("main.draft")
     draft.write_text(commit + "\n")
     draft.replace(ref)
 
 
-def location_folder(repo: Repo) -> Path:
-    """Return the folder of the one index location in the Git directory."""
+def find_location_folder(repo: Repo) -> Path:
+    """Return the folder of the only index location in the Git directory."""
     [folder] = (repo.path / ".git" / "docyard" / "index").iterdir()
     return folder
 
 
-def index_folder(repo: Repo) -> Path:
+def find_index_folder(repo: Repo) -> Path:
     """Return the folder of the current index."""
-    return location_folder(repo) / str(json.loads((location_folder(repo) / "current").read_text())["index"])
+    return find_location_folder(repo) / str(
+        json.loads((find_location_folder(repo) / "current").read_text())["index"]
+    )
 
 
 def list_orphans(repo: Repo) -> list[str]:
-    """List the files in or next to the index that are not part of it.
+    """Return the names of files in or next to the index that do not belong to it.
 
-    An index that was not closed writes `metadata.json` in a thread, up to half a second later. Under the lock
-    of that file no draft has a writer.
+    An index that is not closed writes `metadata.json` in a thread, up to half a second later. The lock of
+    that file excludes such a thread.
     """
-    manifest = read_manifest(index_folder(repo))
-    with hold_lock(location_folder(repo) / "metadata-lock", 60):
-        location_names = [entry.name for entry in location_folder(repo).iterdir()]
-    index_names = [entry.name for entry in index_folder(repo).iterdir()]
+    manifest = read_manifest(find_index_folder(repo))
+    with hold_lock(find_location_folder(repo) / "metadata-lock", 60):
+        location_names = [entry.name for entry in find_location_folder(repo).iterdir()]
+    index_names = [entry.name for entry in find_index_folder(repo).iterdir()]
     expected_names = {
         "lock",
         "current",
         "metadata.json",
         "metadata.sum",
         "metadata-lock",
-        index_folder(repo).name,
+        find_index_folder(repo).name,
     }
     return [name for name in location_names if name not in expected_names] + [
         name for name in index_names if name not in (f"{manifest.generation}.manifest", *manifest.files)

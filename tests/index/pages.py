@@ -1,4 +1,4 @@
-"""Pages for tests: short texts, or random pages with many equal scores."""
+"""Pages for tests: pages of given texts, and random pages with many equal scores."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def make_page(path: str, text: str, *, type: str | None = None, tags: Iterable[s
 
 
 def make_segment(pages: Iterable[IndexedDocument]) -> Segment:
-    """Return a segment in memory of some pages, in any order."""
+    """Return a segment in memory of pages in any order."""
     inversion, tables = Inversion(), Tables()
     for page in sorted(pages, key=lambda page: page.path):
         inversion.add(page)
@@ -62,76 +62,76 @@ def make_segment(pages: Iterable[IndexedDocument]) -> Segment:
 
 
 class GrowingIndex:
-    """An index with its live pages, and its segments, which contain live and deleted pages."""
+    """An index: its live pages, and its segments, which contain live and deleted pages."""
 
     def __init__(self) -> None:
         self.pages: dict[str, IndexedDocument] = {}
         self.parts: tuple[SegmentReader, ...] = ()
 
     def change(self, upserts: Iterable[IndexedDocument] = (), deletes: Iterable[str] = ()) -> None:
-        """Replace and remove pages, as one commit does; new pages are in a segment of their own."""
-        new = {page.path: page for page in upserts}
-        removed = {*new, *deletes}
+        """Replace and remove pages as one commit does; the new pages are in a separate segment."""
+        new_pages = {page.path: page for page in upserts}
+        removed_paths = {*new_pages, *deletes}
         self.parts = tuple(
-            part.with_dead_pages(number for path in removed if (number := part.find(path)) is not None)
+            part.with_dead_pages(number for path in removed_paths if (number := part.find(path)) is not None)
             for part in self.parts
         )
-        if new:
-            self.parts += (SegmentReader.of(make_segment(new.values())),)
-        self.pages = {path: page for path, page in self.pages.items() if path not in removed} | new
+        if new_pages:
+            self.parts += (SegmentReader.of(make_segment(new_pages.values())),)
+        self.pages = {
+            path: page for path, page in self.pages.items() if path not in removed_paths
+        } | new_pages
 
-    def merge(self, chosen: slice) -> None:
-        """Merge some neighbouring segments."""
+    def merge(self, selection: slice) -> None:
+        """Merge adjacent segments."""
         parts = list(self.parts)
-        if parts[chosen]:
-            parts[chosen] = [SegmentReader.of(merge(parts[chosen]))]
+        if parts[selection]:
+            parts[selection] = [SegmentReader.of(merge(parts[selection]))]
         self.parts = tuple(parts)
 
 
 def open_section_reader(parts: Sequence[SegmentReader]) -> CodecReader:
-    """Return the reader of the sections of some parts, as an engine opens it."""
+    """Return the reader of the sections of segments, as an engine opens it."""
     state = State(None, 0, sum(part.size for part in parts), 0, "")
     return CodecReader(FlatIndex(IndexSnapshot(0, state, tuple(parts))).reader())
 
 
-def random_page(chance: Random, path: str, sections: int) -> IndexedDocument:
-    """Return a page of sections of a few words each, of which most are frequent and some rare."""
-    lines = [f"# {' '.join(chance.choices(WORDS, k=chance.randint(1, 3)))}"] if chance.random() < 0.9 else []
+def make_random_page(rng: Random, path: str, sections: int) -> IndexedDocument:
+    """Return a page whose sections have a few words each; most words are frequent, some are rare."""
+    lines = [f"# {' '.join(rng.choices(WORDS, k=rng.randint(1, 3)))}"] if rng.random() < 0.9 else []
     for _ in range(sections):
-        depth = chance.choice(("##", "###"))
+        depth = rng.choice(("##", "###"))
         lines += [
             "",
-            f"{depth} {chance.choice(WORDS)}",
+            f"{depth} {rng.choice(WORDS)}",
             "",
-            *(_random_word(chance) for _ in range(chance.randrange(8))),
+            *(_random_word(rng) for _ in range(rng.randrange(8))),
         ]
-    tags = chance.sample(TAGS, chance.randrange(3))
-    return make_page(path, "\n".join(lines), type=chance.choice((None, *TYPES)), tags=tags)
+    tags = rng.sample(TAGS, rng.randrange(3))
+    return make_page(path, "\n".join(lines), type=rng.choice((None, *TYPES)), tags=tags)
 
 
-def _random_word(chance: Random) -> str:
-    return chance.choice(WORDS) if chance.random() < 0.8 else f"rare{chance.randrange(40)}"
+def _random_word(rng: Random) -> str:
+    return rng.choice(WORDS) if rng.random() < 0.8 else f"rare{rng.randrange(40)}"
 
 
-def random_query(chance: Random) -> Query:
-    words = chance.sample(TERMS, chance.randint(1, 5))
+def make_random_query(rng: Random) -> Query:
+    words = rng.sample(TERMS, rng.randint(1, 5))
     filters = {}
-    if chance.random() < 0.15:
-        filters["type"] = chance.choice(TYPES)
-    if chance.random() < 0.15:
-        filters["tags"] = chance.choice(TAGS)
-    phrases = tuple(
-        tuple(chance.choices(WORDS, k=chance.randint(1, 3))) for _ in range(chance.random() < 0.2)
-    )
-    scored = (
-        tuple(chance.choices(WORDS, k=chance.randint(1, 2))) for _ in range(chance.choice((0, 0, 0, 1, 2)))
+    if rng.random() < 0.15:
+        filters["type"] = rng.choice(TYPES)
+    if rng.random() < 0.15:
+        filters["tags"] = rng.choice(TAGS)
+    phrases = tuple(tuple(rng.choices(WORDS, k=rng.randint(1, 3))) for _ in range(rng.random() < 0.2))
+    scored_phrases = (
+        tuple(rng.choices(WORDS, k=rng.randint(1, 2))) for _ in range(rng.choice((0, 0, 0, 1, 2)))
     )
     return Query(
-        {word: chance.choice((1, 1, 1, 2, 7)) for word in words},
-        excluded=tuple(chance.choices(TERMS, k=chance.random() < 0.2)),
+        {word: rng.choice((1, 1, 1, 2, 7)) for word in words},
+        excluded=tuple(rng.choices(TERMS, k=rng.random() < 0.2)),
         phrases=phrases,
         filters=filters,
-        path=chance.choice(PATTERNS) if chance.random() < 0.25 else None,
-        phrases_first=bool(phrases) and chance.random() < 0.5,
-        scored_phrases=tuple(filter(can_be_scored, scored)),
+        path=rng.choice(PATTERNS) if rng.random() < 0.25 else None,
+        phrases_first=bool(phrases) and rng.random() < 0.5,
+        scored_phrases=tuple(filter(can_be_scored, scored_phrases)),
     )

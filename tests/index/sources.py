@@ -1,4 +1,4 @@
-"""Sources of documents that child processes can generate, some with failures."""
+"""Sources of documents for child processes; some sources fail."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class NumberedSource:
 
 @dataclass(frozen=True)
 class FailingSource(NumberedSource):
-    """A source that fails in a child, or whose child is killed or stopped by a signal while reading."""
+    """A source that raises an error in a child, or sends the child a signal, while it is read."""
 
     signal: int = 0
 

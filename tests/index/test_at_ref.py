@@ -1,4 +1,4 @@
-"""Search at a ref: the results equal those of an index built from that commit alone."""
+"""Search at a ref: the results equal the results of an index of only that commit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from workspace.git.store import GitStore
 from workspace.revisions import RefNotFound
 from workspace.workspace import Workspace
 
-Open = Callable[[], SearchIndex]
+OpenIndex = Callable[[], SearchIndex]
 
 SEARCHES: tuple[tuple[str, dict[str, object]], ...] = (
     ("retry backoff", {}),
@@ -50,19 +50,19 @@ SEARCHES: tuple[tuple[str, dict[str, object]], ...] = (
 
 WORDS = ("okapi", "wombat", "quagga", "retry", "errors", "jitter", "limit", "backoff", "RateLimitError")
 FOLDERS = ("", "guides/", "guides/deep/", "notes/")
-DECLARED = "[taxonomy.language]\n[taxonomy.scope]\n"
+KEYS_SETTINGS = "[taxonomy.language]\n[taxonomy.scope]\n"
 SETTINGS = (
-    DECLARED,
-    'exclude = ["notes"]\n' + DECLARED,
-    DECLARED + "[limits]\ndocument_bytes = 1000\n",
-    DECLARED + "[limits]\nheadings = 100\n",
+    KEYS_SETTINGS,
+    'exclude = ["notes"]\n' + KEYS_SETTINGS,
+    KEYS_SETTINGS + "[limits]\ndocument_bytes = 1000\n",
+    KEYS_SETTINGS + "[limits]\nheadings = 100\n",
     "[taxonomy.scope]\n",
-    'root = "guides"\n' + DECLARED,
+    'root = "guides"\n' + KEYS_SETTINGS,
 )
 
 
 class History:
-    """Random commits in a repository, without the cost of the git program; `commits` lists them."""
+    """Random commits in a repository, written without the git program; `commits` lists their ids."""
 
     def __init__(self, repo: Repo, seed: int) -> None:
         self.commits = [repo.head()]
@@ -71,68 +71,68 @@ class History:
         self._chance = Random(seed)
         self._files: dict[str, bytes] = {}
 
-    def write(self, number: int) -> None:
+    def write(self, commit_count: int) -> None:
         """Add `number` commits to the branch."""
-        for _ in range(number):
+        for _ in range(commit_count):
             self.commit(self._changes())
 
-    def commit(self, changes: Mapping[str, bytes | None], *, alone: bool = False) -> str:
-        """Make one commit that sets or, with None, removes files; with `alone` it has no parent."""
+    def commit(self, changes: Mapping[str, bytes | None], *, is_root: bool = False) -> str:
+        """Make a commit that sets files, or removes them with None; with `is_root` it has no parent."""
         store, tip = self._store, self.commits[-1]
-        tree = None if alone else store.commit(tip).tree
+        tree = None if is_root else store.commit(tip).tree
         blobs = {path: None if data is None else store.put_blob(data) for path, data in changes.items()}
         tree = trees.rewrite_tree(store, tree, blobs)
-        parents = () if alone else (tip,)
+        parents = () if is_root else (tip,)
         commit = store.put_commit(tree, parents, signature(), signature(), f"{len(self.commits)}")
         self.commits.append(commit)
         move_branch(self._repo, commit)
         return commit
 
     def _changes(self) -> dict[str, bytes | None]:
-        chance = self._chance
+        rng = self._chance
         changes: dict[str, bytes | None] = {}
-        for _ in range(chance.randint(1, 3)):
-            folder, existing_paths = chance.choice(FOLDERS), sorted(self._files)
-            match chance.randrange(9):
+        for _ in range(rng.randint(1, 3)):
+            folder, existing_paths = rng.choice(FOLDERS), sorted(self._files)
+            match rng.randrange(9):
                 case 0 if existing_paths:
-                    changes[chance.choice(existing_paths)] = None
+                    changes[rng.choice(existing_paths)] = None
                 case 1 if existing_paths:
-                    old = chance.choice(existing_paths)
-                    changes[f"{folder}{chance.choice('abcdef')}{chance.randrange(4)}.md"] = self._files[old]
-                    changes[old] = None
+                    old_path = rng.choice(existing_paths)
+                    changes[f"{folder}{rng.choice('abcdef')}{rng.randrange(4)}.md"] = self._files[old_path]
+                    changes[old_path] = None
                 case 2:
                     changes[f"{folder}.taxonomy.toml"] = self._manifest()
-                case 3 if chance.random() < 0.4:
-                    changes["docyard.toml"] = chance.choice(SETTINGS).encode()
+                case 3 if rng.random() < 0.4:
+                    changes["docyard.toml"] = rng.choice(SETTINGS).encode()
                 case _:
-                    changes[f"{folder}{chance.choice('abcdef')}.md"] = self._document()
+                    changes[f"{folder}{rng.choice('abcdef')}.md"] = self._document()
         self._files |= {path: data for path, data in changes.items() if data and path.endswith(".md")}
         self._files = {path: data for path, data in self._files.items() if changes.get(path, b"")}
         return changes
 
     def _manifest(self) -> bytes | None:
-        chance = self._chance
-        override = f"[[override]]\nmatch = '[abc]*'\nmetadata = {{ scope = '{chance.choice('xy')}' }}\n"
-        manifest = f"[metadata]\nlanguage = '{chance.choice(('go', 'c'))}'\n" + chance.choice(("", override))
-        return chance.choice((manifest.encode(), manifest.encode(), b"[broken", None))
+        rng = self._chance
+        override = f"[[override]]\nmatch = '[abc]*'\nmetadata = {{ scope = '{rng.choice('xy')}' }}\n"
+        manifest = f"[metadata]\nlanguage = '{rng.choice(('go', 'c'))}'\n" + rng.choice(("", override))
+        return rng.choice((manifest.encode(), manifest.encode(), b"[broken", None))
 
     def _document(self) -> bytes:
-        chance = self._chance
-        front = ""
-        if chance.random() < 0.5:
-            kind = chance.choice(("runbook", "note"))
+        rng = self._chance
+        front_matter = ""
+        if rng.random() < 0.5:
+            kind = rng.choice(("runbook", "note"))
             day = "2026-01-15" if kind == "note" else "2025-06-01"
-            front = f"---\ntype: {kind}\nupdated: {day}\n---\n"
-        headings = ["# ", *["## "] * chance.randrange(7)]
+            front_matter = f"---\ntype: {kind}\nupdated: {day}\n---\n"
+        headings = ["# ", *["## "] * rng.randrange(7)]
         sections = [
-            f"{marks}{chance.choice(WORDS)}\n\n{' '.join(chance.choices(WORDS, k=chance.randint(0, 40)))}\n"
+            f"{marks}{rng.choice(WORDS)}\n\n{' '.join(rng.choices(WORDS, k=rng.randint(0, 40)))}\n"
             for marks in headings
         ]
-        return (front + "\n".join(sections)).encode()
+        return (front_matter + "\n".join(sections)).encode()
 
 
 def search_all(index: SearchIndex, ref: str | None = None) -> Iterator[object]:
-    """Yield every page of every list, five hits at a time, and the errors."""
+    """Yield every page of the results of each search, with five hits each, and the errors."""
     for query, options in SEARCHES:
         cursor: str | None = None
         while True:
@@ -148,74 +148,74 @@ def search_all(index: SearchIndex, ref: str | None = None) -> Iterator[object]:
 
 
 @pytest.fixture
-def fresh_answers(repo: Repo, tmp_path: Path) -> Callable[[str], list[object]]:
-    """Return a function that builds a fresh index of a commit in its own folder, and returns its answers."""
-    answers_by_commit: dict[str, list[object]] = {}
+def search_new_index(repo: Repo, tmp_path: Path) -> Callable[[str], list[object]]:
+    """Return a function that returns the results of a new index of a commit in its own folder."""
+    results_by_commit: dict[str, list[object]] = {}
 
     def search_at(commit: str) -> list[object]:
-        if commit not in answers_by_commit:
+        if commit not in results_by_commit:
             (repo.path / ".git" / "refs" / "heads" / "afresh").write_text(commit + "\n")
             folder = tmp_path / f"afresh-{commit}"
             folder.mkdir(0o700)
             index = SearchIndex(Workspace.open(repo.path, branch="afresh", read_only=True), location=folder)
-            answers_by_commit[commit] = list(search_all(index))
+            results_by_commit[commit] = list(search_all(index))
             index.close()
-        return answers_by_commit[commit]
+        return results_by_commit[commit]
 
     return search_at
 
 
-def compare_with_fresh_index(
+def compare_with_new_index(
     repo: Repo,
-    fresh_answers: Callable[[str], list[object]],
+    search_new_index: Callable[[str], list[object]],
     seed: int,
     commit_count: int,
     refs_per_round: int,
 ) -> None:
-    """Make commits, nine at a time, and compare the answers at some of them each time."""
+    """Make nine commits in each round, and compare the results at some of the commits."""
     history = History(repo, seed)
     history.write(8)
     index = SearchIndex(Workspace.open(repo.path, read_only=True))
-    chance = Random(seed)
+    rng = Random(seed)
     while len(history.commits) < commit_count:
-        for commit in chance.sample(history.commits, min(refs_per_round, len(history.commits))):
-            assert list(search_all(index, ref=commit)) == fresh_answers(commit)
+        for commit in rng.sample(history.commits, min(refs_per_round, len(history.commits))):
+            assert list(search_all(index, ref=commit)) == search_new_index(commit)
         history.write(9)
-        if chance.random() < 0.5:
+        if rng.random() < 0.5:
             with suppress(InvalidConfig):
                 index.follow()
     index.close()
 
 
 VARIANTS = [(1, 5_000, 300, 16), (2, 3, 300, 16), (3, 5_000, 2, 3), (4, 3, 2, 1)]
-"""A seed, the size of a small segment, the limit of incremental updates, the number of overlays."""
+"""Tuples of a seed, the size of a small segment, the limit of incremental updates, and of overlays."""
 
 
 @pytest.mark.property
 @pytest.mark.parametrize(("seed", "max_small_sections", "max_incremental", "max_overlays"), VARIANTS)
 def test_search_at_old_commits_equals_a_fresh_index(
     repo: Repo,
-    fresh_answers: Callable[[str], list[object]],
+    search_new_index: Callable[[str], list[object]],
     monkeypatch: pytest.MonkeyPatch,
     seed: int,
     max_small_sections: int,
     max_incremental: int,
     max_overlays: int,
 ) -> None:
-    """Few and many segments, few and many cached overlays, full and incremental indexing."""
+    """Test few and many segments, few and many cached overlays, and full and incremental indexing."""
     monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", max_small_sections)
     monkeypatch.setattr(source, "_MAX_INCREMENTAL", max_incremental)
     monkeypatch.setattr(overlays, "MAX_OVERLAYS", max_overlays)
-    compare_with_fresh_index(repo, fresh_answers, seed, commit_count=60, refs_per_round=1)
+    compare_with_new_index(repo, search_new_index, seed, commit_count=60, refs_per_round=1)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5, 7))
 def test_search_at_every_commit_equals_a_fresh_index(
-    repo: Repo, fresh_answers: Callable[[str], list[object]], monkeypatch: pytest.MonkeyPatch, seed: int
+    repo: Repo, search_new_index: Callable[[str], list[object]], monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 20)
-    compare_with_fresh_index(repo, fresh_answers, seed, commit_count=60, refs_per_round=30)
+    compare_with_new_index(repo, search_new_index, seed, commit_count=60, refs_per_round=30)
 
 
 def test_ref_of_the_tip_equals_search_without_ref(index: SearchIndex, repo: Repo) -> None:
@@ -226,41 +226,41 @@ def test_ref_of_the_tip_equals_search_without_ref(index: SearchIndex, repo: Repo
 
 
 def test_search_at_unrelated_history_equals_a_fresh_index(
-    index: SearchIndex, repo: Repo, fresh_answers: Callable[[str], list[object]]
+    index: SearchIndex, repo: Repo, search_new_index: Callable[[str], list[object]]
 ) -> None:
-    first = repo.head()
+    first_commit = repo.head()
     history = History(repo, 5)
     history.write(3)
-    unrelated = history.commit({"only.md": b"# Only okapi\n\nwombat okapi\n"}, alone=True)
-    empty = history.commit({"only.md": None})
+    unrelated_commit = history.commit({"only.md": b"# Only okapi\n\nwombat okapi\n"}, is_root=True)
+    empty_commit = history.commit({"only.md": None})
     move_branch(repo, history.commits[3])
-    assert list(search_all(index, ref=unrelated)) == fresh_answers(unrelated)
-    assert list(search_all(index, ref=empty)) == fresh_answers(empty)
-    assert list(search_all(index, ref=first)) == fresh_answers(first)
+    assert list(search_all(index, ref=unrelated_commit)) == search_new_index(unrelated_commit)
+    assert list(search_all(index, ref=empty_commit)) == search_new_index(empty_commit)
+    assert list(search_all(index, ref=first_commit)) == search_new_index(first_commit)
     assert index.search("okapi").commit == history.commits[3]
 
 
 def test_search_at_newer_ref_does_not_move_the_index(index: SearchIndex, repo: Repo) -> None:
-    first = index.follow()
+    first_commit = index.follow()
     repo.git("branch", "ahead")
-    newer = History(repo, 6).commit({"new.md": b"# New\n\nQuagga.\n"})
-    (repo.path / ".git" / "refs" / "heads" / "ahead").write_text(newer + "\n")
-    assert first is not None
-    move_branch(repo, first)
+    newer_commit = History(repo, 6).commit({"new.md": b"# New\n\nQuagga.\n"})
+    (repo.path / ".git" / "refs" / "heads" / "ahead").write_text(newer_commit + "\n")
+    assert first_commit is not None
+    move_branch(repo, first_commit)
     page = index.search("quagga", ref="ahead")
     assert (page.commit, page.is_stale, [hit.chunk_id for hit in page.hits]) == (
-        newer,
+        newer_commit,
         False,
         ["new.md#_preamble"],
     )
-    assert index.status().state.commit == first  # type: ignore[union-attr]
+    assert index.status().state.commit == first_commit  # type: ignore[union-attr]
 
 
 def test_unborn_branch_can_search_other_branches(index: SearchIndex, repo: Repo) -> None:
-    first = repo.head()
+    first_commit = repo.head()
     repo.git("checkout", "-q", "--orphan", "begun")
     page = index.search("backoff", ref="main")
-    assert (page.commit, page.hits[0].chunk_id) == (first, "guides/retries.md#backoff")
+    assert (page.commit, page.hits[0].chunk_id) == (first_commit, "guides/retries.md#backoff")
     assert index.search("backoff").commit is None
 
 
@@ -277,9 +277,9 @@ def test_index_at_a_pruned_commit_is_not_reused(index: SearchIndex, repo: Repo) 
 
 
 def test_invalid_settings_at_tip_do_not_affect_older_commits(index: SearchIndex, repo: Repo) -> None:
-    first = repo.head()
+    first_commit = repo.head()
     repo.commit({"docyard.toml": "exclude = 7\n"})
-    assert index.search("backoff", ref=first).hits
+    assert index.search("backoff", ref=first_commit).hits
     with pytest.raises(InvalidConfig):
         index.search("backoff")
     with pytest.raises(InvalidConfig):
@@ -287,29 +287,35 @@ def test_invalid_settings_at_tip_do_not_affect_older_commits(index: SearchIndex,
 
 
 def test_cursor_continues_only_at_its_own_commit(index: SearchIndex, repo: Repo) -> None:
-    first = repo.head()
+    first_commit = repo.head()
     page = index.search("errors retry", limit=1)
     assert page.next_cursor
-    second = repo.commit({"new.md": "# New\n\nerrors\n"})
-    with pytest.raises(StaleCursor) as stale:
+    second_commit = repo.commit({"new.md": "# New\n\nerrors\n"})
+    with pytest.raises(StaleCursor) as error_info:
         index.search("errors retry", limit=1, cursor=page.next_cursor)
-    assert (stale.value.details["cursor_commit"], stale.value.details["commit"]) == (first, second)
-    rest = index.search("errors retry", limit=50, cursor=page.next_cursor, ref=first)
-    assert page.hits + rest.hits == index.search("errors retry", limit=50, ref=first).hits
+    assert (error_info.value.details["cursor_commit"], error_info.value.details["commit"]) == (
+        first_commit,
+        second_commit,
+    )
+    other_page = index.search("errors retry", limit=50, cursor=page.next_cursor, ref=first_commit)
+    assert page.hits + other_page.hits == index.search("errors retry", limit=50, ref=first_commit).hits
 
-    third = repo.commit({"newer.md": "# Newer\n\nerrors\n"})
-    assert index.search("errors retry", limit=50, cursor=page.next_cursor, ref=first) == rest
-    with pytest.raises(StaleCursor, match="another commit than this ref") as stale:
-        index.search("errors retry", limit=1, cursor=page.next_cursor, ref=second)
-    assert (stale.value.details["cursor_commit"], stale.value.details["commit"]) == (first, second)
+    third_commit = repo.commit({"newer.md": "# Newer\n\nerrors\n"})
+    assert index.search("errors retry", limit=50, cursor=page.next_cursor, ref=first_commit) == other_page
+    with pytest.raises(StaleCursor, match="another commit than this ref") as error_info:
+        index.search("errors retry", limit=1, cursor=page.next_cursor, ref=second_commit)
+    assert (error_info.value.details["cursor_commit"], error_info.value.details["commit"]) == (
+        first_commit,
+        second_commit,
+    )
     with pytest.raises(StaleCursor):
-        index.search("errors retry", limit=1, cursor=page.next_cursor, ref=third)
+        index.search("errors retry", limit=1, cursor=page.next_cursor, ref=third_commit)
     with pytest.raises(InvalidCursor):
-        index.search("errors", limit=1, cursor=page.next_cursor, ref=first)
+        index.search("errors", limit=1, cursor=page.next_cursor, ref=first_commit)
 
 
-def progress_totals(index: SearchIndex, query: str, ref: str) -> list[int]:
-    """Return how many documents were analysed for a search, by its progress."""
+def find_progress_totals(index: SearchIndex, query: str, ref: str) -> list[int]:
+    """Return the numbers of documents that a search analysed, from its progress reports."""
     reports: list[tuple[int, int]] = []
     index.search(query, ref=ref, progress=lambda done, total, word: reports.append((done, total)))
     return sorted({total for _, total in reports})
@@ -317,50 +323,50 @@ def progress_totals(index: SearchIndex, query: str, ref: str) -> list[int]:
 
 def test_analysed_documents_are_reused(index: SearchIndex, repo: Repo) -> None:
     files = {f"notes/n{number}.md": f"# Note {number}\n\nold okapi\n" for number in range(20)}
-    old = repo.commit(files)
-    older = repo.commit({"notes/n3.md": "# Note 3\n\nother okapi\n"})
+    old_commit = repo.commit(files)
+    older_commit = repo.commit({"notes/n3.md": "# Note 3\n\nother okapi\n"})
     repo.commit({path: text.replace("old", "new") for path, text in files.items()})
     index.follow()
-    assert progress_totals(index, "okapi", old) == [20]
-    assert progress_totals(index, "okapi", old) == []
-    assert progress_totals(index, "okapi", older) == [1]
+    assert find_progress_totals(index, "okapi", old_commit) == [20]
+    assert find_progress_totals(index, "okapi", old_commit) == []
+    assert find_progress_totals(index, "okapi", older_commit) == [1]
     repo.commit({f"notes/n{number}.md": "# All else\n" for number in range(19)})
     index.follow()
-    assert progress_totals(index, "okapi", "HEAD~1") == [19]
-    index._overlays._cached_overlays.pop(old)
-    assert progress_totals(index, "okapi", old) == [1]
+    assert find_progress_totals(index, "okapi", "HEAD~1") == [19]
+    index._overlays._cached_overlays.pop(old_commit)
+    assert find_progress_totals(index, "okapi", old_commit) == [1]
 
 
 def test_full_index_of_a_commit_reuses_unchanged_documents(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Other limits or many changed documents need a full index, but only changed documents are read."""
-    first = repo.head()
+    """Check that a full index, due to other limits or many changes, reads only changed documents."""
+    first_commit = repo.head()
     repo.commit({"docyard.toml": "[limits]\nheadings = 500\n"})
     index.follow()
-    assert progress_totals(index, "errors", first) == []
+    assert find_progress_totals(index, "errors", first_commit) == []
     monkeypatch.setattr(source, "_MAX_INCREMENTAL", 1)
     repo.commit({path: f"# {path}\n" for path in ("guides/limits.md", "notes/plain.md")})
     index.follow()
-    assert progress_totals(index, "errors", "HEAD~1") == []
+    assert find_progress_totals(index, "errors", "HEAD~1") == []
     index.close()
-    assert progress_totals(index, "errors", "HEAD~1") == [2]
+    assert find_progress_totals(index, "errors", "HEAD~1") == [2]
 
 
 def test_changed_manifest_gives_same_blob_other_metadata(index: SearchIndex, repo: Repo) -> None:
-    declared = {"docyard.toml": DECLARED, "notes/a.md": "# A\n\nokapi one\n"}
-    first = repo.commit({**declared, "notes/.taxonomy.toml": "[metadata]\nlanguage = 'go'\n"})
-    second = repo.commit({"notes/.taxonomy.toml": "[metadata]\nlanguage = 'c'\n"})
+    documents = {"docyard.toml": KEYS_SETTINGS, "notes/a.md": "# A\n\nokapi one\n"}
+    first_commit = repo.commit({**documents, "notes/.taxonomy.toml": "[metadata]\nlanguage = 'go'\n"})
+    second_commit = repo.commit({"notes/.taxonomy.toml": "[metadata]\nlanguage = 'c'\n"})
     repo.commit({"notes/a.md": "# A\n\nokapi two\n"})
     index.follow()
-    for ref, language in ((first, "go"), (second, "c"), (first, "go")):
+    for ref, language in ((first_commit, "go"), (second_commit, "c"), (first_commit, "go")):
         [hit] = index.search("okapi", ref=ref).hits
         assert hit.metadata == {"language": language}
         assert index.search("okapi", ref=ref, filters={"language": language}).hits == (hit,)
 
 
-def test_concurrent_searches_at_a_ref_index_it_once(repo: Repo, open_index: Open) -> None:
-    old = repo.commit({f"notes/n{number}.md": f"# Note {number}\n\nokapi\n" for number in range(100)})
+def test_concurrent_searches_at_a_ref_index_it_once(repo: Repo, open_index: OpenIndex) -> None:
+    old_commit = repo.commit({f"notes/n{number}.md": f"# Note {number}\n\nokapi\n" for number in range(100)})
     repo.commit({f"notes/n{number}.md": f"# Note {number}\n\nwombat\n" for number in range(100)})
     index = open_index()
     index.follow()
@@ -370,7 +376,9 @@ def test_concurrent_searches_at_a_ref_index_it_once(repo: Repo, open_index: Open
 
     def search() -> None:
         start.wait()
-        pages.append(index.search("okapi", ref=old, progress=lambda done, total, word: reports.append(done)))
+        pages.append(
+            index.search("okapi", ref=old_commit, progress=lambda done, total, word: reports.append(done))
+        )
 
     threads = [threading.Thread(target=search) for _ in range(4)]
     for thread in threads:
@@ -384,21 +392,21 @@ def test_concurrent_searches_at_a_ref_index_it_once(repo: Repo, open_index: Open
 
 
 def test_search_at_ref_survives_replacement_of_the_index(
-    index: SearchIndex, repo: Repo, open_index: Open
+    index: SearchIndex, repo: Repo, open_index: OpenIndex
 ) -> None:
-    old = repo.head()
+    old_commit = repo.head()
     repo.commit({"new.md": "# New\n\nerrors\n"})
-    page = index.search("errors", ref=old)
+    page = index.search("errors", ref=old_commit)
     other_index = open_index()
     other_index.rebuild()
     repo.commit({"newer.md": "# Newer\n\nerrors\n"})
     other_index.rebuild()
-    assert index.search("errors", ref=old) == page
+    assert index.search("errors", ref=old_commit) == page
     index.follow()
-    assert index.search("errors", ref=old) == page
+    assert index.search("errors", ref=old_commit) == page
     index.close()
     assert index._overlays.size == 0
-    assert index.search("errors", ref=old) == page
+    assert index.search("errors", ref=old_commit) == page
 
 
 def test_overlay_cache_is_bounded(index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -414,31 +422,31 @@ def test_overlay_cache_is_bounded(index: SearchIndex, repo: Repo, monkeypatch: p
 
 
 def test_unreadable_document_at_ref_is_reported_until_restored(
-    index: SearchIndex, repo: Repo, fresh_answers: Callable[[str], list[object]]
+    index: SearchIndex, repo: Repo, search_new_index: Callable[[str], list[object]]
 ) -> None:
-    old = repo.commit({"notes/a.md": "# A\n\nokapi\n", "notes/b.md": "# B\n\nokapi\n"})
+    old_commit = repo.commit({"notes/a.md": "# A\n\nokapi\n", "notes/b.md": "# B\n\nokapi\n"})
     blob = repo.git("rev-parse", "HEAD:notes/a.md").strip()
     repo.commit({"notes/a.md": "# A\n", "notes/b.md": "# B\n"})
     index.follow()
     file = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
-    whole = file.read_bytes()
+    data = file.read_bytes()
     file.chmod(0o644)
     file.unlink()
-    page = index.search("okapi", ref=old)
+    page = index.search("okapi", ref=old_commit)
     assert page.unreadable == ("notes/a.md",)
     assert [hit.filepath for hit in page.hits] == ["notes/b.md"]
-    assert list(search_all(index, ref=old)) == fresh_answers(old)
-    file.write_bytes(whole)
-    page = index.search("okapi", ref=old)
+    assert list(search_all(index, ref=old_commit)) == search_new_index(old_commit)
+    file.write_bytes(data)
+    page = index.search("okapi", ref=old_commit)
     assert (page.unreadable, len(page.hits)) == ((), 2)
 
 
 def test_chunk_is_read_at_a_ref(index: SearchIndex, repo: Repo) -> None:
-    old = repo.head()
+    old_commit = repo.head()
     repo.commit({"guides/retries.md": "# Retries\n\nOther words.\n"})
-    chunk = index.search("exponential", ref=old).hits[0].chunk_id
-    passage = index.get(chunk, ref=old)
-    assert (passage.commit, passage.moved) == (old, None)
+    chunk = index.search("exponential", ref=old_commit).hits[0].chunk_id
+    passage = index.get(chunk, ref=old_commit)
+    assert (passage.commit, passage.moved) == (old_commit, None)
     assert "exponential backoff" in passage.target.text
     with pytest.raises(ChunkNotFound):
         index.get(chunk)

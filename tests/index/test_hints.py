@@ -1,4 +1,4 @@
-"""Hints for searches without hits: each suggested query or filter has hits."""
+"""Hints of searches without hits: each suggested query and each suggested filter has hits."""
 
 from __future__ import annotations
 
@@ -16,24 +16,34 @@ from tests.index.conftest import GUIDES
 from tests.loops import loop_over
 from tests.repositories import Repo
 
-SLIPS = ("exponentail", "backof", "herdes", "prevnt", "jiter", "erors", "requsts", "secnd", "strategi")
+MISSPELT_WORDS = (
+    "exponentail",
+    "backof",
+    "herdes",
+    "prevnt",
+    "jiter",
+    "erors",
+    "requsts",
+    "secnd",
+    "strategi",
+)
 
 
-def hint_of(
+def get_hint(
     index: SearchIndex, query: str, *, path: str | None = None, filters: dict[str, str] | None = None
 ) -> Hint:
     """Return the hint of a search without hits, and check that each suggestion has hits."""
     page = index.search(query, path=path, filters=filters)
     assert page.hits == ()
     assert page.hint is not None
-    for suggested in page.hint.suggested_queries:
-        assert index.search(suggested, path=path, filters=filters).hits
+    for suggested_query in page.hint.suggested_queries:
+        assert index.search(suggested_query, path=path, filters=filters).hits
     is_instead_of_all = "in place of them all" in page.hint.message
     for key, values in page.hint.suggested_filters.items():
         for value in values:
             if is_instead_of_all:
-                alone = {"path": value} if key == "path" else {"filters": {key: value}}
-                assert index.search(query, **alone).hits  # type: ignore[arg-type]
+                filter_only = {"path": value} if key == "path" else {"filters": {key: value}}
+                assert index.search(query, **filter_only).hits  # type: ignore[arg-type]
             elif key == "path":
                 assert index.search(query, path=value, filters=filters).hits
             else:
@@ -41,8 +51,8 @@ def hint_of(
     return page.hint
 
 
-def test_hint_names_the_path_that_emptied_the_result(index: SearchIndex) -> None:
-    hint = hint_of(index, "jitter", path="notes")
+def test_hint_names_the_path_without_hits(index: SearchIndex) -> None:
+    hint = get_hint(index, "jitter", path="notes")
     assert hint.message == (
         "0 results found for path 'notes'. Leave it out, or use one of suggested_filters."
     )
@@ -51,56 +61,56 @@ def test_hint_names_the_path_that_emptied_the_result(index: SearchIndex) -> None
 
 def test_similarly_named_folders_are_suggested_first(index: SearchIndex, repo: Repo) -> None:
     repo.commit({f"a{number}/x.md": "jitter jitter" for number in range(12)} | {"top.md": "jitter"})
-    hint = hint_of(index, "jitter", path="/guidez/")
+    hint = get_hint(index, "jitter", path="/guidez/")
     assert hint.suggested_filters["path"][0] == "guides"
     assert len(hint.suggested_filters["path"]) == 10
-    assert "top.md" in hint_of(index, "jitter", path="tap.md").suggested_filters["path"]
+    assert "top.md" in get_hint(index, "jitter", path="tap.md").suggested_filters["path"]
 
 
 def test_hint_names_filter_and_path_alone_or_together(index: SearchIndex) -> None:
-    hint = hint_of(index, "jitter", path="guides/l*", filters={"type": "api_spec"})
+    hint = get_hint(index, "jitter", path="guides/l*", filters={"type": "api_spec"})
     assert (
         hint.message
         == "0 results found for type 'api_spec' and path 'guides/l*' together. Leave these filters out, or "
         "use one of suggested_filters in place of them all."
     )
     assert hint.suggested_filters == {"type": ("runbook",), "path": ("guides",)}
-    hint = hint_of(index, "second", path="notes", filters={"type": "api_spec"})
+    hint = get_hint(index, "second", path="notes", filters={"type": "api_spec"})
     assert hint.message.startswith("0 results found for path 'notes'.")
-    hint = hint_of(index, "errors", path="guides/limits.md", filters={"type": "runbook"})
+    hint = get_hint(index, "errors", path="guides/limits.md", filters={"type": "runbook"})
     assert hint.message.startswith("0 results found for type 'runbook' and for path 'guides/limits.md'.")
     assert hint.suggested_filters == {"type": ("api_spec",), "path": ("guides",)}
 
 
 def test_folders_with_glob_characters_are_suggested_unescaped(index: SearchIndex, repo: Repo) -> None:
     repo.commit({"[a]*?/[b].md": "wombat", "[c].md": "wombat"})
-    assert hint_of(index, "wombat", path="guides").suggested_filters == {"path": ("[a]*?", "[c].md")}
+    assert get_hint(index, "wombat", path="guides").suggested_filters == {"path": ("[a]*?", "[c].md")}
 
 
 @pytest.mark.parametrize("path", ["", "/"])
 def test_path_of_the_whole_tree_is_not_suggested(index: SearchIndex, path: str) -> None:
-    assert "path" not in hint_of(index, "quagga", path=path).suggested_filters
+    assert "path" not in get_hint(index, "quagga", path=path).suggested_filters
 
 
 def test_hint_message_contains_no_control_characters(index: SearchIndex) -> None:
-    message = hint_of(index, "jitter", path="no\n\u202ewhere\ud800" + "x" * 900).message
+    message = get_hint(index, "jitter", path="no\n\u202ewhere\ud800" + "x" * 900).message
     assert message.isprintable()
     assert len(message) < 250
-    assert hint_of(index, "quagga", path="no\nwhere").message.isprintable()
+    assert get_hint(index, "quagga", path="no\nwhere").message.isprintable()
 
 
 def test_misspelt_word_is_corrected_in_spelling_of_documents(index: SearchIndex) -> None:
-    hint = hint_of(index, "exponentail")
+    hint = get_hint(index, "exponentail")
     assert hint.suggested_queries == ("exponential",)
     assert hint.message == (
         "0 results found: no section contains a word with this spelling. Did you mean 'exponential'?"
     )
-    assert hint_of(index, "ratelimiteror").suggested_queries == ("RateLimitError",)
-    assert hint_of(index, "RATELIMITEROR zzzzz").suggested_queries == ("RateLimitError zzzzz",)
+    assert get_hint(index, "ratelimiteror").suggested_queries == ("RateLimitError",)
+    assert get_hint(index, "RATELIMITEROR zzzzz").suggested_queries == ("RateLimitError zzzzz",)
 
 
 @pytest.mark.parametrize(
-    ("word", "corrected"),
+    ("word", "correction"),
     [
         ("аутентификацыя", "аутентификация"),
         ("αρχιτεκτονκη", "αρχιτεκτονική"),
@@ -111,32 +121,32 @@ def test_misspelt_word_is_corrected_in_spelling_of_documents(index: SearchIndex)
     ],
 )
 def test_misspelt_word_of_any_script_is_corrected(
-    index: SearchIndex, repo: Repo, word: str, corrected: str
+    index: SearchIndex, repo: Repo, word: str, correction: str
 ) -> None:
-    repo.commit({"notes/words.md": f"# Words\n\nOne is {corrected}, another is not.\n"})
-    assert hint_of(index, word).suggested_queries == (corrected,)
+    repo.commit({"notes/words.md": f"# Words\n\nOne is {correction}, another is not.\n"})
+    assert get_hint(index, word).suggested_queries == (correction,)
 
 
 def test_several_misspelt_words_are_corrected_together(index: SearchIndex) -> None:
-    assert hint_of(index, "exponentail jiter").suggested_queries == ("exponential jitter",)
-    assert hint_of(index, "the  “exponentail\nbackof” -zzz").suggested_queries == (
+    assert get_hint(index, "exponentail jiter").suggested_queries == ("exponential jitter",)
+    assert get_hint(index, "the  “exponentail\nbackof” -zzz").suggested_queries == (
         "the “exponential backoff” -zzz",
     )
 
 
 def test_misspelt_phrase_is_corrected_before_quotes_are_named(index: SearchIndex) -> None:
-    hint = hint_of(index, '"exponentail backoff"')
+    hint = get_hint(index, '"exponentail backoff"')
     assert hint.suggested_queries == ('"exponential backoff"',)
-    assert "Leave the quotes out" in hint_of(index, '"backoff exponential"').message
-    assert "Leave the quotes out" in hint_of(index, '"jiter backoff"').message
+    assert "Leave the quotes out" in get_hint(index, '"backoff exponential"').message
+    assert "Leave the quotes out" in get_hint(index, '"jiter backoff"').message
 
 
 def test_corrections_respect_path_and_filters(index: SearchIndex) -> None:
-    assert hint_of(index, "jiter", path="guides", filters={"type": "runbook"}).suggested_queries == (
+    assert get_hint(index, "jiter", path="guides", filters={"type": "runbook"}).suggested_queries == (
         "jitter",
     )
     for path, filters in (("notes", None), (None, {"type": "api_spec"})):
-        hint = hint_of(index, "jiter", path=path, filters=filters)
+        hint = get_hint(index, "jiter", path=path, filters=filters)
         assert hint.suggested_queries == ()
         assert "no section contains any of these words" in hint.message
 
@@ -154,7 +164,7 @@ def test_corrections_respect_path_and_filters(index: SearchIndex) -> None:
     ],
 )
 def test_queries_without_reliable_correction_get_no_suggestion(index: SearchIndex, query: str) -> None:
-    assert hint_of(index, query).suggested_queries == ()
+    assert get_hint(index, query).suggested_queries == ()
 
 
 @settings(
@@ -163,26 +173,26 @@ def test_queries_without_reliable_correction_get_no_suggestion(index: SearchInde
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
-    words=st.lists(st.sampled_from(SLIPS), min_size=1, max_size=4),
-    marks=st.sampled_from(["{}", '"{}"', "({}),", "{} -zzz", "+{}*", "x {}"]),
+    words=st.lists(st.sampled_from(MISSPELT_WORDS), min_size=1, max_size=4),
+    query_format=st.sampled_from(["{}", '"{}"', "({}),", "{} -zzz", "+{}*", "x {}"]),
     path=st.sampled_from([None, "guides", "notes", "guides/*"]),
     filters=st.sampled_from([None, {"type": "runbook"}, {"tags": "network", "type": "api_spec"}]),
 )
 def test_every_suggested_query_has_hits(
-    index: SearchIndex, words: list[str], marks: str, path: str | None, filters: dict[str, str] | None
+    index: SearchIndex, words: list[str], query_format: str, path: str | None, filters: dict[str, str] | None
 ) -> None:
-    if not index.search(query := marks.format(" ".join(words)), path=path, filters=filters).hits:
-        hint_of(index, query, path=path, filters=filters)
+    if not index.search(query := query_format.format(" ".join(words)), path=path, filters=filters).hits:
+        get_hint(index, query, path=path, filters=filters)
 
 
 def test_present_words_are_not_reported_as_missing(index: SearchIndex) -> None:
     for query in ("jitter -herds", '"applied jitter"', '"applied jitter" -herds'):
-        message = hint_of(index, query, filters={"type": "api_spec"}).message
+        message = get_hint(index, query, filters={"type": "api_spec"}).message
         assert message == (
             "0 results found: the words occur, but not with these filters and marks. "
             "Leave filters, quotes and dashes out."
         )
-        assert "the words occur" in hint_of(index, query, path="notes").message
+        assert "the words occur" in get_hint(index, query, path="notes").message
 
 
 @settings(
@@ -192,32 +202,34 @@ def test_present_words_are_not_reported_as_missing(index: SearchIndex) -> None:
 )
 @given(
     words=st.lists(st.sampled_from(["jitter", "herds", "zzz", "backoff", "nothing"]), min_size=1, max_size=3),
-    marks=st.sampled_from(["{}", '"{}"', "{} -herds", '"{}" -jitter', "{} -exponential -jitter -nothing"]),
+    query_format=st.sampled_from(
+        ["{}", '"{}"', "{} -herds", '"{}" -jitter', "{} -exponential -jitter -nothing"]
+    ),
     path=st.sampled_from([None, "guides", "notes", "nowhere"]),
     filters=st.sampled_from([None, {"type": "runbook"}, {"tags": "network", "type": "api_spec"}]),
 )
 def test_words_reported_as_missing_have_no_hits(
-    index: SearchIndex, words: list[str], marks: str, path: str | None, filters: dict[str, str] | None
+    index: SearchIndex, words: list[str], query_format: str, path: str | None, filters: dict[str, str] | None
 ) -> None:
-    page = index.search(marks.format(" ".join(words)), path=path, filters=filters)
+    page = index.search(query_format.format(" ".join(words)), path=path, filters=filters)
     if page.hint and "no section contains any" in page.hint.message:
         assert not index.search(" ".join(words)).hits
 
 
 def test_most_words_with_one_typo_are_corrected(index: SearchIndex) -> None:
-    chance, corrected_count = random.Random(1), 0
+    rng, corrected_count = random.Random(1), 0
     words = sorted(
         {word for text in GUIDES.values() for word in text.split() if word.isalpha() and len(word) > 6}
     )
     for word in words:
-        place = chance.randrange(2, len(word))
-        hint = index.search(word[:place] + word[place + 1 :]).hint
+        position = rng.randrange(2, len(word))
+        hint = index.search(word[:position] + word[position + 1 :]).hint
         corrected_count += hint is None or word in hint.suggested_queries
     assert corrected_count >= 0.9 * len(words)
 
 
 class ChangingLiveIndex:
-    """A live index of a branch that gets new commits while a hint is searched for."""
+    """A live index of a branch that gets commits while the hint of a search is computed."""
 
     def __init__(self, index: SearchIndex, repo: Repo, commits: int) -> None:
         self._live, self._repo, self._remaining_commits = index._live, repo, commits
@@ -268,18 +280,18 @@ def test_hint_describes_the_commit_of_its_page(index: SearchIndex, repo: Repo) -
     ],
 )
 def test_fields_that_nothing_satisfies_are_named(index: SearchIndex, query: str, message: str) -> None:
-    hint = hint_of(index, query)
+    hint = get_hint(index, query)
     assert hint.message == f"0 results found: {message}"
     assert hint.suggested_filters == {}
 
 
 @loop_over(
-    ("query", "suggested"),
+    ("query", "suggestion"),
     [
         ("jiter AND type:runbook", "jitter AND type:runbook"),
         ("title:retries AND (herdz OR jiter)", "title:retries AND (herds OR jitter)"),
         ("jiter NOT errors", "jitter NOT errors"),
     ],
 )
-def test_misspelt_words_of_expressions_are_corrected(index: SearchIndex, query: str, suggested: str) -> None:
-    assert hint_of(index, query).suggested_queries[0] == suggested
+def test_misspelt_words_of_expressions_are_corrected(index: SearchIndex, query: str, suggestion: str) -> None:
+    assert get_hint(index, query).suggested_queries[0] == suggestion

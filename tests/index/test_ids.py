@@ -1,4 +1,4 @@
-"""Every id that a search returns can be fetched, for any names of files and headings."""
+"""The ids of hits: each can be fetched, for any names of files and headings."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.repositories import Repo
 
 
 def fetch_hits(index: SearchIndex, query: str) -> list[str]:
-    """Return the ids of a search, and check that each can be fetched."""
+    """Return the ids of the hits of a search, and check that each id can be fetched."""
     chunk_ids = [hit.chunk_id for hit in index.search(query, limit=50).hits]
     for chunk_id in chunk_ids:
         passage = index.get(chunk_id)
@@ -43,6 +43,6 @@ def test_chunks_of_unusual_headings_can_be_fetched(index: SearchIndex, repo: Rep
         "[0] Wombat",
         "Wombat / wombat",
     )
-    below = "".join(f"## {heading}\n\n### Wombat\n\n" for heading in headings)
-    repo.commit({"odd.md": f"# Wombat\n\n{below}"})
+    sections_text = "".join(f"## {heading}\n\n### Wombat\n\n" for heading in headings)
+    repo.commit({"odd.md": f"# Wombat\n\n{sections_text}"})
     assert len(fetch_hits(index, "wombat")) == 1 + 2 * len(headings)

@@ -1,4 +1,4 @@
-"""The query grammar: examples of `tests/cases/queries.md`, and arbitrary texts."""
+"""The grammar of queries: the examples in `tests/cases/queries.md`, and arbitrary texts."""
 
 from __future__ import annotations
 
@@ -41,28 +41,28 @@ SIGNS = MARKS + "*~:\uff0a\uff5e\uff1a\ufe55\ufe61\uff02\uff0d\ufe63\u201f\u02f8
 ANY_TEXT = st.text(
     st.characters() | st.sampled_from(MARKS + "'a B_.\0\ud800\u0301容*~:()[]<>19") | st.just(" "), max_size=80
 )
-# Parts of queries with operators, correct and incorrect ones, with and without spaces between them.
+# Parts of valid and invalid queries with operators, with and without spaces between the parts.
 SIGNS_OF_OPERATORS = '( ) AND OR NOT - ~1 ~2 ~9 * " : [ ] [2026 2026] TO > >= 2026-01 2026-02-30 « » $'
 FIELDS_AND_WORDS = """
     title: heading: path: tag: type: updated: nowhere: auth* word~1 retry the RateLimitError 容器网络 -draft é
 """
-OTHERS = " ", " ", '"rate limit"', "updated:[2026 TO 2027]", "\0", "\ud800"
-PARTS = st.sampled_from([*SIGNS_OF_OPERATORS.split(), *FIELDS_AND_WORDS.split(), *OTHERS])
+OTHER_PARTS = " ", " ", '"rate limit"', "updated:[2026 TO 2027]", "\0", "\ud800"
+PARTS = st.sampled_from([*SIGNS_OF_OPERATORS.split(), *FIELDS_AND_WORDS.split(), *OTHER_PARTS])
 OPERATORS = st.lists(st.builds("".join, st.lists(PARTS, max_size=3)), max_size=12).map(" ".join)
-UNMARKED = st.text(st.characters(exclude_characters=SIGNS, exclude_categories=("Cs",)))
+TEXT_WITHOUT_SIGNS = st.text(st.characters(exclude_characters=SIGNS, exclude_categories=("Cs",)))
 NAMES = st.from_regex(r"[a-z]{3,8}([A-Z][a-z]{2,6}|_[a-z]{2,6})?", fullmatch=True)
 
 
 FIELDS = Fields(lambda: ("type", "tags", "language"), lambda key: key == "updated")
 
 
-def weights(terms: Iterable[str] = ()) -> dict[str, int]:
+def parse_weights(terms: Iterable[str] = ()) -> dict[str, int]:
     """Parse the terms of a case: `retri`, or with its weight `ratelimiterror^4`."""
     return {term: int(weight or 1) for term, _, weight in (word.partition("^") for word in terms)}
 
 
 def describe(condition: Condition) -> str:
-    """Write a condition as a case does."""
+    """Return a condition in the notation of the cases."""
     match condition:
         case AllOf(parts):
             return f"({' AND '.join(map(describe, parts))})"
@@ -71,11 +71,11 @@ def describe(condition: Condition) -> str:
         case Negation(part):
             return f"NOT {describe(part)}"
         case HasWord(field, terms):
-            return in_field(field, "+".join(terms))
+            return add_field(field, "+".join(terms))
         case HasPrefix(field, prefix):
-            return in_field(field, f"{prefix}*")
+            return add_field(field, f"{prefix}*")
         case HasSimilarWord(field, word, edits):
-            return in_field(field, f"{word}~{edits}")
+            return add_field(field, f"{word}~{edits}")
         case HasPhrase(words):
             return f'"{" ".join(words)}"'
         case HasValue(key, value, _, is_prefix):
@@ -86,7 +86,7 @@ def describe(condition: Condition) -> str:
             return f"path:{path}"
 
 
-def in_field(field: str, text: str) -> str:
+def add_field(field: str, text: str) -> str:
     return text if field == "text" else f"{field}={text}"
 
 
@@ -99,12 +99,12 @@ def test_query_parses_as_in_its_example(case: Case) -> None:
     }
     words = {kind: [word for rest in rests for word in rest.split()] for kind, rests in expected.items()}
     if "error" in expected:
-        with pytest.raises((EmptyQuery, QueryTooBroad)) as caught:
+        with pytest.raises((EmptyQuery, QueryTooBroad)) as error_info:
             parse_query(text, fields=FIELDS)
-        assert [caught.value.code] == expected["error"]
+        assert [error_info.value.code] == expected["error"]
         return
     query = parse_query(text, fields=FIELDS)
-    assert query.terms == weights(words.get("terms", []))
+    assert query.terms == parse_weights(words.get("terms", []))
     assert list(query.excluded) == words.get("not", [])
     assert [" ".join(phrase) for phrase in query.phrases] == expected.get("phrase", [])
     assert [" ".join(phrase) for phrase in query.scored_phrases] == expected.get("scored", [])
@@ -121,7 +121,7 @@ def test_parsed_query_has_given_filters_and_path() -> None:
     )
 
 
-def read(text: str) -> Query | WorkspaceError:
+def parse_or_error(text: str) -> Query | WorkspaceError:
     try:
         return parse_query(text)
     except (EmptyQuery, QueryTooBroad) as error:
@@ -130,7 +130,7 @@ def read(text: str) -> Query | WorkspaceError:
 
 @given(ANY_TEXT | OPERATORS)
 def test_any_text_parses_or_raises_a_defined_error(text: str) -> None:
-    query = read(text)
+    query = parse_or_error(text)
     if isinstance(query, WorkspaceError):
         expected = "a phrase cannot be excluded, only a word" if text.strip() else "the query is empty"
         assert query.message == expected
@@ -147,17 +147,17 @@ def test_any_text_parses_or_raises_a_defined_error(text: str) -> None:
 
 @given(ANY_TEXT | OPERATORS)
 def test_text_without_operators_parses_as_plain_text(text: str) -> None:
-    query = read(text)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("index.query.parse_operators", lambda *_: None)
-        plain = read(text)
-    if isinstance(query, WorkspaceError) or isinstance(plain, WorkspaceError):
-        assert str(query) == str(plain)
+    query = parse_or_error(text)
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr("index.query.parse_operators", lambda *_: None)
+        words_query = parse_or_error(text)
+    if isinstance(query, WorkspaceError) or isinstance(words_query, WorkspaceError):
+        assert str(query) == str(words_query)
         return
     if query.condition is None and not query.expansions:
-        assert replace(query, notes=()) == plain
+        assert replace(query, notes=()) == words_query
     if not re.search(r"AND|OR|NOT|[*~:]", normalize(text)):
-        assert query == plain
+        assert query == words_query
 
 
 @pytest.mark.parametrize(
@@ -184,15 +184,17 @@ def test_text_without_operators_parses_as_plain_text(text: str) -> None:
 )
 def test_pasted_text_is_words_without_notes(text: str) -> None:
     query = parse_query(text, fields=FIELDS)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("index.query.parse_operators", lambda *_: None)
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr("index.query.parse_operators", lambda *_: None)
         assert query == parse_query(text)
 
 
 def test_fields_are_read_only_for_operators() -> None:
-    unread = Fields(lambda: pytest.fail("the keys were read"), lambda _: pytest.fail("the dates were read"))
+    failing_fields = Fields(
+        lambda: pytest.fail("the keys were read"), lambda _: pytest.fail("the dates were read")
+    )
     for text in ("retry backoff", "auth* AND title:x", "path:docs retry~1", "std::vector"):
-        parse_query(text, fields=unread)
+        parse_query(text, fields=failing_fields)
 
 
 def test_taxonomy_key_tag_takes_precedence_over_the_alias() -> None:
@@ -213,7 +215,7 @@ def test_notes_are_limited_and_show_no_invisible_characters() -> None:
 
 
 @loop_over(
-    ("within", "beyond", "part"),
+    ("allowed_query", "refused_query", "part"),
     [
         (
             " ".join(f"title:w{i}" for i in range(MAX_PARTS)),
@@ -235,13 +237,15 @@ def test_notes_are_limited_and_show_no_invisible_characters() -> None:
     ],
     ids=["fields", "prefixes", "operators", "depth", "path"],
 )
-def test_too_many_operators_raise_an_error_with_the_part(within: str, beyond: str, part: str) -> None:
-    assert parse_query(within).notes == ()
-    with pytest.raises(QueryTooBroad) as caught:
-        parse_query(beyond)
-    assert caught.value.details["part"] == part
-    assert f"{caught.value.details['limit']:,}" in caught.value.message
-    assert caught.value.fix.endswith(".")
+def test_too_many_operators_raise_an_error_with_the_part(
+    allowed_query: str, refused_query: str, part: str
+) -> None:
+    assert parse_query(allowed_query).notes == ()
+    with pytest.raises(QueryTooBroad) as error_info:
+        parse_query(refused_query)
+    assert error_info.value.details["part"] == part
+    assert f"{error_info.value.details['limit']:,}" in error_info.value.message
+    assert error_info.value.fix.endswith(".")
 
 
 @loop_over(
@@ -260,7 +264,7 @@ def test_repeated_parts_count_once() -> None:
     assert parse_query("char* " * 500).notes == ()
 
 
-@given(UNMARKED.filter(str.strip))
+@given(TEXT_WITHOUT_SIGNS.filter(str.strip))
 def test_query_terms_equal_terms_of_the_same_text(text: str) -> None:
     term_counts = count_heading_terms(text)
     query = parse_query(text)
@@ -268,7 +272,7 @@ def test_query_terms_equal_terms_of_the_same_text(text: str) -> None:
     assert all(weight >= term_counts[term] for term, weight in query.terms.items())
 
 
-@given(UNMARKED.filter(str.strip))
+@given(TEXT_WITHOUT_SIGNS.filter(str.strip))
 def test_quotes_do_not_change_terms(text: str) -> None:
     assert parse_query(f'"{text}"').terms == parse_query(text).terms
 
@@ -282,11 +286,11 @@ def test_dash_excludes_the_whole_word_only(included: list[str], excluded: list[s
 
 
 @loop_over(
-    ("within", "beyond"),
+    ("allowed_query", "refused_query"),
     [
         ("é" * MAX_CHARACTERS, "é" * (MAX_CHARACTERS + 1)),
         ("retry " * (MAX_CHARACTERS // 6), "retry " * MAX_CHARACTERS),
-        # One character that expands to eighteen.
+        # This character expands to eighteen characters.
         ("\ufdfa" * (MAX_CHARACTERS // 18), "\ufdfa" * MAX_CHARACTERS),
         (" ".join(map(str, range(MAX_TERMS))), " ".join(map(str, range(MAX_TERMS + 1)))),
         (
@@ -300,27 +304,27 @@ def test_dash_excludes_the_whole_word_only(included: list[str], excluded: list[s
     ],
     ids=["characters", "words", "expanded characters", "terms", "excluded", "phrases"],
 )
-def test_query_over_a_limit_raises_error_with_limit(within: str, beyond: str) -> None:
-    parse_query(within)
-    with pytest.raises(QueryTooBroad) as caught:
-        parse_query(beyond)
-    assert f"(limit {caught.value.details['limit']:,})" in caught.value.message
+def test_query_over_a_limit_raises_error_with_limit(allowed_query: str, refused_query: str) -> None:
+    parse_query(allowed_query)
+    with pytest.raises(QueryTooBroad) as error_info:
+        parse_query(refused_query)
+    assert f"(limit {error_info.value.details['limit']:,})" in error_info.value.message
 
 
 @loop_over("text", ["", "x" * 20_000, 'a -"b c"'])
 def test_query_errors_have_a_fix(text: str) -> None:
-    with pytest.raises(WorkspaceError) as caught:
+    with pytest.raises(WorkspaceError) as error_info:
         parse_query(text)
-    assert caught.value.message[0].islower()
-    assert not caught.value.message.endswith(".")
-    assert caught.value.fix.endswith(".")
+    assert error_info.value.message[0].islower()
+    assert not error_info.value.message.endswith(".")
+    assert error_info.value.fix.endswith(".")
 
 
 SEARCH_PAGE = (Path(__file__).parents[2] / "docs" / "search.md").read_text(encoding="utf-8")
 
 
-def rows_after(heading: str) -> list[tuple[str, str]]:
-    """Return the rows of the table with this first line of docs/search.md."""
+def read_table_rows(heading: str) -> list[tuple[str, str]]:
+    """Return the rows of the table in docs/search.md that has this first line."""
     table = SEARCH_PAGE.partition(heading)[2].partition("\n\n")[0]
     rows = [(row[1], row[2]) for row in re.finditer(r"^\| `([^`]+)` \| (.+) \|$", table, re.MULTILINE)]
     assert rows
@@ -339,7 +343,7 @@ def is_satisfied(condition: Condition, true_leaves: frozenset[Leaf]) -> bool:
             return leaf in true_leaves
 
 
-@loop_over(("query", "meaning"), rows_after("| query | the same as |"))
+@loop_over(("query", "meaning"), read_table_rows("| query | the same as |"))
 def test_expressions_documented_as_equal_select_the_same(query: str, meaning: str) -> None:
     parsed_query, equal_query = (parse_query(text, fields=FIELDS) for text in (query, meaning.strip("`")))
     assert parsed_query.condition is not None
@@ -353,7 +357,7 @@ def test_expressions_documented_as_equal_select_the_same(query: str, meaning: st
             )
 
 
-@loop_over(("query", "note"), rows_after("| query | note |"))
+@loop_over(("query", "note"), read_table_rows("| query | note |"))
 def test_documented_notes_equal_those_of_the_parser(query: str, note: str) -> None:
     fields = Fields(lambda: ("type", "tags"), lambda key: key == "updated")
     assert parse_query(query, fields=fields).notes == (note,)

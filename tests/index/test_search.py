@@ -1,4 +1,4 @@
-"""Search: hits, their order, pages, cursors and hints."""
+"""Searches: their hits, order, pages, cursors and hints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.loops import loop_over
 from tests.repositories import Repo
 
 
-def ids(page: SearchPage) -> list[str]:
+def get_ids(page: SearchPage) -> list[str]:
     return [hit.chunk_id for hit in page.hits]
 
 
@@ -56,13 +56,13 @@ def test_subsection_is_found_by_its_breadcrumb(index: SearchIndex) -> None:
     ],
 )
 def test_words_in_any_form_find_their_section(index: SearchIndex, query: str, chunk_id: str) -> None:
-    assert chunk_id in ids(index.search(query))
+    assert chunk_id in get_ids(index.search(query))
 
 
 @loop_over("query", ["zanzibar", "runbook", "*", "nowhere:backof~", "\0", "\ud800", "😀"])
 def test_link_targets_front_matter_and_signs_match_nothing(index: SearchIndex, query: str) -> None:
     page = index.search(query)
-    assert ids(page) == []
+    assert get_ids(page) == []
     assert page.hint is not None
 
 
@@ -83,7 +83,7 @@ def test_any_query_returns_hits_or_a_hint(index: SearchIndex, query: str) -> Non
     assert bool(page.hits) != bool(page.hint)
 
 
-def test_text_above_title_is_searched_and_shown(index: SearchIndex, repo: Repo) -> None:
+def test_text_above_title_is_searched_and_in_the_snippet(index: SearchIndex, repo: Repo) -> None:
     repo.commit({"notes/above.md": "The café delta is *here*.\n\n# Title\n\nBelow.\n"})
     [hit] = index.search('"café delta"').hits
     assert hit.chunk_id == "notes/above.md#_preamble"
@@ -96,32 +96,34 @@ def test_invalid_utf8_is_shown_as_replacement_character(index: SearchIndex, repo
 
 
 def test_filters_are_applied_before_limit(index: SearchIndex) -> None:
-    assert ids(index.search("errors", filters={"type": "api_spec"}, limit=1)) == ["guides/limits.md#errors"]
-    assert ids(index.search("errors", filters={"tags": "sdk"}, limit=1)) == ["guides/retries.md#errors"]
+    assert get_ids(index.search("errors", filters={"type": "api_spec"}, limit=1)) == [
+        "guides/limits.md#errors"
+    ]
+    assert get_ids(index.search("errors", filters={"tags": "sdk"}, limit=1)) == ["guides/retries.md#errors"]
     assert (
-        ids(index.search("errors", filters={"tags": "network", "type": "runbook"}))[0]
+        get_ids(index.search("errors", filters={"tags": "network", "type": "runbook"}))[0]
         == "guides/retries.md#errors"
     )
 
 
 @pytest.mark.parametrize("path", ["guides", "guides/", "guides/l*", "guides/limits.md"])
 def test_path_filter_accepts_folder_glob_and_file(index: SearchIndex, path: str) -> None:
-    assert "guides/limits.md#errors" in ids(index.search("errors", path=path))
-    assert ids(index.search("errors", path="notes")) == []
+    assert "guides/limits.md#errors" in get_ids(index.search("errors", path=path))
+    assert get_ids(index.search("errors", path="notes")) == []
 
 
 def test_unknown_filter_error_lists_nearest_and_known_filters(index: SearchIndex) -> None:
-    with pytest.raises(UnknownFilter) as key:
+    with pytest.raises(UnknownFilter) as key_error:
         index.search("errors", filters={"tag": "sdk"})
-    assert key.value.details == {"nearest": ["tags"], "known": ["type", "tags"]}
-    with pytest.raises(UnknownFilterValue) as value:
+    assert key_error.value.details == {"nearest": ["tags"], "known": ["type", "tags"]}
+    with pytest.raises(UnknownFilterValue) as value_error:
         index.search("errors", filters={"tags": "Netwrk\ud800"})
-    assert value.value.details["nearest"] == ["network"]
-    assert value.value.details["known"] == ["network", "sdk"]
-    value.value.message.encode()
+    assert value_error.value.details["nearest"] == ["network"]
+    assert value_error.value.details["known"] == ["network", "sdk"]
+    value_error.value.message.encode()
 
 
-def test_hint_names_the_filter_that_emptied_the_result(index: SearchIndex) -> None:
+def test_hint_names_the_filter_without_hits(index: SearchIndex) -> None:
     hint = index.search("jitter", filters={"type": "api_spec"}).hint
     assert hint is not None
     assert hint.message.startswith("0 results found for type 'api_spec'.")
@@ -138,16 +140,16 @@ def test_hint_for_absent_word_suggests_no_filters(index: SearchIndex) -> None:
 
 
 def test_pages_of_results_neither_skip_nor_repeat_hits(index: SearchIndex) -> None:
-    whole = index.search("errors retry limit guide", limit=50)
-    paged: list[str] = []
+    full_page = index.search("errors retry limit guide", limit=50)
+    paged_ids: list[str] = []
     cursor = None
     for size in (1, 2, 1, 3, 50):
         page = index.search("errors retry limit guide", limit=size, cursor=cursor)
-        paged += ids(page)
+        paged_ids += get_ids(page)
         if (cursor := page.next_cursor) is None:
             break
-    assert paged == ids(whole)
-    assert whole.next_cursor is None
+    assert paged_ids == get_ids(full_page)
+    assert full_page.next_cursor is None
 
 
 def test_changed_or_foreign_cursor_is_invalid(index: SearchIndex) -> None:
@@ -158,12 +160,14 @@ def test_changed_or_foreign_cursor_is_invalid(index: SearchIndex) -> None:
     with pytest.raises(InvalidCursor, match="other filters"):
         index.search("errors", cursor=cursor, filters={"type": "api_spec"})
     for position in range(len(cursor)):
-        changed = cursor[:position] + ("A" if cursor[position] != "A" else "B") + cursor[position + 1 :]
+        changed_cursor = (
+            cursor[:position] + ("A" if cursor[position] != "A" else "B") + cursor[position + 1 :]
+        )
         with pytest.raises(InvalidCursor):
-            index.search("errors", cursor=changed)
-    for broken in ("", "x", "é" * 40, cursor + "=", cursor[:-1], "A" * 10_000):
+            index.search("errors", cursor=changed_cursor)
+    for invalid_cursor in ("", "x", "é" * 40, cursor + "=", cursor[:-1], "A" * 10_000):
         with pytest.raises(InvalidCursor):
-            index.search("errors", cursor=broken)
+            index.search("errors", cursor=invalid_cursor)
 
 
 def test_cursor_of_another_tool_or_ranking_is_refused(index: SearchIndex, repo: Repo) -> None:
@@ -184,29 +188,33 @@ def test_cursor_of_another_tool_or_ranking_is_refused(index: SearchIndex, repo: 
         f"{SCHEMA_VERSION}:",
     ):
         cursor = write_cursor(load_user_key(), generation=generation, search_digest=search_digest, offset=1)
-        with pytest.raises(StaleCursor) as stale:
+        with pytest.raises(StaleCursor) as error_info:
             index.search("errors", cursor=cursor)
         cursor_commit = None if generation.endswith(":") else commit
-        assert stale.value.details == {"cursor_commit": cursor_commit, "commit": commit}
+        assert error_info.value.details == {"cursor_commit": cursor_commit, "commit": commit}
 
 
 def test_mixed_cursors_and_cursors_of_another_key_are_invalid(index: SearchIndex, own_key: Path) -> None:
     query = "errors retry limit guide"
-    first = index.search(query, limit=1).next_cursor
-    second = index.search(query, limit=2).next_cursor
-    assert first is not None
-    assert second is not None
-    assert first != second
-    mac = 20  # characters of the MAC alone
-    for mixed in (first[:mac] + second[mac:], second[:mac] + first[mac:], first + second):
+    first_cursor = index.search(query, limit=1).next_cursor
+    second_cursor = index.search(query, limit=2).next_cursor
+    assert first_cursor is not None
+    assert second_cursor is not None
+    assert first_cursor != second_cursor
+    mac_length = 20  # characters
+    for mixed_cursor in (
+        first_cursor[:mac_length] + second_cursor[mac_length:],
+        second_cursor[:mac_length] + first_cursor[mac_length:],
+        first_cursor + second_cursor,
+    ):
         with pytest.raises(InvalidCursor):
-            index.search(query, cursor=mixed)
+            index.search(query, cursor=mixed_cursor)
     own_key.unlink()
     load_user_key.cache_clear()
-    assert index.search(query, limit=1).next_cursor != first
-    with pytest.raises(InvalidCursor, match="not issued by this server") as refused:
-        index.search(query, cursor=first)
-    assert refused.value.details == {}
+    assert index.search(query, limit=1).next_cursor != first_cursor
+    with pytest.raises(InvalidCursor, match="not issued by this server") as error_info:
+        index.search(query, cursor=first_cursor)
+    assert error_info.value.details == {}
 
 
 def test_cursor_of_another_commit_is_stale(index: SearchIndex, repo: Repo) -> None:
@@ -220,5 +228,5 @@ def test_equal_scores_are_ordered_by_address(index: SearchIndex, repo: Repo) -> 
     repo.commit({f"same/{name}.md": "# Same\n\nwombat\n" for name in "dbca"})
     repo.commit({"same/aa.md": "# Same\n\nwombat\n"})
     names = [f"same/{name}.md#_preamble" for name in ("a", "aa", "b", "c", "d")]
-    assert ids(index.search("wombat")) == names
-    assert ids(index.search("wombat", limit=2)) == names[:2]
+    assert get_ids(index.search("wombat")) == names
+    assert get_ids(index.search("wombat", limit=2)) == names[:2]

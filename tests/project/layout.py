@@ -1,8 +1,8 @@
 """The layout of the packages; `python -m tests.project.layout` prints it.
 
-For each package: modules, the median and the longest file in lines, the largest folder, import cycles
-between folders or modules, and imports that go up between the layers of `pyproject.toml`. Late and type-only
-imports count.
+The layout of a package: its number of modules, the median and the longest file in lines, the largest folder,
+import cycles between folders or modules, and imports of higher layers of `pyproject.toml`. Late and type-only
+imports are included.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ MAX_MODULES = 20
 
 
 class Layout(NamedTuple):
-    """The figures of a package. `cycles` are the members of each import cycle, `upward` pairs of modules."""
+    """The figures of a package.
+
+    `cycles` contains the members of each import cycle, `upward` pairs of an importer and an imported module.
+    """
 
     package: str
     lines: Mapping[Path, int]
@@ -77,10 +80,10 @@ def find_docstring_differences(package: str) -> Mapping[Path, set[str]]:
     for path in sorted((ROOT / package).rglob("__init__.py")):
         folder = path.parent
         docstring = ast.get_docstring(ast.parse(path.read_text())) or ""
-        listed = re.findall(r"^ *([a-z0-9_]+(?:\.py|/))  +\S", docstring, re.MULTILINE)
+        documented_names = re.findall(r"^ *([a-z0-9_]+(?:\.py|/))  +\S", docstring, re.MULTILINE)
         modules = {module.name for module in folder.glob("*.py")} - {"__init__.py"}
         folders = {f"{inner.parent.name}/" for inner in folder.glob("*/__init__.py")}
-        if difference := set(listed) ^ (modules | folders):
+        if difference := set(documented_names) ^ (modules | folders):
             differences[folder.relative_to(ROOT)] = difference
     return differences
 
@@ -99,11 +102,11 @@ def _find_cycles(graph: grimp.ImportGraph, parent: str) -> Iterator[tuple[str, .
 
 def _find_imported_siblings(graph: grimp.ImportGraph, importer: str, siblings: list[str]) -> set[str]:
     modules = {importer, *graph.find_descendants(importer)}
-    imported = {name for module in modules for name in graph.find_modules_directly_imported_by(module)}
+    imported_names = {name for module in modules for name in graph.find_modules_directly_imported_by(module)}
     return {
         sibling
         for sibling in siblings
-        if sibling != importer and imported & {sibling, *graph.find_descendants(sibling)}
+        if sibling != importer and imported_names & {sibling, *graph.find_descendants(sibling)}
     }
 
 

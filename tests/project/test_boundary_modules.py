@@ -1,4 +1,4 @@
-"""One boundary module for each outside library: parse every module, and check its imports."""
+"""Boundary modules: only some modules may import an outside library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.loops import loop_over
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
-# The modules that may use each outside library; a folder allows all of its modules.
+# The modules that may use each outside library; a folder stands for all of its modules.
 BOUNDARY_MODULES = {
     "pygit2": ("workspace/git/",),
     "markdown_it": ("workspace/markdown/",),
@@ -54,16 +54,18 @@ BOUNDARY_MODULES = {
 }
 
 # The boundary modules by the first part of each name.
-OUTSIDE = {
-    first: {name: allowed for name, allowed in BOUNDARY_MODULES.items() if name.partition(".")[0] == first}
-    for first in {name.partition(".")[0] for name in BOUNDARY_MODULES}
+BOUNDARIES_BY_LIBRARY = {
+    library: {
+        name: allowed for name, allowed in BOUNDARY_MODULES.items() if name.partition(".")[0] == library
+    }
+    for library in {name.partition(".")[0] for name in BOUNDARY_MODULES}
 }
 
 pytestmark = pytest.mark.smoke
 
-# A source without one of these words uses no outside library; the last part matches a relative import.
+# A source that does not match uses no outside library; the last alternative matches a relative import.
 WORDS = "|".join(re.escape(name.rpartition(".")[2]) for name in BOUNDARY_MODULES)
-SUSPECT = re.compile(rf"\b(?:{WORDS})\b|^\s*from\s*\.", re.MULTILINE)
+OUTSIDE_NAME = re.compile(rf"\b(?:{WORDS})\b|^\s*from\s*\.", re.MULTILINE)
 
 
 def read_modules() -> Iterator[tuple[str, ast.Module]]:
@@ -71,7 +73,7 @@ def read_modules() -> Iterator[tuple[str, ast.Module]]:
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*.py")):
             source = path.read_text(encoding="utf-8")
-            if SUSPECT.search(source):
+            if OUTSIDE_NAME.search(source):
                 yield path.relative_to(ROOT).as_posix(), ast.parse(source, str(path))
 
 
@@ -91,12 +93,14 @@ def find_used_names(tree: ast.Module) -> Iterator[tuple[str, int]]:
                 yield f"{node.module}.{alias.name}", node.lineno
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute):
-            dotted = resolve_attribute(node, names)
-            if dotted:
-                yield dotted, node.lineno
+            dotted_name = resolve_attribute(node, names)
+            if dotted_name:
+                yield dotted_name, node.lineno
         elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
-            called = resolve_attribute(node.func, names) or getattr(node.func, "id", "")
-            if called in ("__import__", "importlib.import_module") and isinstance(node.args[0].value, str):
+            function_name = resolve_attribute(node.func, names) or getattr(node.func, "id", "")
+            if function_name in ("__import__", "importlib.import_module") and isinstance(
+                node.args[0].value, str
+            ):
                 yield node.args[0].value, node.lineno
 
 
@@ -105,34 +109,33 @@ def resolve_attribute(node: ast.expr, names: dict[str, str]) -> str | None:
     if isinstance(node, ast.Name):
         return names.get(node.id)
     if isinstance(node, ast.Attribute):
-        head = resolve_attribute(node.value, names)
-        return f"{head}.{node.attr}" if head else None
+        dotted_head = resolve_attribute(node.value, names)
+        return f"{dotted_head}.{node.attr}" if dotted_head else None
     return None
 
 
 def find_violations(module: str, tree: ast.Module) -> list[str]:
     violations = set()
     for name, line in find_used_names(tree):
-        for outside, allowed in OUTSIDE.get(name.partition(".")[0], {}).items():
-            if f"{name}.".startswith(f"{outside}.") and not module.startswith(allowed):
-                violations.add(
-                    f"{module}:{line} uses {outside}; its boundary modules: {', '.join(allowed) or 'none'}"
-                )
+        for outside_name, allowed in BOUNDARIES_BY_LIBRARY.get(name.partition(".")[0], {}).items():
+            if f"{name}.".startswith(f"{outside_name}.") and not module.startswith(allowed):
+                modules = ", ".join(allowed) or "none"
+                violations.add(f"{module}:{line} uses {outside_name}; its boundary modules: {modules}")
     return sorted(violations)
 
 
 def test_imports_use_boundary_modules_and_full_names() -> None:
     """Check both rules in one pass over the modules. A relative import would hide its layer."""
-    violations, relative = [], []
+    violations, relative_imports = [], []
     for module, tree in read_modules():
         violations += find_violations(module, tree)
-        relative += [
+        relative_imports += [
             f"{module}:{node.lineno}"
             for node in ast.walk(tree)
             if isinstance(node, ast.ImportFrom) and node.level
         ]
     assert violations == []
-    assert relative == []
+    assert relative_imports == []
 
 
 @loop_over(
@@ -154,7 +157,7 @@ def test_imports_use_boundary_modules_and_full_names() -> None:
     ],
 )
 def test_every_bypass_of_a_boundary_module_is_found(source: str) -> None:
-    assert SUSPECT.search(source)
+    assert OUTSIDE_NAME.search(source)
     assert find_violations("tools/search/example.py", ast.parse(source))
 
 

@@ -1,4 +1,4 @@
-"""Every sentence of a contract has a test, and every named test exists."""
+"""The contracts: every sentence has a test, and every named test exists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-SENTENCES = {"contract_search.md": 166, "contract_proposals.md": 98, "contract_page.md": 81}
+SENTENCE_COUNTS = {"contract_search.md": 166, "contract_proposals.md": 98, "contract_page.md": 81}
 
 _ROW = re.compile(r"^\| (?P<number>\d+) \| (?P<sentence>.+) \| (?P<test_column>[^|]+) \|$", re.MULTILINE)
 _TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
@@ -29,7 +29,7 @@ class Row(NamedTuple):
         return _TEST.findall(self.test_column)
 
 
-every_table = pytest.mark.parametrize("table", SENTENCES)
+for_each_table = pytest.mark.parametrize("table", SENTENCE_COUNTS)
 
 
 def read_table(table: str) -> str:
@@ -51,26 +51,26 @@ def read_test_names(file: str) -> frozenset[str]:
     return frozenset(node.name for node in functions if node.name.startswith("test_"))
 
 
-@every_table
+@for_each_table
 def test_sentences_of_contracts_are_counted(table: str) -> None:
-    assert [row.number for row in read_rows(table)] == [*range(1, SENTENCES[table] + 1)]
+    assert [row.number for row in read_rows(table)] == [*range(1, SENTENCE_COUNTS[table] + 1)]
     lines = [line for line in read_table(table).splitlines() if re.match(r"\| *\d", line)]
-    assert len(lines) == SENTENCES[table]
+    assert len(lines) == SENTENCE_COUNTS[table]
 
 
-@every_table
+@for_each_table
 def test_every_sentence_has_a_test(table: str) -> None:
     for row in read_rows(table):
         assert row.tests
         assert ", ".join(f"`{file}::{name}`" for file, name in row.tests) == row.test_column
 
 
-@every_table
+@for_each_table
 def test_every_named_test_exists(table: str) -> None:
-    named = sorted({test for row in read_rows(table) for test in row.tests})
+    named_tests = sorted({test for row in read_rows(table) for test in row.tests})
     missing = [
         f"{file}::{name}"
-        for file, name in named
+        for file, name in named_tests
         if not (ROOT / file).exists() or name not in read_test_names(file)
     ]
     assert missing == []

@@ -1,4 +1,4 @@
-"""The documentation matches the code."""
+"""The documentation, which must match the code."""
 
 from __future__ import annotations
 
@@ -45,8 +45,10 @@ def test_readme_has_both_commands_of_a_checkout() -> None:
 
 
 def test_readme_links_to_every_page_of_docs() -> None:
-    linked = set(re.findall(r"\]\(docs/([a-z-]+\.md)\)", (ROOT / "README.md").read_text(encoding="utf-8")))
-    assert linked == {path.name for path in (ROOT / "docs").glob("*.md")}
+    linked_pages = set(
+        re.findall(r"\]\(docs/([a-z-]+\.md)\)", (ROOT / "README.md").read_text(encoding="utf-8"))
+    )
+    assert linked_pages == {path.name for path in (ROOT / "docs").glob("*.md")}
 
 
 @loop_over("page", ["README.md", "CONTRIBUTING.md", "docs/start.md"])
@@ -59,13 +61,13 @@ def test_make_recipes_and_commands_exist(page: str) -> None:
 
 def test_each_promise_of_reliability_names_an_existing_test() -> None:
     text = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
-    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
+    named_tests = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
     rows = re.findall(r"^\| (?!fault|---)[^|]+ \| [^|]+ \| ([^|]+) \|$", text, re.MULTILINE)
     assert len(rows) > 30
     assert all("tests/" in row for row in rows)
     missing = [
         f"{file}::{name}"
-        for file, name in named
+        for file, name in named_tests
         if f"def {name}(" not in (ROOT / file).read_text(encoding="utf-8")
     ]
     assert missing == []
@@ -85,12 +87,12 @@ def test_example_of_a_manifest_is_valid() -> None:
     settings, manifest = find_code_blocks("docs/taxonomy.md", "toml")
     config = WorkspaceConfig.read(settings.encode())
     [front_matter] = find_code_blocks("docs/taxonomy.md", "markdown")
-    own = read(front_matter.strip("-\n"))
+    values = read(front_matter.strip("-\n"))
     taxonomy = Taxonomy(
         config.taxonomy_keys,
         {"docs": read_manifest(manifest.encode(), ".taxonomy.toml", tuple(config.taxonomy_keys))}.get,
     )
-    assert taxonomy.values("docs/a.md", own) == {
+    assert taxonomy.values("docs/a.md", values) == {
         "language": ("go",),
         "scope": ("global-guide", "sdk specific"),
         "tags": ("network", "sdk"),
@@ -101,8 +103,8 @@ def test_example_of_a_manifest_is_valid() -> None:
     assert len(rows) == 3
     for path, cells in rows:
         columns = dict(zip(("scope", "tags", "language"), cells.split("|"), strict=True))
-        stated = {key: tuple(re.findall("`([^`]+)`", cell)) for key, cell in columns.items()}
-        assert taxonomy.values(path, {}) == {key: values for key, values in stated.items() if values}
+        stated_values = {key: tuple(re.findall("`([^`]+)`", cell)) for key, cell in columns.items()}
+        assert taxonomy.values(path, {}) == {key: values for key, values in stated_values.items() if values}
 
 
 PACKAGES = ["workspace", "index", "tools", "docyard"]
@@ -148,13 +150,12 @@ def test_modules_and_functions_named_in_the_architecture_exist() -> None:
 
 def test_built_in_types_are_listed_with_their_sections() -> None:
     text = (ROOT / "docs" / "templates.md").read_text(encoding="utf-8")
-    listed = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", text, re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| [^|]+ \| ([^|]+) \|$", text, re.MULTILINE)
     expected = {
-        kind.name: ", ".join(section.title for section in kind.sections) for kind in builtin_types().values()
+        document_type.name: ", ".join(section.title for section in document_type.sections)
+        for document_type in builtin_types().values()
     }
-    assert {
-        name: "" if row.startswith("none") else row for name, row in listed if name in expected
-    } == expected
+    assert {name: "" if row.startswith("none") else row for name, row in rows if name in expected} == expected
 
 
 def test_example_of_a_type_is_valid() -> None:
@@ -162,8 +163,11 @@ def test_example_of_a_type_is_valid() -> None:
         find_code_blocks("docs/templates.md", "toml")[0],
         find_code_blocks("docs/templates.md", "markdown")[0],
     )
-    kind = parse_type("incident_review", toml.encode(), markdown.encode())
-    assert [section.title for section in kind.sections if section.guidance] == ["Timeline", "What changes"]
+    document_type = parse_type("incident_review", toml.encode(), markdown.encode())
+    assert [section.title for section in document_type.sections if section.guidance] == [
+        "Timeline",
+        "What changes",
+    ]
 
 
 def test_generated_pages_are_current() -> None:

@@ -1,4 +1,4 @@
-"""The commands of the guide to a read-only server run on a small repository."""
+"""The commands of the guide to a read-only server, which run on a small repository."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import yaml
 
 from docyard.cli.main import docyard as group
 from tests import preloaded
-from tests.acceptance.server import serving_artifact, user_environment
+from tests.acceptance.server import serve_artifact, user_environment
 from tests.repositories import Repo, normal
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,7 +53,7 @@ class Shell:
 
     def run(self, script: str, **env: str) -> str:
         """Run a script that must succeed, and return its output."""
-        completed = subprocess.run(
+        process = subprocess.run(
             ["sh", "-eu", "-c", script],
             cwd=self._repo.path,
             env={**self._env, **env},
@@ -61,8 +61,8 @@ class Shell:
             text=True,
             check=False,
         )
-        assert completed.returncode == 0, completed.stderr
-        return completed.stdout
+        assert process.returncode == 0, process.stderr
+        return process.stdout
 
 
 @pytest.fixture
@@ -86,14 +86,14 @@ def read_steps(text: str) -> list[str]:
 
 
 def test_every_step_of_the_guide_succeeds(shell: Shell, repo: Repo) -> None:
-    manual, trial, serve, replace, seal, sealed = find_code_blocks("sh")
+    manual, trial, serve, replace, seal, serve_sealed = find_code_blocks("sh")
     workflow, with_key = find_code_blocks("yaml")
     shell.run(manual)
     shell.run(trial)
     for step in read_steps(workflow):
         shell.run(step)
     shell.run(serve)
-    with serving_artifact(repo.path / "serve" / "current", shell.home) as server:
+    with serve_artifact(repo.path / "serve" / "current", shell.home) as server:
         [hit] = server.call("search_docs", query="quagga").data["hits"]
         assert (hit["filepath"], hit["source_commit"]) == ("retries.md", repo.head())
         assert server.call("get_doc", chunk_id="old.md").data["moved_to"]["chunk_id"].startswith("retries.md")
@@ -106,7 +106,7 @@ def test_every_step_of_the_guide_succeeds(shell: Shell, repo: Repo) -> None:
     shell.run(seal)
     [step] = read_steps(with_key)
     shell.run(step, SITE_KEY=b64encode((repo.path.parent / "site.key").read_bytes()).decode())
-    shell.run(sealed)
+    shell.run(serve_sealed)
 
 
 def test_command_in_host_configuration_exists() -> None:
@@ -121,6 +121,6 @@ def test_command_in_host_configuration_exists() -> None:
 
 def test_documented_tools_match_the_server(shell: Shell, repo: Repo) -> None:
     shell.run("docyard build . --out ../out")
-    with serving_artifact(repo.path.parent / "out", shell.home) as server:
+    with serve_artifact(repo.path.parent / "out", shell.home) as server:
         [sentence] = re.findall(r"The host lists (.*?)\. Every", GUIDE, re.DOTALL)
         assert set(server.tools()) == set(re.findall(r"`(\w+)`", sentence))

@@ -1,4 +1,4 @@
-"""The hooks for other repositories; their commands run as in pre-commit."""
+"""The pre-commit hooks for other repositories; their commands run as in pre-commit."""
 
 from __future__ import annotations
 
@@ -59,17 +59,17 @@ def test_hooks_match_their_documentation() -> None:
 def test_validate_hook_reads_staged_content(repo: Repo) -> None:
     repo.write({"doc.md": BROKEN, "sound.md": BROKEN})
     repo.git("add", "doc.md")
-    completed = run_hook(repo, "docyard-validate", "doc.md", "sound.md")
-    assert completed.returncode == 1, completed.stderr
-    assert "nowhere.md" in completed.stdout
+    process = run_hook(repo, "docyard-validate", "doc.md", "sound.md")
+    assert process.returncode == 1, process.stderr
+    assert "nowhere.md" in process.stdout
     assert run_hook(repo, "docyard-validate", "sound.md").returncode == 0
 
 
 def test_fix_hook_changes_files_and_not_the_index(repo: Repo) -> None:
     repo.write({"doc.md": FIXABLE, "not-staged.md": FIXABLE})
     repo.git("add", "doc.md")
-    completed = run_hook(repo, "docyard-fix", "doc.md")
-    assert completed.returncode == 0, completed.stderr
+    process = run_hook(repo, "docyard-fix", "doc.md")
+    assert process.returncode == 0, process.stderr
     assert (repo.path / "doc.md").read_text() == "# Doc\n\n- [ ] one\n"
     assert (repo.path / "not-staged.md").read_text() == FIXABLE
     assert repo.git("show", ":doc.md") == FIXABLE
@@ -83,10 +83,10 @@ def test_hook_ignores_files_that_are_not_documents(repo: Repo, hook: str) -> Non
     (repo.path / "linked.md").symlink_to("vendor/doc.md")
     (repo.path / "two\nlines.md").write_text(BROKEN)
     repo.git("add", "-A")
-    others = ("vendor/doc.md", "linked.md", "other.mdown", "two\nlines.md")
-    for files in (others, (*others, "sound.md")):
-        completed = run_hook(repo, hook, *files)
-        assert completed.returncode == 0, completed.stderr
+    other_files = ("vendor/doc.md", "linked.md", "other.mdown", "two\nlines.md")
+    for files in (other_files, (*other_files, "sound.md")):
+        process = run_hook(repo, hook, *files)
+        assert process.returncode == 0, process.stderr
     assert (repo.path / "vendor/doc.md").read_text() == FIXABLE
     assert run_hook(repo, hook, "sound.md", "gone.md").returncode == 3
 
@@ -95,9 +95,9 @@ def test_hook_ignores_files_that_are_not_documents(repo: Repo, hook: str) -> Non
 def test_file_name_with_leading_dash_is_not_an_option(repo: Repo, hook: str, code: int) -> None:
     repo.write({"--check.md": FIXABLE, "-C.md": BROKEN})
     repo.git("add", "-A")
-    completed = run_hook(repo, hook, "--check.md", "-C.md")
-    assert completed.returncode == code, completed.stderr
-    assert ("--check.md" if code else "Fixed in 1 document") in completed.stdout
+    process = run_hook(repo, hook, "--check.md", "-C.md")
+    assert process.returncode == code, process.stderr
+    assert ("--check.md" if code else "Fixed in 1 document") in process.stdout
 
 
 PULL_REQUESTS = (ROOT / "docs" / "validate.md").read_text("utf-8").partition("\n## Check pull requests\n")[2]
@@ -105,14 +105,14 @@ PULL_REQUESTS = (ROOT / "docs" / "validate.md").read_text("utf-8").partition("\n
 
 def test_documented_workflow_is_valid_and_runs(repo: Repo) -> None:
     """Run the last step of the workflow on a branch with one new problem."""
-    blocks = re.findall(r"^```yaml\n(.*?)^```$", PULL_REQUESTS, re.MULTILINE | re.DOTALL)
-    workflow = yaml.safe_load(blocks[0])
+    code_blocks = re.findall(r"^```yaml\n(.*?)^```$", PULL_REQUESTS, re.MULTILINE | re.DOTALL)
+    workflow = yaml.safe_load(code_blocks[0])
     steps = workflow["jobs"]["validate"]["steps"]
     assert steps[0]["with"]["fetch-depth"] == 0
     command = steps[-1]["run"].replace("$BASE", "main")
     repo.git("update-ref", "refs/remotes/origin/main", repo.commit({"old.md": BROKEN}))
     repo.commit({"doc.md": BROKEN})
-    completed = subprocess.run(
+    process = subprocess.run(
         [*preloaded.python_command(), "-m", *shlex.split(command)],
         cwd=repo.path,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
@@ -120,8 +120,8 @@ def test_documented_workflow_is_valid_and_runs(repo: Repo) -> None:
         text=True,
         check=False,
     )
-    assert completed.returncode == 1, completed.stderr
-    assert re.findall(r"^::error file=([^,]+),line=3,", completed.stdout, re.MULTILINE) == ["doc.md"]
+    assert process.returncode == 1, process.stderr
+    assert re.findall(r"^::error file=([^,]+),line=3,", process.stdout, re.MULTILINE) == ["doc.md"]
 
 
 @loop_over("page", ["validate.md", "start.md"])

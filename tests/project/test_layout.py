@@ -1,4 +1,4 @@
-"""Packages are laid out by the rules of CONTRIBUTING.md (figures: `python -m tests.project.layout`)."""
+"""The layout of the packages follows CONTRIBUTING.md; `python -m tests.project.layout` prints its figures."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ def layouts() -> dict[str, Layout]:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_no_modules_or_folders_import_each_other_in_a_circle(
-    layouts: dict[str, Layout], package: str
-) -> None:
+def test_modules_and_folders_have_no_import_cycle(layouts: dict[str, Layout], package: str) -> None:
     assert layouts[package].cycles == ()
 
 

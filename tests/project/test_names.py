@@ -1,4 +1,4 @@
-"""Words that were replaced by standard terms do not occur in identifiers (`docs/glossary.md`)."""
+"""Identifiers do not contain words that standard terms have replaced (`docs/glossary.md`)."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _WORDS = (
     "hands sight kept keeping looked nasty door doors house room era eras hear heard hearing wake waking "
     "woken asked ask asks asking brought dressed born taken twins whoever nobody meant lacking gone"
 )
-REPLACED = frozenset(_WORDS.split())
-"""Words of earlier names. Use report, state, fix, missing, preserved, boundary module, protocol version."""
+REPLACED_WORDS = frozenset(_WORDS.split())
+"""Words of earlier names. Use terms such as report, state, fix, missing, preserved or boundary module."""
 
 PUBLIC_NAMES = frozenset({"asked", "GONE", "GenerationGone", "ParentGone"})
-"""Names in events and names of error codes, which leave the process."""
+"""Names in events and error codes, which are public."""
 
 WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 
@@ -50,7 +50,8 @@ def find_replaced_words(source: str) -> list[tuple[str, int]]:
     return [
         (name, line)
         for name, line in find_identifiers(ast.parse(source))
-        if name not in PUBLIC_NAMES and REPLACED.intersection(word.lower() for word in WORD.findall(name))
+        if name not in PUBLIC_NAMES
+        and REPLACED_WORDS.intersection(word.lower() for word in WORD.findall(name))
     ]
 
 
@@ -65,7 +66,7 @@ def test_no_identifier_has_a_replaced_word(package: str) -> None:
 @pytest.mark.parametrize("package", [*PACKAGES, "templates", "tests", "benchmarks"])
 def test_no_module_name_has_a_replaced_word(package: str) -> None:
     names = [path.stem for path in (ROOT / package).rglob("*") if path.suffix in ("", ".py")]
-    assert [name for name in names if REPLACED.intersection(name.lower().split("_"))] == []
+    assert [name for name in names if REPLACED_WORDS.intersection(name.lower().split("_"))] == []
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_other_words_pass() -> None:
 
 
 def test_tests_are_named_by_condition_and_result() -> None:
-    beginnings = (
+    forbidden_beginnings = (
         "what",
         "who",
         "nothing",
@@ -95,6 +96,6 @@ def test_tests_are_named_by_condition_and_result() -> None:
         "so",
         "of",
     )
-    pattern = re.compile(rf"def (test_(?:{'|'.join(beginnings)})_\w*)")
+    pattern = re.compile(rf"def (test_(?:{'|'.join(forbidden_beginnings)})_\w*)")
     paths = Path(ROOT / "tests").rglob("test_*.py")
     assert [name for path in paths for name in pattern.findall(path.read_text())] == []

@@ -1,4 +1,4 @@
-"""The wheel in a separate environment: content, requirements and start."""
+"""The wheel in a separate environment: its contents, its requirements, and its start."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from docyard import __version__
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
-# A distribution that a different distribution requires in an exact version.
-COMES_WITH = {"markupsafe": "jinja2", "mcp-types": "mcp", "pydantic-core": "pydantic"}
+# Distributions with the distribution that requires them in an exact version.
+REQUIRED_BY = {"markupsafe": "jinja2", "mcp-types": "mcp", "pydantic-core": "pydantic"}
 
-SITE = "import sysconfig; print(sysconfig.get_path('purelib'))"
+PRINT_SITE_PACKAGES = "import sysconfig; print(sysconfig.get_path('purelib'))"
 
 
-def start_process(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+def run_process(*command: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     return subprocess.run(
         [str(part) for part in command], cwd=cwd, env=environment, capture_output=True, text=True, timeout=300
     )
 
 
-def run(*command: object, cwd: Path) -> str:
-    completed = start_process(*command, cwd=cwd)
-    assert completed.returncode == 0, completed.stdout + completed.stderr
-    return completed.stdout
+def run_command(*command: object, cwd: Path) -> str:
+    process = run_process(*command, cwd=cwd)
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 def read_lock_file() -> dict[str, list[str]]:
@@ -65,7 +65,7 @@ def write_locked_versions(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("wheel")
-    run(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", out, cwd=ROOT)
+    run_command(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", out, cwd=ROOT)
     return next(out.glob("*.whl"))
 
 
@@ -74,18 +74,20 @@ def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the interpreter of a new environment with only Docyard and its dependencies."""
     home = tmp_path_factory.mktemp("environment")
     # With pip and compiled files, this would take three times as long.
-    run(sys.executable, "-m", "venv", "--without-pip", home, cwd=home)
+    run_command(sys.executable, "-m", "venv", "--without-pip", home, cwd=home)
     python = home / "bin" / "python"
     pip = (sys.executable, "-m", "pip", "--python", python, "--quiet", "--disable-pip-version-check")
     install = (*pip, "install", "--no-compile")
-    process = start_process(
+    process = run_process(
         *install, "-c", write_locked_versions(home), "--only-binary", ":all:", wheel, cwd=home
     )
     if process.returncode and "after connection broken" in process.stderr:
-        # No package index is reachable: use the packages of the test environment.
-        run(*install, "--no-index", "--no-deps", wheel, cwd=home)
+        # Without a package index, the packages of the test environment are used.
+        run_command(*install, "--no-index", "--no-deps", wheel, cwd=home)
         site_packages = sysconfig.get_path("purelib")
-        Path(run(python, "-c", SITE, cwd=home).strip(), "site_packages.pth").write_text(f"{site_packages}\n")
+        Path(
+            run_command(python, "-c", PRINT_SITE_PACKAGES, cwd=home).strip(), "site_packages.pth"
+        ).write_text(f"{site_packages}\n")
     else:
         assert process.returncode == 0, process.stderr
     return python
@@ -124,16 +126,16 @@ def test_wheel_has_five_typed_packages_and_their_data(wheel: Path) -> None:
 
 @pytest.fixture(scope="module")
 def bare_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the interpreter of an environment with the wheel and its requirements without extras.
+    """Return the interpreter of an environment with the wheel and its requirements, but no extras.
 
-    No package index is needed: the libraries are links to those of the test environment.
+    The libraries are links to the libraries of the test environment, so no package index is needed.
     """
     home = tmp_path_factory.mktemp("without-extras")
-    run(sys.executable, "-m", "venv", "--without-pip", home, cwd=home)
+    run_command(sys.executable, "-m", "venv", "--without-pip", home, cwd=home)
     python = home / "bin" / "python"
-    site = Path(run(python, "-c", SITE, cwd=home).strip())
+    site = Path(run_command(python, "-c", PRINT_SITE_PACKAGES, cwd=home).strip())
     pip = (sys.executable, "-m", "pip", "--python", python, "--quiet", "--disable-pip-version-check")
-    run(*pip, "install", "--no-compile", "--no-index", "--no-deps", wheel, cwd=home)
+    run_command(*pip, "install", "--no-compile", "--no-index", "--no-deps", wheel, cwd=home)
     for distribution in find_requirements("docyard"):
         for name in {Path(str(file)).parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}:
             if not (site / name).exists():
@@ -144,21 +146,21 @@ def bare_python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def find_requirements(name: str) -> list[metadata.Distribution]:
     """Return the transitive requirements of a distribution without its extras."""
     distributions: dict[str, metadata.Distribution] = {}
-    pending = [(name, frozenset[str]())]
-    visited = set()
-    while pending:
-        requirement_key = pending.pop()
-        if requirement_key in visited:
+    pending_keys = [(name, frozenset[str]())]
+    visited_keys = set()
+    while pending_keys:
+        requirement_key = pending_keys.pop()
+        if requirement_key in visited_keys:
             continue
-        visited.add(requirement_key)
+        visited_keys.add(requirement_key)
         distribution = metadata.distribution(requirement_key[0])
         if requirement_key[0] != name:
             distributions[requirement_key[0]] = distribution
         for line in distribution.requires or ():
-            required = Requirement(line)
+            requirement = Requirement(line)
             environments = [{"extra": extra} for extra in (requirement_key[1] or {""})]
-            if required.marker is None or any(map(required.marker.evaluate, environments)):
-                pending.append((canonicalize_name(required.name), frozenset(required.extras)))
+            if requirement.marker is None or any(map(requirement.marker.evaluate, environments)):
+                pending_keys.append((canonicalize_name(requirement.name), frozenset(requirement.extras)))
     return list(distributions.values())
 
 
@@ -175,15 +177,15 @@ def new_repository(tmp_path: Path) -> Path:
         "add .",
         "commit -qm First",
     ):
-        run("git", *command.split(), cwd=folder)
+        run_command("git", *command.split(), cwd=folder)
     return folder
 
 
 def check_health(program: Path | str, repository: Path, *prefix: str) -> dict[str, str]:
-    """Run `doctor`, which must report no problem; return the fix of each note about a library."""
-    process = start_process(*prefix, program, "doctor", cwd=repository)
+    """Run `doctor`, which must report no problem; return the fix of each note about a missing library."""
+    process = run_process(*prefix, program, "doctor", cwd=repository)
     assert (process.returncode, process.stdout.splitlines()[-1:]) == (0, ["Nothing is wrong."]), process
-    answer = json.loads(run(*prefix, program, "doctor", "--json", cwd=repository))
+    answer = json.loads(run_command(*prefix, program, "doctor", "--json", cwd=repository))
     assert answer["healthy"] is True
     assert {finding["severity"] for finding in answer["findings"]} <= {"note"}
     return {
@@ -202,12 +204,12 @@ def test_doctor_finds_no_problem_with_an_installed_wheel(bare_python: Path, new_
 
 def run_installer(*command: object, cwd: Path) -> None:
     """Run an installer; skip the test if no package index is reachable."""
-    completed = start_process(*command, cwd=cwd)
-    if completed.returncode and re.search(
-        r"after connection broken|error sending request|dns error", completed.stderr
+    process = run_process(*command, cwd=cwd)
+    if process.returncode and re.search(
+        r"after connection broken|error sending request|dns error", process.stderr
     ):
         pytest.skip("no package index is reachable")
-    assert completed.returncode == 0, completed.stderr
+    assert process.returncode == 0, process.stderr
 
 
 @pytest.mark.slow  # requests each library from a package index
@@ -224,7 +226,7 @@ def test_suggested_command_installs_an_extra_next_to_docyard(
     )
     prefix = ["uvx", "--quiet", "--from", str(wheel)] if installer == "uvx" else []
     if installer == "pip":
-        run(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
+        run_command(sys.executable, "-m", "venv", tmp_path / "venv", cwd=tmp_path)
         pip = (tmp_path / "venv" / "bin" / "python", "-m", "pip", "install", "--quiet")
         run_installer(
             *pip, "-c", write_locked_versions(tmp_path), "--only-binary", ":all:", wheel, cwd=tmp_path
@@ -238,7 +240,7 @@ def test_suggested_command_installs_an_extra_next_to_docyard(
         *prefix, name = shlex.split(fix)
         assert "latex2mathml" not in check_health(name, new_repository, *prefix)
     else:
-        run("sh", "-c", fix, cwd=tmp_path)
+        run_command("sh", "-c", fix, cwd=tmp_path)
         assert "latex2mathml" not in check_health(program, new_repository)
 
 
@@ -246,14 +248,14 @@ def test_suggested_command_installs_an_extra_next_to_docyard(
 def test_console_script_starts_with_foreign_packages_on_path(python: Path, tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "__init__.py").write_text("raise SystemExit('wrong package')\n")
-    assert __version__ in run(python.with_name("docyard"), "--version", cwd=tmp_path)
-    assert __version__ in run(python, "-m", "docyard", "--version", cwd=tmp_path)
+    assert __version__ in run_command(python.with_name("docyard"), "--version", cwd=tmp_path)
+    assert __version__ in run_command(python, "-m", "docyard", "--version", cwd=tmp_path)
 
 
 @pytest.mark.slow
 def test_no_package_name_collides_with_another_distribution(python: Path, tmp_path: Path) -> None:
     code = "import json; from importlib.metadata import packages_distributions as p; print(json.dumps(p()))"
-    owners = json.loads(run(python, "-c", code, cwd=tmp_path))
+    owners = json.loads(run_command(python, "-c", code, cwd=tmp_path))
     assert {name: set(owners[name]) for name in PACKAGES} == {name: {"docyard"} for name in PACKAGES}
 
 
@@ -267,7 +269,7 @@ def test_each_import_is_a_declared_dependency() -> None:
         for package in PACKAGES
         for path in (ROOT / package).rglob("*.py")
         for name in find_outside_imports(path)
-        if not {COMES_WITH.get(owner, owner) for owner in map(canonicalize_name, owners.get(name, ()))}
+        if not {REQUIRED_BY.get(owner, owner) for owner in map(canonicalize_name, owners.get(name, ()))}
         & declared
     }
     assert undeclared == set()
@@ -278,7 +280,7 @@ OWN_OR_STANDARD = {*sys.stdlib_module_names, *PACKAGES}
 
 def find_outside_imports(path: Path) -> set[str]:
     names = set[str]()
-    # Most modules import no library. Without such a line, a module is not parsed.
+    # A module without an import of a library, like most modules, is not parsed.
     matches = re.findall(rb"^\s*(?:import|from) +(\w+)(.*)", path.read_bytes(), re.MULTILINE)
     if all(
         name.decode() in OWN_OR_STANDARD and b"," not in rest.partition(b" import ")[0]

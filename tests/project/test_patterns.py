@@ -1,4 +1,4 @@
-"""Regular expressions match equally in every supported version of Python."""
+"""Regular expressions, which must match equally in every supported version of Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.loops import loop_over
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGES = ("docyard", "tools", "index", "workspace", "templates")
 
-# The first releases of Python 3.11 continue after such a group at a wrong position (CPython issue 106052).
+# After a possessive or atomic group, early releases of 3.11 match at a wrong position (CPython issue 106052).
 POSSESSIVE_GROUP = re.compile(r"\)(?:[?*+]|\{[0-9,]+\})\+|\(\?>")
 
 pytestmark = pytest.mark.smoke

@@ -22,12 +22,12 @@ FILES = {
 TITLES = {"page-one.md": "Page one", "page-two.md": "Page two", "deep/page-three.md": "Page three"}
 
 paths = st.sampled_from([*TITLES])
-places = st.sampled_from(
+addresses = st.sampled_from(
     ["alpha"] * 4 + ["beta"] * 3 + ["gamma", "_preamble", "beta/red", "alpha/blue", "alpha-1"]
 )
 titles = st.sampled_from(["Alpha", "Beta", "Gamma"])
 children = st.sampled_from(["Red", "Blue"])
-words = st.integers(0, 99).map(lambda number: f"Text {number}.")
+texts = st.integers(0, 99).map(lambda number: f"Text {number}.")
 tags = st.lists(st.sampled_from(["red", "green", "blue"]), min_size=1, unique=True).map(tuple)
 tasks = st.builds(
     lambda place, index: f"{place}[{index}]", st.sampled_from(["alpha", "beta"]), st.integers(0, 3)
@@ -44,29 +44,29 @@ def _create(path: str, content: str) -> edits.CreateDocument:
 
 
 additions: st.SearchStrategy[Operation] = st.one_of(
-    st.builds(edits.AddTask, file=paths, slug=places, title=st.just("Task")),
-    st.builds(edits.AppendContent, file=paths, slug=places, content=words),
-    st.builds(edits.AddSection, file=paths, title=titles, content=st.one_of(st.just(""), words)),
+    st.builds(edits.AddTask, file=paths, slug=addresses, title=st.just("Task")),
+    st.builds(edits.AppendContent, file=paths, slug=addresses, content=texts),
+    st.builds(edits.AddSection, file=paths, title=titles, content=st.one_of(st.just(""), texts)),
     st.builds(
         edits.AddSection,
         file=paths,
         title=children,
         parent_slug=st.sampled_from(["alpha", "beta"]),
-        content=st.one_of(st.just(""), words),
+        content=st.one_of(st.just(""), texts),
     ),
-    st.builds(_create, paths, st.one_of(st.just(""), words)),
+    st.builds(_create, paths, st.one_of(st.just(""), texts)),
 )
 changes: st.SearchStrategy[Operation] = st.one_of(
     st.builds(
         edits.UpdateContent,
         file=paths,
-        slug=places,
-        content=st.one_of(st.just(""), words),
+        slug=addresses,
+        content=st.one_of(st.just(""), texts),
         include_subsections=st.booleans(),
     ),
-    st.builds(edits.CompleteTask, file=paths, slug=tasks, note=st.one_of(st.none(), words)),
+    st.builds(edits.CompleteTask, file=paths, slug=tasks, note=st.one_of(st.none(), texts)),
     st.builds(edits.ReopenTask, file=paths, slug=tasks),
-    st.builds(edits.RenameSection, file=paths, slug=places, new_title=st.just("Renamed")),
+    st.builds(edits.RenameSection, file=paths, slug=addresses, new_title=st.just("Renamed")),
     st.builds(
         edits.TagDocument,
         file=paths,
@@ -77,13 +77,13 @@ changes: st.SearchStrategy[Operation] = st.one_of(
     st.builds(edits.TagDocument, file=paths, tags=tags, replace=st.just(True)),
 )
 removals: st.SearchStrategy[Operation] = st.one_of(
-    st.builds(edits.RemoveSection, file=paths, slug=places),
+    st.builds(edits.RemoveSection, file=paths, slug=addresses),
     st.builds(edits.RemoveDocument, path=paths),
 )
 batches = st.lists(st.one_of(additions, additions, changes, changes, removals), min_size=1, max_size=5)
-# An uncommitted change of a user: the file, True if it is staged, and the type of the change.
-Work = tuple[str, bool, str]
-works = st.tuples(paths, st.booleans(), st.sampled_from(["append", "section", "delete"]))
+# An uncommitted change of a person: the file, True if it is staged, and the kind of the change.
+UserEdit = tuple[str, bool, str]
+user_edits = st.tuples(paths, st.booleans(), st.sampled_from(["append", "section", "delete"]))
 modes = st.sampled_from([Mode.EACH, Mode.EACH, Mode.ALL])
 
 
@@ -96,9 +96,9 @@ def aim_operations(operations: Sequence[Operation], pages: Pages, count: int) ->
         if file is not None and pages and number % 5:
             if file not in pages:
                 file = changes["file"] = sorted(pages)[number % len(pages)]
-            known = _addresses(pages[file], operation)
-            if known and getattr(operation, "slug", known[0]) not in known:
-                changes["slug"] = known[number % len(known)]
+            targets = _addresses(pages[file], operation)
+            if targets and getattr(operation, "slug", targets[0]) not in targets:
+                changes["slug"] = targets[number % len(targets)]
         if isinstance(operation, edits.AddTask):
             changes["title"] = f"Task {number}"
         elif isinstance(operation, edits.RenameSection):

@@ -1,4 +1,4 @@
-"""The two clients of a writer: a workspace in its own process, and a server over stdio."""
+"""The two clients of a writer: a workspace in the process of the writer, and a server over stdio."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from templates import builtin_types
-from tests.acceptance.server import Server, serving
+from tests.acceptance.server import Server, serve_repository
 from workspace.document.addresses import resolve_section
 from workspace.edits import (
     AddSection,
@@ -27,11 +27,11 @@ from workspace.workspace import Workspace
 from workspace.writing.idempotency import Request
 from workspace.writing.plan import Mode
 
-# Error codes after which a writer retries, because a different writer or a user was first.
+# Error codes after which a writer retries, because another writer or a person wrote first or has a lock.
 REFUSALS = frozenset({"BUSY", "LOCKED", "WORKTREE_CONFLICT", "WORKTREE_BUSY"})
 
 
-class Refused(Exception):
+class WriteRefused(Exception):
     """The write was refused because of other writers, and had no effect."""
 
     def __init__(self, code: str) -> None:
@@ -39,12 +39,12 @@ class Refused(Exception):
         self.code = code
 
 
-class Unexpected(Exception):
+class UnexpectedResponse(Exception):
     """A response that is neither a success nor a refusal to retry."""
 
 
 class WriterClient(Protocol):
-    """A client of one workspace. `tool` is the name of an operation; each item has its fields."""
+    """A client of one workspace. `tool` is the name of an operation; each item contains its fields."""
 
     def read(self, path: str, slug: str) -> tuple[str, str]:
         """Return the text of a section, and the commit of that text."""
@@ -75,7 +75,7 @@ _OPERATIONS: Mapping[str, Callable[..., Operation]] = {
 
 
 class DirectClient:
-    """A workspace opened in this process."""
+    """A client that opens the workspace in this process."""
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
@@ -91,7 +91,7 @@ class DirectClient:
         """Run operations as one commit, all or none, and return its id. Raises Refused, Unexpected."""
         operations = [_OPERATIONS[tool](**item) for item in items]
         try:
-            written = self._workspace.write(
+            write_result = self._workspace.write(
                 operations,
                 mode=Mode.ALL,
                 tool=tool,
@@ -101,19 +101,19 @@ class DirectClient:
             )
         except WorkspaceError as error:
             if error.code in REFUSALS:
-                raise Refused(error.code) from error
+                raise WriteRefused(error.code) from error
             raise
-        if written.repeated is not None:
-            return written.repeated.commit
-        for step in written.steps:
+        if write_result.repeated is not None:
+            return write_result.repeated.commit
+        for step in write_result.steps:
             if step.error is not None:
-                raise Unexpected(f"{tool} {items}: {step.error.code} {step.error.message}")
-        if not written.is_committed or written.commit is None:
-            raise Unexpected(f"{tool} {items}: no commit")
-        return written.commit
+                raise UnexpectedResponse(f"{tool} {items}: {step.error.code} {step.error.message}")
+        if not write_result.is_committed or write_result.commit is None:
+            raise UnexpectedResponse(f"{tool} {items}: no commit")
+        return write_result.commit
 
 
-# For each operation, the tool that runs it and the fields that the tool names differently.
+# The tool of each operation, and the tool's name of each field that has another name in the operation.
 _TOOLS: Mapping[str, tuple[str, Mapping[str, str]]] = {
     "create_document": ("create_document", {"content": "initial_content"}),
     "complete_task": ("complete_task", {}),
@@ -130,34 +130,37 @@ class ServerClient:
 
     def read(self, path: str, slug: str) -> tuple[str, str]:
         """Return the text of a section, and the commit of that text."""
-        reply = self._server.call("view_document", file=path, slug=slug)
-        assert not reply.is_error, reply.text
-        return reply.data["content"], reply.data["commit"]
+        response = self._server.call("view_document", file=path, slug=slug)
+        assert not response.is_error, response.text
+        return response.data["content"], response.data["commit"]
 
     def write(self, tool: str, items: Sequence[Mapping[str, str]], *, base: str | None, key: str) -> str:
         """Run operations as one commit, all or none, and return its id. Raises Refused, Unexpected."""
-        name, renamed = _TOOLS.get(tool, ("edit_document", {}))
-        fixed = {"operation": tool} if name == "edit_document" else {}
+        name, tool_fields = _TOOLS.get(tool, ("edit_document", {}))
+        fixed_fields = {"operation": tool} if name == "edit_document" else {}
         if tool == "create_document":
-            fixed = {"doc_type": "document"}
-        calls = [{**fixed, **{renamed.get(field, field): item[field] for field in item}} for item in items]
+            fixed_fields = {"doc_type": "document"}
+        calls = [
+            {**fixed_fields, **{tool_fields.get(field, field): item[field] for field in item}}
+            for item in items
+        ]
         arguments: dict[str, Any] = calls[0] if len(calls) == 1 else {"operations": calls, "mode": "all"}
         if base is not None:
             arguments["base_commit"] = base
-        reply = self._server.call(name, **arguments, idempotency_key=key)
-        if reply.is_error:
-            code = reply.data.get("code")
+        response = self._server.call(name, **arguments, idempotency_key=key)
+        if response.is_error:
+            code = response.data.get("code")
             if code in REFUSALS:
-                raise Refused(str(code))
-            raise Unexpected(f"{tool} {items}: {reply.text}")
-        return str(reply.data["commit"])
+                raise WriteRefused(str(code))
+            raise UnexpectedResponse(f"{tool} {items}: {response.text}")
+        return str(response.data["commit"])
 
 
 @contextmanager
 def open_client(repo: Path, *, home: Path | None, durable: bool) -> Iterator[WriterClient]:
-    """Yield a client of a repository; with a home for the user, the client calls a server."""
+    """Yield a client of a repository. With a home folder of the user, the client calls a server."""
     if home is None:
         yield DirectClient(Workspace.open(repo, durable=durable))
         return
-    with serving(repo, home) as server:
+    with serve_repository(repo, home) as server:
         yield ServerClient(server)

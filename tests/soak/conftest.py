@@ -1,4 +1,4 @@
-"""The measurements of the soak tests are printed at the end of the run, even if it fails."""
+"""The summary of the soak tests: their measurements are printed at the end of the run, even if it fails."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-_MEASURED = "measured"
+_SUMMARY_PROPERTY = "measured"
 
 
 @pytest.fixture
 def report(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Return a function that adds a line to the final summary."""
-    return lambda line: request.node.user_properties.append((_MEASURED, line))
+    return lambda line: request.node.user_properties.append((_SUMMARY_PROPERTY, line))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -23,7 +23,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         (test, line)
         for test, *properties in properties_by_test
         for name, line in properties
-        if name == _MEASURED
+        if name == _SUMMARY_PROPERTY
     ]
     if lines:
         terminalreporter.section("measured")

@@ -1,4 +1,4 @@
-"""A forked child that is killed before its n-th change of the file system."""
+"""A forked child that is killed immediately before its n-th change of the file system."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from enum import Enum
 from workspace.errors import WorkspaceError
 
 # The audit events (PEP 578) of calls that change a file system, raised before each call.
-_CHANGES = frozenset(
+_CHANGE_EVENTS = frozenset(
     f"os.{name}"
     for name in ("rename", "link", "remove", "mkdir", "rmdir", "chmod", "utime", "truncate", "symlink")
 )
-_WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-# Seconds after which the system kills a blocked child; the test then fails.
-_LIMIT = 60
+_WRITE_FLAGS = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+# The system kills a child that runs longer; the test then fails.
+_TIMEOUT_S = 60
 
 
 class End(Enum):
@@ -48,7 +48,7 @@ def fork_and_kill(action: Callable[[], object], *, at: int) -> End:
 def _run_and_exit(action: Callable[[], object], at: int) -> None:
     code = 1
     try:
-        signal.alarm(_LIMIT)
+        signal.alarm(_TIMEOUT_S)
         _arm(at)
         action()
         code = 0
@@ -64,16 +64,16 @@ def _run_and_exit(action: Callable[[], object], at: int) -> None:
 def _arm(at: int) -> None:
     call_count = 0
 
-    def watch(event: str, arguments: tuple[object, ...]) -> None:
+    def kill_at_change(event: str, arguments: tuple[object, ...]) -> None:
         nonlocal call_count
         if event == "open":
             flags = arguments[2]
-            if not isinstance(flags, int) or not flags & _WRITING:
+            if not isinstance(flags, int) or not flags & _WRITE_FLAGS:
                 return
-        elif event not in _CHANGES:
+        elif event not in _CHANGE_EVENTS:
             return
         call_count += 1
         if call_count == at:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    sys.addaudithook(watch)
+    sys.addaudithook(kill_at_change)

@@ -1,4 +1,4 @@
-"""The result of a run of many writers, compared with the output of the git program."""
+"""The results of a run of many writers, which are compared with the output of the git program."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from tests.repositories import Repo
 from tests.soak import inspection
-from tests.soak.ledger import Expected, Record
+from tests.soak.ledger import ExpectedMarks, Record
 from tests.soak.person import WORD, Person
 
 
@@ -27,36 +27,38 @@ class Findings:
     problems: dict[str, list[str]]
 
     @classmethod
-    def of(cls, repo: Repo, records: Sequence[Record], person: Person) -> Findings:
+    def collect(cls, repo: Repo, records: Sequence[Record], person: Person) -> Findings:
         """Collect the results after all writers and the person have ended."""
-        expected = Expected.of(records)
+        expected_marks = ExpectedMarks.from_records(records)
         documents = inspection.read_texts(repo)
-        verdict = expected.compare(documents.values())
+        verdict = expected_marks.compare(documents.values())
         history = inspection.read_commits(repo)
-        answers = [answer for record in records for answer in record.answered.values()]
-        acknowledged = Counter(answer.commit for answer in answers)
-        ours = {commit for commit, (tool, _) in history.items() if tool}
-        theirs = Counter(subject for tool, subject in history.values() if not tool)
-        words = Counter(word for text in documents.values() for word in WORD.findall(text))
+        answers = [answer for record in records for answer in record.answers.values()]
+        answer_counts = Counter(answer.commit for answer in answers)
+        docyard_commits = {commit for commit, (tool, _) in history.items() if tool}
+        subject_counts = Counter(subject for tool, subject in history.values() if not tool)
+        word_counts = Counter(word for text in documents.values() for word in WORD.findall(text))
         problems: dict[str, list[str]] = {
-            "lost": verdict.lost,
-            "doubled": verdict.doubled,
-            "returned": verdict.returned,
-            "unticked": verdict.unticked,
-            "acknowledged commits that are not in history": sorted(acknowledged.keys() - history.keys()),
-            "commits that answer two calls": [commit for commit, times in acknowledged.items() if times > 1],
-            "commits that answer no call": sorted(ours - acknowledged.keys()),
-            "the person's lost words": [word for word in person.words if words[word] == 0],
-            "the person's doubled words": [word for word in words if words[word] > 1],
-            "the person's lost commits": [word for word in person.words if theirs[f"Words {word}"] != 1],
+            "lost": verdict.lost_marks,
+            "doubled": verdict.duplicate_marks,
+            "returned": verdict.restored_marks,
+            "unticked": verdict.unticked_marks,
+            "acknowledged commits that are not in history": sorted(answer_counts.keys() - history.keys()),
+            "commits that answer two calls": [commit for commit, times in answer_counts.items() if times > 1],
+            "commits that answer no call": sorted(docyard_commits - answer_counts.keys()),
+            "the person's lost words": [word for word in person.words if word_counts[word] == 0],
+            "the person's doubled words": [word for word in word_counts if word_counts[word] > 1],
+            "the person's lost commits": [
+                word for word in person.words if subject_counts[f"Words {word}"] != 1
+            ],
         }
         return cls(
             person.seed,
             sum(
-                len(requested.call.items)
+                len(ledger_call.call.items)
                 for record in records
-                for number, requested in record.requested.items()
-                if number in record.answered
+                for number, ledger_call in record.calls.items()
+                if number in record.answers
             ),
             len(answers),
             sorted(answer.seconds for answer in answers),
@@ -66,20 +68,21 @@ class Findings:
             {name: value for name, value in problems.items() if value},
         )
 
-    def lines(self, took: float) -> list[str]:
+    def format_lines(self, elapsed_s: float) -> list[str]:
         """Return the lines to print."""
         lost, doubled = (len(self.problems.get(name, [])) for name in ("lost", "doubled"))
-        lines = [
+        summary = [
             f"seed {self.seed}: {self.operations} operations acknowledged in {self.calls} calls, "
-            f"{lost} lost, {doubled} doubled, {took:.1f} s, {self.operations / took:.0f} operations/s",
-            f"called again {self.refusals.total()} times ({dict(self.refusals)}), "
+            f"{lost} lost, {doubled} doubled, {elapsed_s:.1f} s, "
+            f"{self.operations / elapsed_s:.0f} operations/s",
+            f"{self.refusals.total()} refusals were retried ({dict(self.refusals)}), "
             f"at most {self.most_refusals} for one call",
             f"the person: {self.person.commits} commits, refused for locks: {dict(self.person.failures)}",
         ]
         if len(self.seconds) > 1:
-            cuts = statistics.quantiles(self.seconds, n=20)
-            lines.append(
-                f"a call that succeeded took p50 {cuts[9] * 1000:.1f} ms, p95 {cuts[18] * 1000:.1f} ms, "
-                f"at most {self.seconds[-1] * 1000:.0f} ms"
+            percentiles = statistics.quantiles(self.seconds, n=20)
+            summary.append(
+                f"a call that succeeded took p50 {percentiles[9] * 1000:.1f} ms, "
+                f"p95 {percentiles[18] * 1000:.1f} ms, at most {self.seconds[-1] * 1000:.0f} ms"
             )
-        return lines
+        return summary

@@ -1,4 +1,4 @@
-"""Git's housekeeping in loops while writers run: one thread for each command, until `stop`."""
+"""Git's housekeeping in loops while writers run: one thread for each command."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ COMMANDS: Sequence[Sequence[str]] = (
 
 
 class Housekeeping:
-    """Loops of Git's own commands. `rounds` counts successful runs, `failed` the failed runs.
+    """Loops of Git's own commands. `success_counts` and `failure_counts` count the runs of each command.
 
-    Git's commands may refuse to run concurrently, such as two runs of `git gc`; only writers must not fail.
+    A command of Git may fail because another command runs, such as a second `git gc`; writers must not fail.
     """
 
-    def __init__(self, repo: Repo, commands: Sequence[Sequence[str]] = COMMANDS, pause: float = 0.05) -> None:
-        self.rounds: Counter[str] = Counter()
-        self.failed: Counter[str] = Counter()
+    def __init__(
+        self, repo: Repo, commands: Sequence[Sequence[str]] = COMMANDS, pause_s: float = 0.05
+    ) -> None:
+        self.success_counts: Counter[str] = Counter()
+        self.failure_counts: Counter[str] = Counter()
         self._repo = repo
-        self._pause = pause
+        self._pause_s = pause_s
         self._stop = threading.Event()
         self._threads = [
             threading.Thread(target=self._loop, args=(command,), daemon=True) for command in commands
         ]
 
     @contextmanager
-    def running(self) -> Iterator[None]:
+    def run_loops(self) -> Iterator[None]:
         """Run the loops until the block ends, and wait for each running command."""
         for thread in self._threads:
             thread.start()
@@ -46,15 +48,17 @@ class Housekeeping:
             for thread in self._threads:
                 thread.join(120)
 
-    def line(self) -> str:
+    def format_line(self) -> str:
         """Return the counts as a line to print."""
-        rounds = ", ".join(f"{count} x git {name}" for name, count in sorted(self.rounds.items()))
-        return f"housekeeping: {rounds}; refused by Git itself: {dict(self.failed)}"
+        success_counts = ", ".join(
+            f"{count} x git {name}" for name, count in sorted(self.success_counts.items())
+        )
+        return f"housekeeping: {success_counts}; refused by Git itself: {dict(self.failure_counts)}"
 
     def _loop(self, command: Sequence[str]) -> None:
-        while not self._stop.wait(self._pause):
-            completed = subprocess.run(
+        while not self._stop.wait(self._pause_s):
+            process = subprocess.run(
                 ["git", *command], cwd=self._repo.path, env=environment(), capture_output=True, check=False
             )
-            counts = self.failed if completed.returncode else self.rounds
+            counts = self.failure_counts if process.returncode else self.success_counts
             counts[command[0]] += 1

@@ -12,12 +12,12 @@ _FIELD, _END = "\x1f", "\x1e"
 
 
 def find_git_dir(repo: Repo) -> Path:
-    """Return the folder of objects and refs."""
+    """Return the folder that contains the objects and refs."""
     return (repo.path / repo.git("rev-parse", "--git-common-dir").strip()).resolve()
 
 
 def find_leftover_files(repo: Repo) -> list[str]:
-    """Return locks, private folders and partly written files that no writer removed."""
+    """Return the locks, private folders and temporary files that no writer removed."""
     git_dir = find_git_dir(repo)
     leftover_files = [
         *git_dir.glob("*.lock"),
@@ -32,20 +32,20 @@ def find_leftover_files(repo: Repo) -> list[str]:
 
 def read_texts(repo: Repo, commit: str = "HEAD") -> dict[str, str]:
     """Return every Markdown file of a commit, by its path."""
-    listed = repo.git("ls-tree", "-r", "-z", commit)
-    entries = [line.split("\t", 1) for line in listed.split("\0") if line.endswith(".md")]
-    requested = "".join(f"{head.split()[2]}\n" for head, _ in entries)
-    completed = subprocess.run(
+    tree_lines = repo.git("ls-tree", "-r", "-z", commit)
+    entries = [line.split("\t", 1) for line in tree_lines.split("\0") if line.endswith(".md")]
+    object_ids = "".join(f"{head.split()[2]}\n" for head, _ in entries)
+    process = subprocess.run(
         ["git", "cat-file", "--batch"],
         cwd=repo.path,
-        input=requested.encode(),
+        input=object_ids.encode(),
         capture_output=True,
         check=True,
     )
-    return dict(zip((path for _, path in entries), _blobs(completed.stdout), strict=True))
+    return dict(zip((path for _, path in entries), _parse_blobs(process.stdout), strict=True))
 
 
-def _blobs(stream: bytes) -> Iterator[str]:
+def _parse_blobs(stream: bytes) -> Iterator[str]:
     """Yield the contents in the output of `git cat-file --batch`."""
     while stream:
         head, _, rest = stream.partition(b"\n")
@@ -56,18 +56,18 @@ def _blobs(stream: bytes) -> Iterator[str]:
 
 def read_commits(repo: Repo) -> dict[str, tuple[str, str]]:
     """Return every commit of the branch with its tool (empty for a user) and its subject."""
-    shape = f"%H{_FIELD}%(trailers:key=Docyard-Tool,valueonly,separator=){_FIELD}%s{_END}"
-    lines = repo.git("log", f"--format={shape}").split(_END)
+    log_format = f"%H{_FIELD}%(trailers:key=Docyard-Tool,valueonly,separator=){_FIELD}%s{_END}"
+    lines = repo.git("log", f"--format={log_format}").split(_END)
     return {
-        number: (tool, subject)
-        for number, tool, subject in (line.strip().split(_FIELD) for line in lines if line.strip())
+        commit: (tool, subject)
+        for commit, tool, subject in (line.strip().split(_FIELD) for line in lines if line.strip())
     }
 
 
-def assert_sound(repo: Repo, *, bare: bool = False) -> None:
-    """Check that HEAD, index and files are equal, no files are left over, and fsck is clean."""
+def assert_valid(repo: Repo, *, is_bare: bool = False) -> None:
+    """Check that HEAD, index and files are equal, no temporary file remains, and fsck reports no problem."""
     assert find_leftover_files(repo) == []
-    if not bare:
+    if not is_bare:
         assert repo.status() == ""
         repo.git("diff", "--quiet", "HEAD")
         repo.git("diff", "--quiet", "--cached", "HEAD")

@@ -1,7 +1,7 @@
-"""The calls and responses of each writer, and the marks that must be in the documents after them.
+"""The calls and responses of each writer, and the marks that the documents must then contain.
 
-The text of every operation contains a unique mark, such as `«w3n17»`. A ledger is a file of JSON lines: one
-before each call, one after its response. So it is complete even if its writer is killed.
+The text of every operation contains a unique mark, such as `«w3n17»`. A ledger is a file of JSON lines. A
+writer adds one line before each call and one after its response, so a killed writer leaves a complete ledger.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MARK = re.compile(r"«(w\d+n\d+)»")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A repeatable call, and the marks that it adds, removes and ticks."""
+    """A call that can be repeated, and the marks that it adds, removes and ticks."""
 
     tool: str
     items: Sequence[Mapping[str, str]]
@@ -31,8 +31,8 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Requested:
-    """A requested call, with its number in this ledger and its key."""
+class LedgerCall:
+    """A call of a ledger, with its number in this ledger and its idempotency key."""
 
     number: int
     key: str
@@ -50,20 +50,20 @@ class Answer:
 
 
 class Ledger:
-    """The file of a writer."""
+    """The file in which a writer records its calls."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def add_call(self, requested: Requested) -> None:
+    def add_call(self, call: LedgerCall) -> None:
         """Record a call before it is sent."""
-        self._append({"requested": asdict(requested)})
+        self._append({"requested": asdict(call)})
 
-    def add_answer(self, answered: Answer) -> None:
+    def add_answer(self, answer: Answer) -> None:
         """Record a response."""
-        self._append({"answered": asdict(answered)})
+        self._append({"answered": asdict(answer)})
 
-    def fail(self, problem: str) -> None:
+    def add_failure(self, problem: str) -> None:
         """Record a failure: a response that is neither a success nor a refusal to retry."""
         self._append({"failed": problem})
 
@@ -86,81 +86,81 @@ class Ledger:
 class Record:
     """The parsed ledger of one writer."""
 
-    requested: dict[int, Requested] = field(default_factory=dict)
-    answered: dict[int, Answer] = field(default_factory=dict)
-    failed: list[str] = field(default_factory=list)
+    calls: dict[int, LedgerCall] = field(default_factory=dict)
+    answers: dict[int, Answer] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
 
     def add(self, entry: dict[str, Any]) -> None:
         """Add one entry."""
         if "requested" in entry:
-            requested = Requested(**{**entry["requested"], "call": Call(**entry["requested"]["call"])})
-            self.requested[requested.number] = requested
+            call = LedgerCall(**{**entry["requested"], "call": Call(**entry["requested"]["call"])})
+            self.calls[call.number] = call
         elif "answered" in entry:
-            answered = Answer(**entry["answered"])
-            self.answered[answered.number] = answered
+            answer = Answer(**entry["answered"])
+            self.answers[answer.number] = answer
         else:
-            self.failed.append(entry["failed"])
+            self.failures.append(entry["failed"])
 
     @property
-    def unanswered(self) -> list[Requested]:
-        """Return the calls without a recorded answer."""
-        return [requested for number, requested in self.requested.items() if number not in self.answered]
+    def unanswered_calls(self) -> list[LedgerCall]:
+        """Return the calls without a recorded response."""
+        return [call for number, call in self.calls.items() if number not in self.answers]
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
+class ExpectedMarks:
     """The marks that must occur once, those that may occur, and the ticked tasks."""
 
-    once: frozenset[str]
-    perhaps: frozenset[str]
-    ticked: frozenset[str]
+    required_marks: frozenset[str]
+    possible_marks: frozenset[str]
+    ticked_marks: frozenset[str]
 
     @classmethod
-    def of(cls, records: Iterable[Record]) -> Expected:
+    def from_records(cls, records: Iterable[Record]) -> ExpectedMarks:
         """Compute the expected marks from the ledgers of all writers."""
-        once: set[str] = set()
-        perhaps: set[str] = set()
-        ticked: set[str] = set()
+        required_marks: set[str] = set()
+        possible_marks: set[str] = set()
+        ticked_marks: set[str] = set()
         for record in records:
-            for number, requested in sorted(record.requested.items()):
-                if number in record.answered:
-                    once.update(requested.call.adds)
-                    once.difference_update(requested.call.removes)
-                    ticked.update(requested.call.ticks)
+            for number, ledger_call in sorted(record.calls.items()):
+                call = ledger_call.call
+                if number in record.answers:
+                    required_marks.update(call.adds)
+                    required_marks.difference_update(call.removes)
+                    ticked_marks.update(call.ticks)
                 else:
-                    perhaps.update(requested.call.adds)
-                    perhaps.update(requested.call.removes)
-                    once.difference_update(requested.call.removes)
-        return cls(frozenset(once), frozenset(perhaps), frozenset(ticked))
+                    possible_marks.update(call.adds)
+                    possible_marks.update(call.removes)
+                    required_marks.difference_update(call.removes)
+        return cls(frozenset(required_marks), frozenset(possible_marks), frozenset(ticked_marks))
 
     def compare(self, texts: Iterable[str]) -> Verdict:
         """Compare the texts of all documents with the expected marks."""
-        counter: Counter[str] = Counter()
-        ticks: set[str] = set()
+        mark_counts: Counter[str] = Counter()
+        document_ticks: set[str] = set()
         for text in texts:
-            counter.update(MARK.findall(text))
+            mark_counts.update(MARK.findall(text))
             for line in text.splitlines():
                 if line.startswith("- [x] "):
-                    ticks.update(MARK.findall(line))
-        known = self.once | self.perhaps
+                    document_ticks.update(MARK.findall(line))
         return Verdict(
-            lost=sorted(self.once - counter.keys()),
-            doubled=sorted(mark for mark, times in counter.items() if times > 1),
-            returned=sorted(counter.keys() - known),
-            unticked=sorted((self.ticked & self.once) - ticks),
+            lost_marks=sorted(self.required_marks - mark_counts.keys()),
+            duplicate_marks=sorted(mark for mark, times in mark_counts.items() if times > 1),
+            restored_marks=sorted(mark_counts.keys() - self.required_marks - self.possible_marks),
+            unticked_marks=sorted((self.ticked_marks & self.required_marks) - document_ticks),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Missing marks, duplicate marks, removed marks that are present again, and missing ticks."""
+    """The problems of the documents; a restored mark is in a document although a call removed it."""
 
-    lost: list[str]
-    doubled: list[str]
-    returned: list[str]
-    unticked: list[str]
+    lost_marks: list[str]
+    duplicate_marks: list[str]
+    restored_marks: list[str]
+    unticked_marks: list[str]
 
     @property
     def is_clean(self) -> bool:
         """Return True if there is no problem."""
-        return not (self.lost or self.doubled or self.returned or self.unticked)
+        return not (self.lost_marks or self.duplicate_marks or self.restored_marks or self.unticked_marks)

@@ -1,7 +1,7 @@
-"""A plain model of documents: a second, simple implementation of each operation.
+"""A model of documents: a second, simple implementation of each operation.
 
-Only the values of the operations are imported from the product. Text is a list of paragraphs (strings of one
-line) and tasks. The number of blank lines between them is not modelled.
+Only the classes of the operations are imported from Docyard. A text is a list of paragraphs (strings of one
+line) and tasks. The model ignores the number of blank lines between them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Refusal(Exception):
 
 @dataclass(slots=True)
 class Task:
-    """A checkbox. Only the presence of a completion date is modelled."""
+    """A checkbox. The model contains no completion date, only its presence."""
 
     title: str
     is_done: bool = False
@@ -57,19 +57,21 @@ class Page:
     type: str | None = None
     tags: list[str] = field(default_factory=list)
 
-    def find(self, address_or_title: str) -> Section:
+    def find_section(self, address_or_title: str) -> Section:
         """Return the section of an address, else the only section with this title. Raises Refusal."""
         for section in self.sections:
             if section.address == address_or_title:
                 return section
         candidates = [
-            section for section in self.sections if section.level and slug(section.title) == address_or_title
+            section
+            for section in self.sections
+            if section.level and make_slug(section.title) == address_or_title
         ]
         if len(candidates) != 1:
             raise Refusal(f"no section {address_or_title}")
         return candidates[0]
 
-    def end(self, section: Section) -> int:
+    def find_end(self, section: Section) -> int:
         """Return the position after a section and all its subsections."""
         position = self.sections.index(section) + 1
         while position < len(self.sections) and self.sections[position].level > section.level:
@@ -80,12 +82,12 @@ class Page:
 Pages = dict[str, Page]
 
 
-def slug(title: str) -> str:
+def make_slug(title: str) -> str:
     """Return the slug of a title, which has only letters, digits, spaces and hyphens."""
     return title.lower().replace(" ", "-")
 
 
-def read(text: str) -> Page:
+def parse_page(text: str) -> Page:
     """Parse a document line by line."""
     page = Page([Section(0, "", PREAMBLE)])
     lines = text.split("\n")
@@ -104,7 +106,7 @@ def read(text: str) -> Page:
             if len(match[1]) == 1:
                 section.title = match[2]
             else:
-                page.sections.append(Section(len(match[1]), match[2], match[3] or slug(match[2])))
+                page.sections.append(Section(len(match[1]), match[2], match[3] or make_slug(match[2])))
         elif (match := _TASK.fullmatch(line)) is not None:
             section.body.append(Task(match[2], match[1] == "x"))
         elif (match := _FIELD.fullmatch(line)) is not None:
@@ -118,33 +120,33 @@ def read(text: str) -> Page:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The expected result of a batch: the pages after it, and whether each operation succeeded."""
+    """The expected result of a batch: the pages after it, and True for each operation that succeeded."""
 
     pages: Pages
-    succeeded: tuple[bool, ...]
+    successes: tuple[bool, ...]
 
 
-def run(pages: Pages, operations: Sequence[Operation], *, all_or_none: bool) -> Outcome:
+def apply_batch(pages: Pages, operations: Sequence[Operation], *, all_or_none: bool) -> Outcome:
     """Return the outcome of a batch whose caller has read `pages`, without changing `pages`."""
-    after = copy.deepcopy(pages)
-    succeeded = []
+    result_pages = copy.deepcopy(pages)
+    successes = []
     for operation in operations:
-        trial = copy.deepcopy(after)
+        trial = copy.deepcopy(result_pages)
         try:
             _Batch(pages, trial).apply(operation)
         except Refusal:
-            succeeded.append(False)
+            successes.append(False)
             if all_or_none:
                 return Outcome(copy.deepcopy(pages), (False,) * len(operations))
         else:
-            succeeded.append(True)
-            after = trial
-    return Outcome(after, tuple(succeeded))
+            successes.append(True)
+            result_pages = trial
+    return Outcome(result_pages, tuple(successes))
 
 
 @dataclass(slots=True)
 class _Batch:
-    """An operation of a batch. Addresses refer to `base`, and addresses of new sections to `pages`."""
+    """The pages before a batch (`base`) and during it. Addresses of sections in `base` refer to `base`."""
 
     base: Mapping[str, Page]
     pages: Pages
@@ -152,7 +154,7 @@ class _Batch:
     def apply(self, operation: Operation) -> None:
         match operation:
             case edits.CreateDocument(title=title, folder=folder, content=content):
-                self._create(f"{folder}/{slug(title)}.md".removeprefix("/"), title, content)
+                self._create(f"{folder}/{make_slug(title)}.md".removeprefix("/"), title, content)
             case edits.RemoveDocument(path=path):
                 self._page(path)
                 del self.pages[path]
@@ -162,7 +164,7 @@ class _Batch:
                 page, section = self._section(file, address_or_title)
                 if section.level == 0:
                     raise Refusal("the preamble stays")
-                del page.sections[page.sections.index(section) : page.end(section)]
+                del page.sections[page.sections.index(section) : page.find_end(section)]
             case edits.RenameSection(file=file, slug=address_or_title, new_title=title):
                 _, section = self._section(file, address_or_title)
                 section.title = title
@@ -170,13 +172,13 @@ class _Batch:
                 _, section = self._section(file, address_or_title)
                 section.body.append(content)
             case edits.UpdateContent(
-                file=file, slug=address_or_title, content=content, include_subsections=deep
+                file=file, slug=address_or_title, content=content, include_subsections=include_subsections
             ):
                 page, section = self._section(file, address_or_title)
                 section.body = [content] if content else []
-                # The preamble's level is above every section's, but it has no subsections.
-                if deep and section.level:
-                    del page.sections[page.sections.index(section) + 1 : page.end(section)]
+                # The preamble has the lowest level, but it has no subsections.
+                if include_subsections and section.level:
+                    del page.sections[page.sections.index(section) + 1 : page.find_end(section)]
             case edits.AddTask(file=file, slug=address_or_title, title=title):
                 _, section = self._section(file, address_or_title)
                 tasks = [position for position, item in enumerate(section.body) if isinstance(item, Task)]
@@ -212,20 +214,20 @@ class _Batch:
         page = self._page(file)
         parent = self._section(file, parent_slug)[1] if parent_slug else None
         level = parent.level + 1 if parent else 2
-        first = page.sections.index(parent) + 1 if parent else 1
-        end = page.end(parent) if parent else len(page.sections)
-        for section in page.sections[first:end]:
+        start = page.sections.index(parent) + 1 if parent else 1
+        section_end = page.find_end(parent) if parent else len(page.sections)
+        for section in page.sections[start:section_end]:
             if section.level == level and section.title == title:
-                if section.body or page.end(section) > page.sections.index(section) + 1:
+                if section.body or page.find_end(section) > page.sections.index(section) + 1:
                     raise Refusal("a section with this title exists and is not empty")
                 section.body = [content] if content else []
                 return
-        name = f"{parent.address}/{slug(title)}" if parent else slug(title)
-        used = {section.address for section in page.sections}
+        name = f"{parent.address}/{make_slug(title)}" if parent else make_slug(title)
+        addresses = {section.address for section in page.sections}
         address, number = name, 1
-        while address in used:
+        while address in addresses:
             address, number = f"{name}-{number}", number + 1
-        page.sections.insert(end, Section(level, title, address, [content] if content else []))
+        page.sections.insert(section_end, Section(level, title, address, [content] if content else []))
 
     def _page(self, file: str) -> Page:
         if file not in self.pages:
@@ -236,14 +238,14 @@ class _Batch:
         page = self._page(file)
         if file in self.base:
             try:
-                result = self.base[file].find(address_or_title)
+                base_section = self.base[file].find_section(address_or_title)
             except Refusal:
-                return page, page.find(address_or_title)
+                return page, page.find_section(address_or_title)
             for section in page.sections:
-                if section.address == result.address:
+                if section.address == base_section.address:
                     return page, section
             raise Refusal(f"the section {address_or_title} is missing")
-        return page, page.find(address_or_title)
+        return page, page.find_section(address_or_title)
 
     def _task(self, file: str, address_or_title: str) -> Task:
         match = _ADDRESS.fullmatch(address_or_title)
@@ -252,11 +254,11 @@ class _Batch:
         index = int(match[2])
         if file in self.base:
             try:
-                before = self.base[file].find(match[1]).tasks
+                base_tasks = self.base[file].find_section(match[1]).tasks
             except Refusal:
-                before = []
-            if index < len(before):
-                candidates = [task for task in section.tasks if task.title == before[index].title]
+                base_tasks = []
+            if index < len(base_tasks):
+                candidates = [task for task in section.tasks if task.title == base_tasks[index].title]
                 if len(candidates) != 1:
                     raise Refusal(f"the task {address_or_title} is missing")
                 return candidates[0]

@@ -1,4 +1,4 @@
-"""A user of the same repository, who edits files and commits them with the git program in a loop."""
+"""A person in the same repository who edits files and commits them with the git program in a loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.soak.ledger import Ledger
 
 WORD = re.compile(r"«(p\d+)»")
 AUTHOR = "A Person"
-# Messages of Git when a different program has a lock or was first. A user retries.
+# Messages of Git if another program has a lock or committed first. The person retries.
 _RETRYABLE = (".lock", "cannot lock ref", "non-fast-forward", "fetch first", "failed to push", "rejected")
 
 
@@ -26,15 +26,17 @@ class Person:
     edits a clone and pushes.
     """
 
-    def __init__(self, repo: Repo, shared: Sequence[str], *, seed: int, clone: Path | None = None) -> None:
+    def __init__(
+        self, repo: Repo, shared_paths: Sequence[str], *, seed: int, clone: Path | None = None
+    ) -> None:
         self.seed = seed
         self.words: list[str] = []
         self.commits = 0
         self.failures: Counter[str] = Counter()
-        self.problem: BaseException | None = None
+        self.error: BaseException | None = None
         self._origin = repo
         self._repo = repo
-        self._shared = shared
+        self._shared_paths = shared_paths
         self._random = random.Random(f"{seed}-person")
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._work, name="person", daemon=True)
@@ -49,13 +51,13 @@ class Person:
         """Start the thread."""
         self._thread.start()
 
-    def stop(self, *, within: float = 60.0) -> None:
-        """Wait for the last commit, and end the thread. Raises the thread's exception."""
+    def stop(self, *, timeout_s: float = 60.0) -> None:
+        """Wait for the last commit and for the end of the thread. Raises the exception of the thread."""
         self._stop.set()
-        self._thread.join(within)
+        self._thread.join(timeout_s)
         assert not self._thread.is_alive(), "the person's last commit never succeeded"
-        if self.problem is not None:
-            raise self.problem
+        if self.error is not None:
+            raise self.error
 
     def _work(self) -> None:
         try:
@@ -65,15 +67,15 @@ class Person:
                 else:
                     self._edit_and_push()
                 self._stop.wait(self._random.uniform(0.0, 0.15))
-        except BaseException as problem:
-            self.problem = problem
+        except BaseException as error:
+            self.error = error
 
     def _edit_and_commit(self) -> None:
         word = f"p{len(self.words)}"
-        name, edited = self._edit(word)
+        name, has_existed = self._edit(word)
         message = ["-m", f"Words {word}", "--author", f"{AUTHOR} <person@example.org>"]
         choice = self._random.randrange(3)
-        if choice == 0 and edited:
+        if choice == 0 and has_existed:
             self._retry("commit", "-q", "-a", *message)
         elif choice == 1:
             self._retry("add", "--", name)
@@ -87,18 +89,18 @@ class Person:
             self._repo.git("status", "--porcelain")
 
     def _edit(self, word: str) -> tuple[str, bool]:
-        """Add a line to an own or a shared file; return its name, and True if the file existed."""
-        own = f"person/diary-{self._random.randrange(3)}.md"
-        name = self._random.choice(self._shared) if self._random.randrange(4) == 0 else own
+        """Add a line to a private or a shared file; return its name, and True if the file existed before."""
+        private_name = f"person/diary-{self._random.randrange(3)}.md"
+        name = self._random.choice(self._shared_paths) if self._random.randrange(4) == 0 else private_name
         path = self._repo.path / name
         path.parent.mkdir(exist_ok=True)
-        known = path.exists()
+        has_existed = path.exists()
         while True:
             with path.open("a", encoding="utf-8") as stream:
                 stream.write(f"\nA person wrote «{word}».\n")
-            # The file is read again after the write, because a different process may have replaced it.
+            # The file is read after the write, because another process may have replaced it.
             if f"«{word}»" in path.read_text(encoding="utf-8"):
-                return name, known
+                return name, has_existed
 
     def _edit_and_push(self) -> None:
         word = f"p{len(self.words)}"
@@ -116,29 +118,29 @@ class Person:
         self.commits += 1
 
     def _retry(self, *arguments: str) -> None:
-        until = time.monotonic() + 60
+        deadline = time.monotonic() + 60
         while not self._try(*arguments):
-            assert time.monotonic() < until, f"git {arguments[0]} never succeeded: {self.failures}"
+            assert time.monotonic() < deadline, f"git {arguments[0]} never succeeded: {self.failures}"
             time.sleep(self._random.uniform(0.005, 0.02))
 
     def _try(self, *arguments: str) -> bool:
         try:
             self._repo.git(*arguments)
-        except AssertionError as problem:
-            if not any(reason in str(problem) for reason in _RETRYABLE):
+        except AssertionError as error:
+            if not any(reason in str(error) for reason in _RETRYABLE):
                 raise
             self.failures[arguments[0]] += 1
             return False
         return True
 
 
-def prepare(
-    folder: Path, writers: int, shared: Mapping[str, str], seed: int, *, is_bare: bool
+def prepare_repository(
+    folder: Path, writers: int, documents: Mapping[str, str], seed: int, *, is_bare: bool
 ) -> tuple[Repo, Person, list[Ledger]]:
-    """Make a repository with these documents, its user, and a ledger for each writer."""
+    """Make a repository with these documents, its person, and a ledger for each writer."""
     make = bare if is_bare else normal
-    repo = make(folder / "repo", {"README.md": "# Example\n", **shared})
-    # Git's own housekeeping runs too, but must end before the checks.
+    repo = make(folder / "repo", {"README.md": "# Example\n", **documents})
+    # Git's automatic housekeeping runs in the foreground, so it ends before the checks.
     repo.git("config", "gc.autoDetach", "false")
-    person = Person(repo, [*shared], seed=seed, clone=folder / "clone" if is_bare else None)
+    person = Person(repo, [*documents], seed=seed, clone=folder / "clone" if is_bare else None)
     return repo, person, [Ledger(folder / f"ledger-{number}") for number in range(writers)]

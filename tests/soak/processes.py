@@ -1,4 +1,4 @@
-"""Processes of a test: forked from a clean server, with a time limit, and always terminated."""
+"""Processes of a test: forked from a fork server, with a time limit, and always killed at the end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["tests.soak.writer"])
 
 
-def start(target: Callable[..., None], *arguments: object) -> ForkServerProcess:
+def start_process(target: Callable[..., None], *arguments: object) -> ForkServerProcess:
     """Start a process."""
     process = CONTEXT.Process(target=target, args=arguments, daemon=True)
     process.start()
@@ -21,12 +21,12 @@ def start(target: Callable[..., None], *arguments: object) -> ForkServerProcess:
 
 
 @contextmanager
-def running(target: Callable[..., None], jobs: Sequence[object]) -> Iterator[list[ForkServerProcess]]:
+def run_processes(target: Callable[..., None], jobs: Sequence[object]) -> Iterator[list[ForkServerProcess]]:
     """Run a process for each job, and kill the processes that still run at the end."""
     processes: list[ForkServerProcess] = []
     try:
         for job in jobs:
-            processes.append(start(target, job))
+            processes.append(start_process(target, job))
         yield processes
     finally:
         for process in processes:
@@ -35,9 +35,9 @@ def running(target: Callable[..., None], jobs: Sequence[object]) -> Iterator[lis
             process.join(10)
 
 
-def wait(processes: Sequence[ForkServerProcess], *, within: float) -> None:
-    """Wait until all processes have exited. Raises AssertionError after `within` seconds."""
-    deadline = time.monotonic() + within
+def wait_for_exit(processes: Sequence[ForkServerProcess], *, timeout_s: float) -> None:
+    """Wait until all processes have exited. Raises AssertionError after `timeout_s`."""
+    deadline = time.monotonic() + timeout_s
     for process in processes:
         process.join(max(0.0, deadline - time.monotonic()))
-        assert not process.is_alive(), f"a process still ran after {within:.0f} s"
+        assert not process.is_alive(), f"a process still ran after {timeout_s:.0f} s"

@@ -14,12 +14,12 @@ from tests.soak.findings import Findings
 from tests.soak.housekeeping import COMMANDS, Housekeeping
 from tests.soak.ledger import Ledger
 from tests.soak.person import Person
-from tests.soak.processes import running, wait
-from tests.soak.writer import Job, shared_documents
+from tests.soak.processes import run_processes, wait_for_exit
+from tests.soak.writer import Job, make_shared_documents
 
 SEED = 20_260_119
 WRITERS = 4
-_MANY = 1_000_000
+_UNLIMITED = 1_000_000
 
 LENGTHS = [
     pytest.param(15.0, id="15-seconds", marks=pytest.mark.slow),
@@ -32,29 +32,29 @@ LENGTHS = [
 def test_housekeeping_loses_no_acknowledged_write_and_fails_no_call(
     tmp_path: Path, seconds: float, is_bare: bool, report: Callable[[str], None]
 ) -> None:
-    shared = shared_documents(8)
-    repo = (bare if is_bare else normal)(tmp_path / "repo", {"README.md": "# Example\n", **shared})
+    documents = make_shared_documents(8)
+    repo = (bare if is_bare else normal)(tmp_path / "repo", {"README.md": "# Example\n", **documents})
     ledgers = [Ledger(tmp_path / f"ledger-{number}") for number in range(WRITERS)]
-    until = time.time() + seconds
+    end_time = time.time() + seconds
     jobs = [
-        Job(repo.path, ledger.path, tuple(shared), number, _MANY, SEED, until=until)
+        Job(repo.path, ledger.path, tuple(documents), number, _UNLIMITED, SEED, end_time=end_time)
         for number, ledger in enumerate(ledgers)
     ]
     housekeeping = Housekeeping(repo)
-    began = time.monotonic()
-    with housekeeping.running(), running(writer.run, jobs) as processes:
-        wait(processes, within=seconds + 120)
-    elapsed = time.monotonic() - began
+    start = time.monotonic()
+    with housekeeping.run_loops(), run_processes(writer.run_writer, jobs) as processes:
+        wait_for_exit(processes, timeout_s=seconds + 120)
+    elapsed_s = time.monotonic() - start
     records = [ledger.read() for ledger in ledgers]
-    report(housekeeping.line())
-    failed = [problem for record in records for problem in record.failed]
-    assert not failed, f"{len(failed)} writers failed: {failed[0]}"
-    findings = Findings.of(repo, records, Person(repo, [], seed=SEED))
-    for line in findings.lines(elapsed):
+    report(housekeeping.format_line())
+    failures = [problem for record in records for problem in record.failures]
+    assert not failures, f"{len(failures)} writers failed: {failures[0]}"
+    findings = Findings.collect(repo, records, Person(repo, [], seed=SEED))
+    for line in findings.format_lines(elapsed_s):
         report(line)
-    assert [call for record in records for call in record.unanswered] == []
+    assert [call for record in records for call in record.unanswered_calls] == []
     assert findings.calls > WRITERS * seconds / 4
     assert findings.problems == {}
     assert findings.refusals == {}
-    assert all(housekeeping.rounds[command[0]] > seconds / 10 for command in COMMANDS)
-    inspection.assert_sound(repo, bare=is_bare)
+    assert all(housekeeping.success_counts[command[0]] > seconds / 10 for command in COMMANDS)
+    inspection.assert_valid(repo, is_bare=is_bare)

@@ -1,4 +1,4 @@
-"""A server killed with -9 in a burst of calls: acknowledged writes are present after a restart."""
+"""A server that is killed during a burst of calls: acknowledged writes are present after a restart."""
 
 from __future__ import annotations
 
@@ -22,17 +22,16 @@ from tests.acceptance.server import user_environment
 from tests.repositories import Repo, normal
 from tests.soak import inspection
 from tests.soak.ledger import MARK
-from tests.soak.writer import shared_documents
+from tests.soak.writer import make_shared_documents
 from tests.stdio_client import connect
 
 SEED = 20_240_301
-BURST = 24
-PAGES = shared_documents()
-# Seconds within which a server must recover after its start.
+BURST_SIZE = 24
+DOCUMENTS = make_shared_documents()
 RECOVERY_TIMEOUT_S = 30.0
-LIMIT = 120.0
+SESSION_TIMEOUT_S = 120.0
 
-KILLS = [
+KILL_COUNTS = [
     pytest.param(1, id="1"),
     pytest.param(10, id="10", marks=[pytest.mark.slow]),
     pytest.param(50, id="50", marks=pytest.mark.soak),
@@ -49,22 +48,22 @@ class Call:
 
 
 class CallLog:
-    """The calls to all servers until now, and the responses."""
+    """The calls to all servers so far, and their responses."""
 
     def __init__(self) -> None:
         self.random = random.Random(SEED)
         self.commits: dict[str, str] = {}
-        self.unanswered: list[Call] = []
+        self.unanswered_calls: list[Call] = []
         self._count = 0
 
-    def burst(self) -> list[Call]:
+    def make_burst(self) -> list[Call]:
         """Return the next calls."""
-        return [self._call() for _ in range(BURST)]
+        return [self._make_next_call() for _ in range(BURST_SIZE)]
 
-    def _call(self) -> Call:
+    def _make_next_call(self) -> Call:
         self._count += 1
         mark = f"w0n{self._count}"
-        path = self.random.choice([*PAGES])
+        path = self.random.choice([*DOCUMENTS])
         choice = self.random.randrange(4)
         if choice == 0:
             arguments = {
@@ -98,47 +97,50 @@ class CallLog:
 
 @pytest.mark.promise
 @pytest.mark.process
-@pytest.mark.parametrize("kills", KILLS)
+@pytest.mark.parametrize("kill_count", KILL_COUNTS)
 def test_acknowledged_writes_survive_a_killed_server(
-    tmp_path: Path, kills: int, report: Callable[[str], None]
+    tmp_path: Path, kill_count: int, report: Callable[[str], None]
 ) -> None:
-    repo = normal(tmp_path / "repo", {"README.md": "# Example\n", **PAGES})
+    repo = normal(tmp_path / "repo", {"README.md": "# Example\n", **DOCUMENTS})
     log = CallLog()
-    in_doubt: list[int] = []
-    written_counts: list[int] = []
-    for number in range(kills + 1):
-        anyio.run(_serve_once, repo, tmp_path, log, number < kills, in_doubt)
+    retry_counts: list[int] = []
+    committed_counts: list[int] = []
+    for number in range(kill_count + 1):
+        anyio.run(_serve_once, repo, tmp_path, log, number < kill_count, retry_counts)
         marks = Counter(mark for text in inspection.read_texts(repo).values() for mark in MARK.findall(text))
         assert [mark for mark in log.commits if marks[mark] != 1] == []
-        assert [call.mark for call in log.unanswered if marks[call.mark] > 1] == []
-        assert marks.keys() <= log.commits.keys() | {call.mark for call in log.unanswered}
+        assert [call.mark for call in log.unanswered_calls if marks[call.mark] > 1] == []
+        assert marks.keys() <= log.commits.keys() | {call.mark for call in log.unanswered_calls}
         history = inspection.read_commits(repo)
         assert set(log.commits.values()) <= history.keys()
-        written_counts.append(sum(marks[call.mark] for call in log.unanswered))
-    inspection.assert_sound(repo)
-    assert not log.unanswered
+        committed_counts.append(sum(marks[call.mark] for call in log.unanswered_calls))
+    inspection.assert_valid(repo)
+    assert not log.unanswered_calls
     assert len(set(log.commits.values())) == len(log.commits)
-    ours = {commit for commit, (tool, _) in history.items() if tool}
-    assert ours == set(log.commits.values())
+    docyard_commits = {commit for commit, (tool, _) in history.items() if tool}
+    assert docyard_commits == set(log.commits.values())
     report(
-        f"seed {SEED}: {kills} kills in bursts of {BURST} calls, {len(log.commits)} calls acknowledged "
-        f"in the end; {sum(in_doubt)} repeated after a kill, {sum(written_counts)} of them already committed"
+        f"seed {SEED}: {kill_count} kills in bursts of {BURST_SIZE} calls, "
+        f"{len(log.commits)} calls acknowledged in total; {sum(retry_counts)} repeated after a kill, "
+        f"{sum(committed_counts)} of them already committed"
     )
 
 
-async def _serve_once(repo: Repo, folder: Path, log: CallLog, is_killed: bool, in_doubt: list[int]) -> None:
+async def _serve_once(
+    repo: Repo, folder: Path, log: CallLog, is_killed: bool, retry_counts: list[int]
+) -> None:
     """Run a server: wait for recovery, retry the calls without a response, and kill it if `is_killed`."""
     pid_file = folder / "pid"
-    with anyio.fail_after(LIMIT):
-        async with _serving(repo, folder / "home", pid_file) as client:
+    with anyio.fail_after(SESSION_TIMEOUT_S):
+        async with _connect_client(repo, folder / "home", pid_file) as client:
             await client.list_tools()
             await _wait_for_recovery(repo)
-            again, log.unanswered = log.unanswered, []
-            in_doubt.append(len(again))
-            for call in again:
+            retries, log.unanswered_calls = log.unanswered_calls, []
+            retry_counts.append(len(retries))
+            for call in retries:
                 await _make_call(client, call, log)
-            assert not log.unanswered
-            calls = log.burst()
+            assert not log.unanswered_calls
+            calls = log.make_burst()
             if is_killed:
                 await _burst_and_kill(client, calls, log, int(pid_file.read_text()))
             else:
@@ -147,7 +149,7 @@ async def _serve_once(repo: Repo, folder: Path, log: CallLog, is_killed: bool, i
 
 
 @asynccontextmanager
-async def _serving(repo: Repo, home: Path, pid_file: Path) -> AsyncIterator[Client]:
+async def _connect_client(repo: Repo, home: Path, pid_file: Path) -> AsyncIterator[Client]:
     """Yield the SDK's own client of a server whose process id is in `pid_file`."""
     server = [sys.executable, "-m", "docyard", "serve", "-C", str(repo.path), "--no-fsync"]
     command = ["/bin/sh", "-c", 'echo $$ > "$0"; exec "$@"', str(pid_file), *server]
@@ -157,10 +159,10 @@ async def _serving(repo: Repo, home: Path, pid_file: Path) -> AsyncIterator[Clie
 
 
 async def _wait_for_recovery(repo: Repo) -> None:
-    """Wait until the crash is cleaned up; the only call before is the list of tools."""
-    until = time.monotonic() + RECOVERY_TIMEOUT_S
+    """Wait until the server has removed the files of the crash; only the list of tools was called before."""
+    deadline = time.monotonic() + RECOVERY_TIMEOUT_S
     while inspection.find_leftover_files(repo) or repo.status():
-        assert time.monotonic() < until, (inspection.find_leftover_files(repo), repo.status())
+        assert time.monotonic() < deadline, (inspection.find_leftover_files(repo), repo.status())
         await anyio.sleep(0.05)
     assert repo.fsck() == ""
 
@@ -170,7 +172,7 @@ async def _make_call(client: Client, call: Call, log: CallLog) -> bool:
     try:
         result = await client.call_tool(call.tool, call.arguments)
     except (MCPError, anyio.ClosedResourceError, anyio.BrokenResourceError):
-        log.unanswered.append(call)
+        log.unanswered_calls.append(call)
         return False
     assert isinstance(result.structured_content, dict)
     assert not result.is_error, result.structured_content
@@ -180,25 +182,25 @@ async def _make_call(client: Client, call: Call, log: CallLog) -> bool:
 
 async def _burst_and_kill(client: Client, calls: Sequence[Call], log: CallLog, pid: int) -> None:
     """Make all calls concurrently; after some responses, kill the server during the next call."""
-    enough = log.random.randrange(len(calls) // 2)
-    moment = log.random.uniform(0.0, 0.004)
-    answered = 0
+    kill_after = log.random.randrange(len(calls) // 2)
+    delay_s = log.random.uniform(0.0, 0.004)
+    answer_count = 0
 
     async def call_server(call: Call) -> None:
-        nonlocal answered
+        nonlocal answer_count
         if not await _make_call(client, call, log):
             return
-        answered += 1
-        if answered == enough:
-            kill.set()
+        answer_count += 1
+        if answer_count == kill_after:
+            kill_event.set()
 
-    kill = anyio.Event()
-    if enough == 0:
-        kill.set()
+    kill_event = anyio.Event()
+    if kill_after == 0:
+        kill_event.set()
     async with anyio.create_task_group() as group:
         for call in calls:
             group.start_soon(call_server, call)
-        await kill.wait()
-        await anyio.sleep(moment)
+        await kill_event.wait()
+        await anyio.sleep(delay_s)
         os.kill(pid, signal.SIGKILL)
-    assert log.unanswered, "the server was killed too late: all calls have a response"
+    assert log.unanswered_calls, "the server was killed too late: all calls have a response"

@@ -1,4 +1,4 @@
-"""Writers killed with -9 at any moment: others recover, and calls without a response are retried."""
+"""Writers that are killed at any moment: other writers recover, and unanswered calls are retried."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ import pytest
 
 from tests.soak import inspection, writer
 from tests.soak.findings import Findings
-from tests.soak.person import prepare
-from tests.soak.processes import running, start
-from tests.soak.writer import Job, shared_documents
+from tests.soak.person import prepare_repository
+from tests.soak.processes import run_processes, start_process
+from tests.soak.writer import Job, make_shared_documents
 
 SEED = 20_240_302
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The number of writers, operations of each, seconds between kills, and the time limit in seconds.
+    """The number of writers, the operations of each, the time between kills, and the time limit.
 
-    Each document gets some hundred operations, which is a realistic size.
+    With these numbers, each document gets some hundred operations, which is a realistic size.
     """
 
     writers: int
     operations: int
-    pause: float
-    within: float
+    pause_s: float
+    timeout_s: float
     documents: int = 6
 
 
@@ -44,41 +44,41 @@ LOADS = [
 def test_retries_of_killed_writers_are_written_once(
     tmp_path: Path, load: Load, is_bare: bool, report: Callable[[str], None]
 ) -> None:
-    shared = shared_documents(load.documents)
-    repo, person, ledgers = prepare(tmp_path, load.writers, shared, SEED, is_bare=is_bare)
+    documents = make_shared_documents(load.documents)
+    repo, person, ledgers = prepare_repository(tmp_path, load.writers, documents, SEED, is_bare=is_bare)
     jobs = [
-        Job(repo.path, ledger.path, tuple(shared), number, load.operations, SEED)
+        Job(repo.path, ledger.path, tuple(documents), number, load.operations, SEED)
         for number, ledger in enumerate(ledgers)
     ]
-    choice = random.Random(SEED)
-    began = time.monotonic()
-    kills = in_doubt = 0
-    with running(writer.run, jobs) as processes:
+    rng = random.Random(SEED)
+    start = time.monotonic()
+    kill_count = unanswered_count = 0
+    with run_processes(writer.run_writer, jobs) as processes:
         person.start()
         try:
             while any(process.is_alive() for process in processes):
-                assert time.monotonic() < began + load.within
-                time.sleep(choice.uniform(0.5, 1.5) * load.pause)
-                number = choice.randrange(load.writers)
+                assert time.monotonic() < start + load.timeout_s
+                time.sleep(rng.uniform(0.5, 1.5) * load.pause_s)
+                number = rng.randrange(load.writers)
                 if not processes[number].is_alive():
                     continue
                 processes[number].kill()
                 processes[number].join()
-                kills += 1
-                in_doubt += len(ledgers[number].read().unanswered)
-                jobs[number] = replace(jobs[number], life=jobs[number].life + 1)
-                processes[number] = start(writer.run, jobs[number])
+                kill_count += 1
+                unanswered_count += len(ledgers[number].read().unanswered_calls)
+                jobs[number] = replace(jobs[number], restart_count=jobs[number].restart_count + 1)
+                processes[number] = start_process(writer.run_writer, jobs[number])
         finally:
             person.stop()
     records = [ledger.read() for ledger in ledgers]
-    findings = Findings.of(repo, records, person)
-    report(f"{kills} kills, {in_doubt} calls in doubt")
-    for line in findings.lines(time.monotonic() - began):
+    findings = Findings.collect(repo, records, person)
+    report(f"{kill_count} kills, {unanswered_count} unanswered calls")
+    for line in findings.format_lines(time.monotonic() - start):
         report(line)
-    failed = [problem for record in records for problem in record.failed]
-    assert not failed, failed[0]
-    assert kills > 0
-    assert [call for record in records for call in record.unanswered] == []
+    failures = [problem for record in records for problem in record.failures]
+    assert not failures, failures[0]
+    assert kill_count > 0
+    assert [call for record in records for call in record.unanswered_calls] == []
     assert findings.operations == load.writers * load.operations
     assert findings.problems == {}
-    inspection.assert_sound(repo, bare=is_bare)
+    inspection.assert_valid(repo, is_bare=is_bare)

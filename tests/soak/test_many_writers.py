@@ -1,4 +1,4 @@
-"""Many writer processes and a user in one repository: every acknowledged write is present once."""
+"""Many writer processes and a person in one repository: every acknowledged write is present once."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import pytest
 
 from tests.soak import inspection, writer
 from tests.soak.findings import Findings
-from tests.soak.person import prepare
-from tests.soak.processes import running, wait
-from tests.soak.writer import Job, shared_documents
+from tests.soak.person import prepare_repository
+from tests.soak.processes import run_processes, wait_for_exit
+from tests.soak.writer import Job, make_shared_documents
 
 SEED = 20_240_229
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The number of writers, operations of each, the time limit in seconds, and the mode.
+    """The number of writers, the operations of each, the time limit, and the mode.
 
-    Each document gets some hundred operations, which is a realistic size.
+    With these numbers, each document gets some hundred operations, which is a realistic size.
     """
 
     writers: int
     operations: int
-    within: float
+    timeout_s: float
     durable: bool = False
-    servers: bool = False
+    use_servers: bool = False
     documents: int = 6
 
 
@@ -38,8 +38,10 @@ LOADS = [
     pytest.param(Load(8, 40, 120), id="8x40", marks=pytest.mark.slow),
     pytest.param(Load(8, 1250, 1800, documents=90), id="8x1250", marks=pytest.mark.soak),
     pytest.param(Load(8, 125, 900, durable=True, documents=9), id="8x125-fsync", marks=pytest.mark.soak),
-    pytest.param(Load(3, 20, 120, servers=True), id="3x20-servers", marks=pytest.mark.slow),
-    pytest.param(Load(8, 125, 900, servers=True, documents=9), id="8x125-servers", marks=pytest.mark.soak),
+    pytest.param(Load(3, 20, 120, use_servers=True), id="3x20-servers", marks=pytest.mark.slow),
+    pytest.param(
+        Load(8, 125, 900, use_servers=True, documents=9), id="8x125-servers", marks=pytest.mark.soak
+    ),
 ]
 
 
@@ -50,37 +52,37 @@ LOADS = [
 def test_every_acknowledged_write_is_present_once(
     tmp_path: Path, load: Load, is_bare: bool, report: Callable[[str], None]
 ) -> None:
-    shared = shared_documents(load.documents)
-    repo, person, ledgers = prepare(tmp_path, load.writers, shared, SEED, is_bare=is_bare)
+    documents = make_shared_documents(load.documents)
+    repo, person, ledgers = prepare_repository(tmp_path, load.writers, documents, SEED, is_bare=is_bare)
     jobs = [
         Job(
             repo.path,
             ledger.path,
-            tuple(shared),
+            tuple(documents),
             number,
             load.operations,
             SEED,
             durable=load.durable,
-            home=tmp_path / f"home-{number}" if load.servers else None,
-            rest=0.3 if is_bare else 0.0,
+            home=tmp_path / f"home-{number}" if load.use_servers else None,
+            pause_s=0.3 if is_bare else 0.0,
         )
         for number, ledger in enumerate(ledgers)
     ]
-    began = time.monotonic()
-    with running(writer.run, jobs) as processes:
+    start = time.monotonic()
+    with run_processes(writer.run_writer, jobs) as processes:
         person.start()
         try:
-            wait(processes, within=load.within)
+            wait_for_exit(processes, timeout_s=load.timeout_s)
         finally:
-            elapsed = time.monotonic() - began
+            elapsed_s = time.monotonic() - start
             person.stop()
     records = [ledger.read() for ledger in ledgers]
-    findings = Findings.of(repo, records, person)
-    for line in findings.lines(elapsed):
+    findings = Findings.collect(repo, records, person)
+    for line in findings.format_lines(elapsed_s):
         report(line)
-    failed = [problem for record in records for problem in record.failed]
-    assert not failed, failed[0]
-    assert [call for record in records for call in record.unanswered] == []
+    failures = [problem for record in records for problem in record.failures]
+    assert not failures, failures[0]
+    assert [call for record in records for call in record.unanswered_calls] == []
     assert findings.operations == load.writers * load.operations
     assert findings.problems == {}
-    inspection.assert_sound(repo, bare=is_bare)
+    inspection.assert_valid(repo, is_bare=is_bare)

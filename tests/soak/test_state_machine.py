@@ -1,4 +1,4 @@
-"""A workspace with batches, a user and crashes, compared with a plain model after every step."""
+"""A workspace with batches, a person and crashes, which is compared with a model after every step."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 
 from tests.repositories import Repo, normal
 from tests.soak import inspection, model
-from tests.soak.batches import FILES, TITLES, Work, aim_operations, batches, modes, works
+from tests.soak.batches import FILES, TITLES, UserEdit, aim_operations, batches, modes, user_edits
 from tests.soak.crash import End, fork_and_kill
 from workspace.edits import Operation
 from workspace.publishing.checkout import WorktreeConflict
@@ -35,15 +35,15 @@ from workspace.writing.write import WriteResult
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Uncommitted:
-    """An uncommitted change of a user: its status by `git status --porcelain`, and the bytes."""
+class UncommittedChange:
+    """An uncommitted change of a person: its code in `git status --porcelain`, and the bytes of the file."""
 
     status: str
     data: bytes | None
 
 
 class WorkspaceMachine(RuleBasedStateMachine):
-    """A repository with a user's checkout, its workspace, and the expected state of both."""
+    """A repository with the checkout of a person, its workspace, and the expected state of both."""
 
     event_counts: ClassVar[Counter[str]] = Counter()
 
@@ -54,23 +54,25 @@ class WorkspaceMachine(RuleBasedStateMachine):
         self.workspace: Workspace
         self.branch = "main"
         self.branches: dict[str, str] = {}
-        self.states: dict[str, model.Pages] = {}
+        self.pages_by_commit: dict[str, model.Pages] = {}
         self.parents: dict[str, str] = {}
-        self.uncommitted: dict[str, Uncommitted] = {}
-        self.count = 0
+        self.uncommitted: dict[str, UncommittedChange] = {}
+        self.operation_count = 0
 
     @initialize()
-    def begin(self) -> None:
+    def create_repository(self) -> None:
         self.repo = normal(self.folder / "repo", FILES)
         self.repo.git("config", "gc.auto", "0")
         self.reopen()
-        first = self.repo.head()
-        self.states[first] = {path: model.read(FILES[path]) for path in FILES if path.endswith(".md")}
-        self.branches["main"] = first
+        first_commit = self.repo.head()
+        self.pages_by_commit[first_commit] = {
+            path: model.parse_page(FILES[path]) for path in FILES if path.endswith(".md")
+        }
+        self.branches["main"] = first_commit
 
     def teardown(self) -> None:
         try:
-            if self.states:
+            if self.pages_by_commit:
                 assert self.repo.fsck() == ""
                 for branch, commit in self.branches.items():
                     assert self.repo.git("rev-parse", branch).strip() == commit
@@ -83,7 +85,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
 
     @property
     def pages(self) -> model.Pages:
-        return self.states[self.tip]
+        return self.pages_by_commit[self.tip]
 
     # Actions of a server
 
@@ -91,102 +93,102 @@ class WorkspaceMachine(RuleBasedStateMachine):
     def reopen(self) -> None:
         self.workspace = Workspace.open(self.repo.path, durable=False)
 
-    @rule(operations=batches, mode=modes, before=st.one_of(st.none(), st.none(), works))
-    def write(self, operations: list[Operation], mode: Mode, before: Work | None) -> None:
-        self._apply_work(before)
-        operations = aim_operations(operations, self.pages, self.count)
-        self.count += len(operations)
-        outcome, blocked = self._predict_outcome(operations, mode)
-        written, conflicts = None, set[str]()
+    @rule(operations=batches, mode=modes, user_edit=st.one_of(st.none(), st.none(), user_edits))
+    def write(self, operations: list[Operation], mode: Mode, user_edit: UserEdit | None) -> None:
+        self._apply_user_edit(user_edit)
+        operations = aim_operations(operations, self.pages, self.operation_count)
+        self.operation_count += len(operations)
+        outcome, blocking_paths = self._predict_outcome(operations, mode)
+        write_result, conflicts = None, set[str]()
         try:
-            written = self._send(operations, mode)
+            write_result = self._write_batch(operations, mode)
         except WorktreeConflict as conflict:
             conflicts = {*conflict.paths}
-        if written is None:
+        if write_result is None:
             self.event_counts["writes refused for a person's work"] += 1
-            assert blocked <= conflicts <= self.uncommitted.keys()
+            assert blocking_paths <= conflicts <= self.uncommitted.keys()
             return
-        assert not blocked
+        assert not blocking_paths
         if mode is Mode.EACH:
-            assert [step.status is StepStatus.DONE for step in written.steps] == [*outcome.succeeded], [
-                (step.operation, step.error) for step in written.steps
+            assert [step.status is StepStatus.DONE for step in write_result.steps] == [*outcome.successes], [
+                (step.operation, step.error) for step in write_result.steps
             ]
         if outcome.pages != self.pages:
-            assert written.is_committed
-        if written.is_committed:
-            assert written.commit is not None
+            assert write_result.is_committed
+        if write_result.is_committed:
+            assert write_result.commit is not None
             self.event_counts["commits"] += 1
-            self._record_commit(written.commit, outcome.pages)
+            self._record_commit(write_result.commit, outcome.pages)
 
     @rule(
         operations=batches,
         mode=modes,
         at=st.one_of(st.integers(1, 24), st.integers(25, 64)),
-        again=st.one_of(st.none(), st.integers(1, 40)),
+        recovery_kill_at=st.one_of(st.none(), st.integers(1, 40)),
         in_new_process=st.booleans(),
-        before=st.one_of(st.none(), st.none(), works),
+        user_edit=st.one_of(st.none(), st.none(), user_edits),
     )
     def crash(
         self,
         operations: list[Operation],
         mode: Mode,
         at: int,
-        again: int | None,
+        recovery_kill_at: int | None,
         in_new_process: bool,
-        before: Work | None,
+        user_edit: UserEdit | None,
     ) -> None:
-        self._apply_work(before)
-        operations = aim_operations(operations, self.pages, self.count)
-        self.count += len(operations)
-        outcome, blocked = self._predict_outcome(operations, mode)
-        end = fork_and_kill(lambda: self._send(operations, mode), at=at)
+        self._apply_user_edit(user_edit)
+        operations = aim_operations(operations, self.pages, self.operation_count)
+        self.operation_count += len(operations)
+        outcome, blocking_paths = self._predict_outcome(operations, mode)
+        end = fork_and_kill(lambda: self._write_batch(operations, mode), at=at)
         assert end is not End.REFUSED or self.uncommitted
-        if again is not None:
-            assert fork_and_kill(self.workspace.recover, at=again) is not End.REFUSED
+        if recovery_kill_at is not None:
+            assert fork_and_kill(self.workspace.recover, at=recovery_kill_at) is not End.REFUSED
         if in_new_process:
             self.reopen()
         self.workspace.recover()
         tip = self.repo.head()
         self.event_counts[f"forks {end.value}, then {'the old' if tip == self.tip else 'a new'} commit"] += 1
         if tip == self.tip:
-            assert end is not End.DONE or blocked or outcome.pages == self.pages
+            assert end is not End.DONE or blocking_paths or outcome.pages == self.pages
             return
         assert end is not End.REFUSED
-        assert not blocked
+        assert not blocking_paths
         assert self.repo.git("rev-parse", f"{tip}~1").strip() == self.tip
         self._record_commit(tip, outcome.pages)
 
-    # Actions of a user
+    # Actions of a person
 
-    @rule(work=works)
-    def edit(self, work: Work) -> None:
-        self._apply_work(work)
+    @rule(user_edit=user_edits)
+    def edit(self, user_edit: UserEdit) -> None:
+        self._apply_user_edit(user_edit)
 
-    def _apply_work(self, work: Work | None) -> None:
-        if work is None or work[0] in self.uncommitted:
+    def _apply_user_edit(self, user_edit: UserEdit | None) -> None:
+        if user_edit is None or user_edit[0] in self.uncommitted:
             return
-        path, staged, how = work
-        self.count += 1
+        path, is_staged, change_kind = user_edit
+        self.operation_count += 1
         file = self.repo.path / path
         is_new = path not in self.pages
         if is_new:
-            data = f"# {TITLES[path]}\n\nA person wrote {self.count}.\n".encode()
-        elif how == "delete":
+            data = f"# {TITLES[path]}\n\nA person wrote {self.operation_count}.\n".encode()
+        elif change_kind == "delete":
             data = None
         else:
-            heading = f"## Person {self.count}\n\n" if how == "section" else ""
+            heading = f"## Person {self.operation_count}\n\n" if change_kind == "section" else ""
             data = file.read_bytes().rstrip(b"\n")
-            data += f"\n\n{heading}A person wrote {self.count}.\n".encode()
+            data += f"\n\n{heading}A person wrote {self.operation_count}.\n".encode()
         if data is None:
             file.unlink()
         else:
             self.repo.write({path: data})
         letter = "A" if is_new else "D" if data is None else "M"
-        if staged:
+        if is_staged:
             self.repo.git("add", "-A", "--", path)
-            self.uncommitted[path] = Uncommitted(f"{letter} ", data)
+            self.uncommitted[path] = UncommittedChange(f"{letter} ", data)
         else:
-            self.uncommitted[path] = Uncommitted("??" if is_new else f" {letter}", data)
+            self.uncommitted[path] = UncommittedChange("??" if is_new else f" {letter}", data)
 
     @precondition(lambda self: any(item.status != "??" for item in self.uncommitted.values()))
     @rule()
@@ -199,7 +201,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
             if item.data is None:
                 del pages[path]
             else:
-                pages[path] = model.read(item.data.decode())
+                pages[path] = model.parse_page(item.data.decode())
             del self.uncommitted[path]
         self._record_commit(self.repo.head(), pages)
 
@@ -242,7 +244,7 @@ class WorkspaceMachine(RuleBasedStateMachine):
 
     @invariant()
     def head_index_files_and_model_agree(self) -> None:
-        if not self.states:
+        if not self.pages_by_commit:
             return
         assert self.repo.head() == self.tip
         status = self.repo.git("status", "--porcelain", "-uall", "--no-renames").splitlines()
@@ -251,18 +253,18 @@ class WorkspaceMachine(RuleBasedStateMachine):
             file = self.repo.path / path
             assert (file.read_bytes() if file.exists() else None) == item.data
         assert inspection.find_leftover_files(self.repo) == []
-        committed = {
+        committed_texts = {
             path: self.repo.git("show", f"HEAD:{path}")
             if path in self.uncommitted
             else (self.repo.path / path).read_text()
             for path in self.repo.git("ls-tree", "-r", "--name-only", "HEAD").split()
             if path.endswith(".md")
         }
-        assert {path: model.read(text) for path, text in committed.items()} == self.pages
+        assert {path: model.parse_page(text) for path, text in committed_texts.items()} == self.pages
 
     @invariant()
     def workspace_reads_equal_the_model(self) -> None:
-        if not self.states:
+        if not self.pages_by_commit:
             return
         snapshot = self.workspace.snapshot()
         assert snapshot.commit == self.tip
@@ -272,49 +274,49 @@ class WorkspaceMachine(RuleBasedStateMachine):
                 (section.address, len(section.tasks)) for section in page.sections
             ]
 
-    def _send(self, operations: list[Operation], mode: Mode) -> WriteResult:
+    def _write_batch(self, operations: list[Operation], mode: Mode) -> WriteResult:
         return self.workspace.write(
             operations, mode=mode, tool="machine", client="machine", base_commit=self.tip
         )
 
     def _predict_outcome(self, operations: list[Operation], mode: Mode) -> tuple[model.Outcome, set[str]]:
         """Return the expected outcome, and the paths of uncommitted changes that must refuse the batch."""
-        outcome = model.run(self.pages, operations, all_or_none=mode is Mode.ALL)
-        touched = {
+        outcome = model.apply_batch(self.pages, operations, all_or_none=mode is Mode.ALL)
+        changed_paths = {
             path for path in {*self.pages, *outcome.pages} if self.pages.get(path) != outcome.pages.get(path)
         }
-        return outcome, touched & self.uncommitted.keys()
+        return outcome, changed_paths & self.uncommitted.keys()
 
     def _record_commit(self, commit: str, pages: model.Pages) -> None:
         self.parents[commit] = self.tip
-        self.states[commit] = pages
+        self.pages_by_commit[commit] = pages
         self.branches[self.branch] = commit
 
 
-EXAMPLES = [
+EXAMPLE_COUNTS = [
     pytest.param(6, id="6"),
     pytest.param(100, id="100", marks=pytest.mark.slow),
     pytest.param(1000, id="1000", marks=pytest.mark.soak),
 ]
 
 
-@pytest.mark.parametrize("examples", EXAMPLES)
-def test_head_index_files_and_model_agree(examples: int, report: Callable[[str], None]) -> None:
+@pytest.mark.parametrize("example_count", EXAMPLE_COUNTS)
+def test_head_index_files_and_model_agree(example_count: int, report: Callable[[str], None]) -> None:
     WorkspaceMachine.event_counts.clear()
     run_state_machine_as_test(
         WorkspaceMachine,
         settings=settings(
-            max_examples=examples,
+            max_examples=example_count,
             stateful_step_count=25,
             deadline=None,
             # Short runs are equal each time; the long run differs each time.
-            derandomize=examples < 1000,
+            derandomize=example_count < 1000,
             suppress_health_check=[*HealthCheck],
             print_blob=True,
         ),
     )
-    report(f"{examples} examples: {dict(WorkspaceMachine.event_counts)}")
-    if examples >= 100:
+    report(f"{example_count} examples: {dict(WorkspaceMachine.event_counts)}")
+    if example_count >= 100:
         # A useful run has crashes on both sides of the commit point.
         assert WorkspaceMachine.event_counts["forks killed, then the old commit"]
         assert WorkspaceMachine.event_counts["forks killed, then a new commit"]

@@ -1,4 +1,4 @@
-"""Two agents edit a document concurrently in many rounds: both edits are always present."""
+"""Two agents that edit a document concurrently in many rounds: both edits are always present."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import pytest
 
 from tests.repositories import Repo, bare, normal
 from tests.soak import inspection
-from tests.soak.clients import Refused, open_client
-from tests.soak.ledger import MARK, Answer, Call, Ledger, Requested
-from tests.soak.processes import CONTEXT, running, wait
+from tests.soak.clients import WriteRefused, open_client
+from tests.soak.ledger import MARK, Answer, Call, Ledger, LedgerCall
+from tests.soak.processes import CONTEXT, run_processes, wait_for_exit
 from workspace.document.document import Document
 
 FILE = "page.md"
@@ -25,10 +25,9 @@ PAGE = (
 )
 ADDRESSES = ("_preamble", "alpha", "alpha/below", "beta", "tasks")
 SECTIONS = ("alpha", "beta")
-# Seconds to wait at the barrier.
-LIMIT = 60.0
+BARRIER_TIMEOUT_S = 60.0
 
-ROUNDS = [
+ROUND_COUNTS = [
     pytest.param(10, id="10"),
     pytest.param(50, id="50", marks=pytest.mark.slow),
     pytest.param(500, id="500", marks=pytest.mark.soak),
@@ -37,24 +36,24 @@ ROUNDS = [
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """One of two agents. In each round it overwrites its own section or adds a task to a shared list."""
+    """An agent that, in each round, replaces its own section or adds a task to a shared list."""
 
     repo: Path
     ledger: Path
     number: int
-    rounds: int
-    together: Barrier
+    round_count: int
+    barrier: Barrier
     home: Path | None = None
 
 
-def work(agent: Agent) -> None:
+def run_agent(agent: Agent) -> None:
     """Run the process of an agent: both agents read, and then both write."""
     ledger = Ledger(agent.ledger)
     section = SECTIONS[agent.number]
     try:
         with open_client(agent.repo, home=agent.home, durable=False) as client:
-            for number in range(1, agent.rounds + 1):
-                agent.together.wait(LIMIT)
+            for number in range(1, agent.round_count + 1):
+                agent.barrier.wait(BARRIER_TIMEOUT_S)
                 mark = f"w{agent.number}n{number}"
                 _, base = client.read(FILE, section)
                 if number % 5 == 0:
@@ -62,32 +61,32 @@ def work(agent: Agent) -> None:
                 else:
                     content = f"Text «{mark}»."
                     tool, fields = "update_content", {"file": FILE, "slug": section, "content": content}
-                agent.together.wait(LIMIT)
-                ledger.add_call(Requested(number, mark, Call(tool, [fields], adds=[mark])))
+                agent.barrier.wait(BARRIER_TIMEOUT_S)
+                ledger.add_call(LedgerCall(number, mark, Call(tool, [fields], adds=[mark])))
                 while True:
                     try:
                         commit = client.write(tool, [fields], base=base, key=mark)
-                    except Refused:
+                    except WriteRefused:
                         continue
                     break
                 ledger.add_answer(Answer(number, commit, (), 0.0))
-                agent.together.wait(LIMIT)
+                agent.barrier.wait(BARRIER_TIMEOUT_S)
     except BrokenBarrierError:
         raise SystemExit(2) from None
     except BaseException as problem:
-        ledger.fail(repr(problem))
-        agent.together.abort()
+        ledger.add_failure(repr(problem))
+        agent.barrier.abort()
         raise SystemExit(1) from None
 
 
-@pytest.mark.parametrize("rounds", ROUNDS)
+@pytest.mark.parametrize("round_count", ROUND_COUNTS)
 @pytest.mark.parametrize("is_bare", [False, True], ids=["checked-out", "bare"])
 def test_concurrent_edits_of_two_agents_are_both_present(
-    tmp_path: Path, rounds: int, is_bare: bool, report: Callable[[str], None]
+    tmp_path: Path, round_count: int, is_bare: bool, report: Callable[[str], None]
 ) -> None:
     repo = (bare if is_bare else normal)(tmp_path / "repo", {FILE: PAGE})
-    _drive(tmp_path, repo, rounds, homes=(None, None), report=report)
-    inspection.assert_sound(repo, bare=is_bare)
+    _run_rounds(tmp_path, repo, round_count, homes=(None, None), report=report)
+    inspection.assert_valid(repo, is_bare=is_bare)
 
 
 @pytest.mark.slow
@@ -95,62 +94,64 @@ def test_concurrent_edits_through_two_servers_are_both_present(
     tmp_path: Path, report: Callable[[str], None]
 ) -> None:
     repo = normal(tmp_path / "repo", {FILE: PAGE})
-    _drive(tmp_path, repo, 10, homes=(tmp_path / "home-0", tmp_path / "home-1"), report=report)
-    inspection.assert_sound(repo)
+    _run_rounds(tmp_path, repo, 10, homes=(tmp_path / "home-0", tmp_path / "home-1"), report=report)
+    inspection.assert_valid(repo)
 
 
-def _drive(
+def _run_rounds(
     folder: Path,
     repo: Repo,
-    rounds: int,
+    round_count: int,
     *,
     homes: tuple[Path | None, Path | None],
     report: Callable[[str], None],
 ) -> None:
     """Run the rounds of both agents, and check the document after each."""
-    together = CONTEXT.Barrier(3)
+    barrier = CONTEXT.Barrier(3)
     ledgers = [Ledger(folder / f"ledger-{number}") for number in range(2)]
     agents = [
-        Agent(repo.path, ledger.path, number, rounds, together, homes[number])
+        Agent(repo.path, ledger.path, number, round_count, barrier, homes[number])
         for number, ledger in enumerate(ledgers)
     ]
-    firsts: Counter[str] = Counter()
+    first_counts: Counter[str] = Counter()
     before = repo.head()
-    own = {"w0": "w0n0", "w1": "w1n0"}
-    tasks: set[str] = set()
-    with running(work, agents) as processes:
+    agent_marks = {"w0": "w0n0", "w1": "w1n0"}
+    task_marks: set[str] = set()
+    with run_processes(run_agent, agents) as processes:
         try:
-            for number in range(1, rounds + 1):
+            for number in range(1, round_count + 1):
                 for _ in range(3):
-                    together.wait(LIMIT)
+                    barrier.wait(BARRIER_TIMEOUT_S)
                 if number % 5 == 0:
-                    tasks |= {f"w0n{number}", f"w1n{number}"}
+                    task_marks |= {f"w0n{number}", f"w1n{number}"}
                 else:
-                    own = {"w0": f"w0n{number}", "w1": f"w1n{number}"}
+                    agent_marks = {"w0": f"w0n{number}", "w1": f"w1n{number}"}
                 text = inspection.read_texts(repo)[FILE]
-                assert Counter(MARK.findall(text)) == Counter([*own.values(), *tasks]), f"round {number}"
-                _assert_structure(text, own, tasks)
+                assert Counter(MARK.findall(text)) == Counter([*agent_marks.values(), *task_marks]), (
+                    f"round {number}"
+                )
+                _assert_structure(text, agent_marks, task_marks)
                 log = repo.git("log", "--reverse", "--format=%H", f"{before}..HEAD").split()
                 assert len(log) == 2, f"round {number}"
-                answers = [ledger.read().answered[number].commit for ledger in ledgers]
+                answers = [ledger.read().answers[number].commit for ledger in ledgers]
                 assert sorted(answers) == sorted(log), f"round {number}"
-                firsts["the first" if answers[0] == log[0] else "the second"] += 1
+                first_counts["the first" if answers[0] == log[0] else "the second"] += 1
                 before = log[-1]
-            wait(processes, within=LIMIT)
+            wait_for_exit(processes, timeout_s=BARRIER_TIMEOUT_S)
         finally:
-            together.abort()
-            problems = [problem for ledger in ledgers for problem in ledger.read().failed]
+            barrier.abort()
+            problems = [problem for ledger in ledgers for problem in ledger.read().failures]
             assert not problems, problems[0]
-    report(f"{rounds} rounds, two commits in each; first writer: {dict(firsts)}")
+    report(f"{round_count} rounds, two commits in each; first writer: {dict(first_counts)}")
 
 
-def _assert_structure(text: str, own: dict[str, str], tasks: set[str]) -> None:
+def _assert_structure(text: str, agent_marks: dict[str, str], task_marks: set[str]) -> None:
     """Check the order of the sections, and that each contains only its agent's text."""
     document = Document.parse(text.encode(), FILE)
     assert tuple(section.address for section in document.sections) == ADDRESSES
     assert document.text(document.sections[2].body, document.sections[2].end).strip() == "Stays."
     for position, agent in ((1, "w0"), (3, "w1")):
         section = document.sections[position]
-        assert document.text(section.body, section.end).strip() == f"Text «{own[agent]}»."
+        assert document.text(section.body, section.end).strip() == f"Text «{agent_marks[agent]}»."
     titles = {task.title for task in document.tasks(document.sections[4])}
-    assert titles == {"Begin", *(f"Task «{mark}»" for mark in tasks)}
+    assert titles == {"Begin", *(f"Task «{mark}»" for mark in task_marks)}

@@ -1,11 +1,11 @@
-"""Known ways to bypass the review gate, so that the tests do not depend on a random walk to find them."""
+"""Known attempts to bypass the review gate, which do not depend on the random walk."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tests.acceptance.gate.world import LAX, NONE
+from tests.acceptance.gate.scene import NO_RULES, RULES_WITHOUT_APPROVAL
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Author, KnownBy, ReviewDecision, Reviewed
 
@@ -54,7 +54,7 @@ def edit_after_approval(walk: Walk, approver: str, merger: str) -> None:
 
 def propose_weaker_rules(walk: Walk, approver: str, merger: str) -> None:
     """Propose rules that need no approval, with and without a change of a protected path."""
-    for text in (NONE, LAX):
+    for text in (NO_RULES, RULES_WITHOUT_APPROVAL):
         for is_protected_change in (False, True):
             id = _write_to_proposal(walk) if is_protected_change else _create_proposal(walk)
             walk.commit_with_git(id, approver, "docyard.toml", text)
@@ -73,7 +73,7 @@ def merge_without_token(walk: Walk, approver: str, merger: str) -> None:
 
 
 def remove_protected_type(walk: Walk, approver: str, merger: str) -> None:
-    """Remove the type that protects a document: in a batch, by a move, or by a removal."""
+    """Remove the type that protects a document in a batch, move the document, and remove the document."""
     protected_path, free_edit = (
         "notes/run.md",
         {"operation": "append_content", "file": "free.md", "slug": "calls"},
@@ -109,7 +109,7 @@ def _create_proposal(walk: Walk) -> str:
 
 
 def _write_to_proposal(walk: Walk, id: str | None = None) -> str:
-    """Write to a protected path in a proposal, a new proposal without an `id`; return the id."""
+    """Write to a protected path in a proposal, by default in a new proposal; return its id."""
     id, title = id or _create_proposal(walk), f"New {walk.rng.randrange(10**6)}"
     walk.call("create_document", doc_type="document", title=title, folder="specs", proposal=id)
     return id

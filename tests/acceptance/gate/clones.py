@@ -49,7 +49,7 @@ FILES: Mapping[str, str] = {
 SLUGS = ("one", "two", "tasks", "_preamble")
 NAMES = ("api", "a", "b", "c", "run")
 FOLDERS = ("specs", "free", "notes")
-MAX_OPEN = 6
+MAX_OPEN_PROPOSALS = 6
 _WORD = re.compile(rb"\bw\d+\b")
 _TYPE = re.compile(rb"---\n(?:.*\n)*?type: runbook\n(?:.*\n)*?---\n")
 
@@ -107,7 +107,7 @@ class Clones:
     # The model
 
     def check(self) -> None:
-        """Raise AssertionError if a protected path has a word that no person has seen."""
+        """Raise AssertionError if a protected document contains a word that no person has seen."""
         for clone in self.clones:
             self._check(clone.workspace.snapshot())
         tip = self.remote.git("rev-parse", "main").strip()
@@ -122,9 +122,12 @@ class Clones:
         for path, blob in snapshot.documents.items():
             text = snapshot.git.blob(blob)
             if path.startswith("specs/") or _TYPE.match(text):
-                unseen = {*_WORD.findall(text)} - self.seen_words
-                assert not unseen, "\n".join(
-                    [f"{path} at {snapshot.commit} has {unseen}, which no person saw", *self.steps[-60:]]
+                unseen_words = {*_WORD.findall(text)} - self.seen_words
+                assert not unseen_words, "\n".join(
+                    [
+                        f"{path} at {snapshot.commit} has {unseen_words}, which no person saw",
+                        *self.steps[-60:],
+                    ]
                 )
         self._checked_commits.add(snapshot.commit)
 
@@ -148,9 +151,9 @@ class Clones:
 
     def choose_operation(self, clone: Clone) -> dict[str, Any]:
         """Return an operation that writes a new word, moves a document, or changes its type."""
-        file, other, slug = self.choose_path(clone), self.choose_path(clone), self.rng.choice(SLUGS)
+        file, other_file, slug = self.choose_path(clone), self.choose_path(clone), self.rng.choice(SLUGS)
         word = f"Text {self.create_word()}.\n"
-        new = f"{self.rng.choice(FOLDERS)}/{self.rng.choice(NAMES)}.md"
+        new_path = f"{self.rng.choice(FOLDERS)}/{self.rng.choice(NAMES)}.md"
         return self.rng.choice(
             [
                 {"operation": "append_content", "file": file, "slug": slug, "content": word},
@@ -160,9 +163,9 @@ class Clones:
                 {"operation": "add_section", "file": file, "title": f"More {word.strip()}", "content": word},
                 {"operation": "add_task", "file": file, "slug": "tasks", "title": word.strip()},
                 {"operation": "rename_section", "file": file, "slug": slug, "new_title": word.strip()},
-                {"operation": "move_section", "file": file, "slug": slug, "to_file": other},
-                {"operation": "move_document", "file": file, "new_path": new},
-                {"operation": "move_document", "file": file, "new_path": new},
+                {"operation": "move_section", "file": file, "slug": slug, "to_file": other_file},
+                {"operation": "move_document", "file": file, "new_path": new_path},
+                {"operation": "move_document", "file": file, "new_path": new_path},
                 {"operation": "set_metadata", "file": file, "metadata": {"type": "runbook"}},
                 {
                     "operation": "set_metadata",
@@ -209,18 +212,18 @@ class Clones:
         self._call(clone, tool, **fields)
 
     def propose(self, clone: Clone) -> None:
-        """Make a change that needs a proposal, because it moves a document under a rule, and submit it."""
+        """Make a change that needs a proposal, because it puts a document under a rule, and submit it."""
         documents = clone.workspace.snapshot().documents
         free_paths = [path for path in documents if not path.startswith("specs/")]
-        if not free_paths or len(self.list_open_proposals(clone)) >= MAX_OPEN:
+        if not free_paths or len(self.list_open_proposals(clone)) >= MAX_OPEN_PROPOSALS:
             self.close(clone)
             return
         file = self.rng.choice(free_paths)
-        new = f"specs/{self.rng.choice(NAMES)}{self.rng.randrange(9)}.md"
+        new_path = f"specs/{self.rng.choice(NAMES)}{self.rng.randrange(9)}.md"
         operation = self.rng.choice(
             [
-                {"operation": "move_document", "file": file, "new_path": new},
-                {"operation": "move_document", "file": file, "new_path": new},
+                {"operation": "move_document", "file": file, "new_path": new_path},
+                {"operation": "move_document", "file": file, "new_path": new_path},
                 {"operation": "set_metadata", "file": file, "metadata": {"type": "runbook"}},
             ]
         )
@@ -257,9 +260,9 @@ class Clones:
     # Actions of people
 
     def list_open_proposals(self, clone: Clone) -> list[Proposal]:
-        """Return the open proposals in the order in which the walk first used them.
+        """Return the open proposals in the order of their first use by the walk.
 
-        Ids are random, and times have seconds: in any other order, walks of the same seed would differ.
+        In any other order, walks of the same seed would differ, because ids are random.
         """
         proposals = [
             proposal for proposal in clone.workspace.proposal_actions().list_all() if proposal.is_open
@@ -319,7 +322,7 @@ class Clones:
         self.merge(clone, id)
 
     def race(self, clone: Clone) -> None:
-        """Move a document under a rule in another clone, and write to it here before a fetch."""
+        """Put a document under a rule in another clone, and write to it in `clone` before the next fetch."""
         other = self.rng.choice([candidate for candidate in self.clones if candidate is not clone])
         for racer in (other, clone):
             self.sync(racer)
@@ -343,34 +346,34 @@ class Clones:
         """Synchronize; after a conflict, sometimes resolve the conflict for a side or with new text."""
         choose = self._build_chooser({}) if self.rng.random() < 0.5 else None
         for _ in range(3):
-            reviewed: dict[str, ResolutionChoice] = {}
+            reviewed_sides: dict[str, ResolutionChoice] = {}
             try:
                 result = sync(clone.workspace, Access(), choose=choose)
             except WorkspaceError as error:
                 unreviewed = error.details.get("unreviewed", ())
                 for change in unreviewed:
-                    reviewed[change["path"]] = (
+                    reviewed_sides[change["path"]] = (
                         ResolutionChoice.THEIRS if change["side"] == "ours" else ResolutionChoice.OURS
                     )
                 outcome = f"{error.code} {unreviewed[0]['side'] if unreviewed else ''}".strip()
             else:
                 outcome = "merged" if result.merged else result.state.value
-            self.log_step(clone, f"sync, {'deciding' if choose else 'undecided'}: {outcome}")
+            self.log_step(clone, f"sync {'with' if choose else 'without'} resolutions: {outcome}")
             self.counts[f"sync {outcome}"] += 1
-            if not reviewed or self.rng.random() < 0.5:
+            if not reviewed_sides or self.rng.random() < 0.5:
                 break
-            choose = self._build_chooser(reviewed)
+            choose = self._build_chooser(reviewed_sides)
 
     def _build_chooser(
-        self, reviewed: Mapping[str, ResolutionChoice]
+        self, reviewed_sides: Mapping[str, ResolutionChoice]
     ) -> Callable[[Sequence[FileConflict]], Resolutions]:
-        """Return a function that selects the reviewed side of files, else a fixed side or random choices."""
+        """Return a function that selects the reviewed side of a file, else a fixed or random side."""
         side = self.rng.choice([ResolutionChoice.OURS, ResolutionChoice.THEIRS, None])
 
         def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
             resolutions: dict[str, dict[UnitId, Resolution]] = {}
             for path, conflict in conflicts:
-                choice = reviewed.get(path) or side or self.rng.choice([*ResolutionChoice])
+                choice = reviewed_sides.get(path) or side or self.rng.choice([*ResolutionChoice])
                 content = (
                     f"Text {self.create_word()}.\n".encode() if choice is ResolutionChoice.CONTENT else None
                 )

@@ -1,8 +1,8 @@
-"""A model of the review policy, which reads the history after each step of a walk, independently of Docyard.
+"""A model of the review policy, which checks the history after each step of a walk, independently of Docyard.
 
-By the rules at its first parent, each first-parent commit that changes a protected path must be the merge of
-a proposal. A permitted person merged exactly the commit that enough people approved with their tokens. None
-of these people opened the proposal or committed to it.
+Each first-parent commit that changes a protected path, by the rules at its first parent, must be the merge of
+a proposal. A permitted person must merge exactly the commit that enough people approved with their tokens.
+An approval counts only if the person neither opened the proposal nor committed to it.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class RuleRequirement(NamedTuple):
 
 
 class Model:
-    """The approvals, the authors of proposals and commits, and the check of the history."""
+    """The recorded approvals, openers of proposals and committers, with which the history is checked."""
 
     def __init__(self, repo: Repo) -> None:
         self.repo = repo
         self.started = self.checked = repo.head()
-        self.approved: set[tuple[str, str, str]] = set()  # proposal, its commit, name
-        self.openers: dict[str, str] = {}  # proposal: e-mail
-        self.committers: dict[str, str] = {}  # commit: e-mail
-        self.merging: set[tuple[str, str]] = set()  # proposal, name, since the last check
+        self.approved: set[tuple[str, str, str]] = set()  # proposal, its commit, person
+        self.openers: dict[str, str] = {}  # e-mail addresses by proposal
+        self.committers: dict[str, str] = {}  # e-mail addresses by commit
+        self.merging: set[tuple[str, str]] = set()  # proposal and person, since the last check
         self.counts: Counter[str] = Counter()
         self.log: list[str] = []
 
@@ -56,7 +56,7 @@ class Model:
         if not requirements:
             return
         report = "\n".join([self.repo.git("show", "--stat", "-m", "--first-parent", commit), *self.log[-12:]])
-        assert len(merged_parents) == 1, f"protected, and no merge of a proposal:\n{report}"
+        assert len(merged_parents) == 1, f"a protected path changed without a merge:\n{report}"
         id = re.findall(
             r"^Docyard-Proposal: (\S+)$", self.repo.git("show", "-s", commit).replace("    ", ""), re.M
         )[-1]

@@ -1,4 +1,4 @@
-"""A random walk of agents, people and forgers who try to bypass the review gate, also concurrently."""
+"""A random walk: agents, people and forgers try to bypass the review gate, also concurrently."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.acceptance.gate.attempts import ATTEMPTS
-from tests.acceptance.gate.world import LAX, NONE, PEOPLE, RULES, STRICT, World
+from tests.acceptance.gate.scene import (
+    NO_RULES,
+    PEOPLE,
+    RULES,
+    RULES_FOR_ALL_PATHS,
+    RULES_WITHOUT_APPROVAL,
+    GateScene,
+)
 from tests.repositories import NAME
 from workspace.errors import WorkspaceError
 from workspace.policy.tokens import Person
@@ -24,8 +31,8 @@ SLUGS = ("calls", "begin", "tasks", "_preamble", "more")
 AGENT = Author(NAME, "ada@example.org", KnownBy.CLIENT, "an agent")
 
 
-class Walk(World):
-    """Agents and people with random actions."""
+class Walk(GateScene):
+    """A walk of random actions of agents and people."""
 
     # Tools
 
@@ -46,7 +53,7 @@ class Walk(World):
 
     def choose_operation(self) -> dict[str, Any]:
         """Return an operation whose fields are often valid."""
-        file, other, slug = self.choose_path(), self.choose_path(), self.rng.choice(SLUGS)
+        file, other_file, slug = self.choose_path(), self.choose_path(), self.rng.choice(SLUGS)
         word = f"Word {self.rng.randrange(10**6)}."
         folder = self.rng.choice(["specs", "notes", "specs/deep"])
         return self.rng.choice(
@@ -57,7 +64,7 @@ class Walk(World):
                 {"operation": "add_task", "file": file, "slug": "tasks", "title": word},
                 {"operation": "update_task", "file": file, "slug": "tasks[0]", "note": word},
                 {"operation": "rename_section", "file": file, "slug": slug, "new_title": word},
-                {"operation": "move_section", "file": file, "slug": slug, "to_file": other},
+                {"operation": "move_section", "file": file, "slug": slug, "to_file": other_file},
                 {"operation": "replace_text", "file": file, "old": "Here", "new": "There"},
                 {"operation": "set_metadata", "file": file, "metadata": {"type": "runbook"}},
                 {"operation": "set_metadata", "file": file, "metadata": {"type": None, "owner": word}},
@@ -103,54 +110,56 @@ class Walk(World):
         """Run a command that may write to the served branch."""
         self.run(*self.rng.choice(COMMANDS))
 
-    def approve(self, id: str | None = None, by: str | None = None) -> None:
+    def approve(self, id: str | None = None, person_name: str | None = None) -> None:
         """Approve a proposal at its tip as a person."""
-        id, by = id or self.choose_proposal_id(), by or self.rng.choice(PEOPLE)
+        id, person_name = id or self.choose_proposal_id(), person_name or self.rng.choice(PEOPLE)
         tip = self.get_tip(id)
         if tip is None:
             return
-        if self.run("proposals", "approve", id, "--commit", tip, by=by) == 0:
-            self.model.approved.add((id, tip, by))
+        if self.run("proposals", "approve", id, "--commit", tip, by=person_name) == 0:
+            self.model.approved.add((id, tip, person_name))
 
-    def merge(self, id: str | None = None, by: str | None = None) -> int:
+    def merge(self, id: str | None = None, person_name: str | None = None) -> int:
         """Merge a proposal, with or without a token."""
-        id, by = id or self.choose_proposal_id(), by or self.rng.choice([*PEOPLE, None])
-        if by:
-            self.model.merging.add((id, by))
-        return self.run("proposals", "merge", id, by=by)
+        id, person_name = id or self.choose_proposal_id(), person_name or self.rng.choice([*PEOPLE, None])
+        if person_name:
+            self.model.merging.add((id, person_name))
+        return self.run("proposals", "merge", id, by=person_name)
 
     def void_approvals(self) -> None:
         """Request changes, or replace a token: both make earlier approvals of the person void."""
-        by, id = self.rng.choice(PEOPLE), self.choose_proposal_id()
+        person_name, id = self.rng.choice(PEOPLE), self.choose_proposal_id()
         if self.rng.random() < 0.7:
-            if self.run("proposals", "request-changes", id, "-m", "No.", by=by) == 0:
+            if self.run("proposals", "request-changes", id, "-m", "No.", by=person_name) == 0:
                 self.model.approved = {
-                    approval for approval in self.model.approved if (approval[0], approval[2]) != (id, by)
+                    approval
+                    for approval in self.model.approved
+                    if (approval[0], approval[2]) != (id, person_name)
                 }
             return
-        self.tokens.revoke(by)
-        self.secrets[by] = self.create_token(by)
-        self.model.approved = {approval for approval in self.model.approved if approval[2] != by}
+        self.tokens.revoke(person_name)
+        self.secrets[person_name] = self.create_token(person_name)
+        self.model.approved = {approval for approval in self.model.approved if approval[2] != person_name}
 
     def run_proposal_command(self) -> None:
         """Run another command on a proposal, or create a proposal, with or without a token."""
-        by = self.rng.choice([*PEOPLE, None])
+        person_name = self.rng.choice([*PEOPLE, None])
         action = self.rng.choice(["refresh", "submit", "close", "reopen", "create"])
         if action == "create":
-            self.create_proposal(by)
+            self.create_proposal(person_name)
             return
-        self.run("proposals", action, self.choose_proposal_id(), by=by)
+        self.run("proposals", action, self.choose_proposal_id(), by=person_name)
 
-    def create_proposal(self, by: str | None) -> str:
+    def create_proposal(self, person_name: str | None) -> str:
         """Create a proposal as a person and return its id."""
         old_ids = {proposal.id for proposal in self.list_proposals()}
-        assert self.run("proposals", "create", "By hand", "-d", "Why.", by=by) == 0
+        assert self.run("proposals", "create", "By hand", "-d", "Why.", by=person_name) == 0
         [new_id] = {proposal.id for proposal in self.list_proposals()} - old_ids
-        self.model.openers[new_id] = f"{by or 'ada'}@example.org"
+        self.model.openers[new_id] = f"{person_name or 'ada'}@example.org"
         return new_id
 
     def attempt(self) -> None:
-        """Make an attempt to bypass the gate in a known way."""
+        """Make a known attempt to bypass the gate."""
         approver, merger = self.rng.sample(PEOPLE, 2)
         self.rng.choice(ATTEMPTS)(self, approver, merger)
 
@@ -158,7 +167,10 @@ class Walk(World):
         """Commit to a proposal's branch with the git program: on its tip, or on main instead."""
         path, text = self.rng.choice(
             [
-                ("docyard.toml", self.rng.choice([RULES, LAX, STRICT, NONE])),
+                (
+                    "docyard.toml",
+                    self.rng.choice([RULES, RULES_WITHOUT_APPROVAL, RULES_FOR_ALL_PATHS, NO_RULES]),
+                ),
                 ("specs/api.md", f"# API\n\n## Calls\n\nBy hand {self.rng.randrange(10**6)}.\n"),
                 ("free.md", f"# Free\n\n## Calls\n\nBy hand {self.rng.randrange(10**6)}.\n"),
                 (".taxonomy.toml", f'[metadata]\nowner = "o{self.rng.randrange(10**6)}"\n'),
@@ -168,7 +180,14 @@ class Walk(World):
         self.commit_with_git(self.choose_proposal_id(), self.rng.choice(PEOPLE), path, text, base=base)
 
     def commit_with_git(
-        self, id: str, by: str, path: str, text: str, *, base: str | None = None, amends: bool = False
+        self,
+        id: str,
+        person_name: str,
+        path: str,
+        text: str,
+        *,
+        base: str | None = None,
+        amends: bool = False,
     ) -> None:
         """Commit a file on a proposal's tip, on `base`, or in place of the tip.
 
@@ -177,7 +196,10 @@ class Walk(World):
         proposal = self.find_proposal(id)
         if proposal is None or proposal.tip is None:
             return
-        branch, committer = f"refs/heads/{proposal.content.branch}", f"{by} <{by}@example.org>"
+        branch, committer = (
+            f"refs/heads/{proposal.content.branch}",
+            f"{person_name} <{person_name}@example.org>",
+        )
         author, time, message = self.repo.git("log", "-1", "--format=%an <%ae>%n%at%n%B", branch).split(
             "\n", 2
         )
@@ -192,38 +214,40 @@ class Walk(World):
         lines += [f"M 100644 inline {path}", f"data {len(text.encode())}", text, ""]
         command = ["git", "fast-import", "--quiet", "--force"]
         subprocess.run(command, cwd=self.repo.path, input="\n".join(lines), text=True, check=True)
-        self.model.committers[self.repo.git("rev-parse", branch).strip()] = f"{by}@example.org"
-        self.model.log_step(f"{by} wrote {path} to {id} with git, on {base or branch}")
+        self.model.committers[self.repo.git("rev-parse", branch).strip()] = f"{person_name}@example.org"
+        self.model.log_step(f"{person_name} wrote {path} to {id} with git, on {base or branch}")
 
     def forge(self) -> None:
         """Append an event in another person's name, without a seal or with a copied seal."""
-        proposal, other = (
+        proposal, other_proposal = (
             self.find_proposal(self.choose_proposal_id()),
             self.find_proposal(self.choose_proposal_id()),
         )
-        if proposal is None or other is None or proposal.tip is None:
+        if proposal is None or other_proposal is None or proposal.tip is None:
             return
-        by = self.rng.choice(PEOPLE)
-        token = Author(by.title(), f"{by}@example.org", KnownBy.TOKEN, by)
-        events = EventLog(self.workspace.git).read().events_of(other.id).events
+        person_name = self.rng.choice(PEOPLE)
+        token = Author(person_name.title(), f"{person_name}@example.org", KnownBy.TOKEN, person_name)
+        events = EventLog(self.workspace.git).read().events_of(other_proposal.id).events
         seals = [event.body.seal for event in events if isinstance(event.body, Reviewed)]
         seal = self.rng.choice([None, "0" * 96, *seals])
         approval = Reviewed(ReviewDecision.APPROVE, "", proposal.tip, seal)
-        opened = Opened("To main", "", "main", self.rng.choice(["main", other.content.branch]), None)
-        body = approval if self.rng.random() < 0.75 else opened
+        opening_event = Opened(
+            "To main", "", "main", self.rng.choice(["main", other_proposal.content.branch]), None
+        )
+        body = approval if self.rng.random() < 0.75 else opening_event
         try:
             EventLog(self.workspace.git).append(proposal.id, [body], token, tool="forger", client="forger")
         except WorkspaceError as error:
             self.model.log_step(f"forged, refused: {error.code}")
-        self.model.log_step(f"forged {body.kind} of {proposal.id} in the name of {by}")
+        self.model.log_step(f"forged {body.kind} of {proposal.id} in the name of {person_name}")
 
     # Concurrent actions
 
     def race(self) -> None:
         """Run two actions on a proposal concurrently, each in its own workspace."""
         id = self.choose_proposal_id()
-        tip, by = self.get_tip(id), self.rng.choice(PEOPLE)
-        person = next(person for person in self.tokens.list() if person.token == by)
+        tip, person_name = self.get_tip(id), self.rng.choice(PEOPLE)
+        person = next(person for person in self.tokens.list() if person.token == person_name)
         first, second = self.choose_operation(), self.choose_operation()
         actions: list[Callable[[], object]] = self.rng.sample(
             [
@@ -235,7 +259,7 @@ class Walk(World):
             ],
             2,
         )
-        self.model.merging.add((id, by))
+        self.model.merging.add((id, person_name))
         errors: list[BaseException] = []
 
         def run_action(action: Callable[[], object]) -> None:
@@ -252,7 +276,7 @@ class Walk(World):
         for thread in threads:
             thread.join()
         assert not errors, errors
-        self.model.log_step(f"{by} and others at once on {id}")
+        self.model.log_step(f"{person_name} and others at once on {id}")
 
     def _build_actor(self, person: Person | None) -> Actor:
         return Actor(AGENT, "race", "race", person)
@@ -297,8 +321,8 @@ class Walk(World):
     def approve_and_merge(self) -> None:
         """Approve a proposal by all people, sometimes change it, and merge it."""
         id = self.choose_proposal_id()
-        for by in PEOPLE:
-            self.approve(id, by)
+        for person_name in PEOPLE:
+            self.approve(id, person_name)
         if self.rng.random() < 0.5:
             self.rng.choice([self.commit_to_proposal, self.forge, self.void_approvals, self.edit])()
             self.model.check()

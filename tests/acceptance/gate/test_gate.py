@@ -1,4 +1,4 @@
-"""A protected path cannot be changed without review, by any tool, command or race."""
+"""The review gate: no tool, command or race changes a protected path without review."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.acceptance.gate.random_walk import Walk
 
 
 @pytest.fixture(autouse=True)
-def use_own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def use_temporary_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     load_user_key.cache_clear()

@@ -1,4 +1,4 @@
-"""No protected path gets a word that no person has seen, for any merges and synchronizations of clones."""
+"""The review gate of clones: no merge or synchronization adds an unseen word to a protected path."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.acceptance.gate.clones import Clones
 
 
 @pytest.fixture(autouse=True)
-def use_own_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def use_temporary_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("XDG_STATE_HOME", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     load_user_key.cache_clear()
@@ -37,7 +37,7 @@ def test_random_walk_of_clones_adds_no_unreviewed_word(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(8))
 def test_long_random_walk_of_clones_adds_no_unreviewed_word(tmp_path: Path, seed: int) -> None:
     counts = run_walk(tmp_path, seed, 1_250).counts
-    # The walk tried to bypass the gate, and also merged. Ids and counts differ between runs.
-    refused = ("NEEDS_REFRESH", "sync PROTECTED ours", "sync PROTECTED theirs")
-    assert sum(counts[outcome] for outcome in refused) > 5
+    # The walk must try to bypass the gate, and must also merge. The counts differ between runs.
+    refusals = ("NEEDS_REFRESH", "sync PROTECTED ours", "sync PROTECTED theirs")
+    assert sum(counts[outcome] for outcome in refusals) > 5
     assert counts["merge"] > 20

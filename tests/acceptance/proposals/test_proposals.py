@@ -1,4 +1,4 @@
-"""Five proposals of two agents on ten documents, from the first write to a fresh clone."""
+"""Five proposals of two agents on ten documents, from the first write to a new clone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from tests import preloaded, repositories
-from tests.acceptance.server import Server, serving, user_environment
+from tests.acceptance.server import Server, serve_repository, user_environment
 from tests.repositories import Repo
 
 SETTINGS = '[[protect]]\npaths = ["specs/**"]\napprovals = 1\n'
@@ -35,7 +35,7 @@ None are retried.
 
 
 class Person:
-    """A person at a terminal in the repository, with a token."""
+    """A person who runs commands in the repository, with a token."""
 
     def __init__(self, repo: Repo, home: Path) -> None:
         self._folder = repo.path
@@ -46,8 +46,8 @@ class Person:
         self._variables["DOCYARD_TOKEN"] = secret
 
     def run(self, *arguments: str, exit_code: int = 0) -> str:
-        """Run a command of docyard and return its output."""
-        completed = subprocess.run(
+        """Run a command of docyard, check its exit code, and return its output."""
+        process = subprocess.run(
             [*preloaded.python_command(), "-m", "docyard", *arguments],
             cwd=self._folder,
             env=self._variables,
@@ -55,8 +55,8 @@ class Person:
             text=True,
             check=False,
         )
-        assert completed.returncode == exit_code, completed.stdout + completed.stderr
-        return completed.stdout + completed.stderr
+        assert process.returncode == exit_code, process.stdout + process.stderr
+        return process.stdout + process.stderr
 
     def run_json(self, *arguments: str) -> Any:
         """Run a command with --json and return its data."""
@@ -64,7 +64,7 @@ class Person:
 
 
 class Scene(NamedTuple):
-    """A repository, two agents with their own servers, the second with the older protocol, and a person."""
+    """A repository, two agents with separate servers, of which one has the older protocol, and a person."""
 
     repo: Repo
     first_agent: Server
@@ -77,168 +77,176 @@ class Scene(NamedTuple):
 def scene(tmp_path: Path, home: Path) -> Iterator[Scene]:
     documents = {f"specs/service-{number}.md": DOCUMENT.format(number=number) for number in range(10)}
     repo = repositories.normal(tmp_path / "repo", {**documents, "docyard.toml": SETTINGS})
-    with serving(repo.path, home) as first_agent, serving(repo.path, home, protocol="legacy") as second_agent:
+    with (
+        serve_repository(repo.path, home) as first_agent,
+        serve_repository(repo.path, home, protocol="legacy") as second_agent,
+    ):
         yield Scene(repo, first_agent, second_agent, Person(repo, home), home)
 
 
-def document_path(number: int) -> str:
+def make_path(number: int) -> str:
     """Return the path of a document."""
     return f"specs/service-{number}.md"
 
 
 def call_tool(agent: Server, tool: str, **arguments: Any) -> dict[str, Any]:
     """Call a tool, which must succeed, and return its data."""
-    reply = agent.call(tool, **arguments)
-    assert not reply.is_error, reply.data
-    assert reply.data["next_step"]
-    return reply.data
+    response = agent.call(tool, **arguments)
+    assert not response.is_error, response.data
+    assert response.data["next_step"]
+    return response.data
 
 
 def open_proposal(agent: Server, title: str, *operations: dict[str, Any]) -> str:
-    """Create and submit a proposal with some edits; return its id."""
+    """Create and submit a proposal with edits; return its id."""
     id: str = call_tool(agent, "create_proposal", title=title, description=f"Because of {title}.")["proposal"]
     call_tool(agent, "edit_document", proposal=id, operations=list(operations), mode="all")
     call_tool(agent, "update_proposal", proposal=id, action="submit")
     return id
 
 
-def section_edit(number: int, slug: str, content: str) -> dict[str, Any]:
-    """Return an edit that replaces a known text in a section."""
+def make_section_edit(number: int, slug: str, content: str) -> dict[str, Any]:
+    """Return an edit that replaces the initial text of a section."""
     return {
         "operation": "replace_text",
-        "file": document_path(number),
+        "file": make_path(number),
         "slug": slug,
         "old": "A hundred requests." if slug == "limits" else "None are retried.",
         "new": content,
     }
 
 
-def test_proposals_of_two_agents_arrive_in_a_fresh_clone(scene: Scene, tmp_path: Path) -> None:
+def test_new_clone_contains_proposals_of_two_agents(scene: Scene, tmp_path: Path) -> None:
     first_agent, second_agent, person = scene.first_agent, scene.second_agent, scene.person
 
-    # Two agents make five proposals; the last is a direct write to a protected path.
-    limits = open_proposal(
+    # Two agents make five proposals, the last by a direct write to a protected path.
+    raise_id = open_proposal(
         first_agent,
         "Raise the limits",
-        section_edit(0, "limits", "Two hundred requests."),
-        section_edit(1, "limits", "Two hundred requests."),
-        section_edit(2, "limits", "Two hundred requests."),
+        make_section_edit(0, "limits", "Two hundred requests."),
+        make_section_edit(1, "limits", "Two hundred requests."),
+        make_section_edit(2, "limits", "Two hundred requests."),
     )
-    lower = open_proposal(
+    lower_id = open_proposal(
         second_agent,
         "Lower the limits",
-        section_edit(2, "limits", "Fifty requests."),
-        section_edit(3, "limits", "Fifty requests."),
+        make_section_edit(2, "limits", "Fifty requests."),
+        make_section_edit(3, "limits", "Fifty requests."),
     )
-    errors = open_proposal(
+    errors_id = open_proposal(
         second_agent,
         "Retry errors",
-        section_edit(4, "errors", "All are."),
-        section_edit(5, "errors", "Some are."),
+        make_section_edit(4, "errors", "All are."),
+        make_section_edit(5, "errors", "Some are."),
     )
-    tasks = call_tool(first_agent, "create_proposal", title="🎉 Measured", description="", submit=True)[
+    tasks_id = call_tool(first_agent, "create_proposal", title="🎉 Measured", description="", submit=True)[
         "proposal"
     ]
     for number in (6, 7):
-        call_tool(first_agent, "complete_task", proposal=tasks, file=document_path(number), slug="tasks[0]")
+        call_tool(first_agent, "complete_task", proposal=tasks_id, file=make_path(number), slug="tasks[0]")
     response = call_tool(
         second_agent,
         "edit_document",
         operations=[
-            section_edit(8, "limits", "None."),
-            section_edit(9, "limits", "None."),
-            section_edit(2, "errors", "All."),
+            make_section_edit(8, "limits", "None."),
+            make_section_edit(9, "limits", "None."),
+            make_section_edit(2, "errors", "All."),
         ],
         mode="all",
         idempotency_key="direct",
     )
-    direct = response["proposal"]
-    assert sorted(response["protected"]) == [document_path(2), document_path(8), document_path(9)]
+    direct_id = response["proposal"]
+    assert sorted(response["protected"]) == [make_path(2), make_path(8), make_path(9)]
     assert scene.repo.git("log", "--format=%s", "main") == "First\n"
-    call_tool(second_agent, "update_proposal", proposal=direct, action="submit")
-    expected_ids = [direct, tasks, errors, lower, limits]
+    call_tool(second_agent, "update_proposal", proposal=direct_id, action="submit")
+    expected_ids = [direct_id, tasks_id, errors_id, lower_id, raise_id]
     assert [item["proposal"] for item in call_tool(first_agent, "view_proposal")["proposals"]] == expected_ids
 
     # Overlaps are reported, and a search in a proposal finds its additions.
-    overlaps = call_tool(second_agent, "view_proposal", proposal=lower)["overlaps"]
-    assert [item["proposal"] for item in overlaps] == [limits]
-    assert overlaps[0]["addresses"] == [f"{document_path(2)}#limits"]
-    results = call_tool(second_agent, "search_docs", query="fifty requests", ref=lower)
-    assert document_path(3) in json.dumps(results)
+    overlaps = call_tool(second_agent, "view_proposal", proposal=lower_id)["overlaps"]
+    assert [item["proposal"] for item in overlaps] == [raise_id]
+    assert overlaps[0]["addresses"] == [f"{make_path(2)}#limits"]
+    results = call_tool(second_agent, "search_docs", query="fifty requests", ref=lower_id)
+    assert make_path(3) in json.dumps(results)
     assert "Fifty" not in json.dumps(call_tool(second_agent, "search_docs", query="fifty requests"))
 
     # A person reviews on the command line.
     assert "Raise the limits" in person.run("proposals", "list")
-    page = person.run("proposals", "show", limits)
+    page = person.run("proposals", "show", raise_id)
     assert "{+Two+} hundred requests" in page
-    assert lower in page
+    assert lower_id in page
     output = person.run("tokens", "add", "ana", "--name", "Ana Li", "--email", "ana@example.org")
     match = re.search(r"docyard_ana_\w+", output)
     assert match is not None
     person.use_token(match[0])
     person.run(
-        "proposals", "comment", limits, f"{document_path(0)}#limits", "-m", "Per minute?",
+        "proposals", "comment", raise_id, f"{make_path(0)}#limits", "-m", "Per minute?",
         "--quote", "Two hundred",
     )  # fmt: skip
-    person.run("proposals", "request-changes", limits, "-m", "Say per what.")
-    blocked = first_agent.call("update_proposal", proposal=limits, action="merge")
-    assert blocked.is_error
+    person.run("proposals", "request-changes", raise_id, "-m", "Say per what.")
+    merge_response = first_agent.call("update_proposal", proposal=raise_id, action="merge")
+    assert merge_response.is_error
 
     # The agent replies, and moves the section of the comment.
-    view = call_tool(first_agent, "view_proposal", proposal=limits)
+    view = call_tool(first_agent, "view_proposal", proposal=raise_id)
     assert view["state"] == "changes_requested"
     comment = view["comments"][0]
     assert comment["text"] == "Per minute?"
     call_tool(
         first_agent,
         "edit_document",
-        proposal=limits,
+        proposal=raise_id,
         operations=[
             {
-                **section_edit(0, "limits", ""),
+                **make_section_edit(0, "limits", ""),
                 "old": "Two hundred requests.",
                 "new": "Two hundred requests a minute.",
             },
-            {"operation": "move_section", "file": document_path(0), "slug": "limits", "after": "errors"},
+            {"operation": "move_section", "file": make_path(0), "slug": "limits", "after": "errors"},
         ],
         mode="all",
     )
     call_tool(
         first_agent,
         "update_proposal",
-        proposal=limits,
+        proposal=raise_id,
         action="comment",
         text="Yes.",
         reply_to=comment["comment"],
     )
-    call_tool(first_agent, "update_proposal", proposal=limits, action="submit")
-    refused = first_agent.call("update_proposal", proposal=limits, action="approve")
-    assert refused.is_error
-    assert refused.data["code"] == "NEEDS_PERSON"
+    call_tool(first_agent, "update_proposal", proposal=raise_id, action="submit")
+    approval_response = first_agent.call("update_proposal", proposal=raise_id, action="approve")
+    assert approval_response.is_error
+    assert approval_response.data["code"] == "NEEDS_PERSON"
 
     # After the merge, the proposal of the second agent has a conflict, and its view contains the conflict.
-    person.run("proposals", "approve", limits, "-m", "Good.")
-    person.run("proposals", "merge", limits)
-    assert scene.repo.git("show", f"main:{document_path(1)}").count("Two hundred requests.") == 1
-    preview = call_tool(second_agent, "view_proposal", proposal=lower)
-    [conflict] = preview["conflicts"]
-    assert (conflict["file"], conflict["where"]) == (document_path(2), "limits")
+    person.run("proposals", "approve", raise_id, "-m", "Good.")
+    person.run("proposals", "merge", raise_id)
+    assert scene.repo.git("show", f"main:{make_path(1)}").count("Two hundred requests.") == 1
+    conflict_view = call_tool(second_agent, "view_proposal", proposal=lower_id)
+    [conflict] = conflict_view["conflicts"]
+    assert (conflict["file"], conflict["where"]) == (make_path(2), "limits")
     assert conflict["base"].strip(), conflict
-    person.run("proposals", "approve", lower)
-    assert "conflict" in person.run("proposals", "merge", lower, exit_code=1).lower()
+    person.run("proposals", "approve", lower_id)
+    assert "conflict" in person.run("proposals", "merge", lower_id, exit_code=1).lower()
     resolution = {
         name: value for name, value in conflict.items() if name in ("file", "kind", "where", "part")
     } | {"choice": "content", "content": "Between fifty and two hundred requests.\n"}
-    commits = {name: preview[name] for name in ("commit", "target_commit")}
+    commits = {name: conflict_view[name] for name in ("commit", "target_commit")}
     call_tool(
-        second_agent, "update_proposal", proposal=lower, action="refresh", resolutions=[resolution], **commits
+        second_agent,
+        "update_proposal",
+        proposal=lower_id,
+        action="refresh",
+        resolutions=[resolution],
+        **commits,
     )
-    [review] = call_tool(second_agent, "view_proposal", proposal=lower)["reviews"]
+    [review] = call_tool(second_agent, "view_proposal", proposal=lower_id)["reviews"]
     assert (review["holds"], review["void"]) == (False, "outdated")
-    for id in (lower, errors, tasks, direct):
+    for id in (lower_id, errors_id, tasks_id, direct_id):
         person.run("proposals", "approve", id)
         person.run("proposals", "merge", id)
-    text = scene.repo.git("show", f"main:{document_path(2)}")
+    text = scene.repo.git("show", f"main:{make_path(2)}")
     assert "Between fifty and two hundred requests." in text
     assert "\nAll.\n" in text
     assert "<<<<" not in text
@@ -250,11 +258,11 @@ def test_proposals_of_two_agents_arrive_in_a_fresh_clone(scene: Scene, tmp_path:
     assert "🎉 Measured" in subjects[1], graph
     assert scene.repo.git("fsck", "--strict") == ""
 
-    # An ordinary clone has expected_ids proposal with its discussion.
+    # A new clone contains each proposal with its discussion.
     scene.repo.git("clone", "-q", str(scene.repo.path), str(tmp_path / "clone"))
     clone_person = Person(Repo(tmp_path / "clone"), scene.home)
     proposals = clone_person.run_json("proposals", "list", "--state", "all")["proposals"]
     assert {item["proposal"]: item["state"] for item in proposals} == dict.fromkeys(expected_ids, "merged")
-    page = clone_person.run("proposals", "show", limits)
+    page = clone_person.run("proposals", "show", raise_id)
     for text in ("Because of Raise the limits.", "Per minute?", "Yes.", "Say per what.", "Good.", "Ana Li"):
         assert text in page

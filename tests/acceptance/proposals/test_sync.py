@@ -1,4 +1,4 @@
-"""`docyard sync` as a process, and its output."""
+"""`docyard sync` as a process: its effects and its output."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def clone(remote: Repo, tmp_path: Path) -> Repo:
     return repositories.cloned(remote, tmp_path / "clone")
 
 
-def docyard(repo: Repo, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def run_sync(repo: Repo, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     env = {
         name: value
         for name, value in os.environ.items()
@@ -46,21 +46,21 @@ def docyard(repo: Repo, *arguments: str, **variables: str) -> subprocess.Complet
 
 
 def run_json(repo: Repo, *arguments: str) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(docyard(repo, "--json", *arguments).stdout)
+    data: dict[str, Any] = json.loads(run_sync(repo, "--json", *arguments).stdout)
     return data
 
 
 def test_sync_transfers_commits_between_clones(clone: Repo, remote: Repo, tmp_path: Path) -> None:
     remote.git("clone", "-q", str(remote.path), str(tmp_path / "other"))
-    ours = clone.commit({"a.md": "# A\n"})
-    pushed = docyard(clone)
-    assert pushed.returncode == 0
-    assert "Pushed 1 commit to origin, a folder." in pushed.stdout
-    assert f"main is up to date with origin at {ours[:12]}." in pushed.stdout
+    local_commit = clone.commit({"a.md": "# A\n"})
+    process = run_sync(clone)
+    assert process.returncode == 0
+    assert "Pushed 1 commit to origin, a folder." in process.stdout
+    assert f"main is up to date with origin at {local_commit[:12]}." in process.stdout
 
     other = Repo(tmp_path / "other")
     data = run_json(other)
-    assert (data["state"], data["commit"], data["remote_commit"]) == ("level", ours, ours)
+    assert (data["state"], data["commit"], data["remote_commit"]) == ("level", local_commit, local_commit)
     assert (data["followed"], data["pushed"], data["unpushed"]) == (True, 0, None)
     assert (other.path / "a.md").read_text() == "# A\n"
     assert other.status() == ""
@@ -68,15 +68,15 @@ def test_sync_transfers_commits_between_clones(clone: Repo, remote: Repo, tmp_pa
 
 def test_fetch_only_reports_unpushed_commits(clone: Repo) -> None:
     clone.commit({"a.md": "# A\n"})
-    completed = docyard(clone, "--fetch")
-    assert completed.returncode == 0
-    assert completed.stdout.startswith("1 commit not pushed to origin, since ")
+    process = run_sync(clone, "--fetch")
+    assert process.returncode == 0
+    assert process.stdout.startswith("1 commit not pushed to origin, since ")
     data = run_json(clone, "--fetch")
     assert (data["state"], data["unpushed"]["commits"], data["unpushed"]["more"]) == ("ahead", 1, False)
 
 
 @pytest.fixture
-def conflicting(clone: Repo, remote: Repo, tmp_path: Path) -> Repo:
+def conflicting_clone(clone: Repo, remote: Repo, tmp_path: Path) -> Repo:
     """Return a clone whose commit conflicts with a commit of the remote, and changes another file."""
     remote.git("clone", "-q", str(remote.path), str(tmp_path / "other"))
     other = Repo(tmp_path / "other")
@@ -88,62 +88,68 @@ def conflicting(clone: Repo, remote: Repo, tmp_path: Path) -> Repo:
     return clone
 
 
-def test_conflict_error_contains_commands(conflicting: Repo) -> None:
-    ours = conflicting.head()
-    completed = docyard(conflicting)
-    assert completed.returncode == 1
-    assert "main has diverged" in completed.stdout
-    assert "text:README.md#_preamble" in completed.stdout
-    assert "docyard sync --ours README.md" in completed.stdout
-    assert conflicting.head() == ours
-    typo = docyard(conflicting, "--ours", "READM.md")
-    assert typo.returncode == 2
-    assert "README.md" in typo.stderr
-    assert conflicting.head() == ours
+def test_conflict_error_contains_commands(conflicting_clone: Repo) -> None:
+    local_commit = conflicting_clone.head()
+    process = run_sync(conflicting_clone)
+    assert process.returncode == 1
+    assert "main has diverged" in process.stdout
+    assert "text:README.md#_preamble" in process.stdout
+    assert "docyard sync --ours README.md" in process.stdout
+    assert conflicting_clone.head() == local_commit
+    process_with_typo = run_sync(conflicting_clone, "--ours", "READM.md")
+    assert process_with_typo.returncode == 2
+    assert "README.md" in process_with_typo.stderr
+    assert conflicting_clone.head() == local_commit
 
 
-def test_conflicts_are_resolved_for_one_side(conflicting: Repo, remote: Repo) -> None:
-    ours, theirs = conflicting.head(), remote.git("rev-parse", "main").strip()
-    completed = docyard(conflicting, "--theirs", "README.md")
-    assert completed.returncode == 0, completed.stderr
-    assert "main was merged with the branch on origin" in completed.stdout
-    assert conflicting.git("log", "-1", "--format=%P %s").strip() == f"{ours} {theirs} Merge 'main' of origin"
-    assert (conflicting.path / "README.md").read_text() == "# Example\n\nTheirs.\n"
-    assert (conflicting.status(), remote.git("rev-parse", "main").strip()) == ("", conflicting.head())
+def test_conflicts_are_resolved_for_one_side(conflicting_clone: Repo, remote: Repo) -> None:
+    local_commit, remote_commit = conflicting_clone.head(), remote.git("rev-parse", "main").strip()
+    process = run_sync(conflicting_clone, "--theirs", "README.md")
+    assert process.returncode == 0, process.stderr
+    assert "main was merged with the branch on origin" in process.stdout
+    assert (
+        conflicting_clone.git("log", "-1", "--format=%P %s").strip()
+        == f"{local_commit} {remote_commit} Merge 'main' of origin"
+    )
+    assert (conflicting_clone.path / "README.md").read_text() == "# Example\n\nTheirs.\n"
+    assert (conflicting_clone.status(), remote.git("rev-parse", "main").strip()) == (
+        "",
+        conflicting_clone.head(),
+    )
 
 
-def test_conflicts_are_resolved_by_file(conflicting: Repo, tmp_path: Path) -> None:
-    data = run_json(conflicting)
+def test_conflicts_are_resolved_by_file(conflicting_clone: Repo, tmp_path: Path) -> None:
+    data = run_json(conflicting_clone)
     (conflict,) = data["conflicts"]
     assert conflict["file"] == "README.md"
     assert (conflict["ours"].strip(), conflict["theirs"].strip()) == ("Ours.", "Theirs.")
     conflict |= {"choice": "content", "content": conflict["ours"].replace("Ours", "Both")}
     file = tmp_path / "decisions.json"
     file.write_text(json.dumps(data))
-    data = run_json(conflicting, "--resolve", str(file))
-    assert (data["state"], data["merged"], data["conflicts"]) == ("level", conflicting.head(), [])
-    assert (conflicting.path / "README.md").read_text() == "# Example\n\nBoth.\n"
+    data = run_json(conflicting_clone, "--resolve", str(file))
+    assert (data["state"], data["merged"], data["conflicts"]) == ("level", conflicting_clone.head(), [])
+    assert (conflicting_clone.path / "README.md").read_text() == "# Example\n\nBoth.\n"
 
 
 def test_new_content_in_resolution_is_checked_by_policy(clone: Repo, remote: Repo, tmp_path: Path) -> None:
     clone.commit({"docyard.toml": '[[protect]]\npaths = ["README.md"]\n'})
-    docyard(clone)
+    run_sync(clone)
     remote.git("clone", "-q", str(remote.path), str(tmp_path / "other"))
     other = Repo(tmp_path / "other")
     other.git("config", "user.name", "Bo")
     other.git("config", "user.email", "bo@example.org")
     other.commit({"README.md": "# Example\n\nTheirs.\n"})
     other.git("push", "-q")
-    ours = clone.commit({"README.md": "# Example\n\nOurs.\n"})
+    local_commit = clone.commit({"README.md": "# Example\n\nOurs.\n"})
     data = run_json(clone)
     data["conflicts"][0] |= {"choice": "content", "content": "An unreviewed text.\n"}
     file = tmp_path / "decisions.json"
     file.write_text(json.dumps(data))
-    refused = docyard(clone, "--resolve", str(file))
-    assert refused.returncode == 3
-    assert "only by a proposal" in refused.stderr
-    assert clone.head() == ours
-    assert docyard(clone, "--theirs", "README.md").returncode == 0
+    process = run_sync(clone, "--resolve", str(file))
+    assert process.returncode == 3
+    assert "only by a proposal" in process.stderr
+    assert clone.head() == local_commit
+    assert run_sync(clone, "--theirs", "README.md").returncode == 0
 
 
 def test_errors_contain_commands(clone: Repo, tmp_path: Path) -> None:
@@ -151,21 +157,21 @@ def test_errors_contain_commands(clone: Repo, tmp_path: Path) -> None:
         (("--remote", "orign"), "no remote 'orign'", "Did you mean 'origin'?"),
         (("--branch", "mian"), "no branch 'mian'", "Did you mean 'main'?"),
     ):
-        completed = docyard(clone, *arguments)
-        assert completed.returncode == 3
-        assert message in completed.stderr
-        assert fix in completed.stderr
+        process = run_sync(clone, *arguments)
+        assert process.returncode == 3
+        assert message in process.stderr
+        assert fix in process.stderr
     clone.git("remote", "set-url", "origin", str(tmp_path / "missing.git"))
-    failed = docyard(clone)
-    assert failed.returncode == 3
-    assert "origin" in failed.stderr
-    assert str(tmp_path) not in failed.stderr
+    failed_process = run_sync(clone)
+    assert failed_process.returncode == 3
+    assert "origin" in failed_process.stderr
+    assert str(tmp_path) not in failed_process.stderr
     clone.git("remote", "remove", "origin")
-    assert "git remote add" in docyard(clone).stderr
+    assert "git remote add" in run_sync(clone).stderr
     clone.git("remote", "add", "x", "ext::sh -c 'touch pwned'")
-    helper = docyard(clone)
-    assert "no" in helper.stderr
-    assert "helper program" in helper.stderr
+    helper_process = run_sync(clone)
+    assert "no" in helper_process.stderr
+    assert "helper program" in helper_process.stderr
     assert not (clone.path / "pwned").exists()
 
 
@@ -174,10 +180,10 @@ def test_credential_file_readable_by_others_is_refused(clone: Repo, tmp_path: Pa
     file = tmp_path / "secrets"
     file.write_text("https://ada:topsecret@localhost:1\n")
     file.chmod(0o644)
-    completed = docyard(clone, DOCYARD_CREDENTIALS=str(file))
-    assert completed.returncode == 3
-    assert "others can read or write it" in completed.stderr
-    assert "topsecret" not in completed.stderr
+    process = run_sync(clone, DOCYARD_CREDENTIALS=str(file))
+    assert process.returncode == 3
+    assert "others can read or write it" in process.stderr
+    assert "topsecret" not in process.stderr
 
 
 def push_from_other_clone(remote: Repo, folder: Path, files: dict[str, str]) -> str:
@@ -198,14 +204,16 @@ def test_server_fetches_and_notifies_subscribers(clone: Repo, remote: Repo, tmp_
     document = "doc:///README.md"
     client.write(line_of({"id": 1, "method": "resources/subscribe", "params": {"uri": document}}))
     assert client.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}
-    theirs = push_from_other_clone(remote, tmp_path / "other", {"README.md": "# Example\n\nA heron.\n"})
+    remote_commit = push_from_other_clone(
+        remote, tmp_path / "other", {"README.md": "# Example\n\nA heron.\n"}
+    )
     arguments = {"doc_type": "document", "title": "Ours", "initial_content": "A."}
     client.write(call_line(2, "create_document", arguments))
     while (message := client.receive()).get("method") != "notifications/resources/updated":
         pass
     assert message["params"] == {"uri": document}
-    wait_until(lambda: remote.git("rev-parse", "main").strip() == clone.head() != theirs, "the push")
-    clone.git("merge-base", "--is-ancestor", theirs, "main")
+    wait_until(lambda: remote.git("rev-parse", "main").strip() == clone.head() != remote_commit, "the push")
+    clone.git("merge-base", "--is-ancestor", remote_commit, "main")
     assert (clone.path / "README.md").read_text() == "# Example\n\nA heron.\n"
     assert "README.md" in str(client.call(3, "search_docs", {"query": "heron"}))
     client.close_input()

@@ -1,4 +1,4 @@
-"""The JSON schemas of the reading tools, as promised to clients."""
+"""The JSON schemas of the reading tools, which the contract promises to clients."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ SECTION_ERROR = _object(
 )
 
 
-def every_field(schema: Schema) -> Schema:
+def require_every_field(schema: Schema) -> Schema:
     """Return the schema with every field required."""
     properties = schema.get("properties")
     if not properties:
         return schema
-    filled = {name: every_field(field) for name, field in properties.items()}
-    return {**schema, "properties": filled, "required": list(filled)}
+    required_properties = {name: require_every_field(field) for name, field in properties.items()}
+    return {**schema, "properties": required_properties, "required": list(required_properties)}

@@ -1,4 +1,4 @@
-"""Commits of the git program, which the next search, list and read use."""
+"""Changes of the branch with the git program, which the next search, list and read use."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from mcp import MCPError
 
-from tests.acceptance.server import Server, serving
+from tests.acceptance.server import Server, serve_repository
 from tests.repositories import Repo, bare, linked, normal
 
 PAGE = "# Guide\n\n## Topic\n\nThe {} swims here.\n"
@@ -21,12 +21,12 @@ def repo(tmp_path: Path) -> Repo:
 
 @pytest.fixture
 def server(repo: Repo, home: Path) -> Iterator[Server]:
-    with serving(repo.path, home) as server:
+    with serve_repository(repo.path, home) as server:
         yield server
 
 
-def assert_words_indexed(server: Server, repo: Repo, *, present: str, absent: str) -> None:
-    """Check that `present` is found and read at HEAD, and that `absent` is not found."""
+def check_indexed_words(server: Server, repo: Repo, *, present: str, absent: str) -> None:
+    """Check that searches and reads return the word `present` at HEAD, and do not find `absent`."""
     search = server.call("search_docs", query=present)
     assert [hit["chunk_id"] for hit in search.data["hits"]] == ["guide.md#topic"]
     assert search.data["commit"] == search.data["hits"][0]["source_commit"] == repo.head()
@@ -38,28 +38,28 @@ def assert_words_indexed(server: Server, repo: Repo, *, present: str, absent: st
 
 
 def test_search_follows_commit_amend_reset_and_switch(server: Server, repo: Repo) -> None:
-    assert_words_indexed(server, repo, present="walrus", absent="otter")
+    check_indexed_words(server, repo, present="walrus", absent="otter")
     first = repo.head()
 
     repo.commit({"guide.md": PAGE.format("otter")})
-    assert_words_indexed(server, repo, present="otter", absent="walrus")
+    check_indexed_words(server, repo, present="otter", absent="walrus")
 
     repo.write({"guide.md": PAGE.format("badger")})
     repo.git("commit", "-q", "-a", "--amend", "-m", "Amended")
-    assert_words_indexed(server, repo, present="badger", absent="otter")
+    check_indexed_words(server, repo, present="badger", absent="otter")
 
     repo.git("reset", "-q", "--hard", first)
-    assert_words_indexed(server, repo, present="walrus", absent="badger")
+    check_indexed_words(server, repo, present="walrus", absent="badger")
 
     repo.git("switch", "-q", "-c", "topic")
     repo.commit({"guide.md": PAGE.format("lynx")})
-    assert_words_indexed(server, repo, present="lynx", absent="walrus")
+    check_indexed_words(server, repo, present="lynx", absent="walrus")
 
     repo.git("switch", "-q", "main")
-    assert_words_indexed(server, repo, present="walrus", absent="lynx")
+    check_indexed_words(server, repo, present="walrus", absent="lynx")
 
     repo.git("switch", "-q", "--detach", "topic")
-    assert_words_indexed(server, repo, present="lynx", absent="walrus")
+    check_indexed_words(server, repo, present="lynx", absent="walrus")
 
     repo.git("rm", "-q", "other.md")
     repo.git("commit", "-q", "-m", "Remove")
@@ -68,18 +68,18 @@ def test_search_follows_commit_amend_reset_and_switch(server: Server, repo: Repo
     assert server.call("search_docs", query="heron").data["hits"] == []
 
 
-def test_write_goes_to_checked_out_branch(server: Server, repo: Repo) -> None:
-    main = repo.head()
+def test_write_changes_checked_out_branch(server: Server, repo: Repo) -> None:
+    main_commit = repo.head()
     repo.git("switch", "-q", "-c", "topic")
     response = server.call("tag_document", file="guide.md", tags=["new"])
-    assert response.data["commit"] == repo.git("rev-parse", "topic").strip() != main
-    assert repo.git("rev-parse", "main").strip() == main
+    assert response.data["commit"] == repo.git("rev-parse", "topic").strip() != main_commit
+    assert repo.git("rev-parse", "main").strip() == main_commit
     assert repo.status() == ""
 
     repo.git("switch", "-q", "--detach")
-    refused = server.call("tag_document", file="guide.md", tags=["newer"])
-    assert refused.data["code"] == "DETACHED_HEAD"
-    assert "git switch" in refused.data["fix"]
+    refused_response = server.call("tag_document", file="guide.md", tags=["newer"])
+    assert refused_response.data["code"] == "DETACHED_HEAD"
+    assert "git switch" in refused_response.data["fix"]
 
     repo.git("switch", "-q", "main")
     response = server.call("tag_document", file="guide.md", tags=["here"])
@@ -89,7 +89,7 @@ def test_write_goes_to_checked_out_branch(server: Server, repo: Repo) -> None:
 
 def test_named_branch_is_served_with_another_branch_checked_out(repo: Repo, home: Path) -> None:
     repo.git("branch", "served")
-    with serving(repo.path, home, "--branch", "served") as server:
+    with serve_repository(repo.path, home, "--branch", "served") as server:
         repo.commit({"guide.md": PAGE.format("otter")})
         assert server.call("search_docs", query="otter").data["hits"] == []
         response = server.call("tag_document", file="guide.md", tags=["new"])
@@ -100,39 +100,39 @@ def test_named_branch_is_served_with_another_branch_checked_out(repo: Repo, home
 
 def test_linked_work_tree_and_bare_repository_are_followed(repo: Repo, tmp_path: Path, home: Path) -> None:
     tree = linked(repo, tmp_path / "tree", "side")
-    with serving(tree.path, home) as server:
+    with serve_repository(tree.path, home) as server:
         tree.commit({"guide.md": PAGE.format("otter")})
-        assert_words_indexed(server, tree, present="otter", absent="walrus")
-    hub = bare(tmp_path / "hub.git", {"guide.md": PAGE.format("walrus")})
-    with serving(hub.path, home) as server:
-        assert_words_indexed(server, hub, present="walrus", absent="otter")
+        check_indexed_words(server, tree, present="otter", absent="walrus")
+    bare_repo = bare(tmp_path / "hub.git", {"guide.md": PAGE.format("walrus")})
+    with serve_repository(bare_repo.path, home) as server:
+        check_indexed_words(server, bare_repo, present="walrus", absent="otter")
         clone = Repo(tmp_path / "clone")
-        hub.git("clone", "-q", ".", str(clone.path))
+        bare_repo.git("clone", "-q", ".", str(clone.path))
         for name in ("user.name", "user.email"):
             clone.git("config", name, "Ada")
         clone.commit({"guide.md": PAGE.format("otter")})
         clone.git("push", "-q", "origin", "main")
-        assert_words_indexed(server, hub, present="otter", absent="walrus")
+        check_indexed_words(server, bare_repo, present="otter", absent="walrus")
 
 
 def test_cursor_of_older_commit_is_refused(server: Server, repo: Repo) -> None:
     page = server.call("search_docs", query="walrus heron", limit=1)
     assert page.data["next_cursor"]
     repo.commit({"new.md": "# New\n"})
-    stale = server.call("search_docs", query="walrus heron", limit=1, cursor=page.data["next_cursor"])
-    assert (stale.is_error, stale.data["code"]) == (True, "CURSOR_STALE")
+    response = server.call("search_docs", query="walrus heron", limit=1, cursor=page.data["next_cursor"])
+    assert (response.is_error, response.data["code"]) == (True, "CURSOR_STALE")
 
 
 def test_first_tool_call_commits_to_unborn_branch(tmp_path: Path, home: Path) -> None:
     from tests.repositories import unborn
 
     repo = unborn(tmp_path / "new")
-    with serving(repo.path, home) as server:
+    with serve_repository(repo.path, home) as server:
         assert server.call("list_documents").data["commit"] is None
         search = server.call("search_docs", query="anything").data
         assert (search["hits"], search["commit"]) == ([], None)
-        created = server.call("create_document", doc_type="document", title="First")
-        assert created.data["commit"] == repo.head()
+        response = server.call("create_document", doc_type="document", title="First")
+        assert response.data["commit"] == repo.head()
         assert server.call("search_docs", query="first").data["hits"]
         with pytest.raises(MCPError):
             server.call("create_documents")

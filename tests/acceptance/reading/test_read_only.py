@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from mcp import MCPError
 
-from tests.acceptance.server import serving
+from tests.acceptance.server import serve_repository
 from tests.repositories import normal
 from tools.toolsets import all_tools
 
-WRITERS = [tool.name for tool in all_tools() if tool.writes]
+WRITING_TOOLS = [tool.name for tool in all_tools() if tool.writes]
 FILES = {
     "guides/retries.md": "---\ntype: runbook\ntags: [sdk]\n---\n\n# Retries\n\n## Backoff\n\nIt doubles.\n",
     "guides/tasks.md": "# Work\n\n## Tasks\n\n- [ ] One\n- [x] Two\n",
@@ -40,25 +40,27 @@ def test_hundred_reads_change_no_file(tmp_path: Path, home: Path, options: tuple
     repo = normal(tmp_path / "docs", FILES)
     repo.status()
     before = compute_digest(repo.path)
-    with serving(repo.path, home, "--read-only", *options) as server:
+    with serve_repository(repo.path, home, "--read-only", *options) as server:
         tools = server.tools()
         assert {"search_docs", "get_doc", "list_documents", "view_document"} <= set(tools)
-        assert not set(WRITERS) & set(tools)
+        assert not set(WRITING_TOOLS) & set(tools)
         assert all(tool["annotations"]["readOnlyHint"] is True for tool in tools.values())
-        for name in WRITERS:
-            with pytest.raises(MCPError, match="Unknown tool") as caught:
+        for name in WRITING_TOOLS:
+            with pytest.raises(MCPError, match="Unknown tool") as error_info:
                 server.call(name, file="guides/tasks.md", slug="tasks[0]", path="guides/tasks.md", tags=["x"])
-            assert caught.value.error.code == -32602
+            assert error_info.value.error.code == -32602
         for number in range(100):
             search = server.call("search_docs", query=f"backoff doubles {number}")
             assert search.data["hits"][0]["chunk_id"] == "guides/retries.md#backoff"
-            replies = [
+            responses = [
                 server.call("list_documents", has_open_tasks=True),
                 server.call("view_document", file="guides/tasks.md", slug=("tasks", "tasks[0]")[number % 2]),
                 server.call("get_doc", chunk_id="guides/retries.md#backoff", context=number % 6),
             ]
-            steps = " ".join(reply.data["next_step"] for reply in (search, *replies))
-            assert not any(reply.is_error for reply in replies)
-            assert not any(name in steps for name in WRITERS), "a next step names a tool that is not offered"
+            steps = " ".join(response.data["next_step"] for response in (search, *responses))
+            assert not any(response.is_error for response in responses)
+            assert not any(name in steps for name in WRITING_TOOLS), (
+                "a next step names a tool that is not offered"
+            )
     assert compute_digest(repo.path) == before
     assert repo.status() == repo.fsck() == ""

@@ -1,4 +1,4 @@
-"""`ref` and moved addresses through a real client."""
+"""The parameter `ref` and moved addresses, through a client."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.acceptance.server import Server, serving
+from tests.acceptance.server import Server, serve_repository
 from tests.repositories import Repo, normal
 
 FILES = {"api.md": "# API\n\nOld text.\n\n## Usage\n\nThe heron.\n", "other.md": "# Other\n\nText.\n"}
@@ -15,7 +15,7 @@ FILES = {"api.md": "# API\n\nOld text.\n\n## Usage\n\nThe heron.\n", "other.md":
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """Return a document that was tagged, rewritten and then renamed."""
+    """Return a repository with a document that was tagged, changed and then renamed."""
     repo = normal(tmp_path_factory.mktemp("refs") / "docs", FILES)
     repo.git("tag", "v1")
     repo.commit({"api.md": FILES["api.md"].replace("heron", "kestrel")})
@@ -26,19 +26,19 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture(scope="module")
 def server(repo: Repo, home: Path) -> Iterator[Server]:
-    with serving(repo.path, home) as server:
+    with serve_repository(repo.path, home) as server:
         yield server
 
 
 def test_text_at_tag_is_read_and_found(server: Server, repo: Repo) -> None:
-    tagged = repo.git("rev-parse", "v1").strip()
+    tag_commit = repo.git("rev-parse", "v1").strip()
     view = server.call("view_document", file="api.md", slug="usage", ref="v1")
-    assert (view.data["content"], view.data["commit"]) == ("## Usage\n\nThe heron.\n", tagged)
+    assert (view.data["content"], view.data["commit"]) == ("## Usage\n\nThe heron.\n", tag_commit)
     chunk = server.call("get_doc", chunk_id="api.md#usage", ref="v1")
     assert chunk.text == "--- Chunk: api.md#usage (Chunk 2 of 2) (Target) ---\n## Usage\n\nThe heron."
     hits = server.call("search_docs", query="heron", ref="v1").data
     assert [hit["chunk_id"] for hit in hits["hits"]] == ["api.md#usage"]
-    assert hits["commit"] == tagged
+    assert hits["commit"] == tag_commit
     assert server.call("search_docs", query="heron").data["hits"] == []
     documents = server.call("list_documents", ref="@{2099-12-31}").data["documents"]
     assert [entry["path"] for entry in documents] == ["other.md", "reference.md"]
@@ -49,9 +49,9 @@ def test_old_address_returns_current_address(server: Server, repo: Repo) -> None
     view = server.call("view_document", file="api.md", slug="usage")
     assert not view.is_error
     assert view.data["moved_to"] == expected
-    refused = server.call(
+    edit_response = server.call(
         "edit_document", operation="append_content", file="api.md", slug="usage", content="x"
     )
-    assert refused.is_error
-    assert refused.data["moved_to"] == expected
-    assert refused.data["example"]["file"] == "reference.md"
+    assert edit_response.is_error
+    assert edit_response.data["moved_to"] == expected
+    assert edit_response.data["example"]["file"] == "reference.md"

@@ -1,4 +1,4 @@
-"""Resources through a real client, in both protocol versions: lists, reads, and notifications of changes."""
+"""Resources through a client, in both protocol versions: lists, reads, and notifications of changes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tools.resources.list import PAGE_SIZE, TEMPLATES
 
 pytestmark = [
     pytest.mark.anyio,
-    # The subscriptions of the handshake protocol are deprecated, but hosts still use them.
+    # Hosts still use the subscriptions of the handshake protocol, although they are deprecated.
     pytest.mark.filterwarnings("ignore:resources/.* is removed"),
 ]
 
@@ -37,7 +37,7 @@ DOCUMENT, INSTALL, USE = (
     "doc:///guides/setup.md#install",
     "doc:///guides/setup.md#use",
 )
-QUIET_S = 0.4
+SILENCE_S = 0.4
 
 
 @pytest.fixture
@@ -86,22 +86,25 @@ async def test_documents_are_listed_and_read_exactly_as_stored(
 async def test_sections_refs_and_moved_addresses_are_readable(
     repo: Repo, home: Path, protocol: ProtocolVersion
 ) -> None:
-    first = repo.head()
+    first_commit = repo.head()
     async with connect_to_server(home, protocol, build_options(repo)) as client:
         [part] = (await client.read_resource(INSTALL)).contents
         assert get_text(part) == (
             "## Install\n\nSteps.\n\n### Linux\n\nWith apt.\n\n",
-            {"commit": first, "address": "guides/setup.md#install"},
+            {"commit": first_commit, "address": "guides/setup.md#install"},
         )
         repo.git("mv", "guides/setup.md", "guides/start.md")
-        moved = repo.commit({})
-        [part] = (await client.read_resource(f"{DOCUMENT}?ref={first}#use")).contents
-        assert get_text(part) == ("## Use\n\nRun it.\n", {"commit": first, "address": "guides/setup.md#use"})
+        move_commit = repo.commit({})
+        [part] = (await client.read_resource(f"{DOCUMENT}?ref={first_commit}#use")).contents
+        assert get_text(part) == (
+            "## Use\n\nRun it.\n",
+            {"commit": first_commit, "address": "guides/setup.md#use"},
+        )
         [part] = (await client.read_resource(USE)).contents
         text, meta = get_text(part)
         assert text == "## Use\n\nRun it.\n"
         assert meta["address"] == "guides/start.md#use"
-        assert meta["moved_to"] == {"file": "guides/start.md", "slug": "use", "commit": moved}
+        assert meta["moved_to"] == {"file": "guides/start.md", "slug": "use", "commit": move_commit}
 
 
 async def test_long_lists_are_paged_and_long_documents_truncated(
@@ -111,31 +114,34 @@ async def test_long_lists_are_paged_and_long_documents_truncated(
     parts = "".join(f"## Part {number}\n\n{'word ' * 4000}\n\n" for number in range(10))
     repo = normal(tmp_path / "docs", {**files, "long.md": f"# Long\n\n{parts}"})
     async with connect_to_server(home, protocol, build_options(repo)) as client:
-        first = await client.list_resources()
-        second = await client.list_resources(cursor=first.next_cursor)
-        assert [resource.name for resource in (*first.resources, *second.resources)] == [*files, "long.md"]
-        assert second.next_cursor is None
+        first_page = await client.list_resources()
+        second_page = await client.list_resources(cursor=first_page.next_cursor)
+        assert [resource.name for resource in (*first_page.resources, *second_page.resources)] == [
+            *files,
+            "long.md",
+        ]
+        assert second_page.next_cursor is None
         source, note = (await client.read_resource("doc:///long.md")).contents
         text, meta = get_text(source)
         assert f"# Long\n\n{parts}".startswith(text)
         assert meta["truncated"] is True
         assert meta["rest"][0] in get_text(note)[0]
         assert note.mime_type == "text/plain"
-        [rest] = (await client.read_resource(meta["rest"][0])).contents
-        assert f"# Long\n\n{parts}"[len(text) :].startswith(get_text(rest)[0])
+        [next_part] = (await client.read_resource(meta["rest"][0])).contents
+        assert f"# Long\n\n{parts}"[len(text) :].startswith(get_text(next_part)[0])
         repo.commit({"more.md": "# More\n"})
-        with pytest.raises(MCPError, match="have changed since the cursor") as caught:
-            await client.list_resources(cursor=first.next_cursor)
-        assert caught.value.error.code == -32602
+        with pytest.raises(MCPError, match="have changed since the cursor") as error_info:
+            await client.list_resources(cursor=first_page.next_cursor)
+        assert error_info.value.error.code == -32602
 
 
-@pytest.mark.parametrize("artifact", [False, True], ids=["repository", "artifact"])
+@pytest.mark.parametrize("is_artifact", [False, True], ids=["repository", "artifact"])
 async def test_unreadable_uri_returns_error_with_fix(
-    repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolVersion, artifact: bool
+    repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolVersion, is_artifact: bool
 ) -> None:
     arguments = build_options(repo)
-    if artifact:
-        build(repo, home, tmp_path / "out")
+    if is_artifact:
+        build_artifact(repo, home, tmp_path / "out")
         arguments = ["--index", tmp_path / "out", "--read-only"]
     async with connect_to_server(home, protocol, arguments) as client:
         for uri, nearest in (
@@ -154,9 +160,9 @@ async def test_unreadable_uri_returns_error_with_fix(
             ("doc:///" + "#" * 5_000, None),
             ("", None),
         ):
-            with pytest.raises(MCPError) as caught:
+            with pytest.raises(MCPError) as error_info:
                 await client.read_resource(uri)
-            error = caught.value.error
+            error = error_info.value.error
             assert error.code == -32602
             assert error.data["fix"]
             assert len(error.message) < 1200
@@ -169,8 +175,8 @@ async def test_unreadable_uri_returns_error_with_fix(
 async def test_changes_are_sent_to_subscribers(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
     recorder = EventRecorder()
     async with connect_to_server(home, protocol, build_options(repo), recorder) as client:
-        async with watch_resources(client, protocol, recorder, [DOCUMENT, INSTALL, USE]) as accepted:
-            assert accepted == [DOCUMENT, INSTALL, USE]
+        async with watch_resources(client, protocol, recorder, [DOCUMENT, INSTALL, USE]) as accepted_uris:
+            assert accepted_uris == [DOCUMENT, INSTALL, USE]
             repo.commit({"guides/setup.md": SETUP.replace("apt", "dnf")})  # by another process
             await recorder.wait_for_events(DOCUMENT, INSTALL)
             await client.call_tool("tag_document", {"file": "guides/setup.md", "tags": ["new"]})
@@ -182,7 +188,7 @@ async def test_changes_are_sent_to_subscribers(repo: Repo, home: Path, protocol:
             await recorder.wait_for_events(DOCUMENT, INSTALL, USE, LIST)
         repo.commit({"guides/setup.md": SETUP})
         await client.call_tool("list_documents", {})
-        await anyio.sleep(QUIET_S)
+        await anyio.sleep(SILENCE_S)
         assert set(recorder.events) <= {LIST}
 
 
@@ -193,14 +199,14 @@ async def test_subscription_to_missing_resource_is_refused(
     async with connect_to_server(home, protocol, build_options(repo, "--read-only"), recorder) as client:
         if protocol == "legacy":
             for uri in ("doc:///none.md", "file:///etc/passwd", f"{DOCUMENT}?ref=main"):
-                with pytest.raises(MCPError) as caught:
+                with pytest.raises(MCPError) as error_info:
                     await client.subscribe_resource(uri)
-                assert caught.value.error.code == -32602
+                assert error_info.value.error.code == -32602
             await client.unsubscribe_resource("doc:///none.md")
             return
         uris = ["doc:///none.md", USE, "file:///etc/passwd"]
-        async with watch_resources(client, protocol, recorder, uris) as accepted:
-            assert accepted == [USE]
+        async with watch_resources(client, protocol, recorder, uris) as accepted_uris:
+            assert accepted_uris == [USE]
             repo.commit({"guides/setup.md": SETUP.replace("Run", "Start")})
             await recorder.wait_for_events(USE)
 
@@ -211,7 +217,7 @@ async def test_client_without_subscription_gets_no_notification(repo: Repo, home
         await client.read_resource(DOCUMENT)
         repo.commit({"guides/setup.md": "# Other\n", "new.md": "# New\n"})
         await client.call_tool("list_documents", {})
-        await anyio.sleep(QUIET_S)
+        await anyio.sleep(SILENCE_S)
         assert recorder.events == []
 
 
@@ -219,26 +225,24 @@ async def test_replaced_artifact_is_announced(
     repo: Repo, home: Path, tmp_path: Path, protocol: ProtocolVersion
 ) -> None:
     out = tmp_path / "out"
-    first = repo.head()
-    build(repo, home, out)
+    first_commit = repo.head()
+    build_artifact(repo, home, out)
     recorder = EventRecorder()
     async with connect_to_server(home, protocol, ["--index", out, "--read-only"], recorder) as client:
         [part] = (await client.read_resource(INSTALL)).contents
-        assert get_text(part)[1]["commit"] == first
+        assert get_text(part)[1]["commit"] == first_commit
         async with watch_resources(client, protocol, recorder, [INSTALL, USE]):
             repo.commit({"guides/setup.md": SETUP.replace("Run", "Start"), "new.md": "# New\n"})
-            build(repo, home, out)
+            build_artifact(repo, home, out)
             await recorder.wait_for_events(USE, LIST)
             [part] = (await client.read_resource(USE)).contents
             assert get_text(part)[0] == "## Use\n\nStart it.\n"
 
 
-def build(repo: Repo, home: Path, out: Path) -> None:
+def build_artifact(repo: Repo, home: Path, out: Path) -> None:
     command = [*preloaded.python_command(), "-m", "docyard", "build", str(repo.path), "--out", str(out)]
-    completed = subprocess.run(
-        command, env=user_environment(home), capture_output=True, text=True, check=False
-    )
-    assert completed.returncode == 0, completed.stderr
+    process = subprocess.run(command, env=user_environment(home), capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
 
 
 def test_document_of_invalid_bytes_is_refused(repo: Repo, home: Path) -> None:
@@ -254,7 +258,7 @@ def test_document_of_invalid_bytes_is_refused(repo: Repo, home: Path) -> None:
     assert client.wait_for_exit() == (0, "")
 
 
-def test_server_ends_when_subscribed_client_disconnects(repo: Repo, home: Path) -> None:
+def test_server_exits_when_subscribed_client_disconnects(repo: Repo, home: Path) -> None:
     client = start_slow_lock_server(repo.path, home / "watching")
     client.write(line_of({"id": 1, "method": "resources/subscribe", "params": {"uri": DOCUMENT}}))
     assert client.receive() == {"jsonrpc": "2.0", "id": 1, "result": {}}

@@ -1,4 +1,4 @@
-"""Documents, tasks and history as specified, through a real client, in both protocol versions."""
+"""Specified behaviour of documents, tasks and history, through a client, in both protocol versions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import ProtocolVersion, Reply, Server, serving
+from tests.acceptance.server import ProtocolVersion, Server, ToolResponse, serve_repository
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from tests.stdio_client import RawClient
@@ -38,11 +38,11 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[Server]:
     """Yield a server of documents that the tests do not change."""
     protocol: ProtocolVersion = request.param
-    with serving(repo.path, home, protocol=protocol) as server:
+    with serve_repository(repo.path, home, protocol=protocol) as server:
         yield server
 
 
-def edit(server: Server, operation: str, **fields: Any) -> Reply:
+def call_edit(server: Server, operation: str, **fields: Any) -> ToolResponse:
     return server.call("edit_document", operation=operation, **fields)
 
 
@@ -65,27 +65,27 @@ def test_task_section_has_same_fields_without_tasks(server: Server) -> None:
     assert documents["api.md"]["tasks"] == {"total": 2, "completed": 1}
     assert documents["empty.md"]["tasks"] == {"total": 0, "completed": 0}
     assert documents["api.md"]["todo-list"] == []
-    full, empty = (
+    full_sections, empty_sections = (
         server.call("view_document", file=file).data["sections"] for file in ("api.md", "empty.md")
     )
-    assert full["tasks"] == {"total": 2, "completed": 1, "active": ["tasks[0]"]}
-    assert empty["tasks"] == {"total": 0, "completed": 0, "active": []}
-    assert full["endpoints"] == {"count": 1, "slugs": ["endpoints/search"]}
+    assert full_sections["tasks"] == {"total": 2, "completed": 1, "active": ["tasks[0]"]}
+    assert empty_sections["tasks"] == {"total": 0, "completed": 0, "active": []}
+    assert full_sections["endpoints"] == {"count": 1, "slugs": ["endpoints/search"]}
 
 
 @loop_over("slug", ["todo", "task", "endpoints/x", "nothing"])
 def test_add_task_to_missing_section_suggests_tasks(server: Server, slug: str) -> None:
-    refused = edit(server, "add_task", file="api.md", slug=slug, title="New", dry_run=True)
-    assert (refused.is_error, refused.data["code"]) == (True, "SECTION_NOT_FOUND")
-    assert refused.data["fix"].startswith("Did you mean 'tasks'?")
-    assert refused.data["candidates"][0] == refused.data["example"]["slug"] == "tasks"
-    assert not server.call("edit_document", **refused.data["example"]).is_error
+    response = call_edit(server, "add_task", file="api.md", slug=slug, title="New", dry_run=True)
+    assert (response.is_error, response.data["code"]) == (True, "SECTION_NOT_FOUND")
+    assert response.data["fix"].startswith("Did you mean 'tasks'?")
+    assert response.data["candidates"][0] == response.data["example"]["slug"] == "tasks"
+    assert not server.call("edit_document", **response.data["example"]).is_error
 
 
 def test_add_task_without_task_section_suggests_add_section(server: Server) -> None:
-    refused = edit(server, "add_task", file="plain.md", slug="tasks", title="New", dry_run=True)
-    assert "add_section" in refused.data["fix"]
-    example = refused.data["example"]
+    response = call_edit(server, "add_task", file="plain.md", slug="tasks", title="New", dry_run=True)
+    assert "add_section" in response.data["fix"]
+    example = response.data["example"]
     assert example == {"operation": "add_section", "file": "plain.md", "title": "Tasks", "dry_run": True}
     assert server.call("edit_document", **example).data["slug"] == "tasks"
 
@@ -94,18 +94,20 @@ def test_move_to_missing_file_suggests_create_document(
     tmp_path: Path, home: Path, protocol: ProtocolVersion
 ) -> None:
     repo = normal(tmp_path / "docs", FILES)
-    with serving(repo.path, home, protocol=protocol) as server:
+    with serve_repository(repo.path, home, protocol=protocol) as server:
         move = {"file": "api.md", "slug": "endpoints/search", "to_file": "guides/new-thing.md"}
-        refused = edit(server, "move_section", **move)
-        assert (refused.is_error, refused.data["code"]) == (True, "DOCUMENT_NOT_FOUND")
-        assert refused.data["candidates"] == []
-        _, _, call = refused.data["fix"].partition("create_document ")
-        created = server.call("create_document", **json.JSONDecoder().raw_decode(call)[0])
-        assert created.data["path"] == "guides/new-thing.md"
-        assert not edit(server, "move_section", **move).is_error
-        misspelt = edit(server, "move_section", **{**move, "slug": "endpoints", "to_file": "guides/setpu.md"})
-        assert misspelt.data["candidates"] == ["guides/setup.md"]
-        assert "'guides/setup.md'" in misspelt.data["fix"]
+        response = call_edit(server, "move_section", **move)
+        assert (response.is_error, response.data["code"]) == (True, "DOCUMENT_NOT_FOUND")
+        assert response.data["candidates"] == []
+        _, _, call = response.data["fix"].partition("create_document ")
+        response = server.call("create_document", **json.JSONDecoder().raw_decode(call)[0])
+        assert response.data["path"] == "guides/new-thing.md"
+        assert not call_edit(server, "move_section", **move).is_error
+        response = call_edit(
+            server, "move_section", **{**move, "slug": "endpoints", "to_file": "guides/setpu.md"}
+        )
+        assert response.data["candidates"] == ["guides/setup.md"]
+        assert "'guides/setup.md'" in response.data["fix"]
 
 
 def test_array_of_arguments_returns_usage(repo: Repo, protocol: ProtocolVersion) -> None:
@@ -132,19 +134,21 @@ def test_array_of_arguments_returns_usage(repo: Repo, protocol: ProtocolVersion)
 
 
 def test_refused_overwrite_contains_text_without_usage(server: Server) -> None:
-    refused = edit(server, "update_content", file="plain.md", slug="notes", content="New.", dry_run=True)
-    assert refused.data["code"] == "READ_FIRST"
-    assert refused.data["current"] == "## Notes\n\nWords.\n"
-    assert refused.data["fix"] == "Read 'current', then send the same call again."
-    assert "usage" not in refused.data
-    batch = server.call(
+    response = call_edit(
+        server, "update_content", file="plain.md", slug="notes", content="New.", dry_run=True
+    )
+    assert response.data["code"] == "READ_FIRST"
+    assert response.data["current"] == "## Notes\n\nWords.\n"
+    assert response.data["fix"] == "Read 'current', then send the same call again."
+    assert "usage" not in response.data
+    batch_response = server.call(
         "edit_document",
         operations=[
             {"operation": "update_content", "file": "api.md", "slug": "endpoints/search", "content": "x"}
         ],
         dry_run=True,
     )
-    [entry] = batch.data["batch_results"]
+    [entry] = batch_response.data["batch_results"]
     assert (entry["code"], "usage" in entry, "current" in entry) == ("READ_FIRST", False, True)
 
 
@@ -152,14 +156,14 @@ def test_text_in_history_diff_counts_as_read(tmp_path: Path, home: Path, protoco
     lines = "".join(f"Line {number}.\n" for number in range(30))
     repo = normal(tmp_path / "docs", {"a.md": f"# A\n\n## Short\n\nOld words.\n\n## Long\n\n{lines}"})
     repo.commit({"a.md": f"# A\n\n## Short\n\nNew words.\n\n## Long\n\n{lines}Last.\n"})
-    with serving(repo.path, home, "--toolsets", "documents,history", protocol=protocol) as server:
+    with serve_repository(repo.path, home, "--toolsets", "documents,history", protocol=protocol) as server:
         history = server.call("view_history", file="a.md", slug="short", limit=1).data
         assert "+New words." in history["history"][0]["diff"]
-        assert not edit(server, "update_content", file="a.md", slug="short", content="Newest.").is_error
+        assert not call_edit(server, "update_content", file="a.md", slug="short", content="Newest.").is_error
         # The diff shows only three lines of this section.
         server.call("view_history", file="a.md", slug="long", limit=1)
-        refused = edit(server, "update_content", file="a.md", slug="long", content="Newest.")
-        assert refused.data["code"] == "READ_FIRST"
+        response = call_edit(server, "update_content", file="a.md", slug="long", content="Newest.")
+        assert response.data["code"] == "READ_FIRST"
 
 
 def test_text_in_truncated_diff_counts_as_unread(
@@ -167,12 +171,12 @@ def test_text_in_truncated_diff_counts_as_unread(
 ) -> None:
     text = "".join(f"A line of words, the {number}th.\n" for number in range(2_000))
     repo = normal(tmp_path / "docs", {"a.md": f"# A\n\n## Long\n\n{text}\n## Last\n\nWords.\n"})
-    with serving(repo.path, home, "--toolsets", "documents,history", protocol=protocol) as server:
+    with serve_repository(repo.path, home, "--toolsets", "documents,history", protocol=protocol) as server:
         history = server.call("view_history", file="a.md", diff=True).data
         assert "more lines" in history["history"][0]["diff"]
         for slug in ("long", "last"):
-            refused = edit(server, "update_content", file="a.md", slug=slug, content="New.")
-            assert refused.data["code"] == "READ_FIRST"
+            response = call_edit(server, "update_content", file="a.md", slug=slug, content="New.")
+            assert response.data["code"] == "READ_FIRST"
 
 
 def test_history_page_reports_more_only_by_cursor(
@@ -181,10 +185,12 @@ def test_history_page_reports_more_only_by_cursor(
     repo = normal(tmp_path / "docs", FILES)
     for number in range(3):
         repo.commit({"plain.md": f"# Plain\n\nVersion {number}.\n"})
-    with serving(repo.path, home, "--toolsets", "history", protocol=protocol) as server:
-        first = server.call("view_history", file="plain.md", limit=2).data
-        assert first["next_cursor"]
-        rest = server.call("view_history", file="plain.md", limit=2, cursor=first["next_cursor"]).data
-        assert rest["next_cursor"] is None
-        assert "complete" not in first
-        assert "complete" not in rest
+    with serve_repository(repo.path, home, "--toolsets", "history", protocol=protocol) as server:
+        first_page = server.call("view_history", file="plain.md", limit=2).data
+        assert first_page["next_cursor"]
+        second_page = server.call(
+            "view_history", file="plain.md", limit=2, cursor=first_page["next_cursor"]
+        ).data
+        assert second_page["next_cursor"] is None
+        assert "complete" not in first_page
+        assert "complete" not in second_page

@@ -1,4 +1,4 @@
-"""Several hosts, each with a server of one artifact, while a builder replaces it repeatedly."""
+"""Several hosts, each with a server of one artifact, while builds replace the artifact repeatedly."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import pytest
 
 from docyard.cli.main import main
 from docyard.terminal.exits import Exit
-from tests.acceptance.server import Server, serving_artifact
+from tests.acceptance.server import Server, serve_artifact
 
-BUILDS = 12
+BUILD_COUNT = 12
 
 
-def build(source: Path, out: Path, key: Path, number: int) -> None:
+def build_artifact(source: Path, out: Path, key: Path, number: int) -> None:
     """Build an artifact whose number is in each of its documents and in its description."""
     for name in ("one", "two", "three"):
         (source / f"{name}.md").write_text(f"# Guide {name}\n\nEdition edition{number}.\n")
@@ -54,31 +54,31 @@ class Host(threading.Thread):
             self.failures.append(chunk.text)
 
 
-@pytest.mark.parametrize("clients", [2, pytest.param(8, marks=pytest.mark.slow)])
-def test_calls_succeed_while_artifact_is_replaced(tmp_path: Path, home: Path, clients: int) -> None:
+@pytest.mark.parametrize("client_count", [2, pytest.param(8, marks=pytest.mark.slow)])
+def test_calls_succeed_while_artifact_is_replaced(tmp_path: Path, home: Path, client_count: int) -> None:
     source, out, key = tmp_path / "source", tmp_path / "out", tmp_path / "key"
     source.mkdir()
     key.write_bytes(bytes(range(32)))
     key.chmod(0o600)
-    build(source, out, key, 0)
+    build_artifact(source, out, key, 0)
     stop_event = threading.Event()
     with ExitStack() as stack:
         servers = [
-            stack.enter_context(serving_artifact(out, home, *(["--key", str(key)] if number % 2 else [])))
-            for number in range(clients)
+            stack.enter_context(serve_artifact(out, home, *(["--key", str(key)] if number % 2 else [])))
+            for number in range(client_count)
         ]
         hosts = [Host(server, stop_event) for server in servers]
         for host in hosts:
             host.start()
-        for number in range(1, BUILDS + 1):
-            build(source, out, key, number)
+        for number in range(1, BUILD_COUNT + 1):
+            build_artifact(source, out, key, number)
         stop_event.set()
         for host in hosts:
             host.join()
-        assert [host.failures for host in hosts] == [[]] * clients
+        assert [host.failures for host in hosts] == [[]] * client_count
         assert all(host.editions == sorted(host.editions) for host in hosts)
         assert all(host.editions for host in hosts)
         for server in servers:
-            while not (response := server.call("search_docs", query=f"edition{BUILDS}")).data["hits"]:
+            while not (response := server.call("search_docs", query=f"edition{BUILD_COUNT}")).data["hits"]:
                 assert response.data.get("stale")
-            assert f"guides of edition {BUILDS}" in server.tools()["search_docs"]["description"]
+            assert f"guides of edition {BUILD_COUNT}" in server.tools()["search_docs"]["description"]

@@ -1,4 +1,4 @@
-"""An artifact, which returns the same responses as its repository, or is refused."""
+"""Artifacts: a server returns the same responses as for the repository, or refuses the artifact."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests import preloaded
-from tests.acceptance.server import Server, serving, serving_artifact, user_environment
+from tests.acceptance.server import Server, serve_artifact, serve_repository, user_environment
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 
@@ -60,10 +60,10 @@ def build_pages(number: int) -> dict[str, str]:
 def build_queries(number: int) -> list[dict[str, Any]]:
     rng = random.Random(number)
     filters = [{}, {}, {"type": "guide"}, {"tags": "t1"}, {"language": "go"}, {"area": "core"}, {"path": "b"}]
-    shapes = ["{} {}", "{}", "{} -{}", '"{} {}"', "{} {} {}", "nothing {}x"]
+    query_formats = ["{} {}", "{}", "{} -{}", '"{} {}"', "{} {} {}", "nothing {}x"]
     return [
         {
-            "query": rng.choice(shapes).format(*rng.choices(WORDS, k=3)),
+            "query": rng.choice(query_formats).format(*rng.choices(WORDS, k=3)),
             "limit": 30,
             **rng.choice(filters),
         }
@@ -71,7 +71,7 @@ def build_queries(number: int) -> list[dict[str, Any]]:
     ]
 
 
-def docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run_docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*preloaded.python_command(), "-m", "docyard", *map(str, arguments)],
         env=user_environment(home),
@@ -95,8 +95,8 @@ def key(home: Path) -> Path:
 @pytest.fixture(scope="module")
 def out(repo: Repo, key: Path, home: Path) -> Path:
     out = home / "out"
-    completed = docyard(home, "build", repo.path, "--out", out, "--key", key)
-    assert completed.returncode == 0, completed.stderr
+    process = run_docyard(home, "build", repo.path, "--out", out, "--key", key)
+    assert process.returncode == 0, process.stderr
     return out
 
 
@@ -105,14 +105,14 @@ def servers(repo: Repo, out: Path, key: Path, home: Path) -> Iterator[tuple[Serv
     """Yield servers of the repository, of the artifact with its key, and of the artifact without the key."""
     with ExitStack() as stack:
         yield (
-            stack.enter_context(serving(repo.path, home, "--read-only")),
-            stack.enter_context(serving_artifact(out, home, "--key", str(key))),
-            stack.enter_context(serving_artifact(out, home)),
+            stack.enter_context(serve_repository(repo.path, home, "--read-only")),
+            stack.enter_context(serve_artifact(out, home, "--key", str(key))),
+            stack.enter_context(serve_artifact(out, home)),
         )
 
 
 def read_all_pages(server: Server, query: dict[str, Any]) -> list[object]:
-    """Return all pages of a list, with their hints and commits."""
+    """Return the hits of all pages of a search, with their hints and commits."""
     results: list[object] = []
     cursor: dict[str, str] = {}
     while True:
@@ -127,20 +127,20 @@ def read_all_pages(server: Server, query: dict[str, Any]) -> list[object]:
 def test_artifact_returns_same_results_as_repository(
     servers: tuple[Server, Server, Server], number: int
 ) -> None:
-    live, sealed, plain = servers
-    found_count = 0
+    repository_server, sealed_server, unsealed_server = servers
+    query_count = 0
     for query in build_queries(number):
-        expected = read_all_pages(live, query)
-        assert read_all_pages(sealed, query) == expected, query
-        assert read_all_pages(plain, query) == expected, query
-        found_count += len(expected) > 2
-    assert found_count > number // 2
+        expected = read_all_pages(repository_server, query)
+        assert read_all_pages(sealed_server, query) == expected, query
+        assert read_all_pages(unsealed_server, query) == expected, query
+        query_count += len(expected) > 2
+    assert query_count > number // 2
 
 
 def test_artifact_has_same_tools_and_schemas(servers: tuple[Server, Server, Server]) -> None:
-    live, sealed, plain = (server.tools() for server in servers)
-    assert live == sealed == plain
-    assert live["search_docs"]["inputSchema"]["properties"]["area"]["enum"] == ["core"]
+    repository_tools, sealed_tools, unsealed_tools = (server.tools() for server in servers)
+    assert repository_tools == sealed_tools == unsealed_tools
+    assert repository_tools["search_docs"]["inputSchema"]["properties"]["area"]["enum"] == ["core"]
 
 
 @loop_over(
@@ -159,16 +159,18 @@ def test_artifact_has_same_tools_and_schemas(servers: tuple[Server, Server, Serv
 def test_artifact_returns_same_answers(
     servers: tuple[Server, Server, Server], tool: str, arguments: dict[str, Any]
 ) -> None:
-    live, sealed, plain = (server.call(tool, **arguments) for server in servers)
-    assert live == sealed == plain
+    repository_response, sealed_response, unsealed_response = (
+        server.call(tool, **arguments) for server in servers
+    )
+    assert repository_response == sealed_response == unsealed_response
 
 
 def test_cursor_of_repository_is_refused_by_artifact(servers: tuple[Server, Server, Server]) -> None:
-    live, sealed, _ = servers
-    cursor = live.call("search_docs", query="quagga", limit=1).data["next_cursor"]
-    refused = sealed.call("search_docs", query="quagga", limit=1, cursor=cursor)
-    assert refused.is_error
-    assert refused.data["code"] == "CURSOR_STALE"
+    repository_server, sealed_server, _ = servers
+    cursor = repository_server.call("search_docs", query="quagga", limit=1).data["next_cursor"]
+    response = sealed_server.call("search_docs", query="quagga", limit=1, cursor=cursor)
+    assert response.is_error
+    assert response.data["code"] == "CURSOR_STALE"
 
 
 def test_truncated_artifact_file_is_named_in_error(out: Path, key: Path, tmp_path: Path) -> None:
@@ -179,29 +181,29 @@ def test_truncated_artifact_file_is_named_in_error(out: Path, key: Path, tmp_pat
         shutil.copytree(out, copy)
         with (copy / name).open("r+b") as file:
             file.truncate(file.seek(0, 2) // 2)
-        completed = docyard(tmp_path, "serve", "--index", copy, "--read-only", "--key", key)
-        assert (completed.returncode, completed.stdout) == (3, "")
-        assert name in completed.stderr or name.endswith(".manifest")
-        assert "fix:" in completed.stderr
-        assert str(tmp_path) not in completed.stderr
+        process = run_docyard(tmp_path, "serve", "--index", copy, "--read-only", "--key", key)
+        assert (process.returncode, process.stdout) == (3, "")
+        assert name in process.stderr or name.endswith(".manifest")
+        assert "fix:" in process.stderr
+        assert str(tmp_path) not in process.stderr
 
 
 def test_folder_that_is_not_an_artifact_is_refused(repo: Repo, tmp_path: Path) -> None:
-    live = next((repo.path / ".git" / "docyard" / "index").iterdir())
-    for folder in (tmp_path, tmp_path / "missing", repo.path, live):
-        completed = docyard(tmp_path, "serve", "--index", folder, "--read-only")
-        assert (completed.returncode, completed.stdout) == (3, "")
-        assert completed.stderr.startswith("error: ")
+    live_index = next((repo.path / ".git" / "docyard" / "index").iterdir())
+    for folder in (tmp_path, tmp_path / "missing", repo.path, live_index):
+        process = run_docyard(tmp_path, "serve", "--index", folder, "--read-only")
+        assert (process.returncode, process.stdout) == (3, "")
+        assert process.stderr.startswith("error: ")
 
 
 def test_all_metadata_of_artifact_are_checked(out: Path, key: Path, tmp_path: Path, home: Path) -> None:
-    assert docyard(home, "metadata", out).returncode == 0
+    assert run_docyard(home, "metadata", out).returncode == 0
     copy = tmp_path / "copy"
     shutil.copytree(out, copy)
     pack = next((copy / "objects" / "pack").glob("*.pack"))
     data = bytearray(pack.read_bytes())
     data[len(data) // 2] ^= 1
     pack.write_bytes(data)
-    completed = docyard(home, "metadata", copy)
-    assert completed.returncode == 1
-    assert pack.name in completed.stdout + completed.stderr
+    process = run_docyard(home, "metadata", copy)
+    assert process.returncode == 1
+    assert pack.name in process.stdout + process.stderr

@@ -1,4 +1,4 @@
-"""Sentences of the contract on artifacts, through the command line and a real client."""
+"""Statements of the contract about artifacts, with the command line and a client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from index.artifacts.manifest import read_manifest, write_manifest
 from index.storage.metadata import parse_metadata
 from tests import preloaded
-from tests.acceptance.server import Server, serving_artifact, user_environment
+from tests.acceptance.server import Server, serve_artifact, user_environment
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 from workspace.archive import Archive
@@ -28,7 +28,7 @@ FILES = {
 }
 
 
-def docyard(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def run_docyard(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a command as a user with an empty home."""
     return subprocess.run(
         [*preloaded.python_command(), "-m", "docyard", *arguments],
@@ -40,10 +40,10 @@ def docyard(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def build(home: Path, source: Path, out: Path, *options: str) -> dict[str, Any]:
+def build_artifact(home: Path, source: Path, out: Path, *options: str) -> dict[str, Any]:
     """Build an artifact and return its metadata.json."""
-    completed = docyard(home, "build", str(source), "--out", str(out), *options)
-    assert completed.returncode == 0, completed.stderr
+    process = run_docyard(home, "build", str(source), "--out", str(out), *options)
+    assert process.returncode == 0, process.stderr
     metadata: dict[str, Any] = json.loads((out / "metadata.json").read_bytes())
     return metadata
 
@@ -60,7 +60,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 @pytest.fixture(scope="module")
 def out(repo: Repo, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("built") / "out"
-    build(home, repo.path, out, "--description", "Acme handbook")
+    build_artifact(home, repo.path, out, "--description", "Acme handbook")
     return out
 
 
@@ -69,7 +69,7 @@ def server(out: Path, home: Path, tmp_path_factory: pytest.TempPathFactory) -> I
     """Yield a server of a copy of the artifact, without its repository."""
     copy = tmp_path_factory.mktemp("elsewhere") / "copy"
     shutil.copytree(out, copy)
-    with serving_artifact(copy, home) as server:
+    with serve_artifact(copy, home) as server:
         server.call("search_docs", query="quagga")
         yield server
 
@@ -116,17 +116,17 @@ def test_reading_tools_work_without_repository(server: Server, repo: Repo) -> No
 
 
 def test_old_address_in_artifact_returns_current_address(server: Server) -> None:
-    reply = server.call("get_doc", chunk_id="old.md#backoff")
-    assert reply.data["moved_to"] == {"chunk_id": "guides/retries.md#backoff", "commit": None}
+    response = server.call("get_doc", chunk_id="old.md#backoff")
+    assert response.data["moved_to"] == {"chunk_id": "guides/retries.md#backoff", "commit": None}
 
 
 def test_artifact_of_folder_has_no_source_commit(tmp_path: Path, home: Path) -> None:
     folder = tmp_path / "folder"
     (folder / "guides").mkdir(parents=True)
     (folder / "guides/retries.md").write_text(RETRIES)
-    metadata = build(home, folder, tmp_path / "out", "--description", "A folder")
+    metadata = build_artifact(home, folder, tmp_path / "out", "--description", "A folder")
     assert metadata["stats"]["source_commit"] is None
-    with serving_artifact(tmp_path / "out", tmp_path / "home") as server:
+    with serve_artifact(tmp_path / "out", tmp_path / "home") as server:
         search = server.call("search_docs", query="quagga").data
         assert search["commit"] is None
         assert [hit["filepath"] for hit in search["hits"]] == ["guides/retries.md"]
@@ -135,7 +135,7 @@ def test_artifact_of_folder_has_no_source_commit(tmp_path: Path, home: Path) -> 
 def test_build_of_ref_uses_its_commit(repo: Repo, tmp_path: Path, home: Path) -> None:
     before = repo.git("rev-parse", "HEAD~1").strip()
     repo.git("tag", "v1", before)
-    metadata = build(home, repo.path, tmp_path / "out", "--ref", "v1", "--description", "Before")
+    metadata = build_artifact(home, repo.path, tmp_path / "out", "--ref", "v1", "--description", "Before")
     assert metadata["stats"]["source_commit"] == before
     out = tmp_path / "out"
     tree = read_manifest(out, (out / "metadata.json").read_bytes()).tree
@@ -145,10 +145,10 @@ def test_build_of_ref_uses_its_commit(repo: Repo, tmp_path: Path, home: Path) ->
 def rewrite_metadata(out: Path, copy: Path, **fields: Any) -> Path:
     """Return an artifact with a changed metadata.json, as another program may write the file."""
     shutil.copytree(out, copy)
-    old = (copy / "metadata.json").read_bytes()
-    new = json.dumps({**json.loads(old), **fields}).encode()
-    write_manifest(copy, new, read_manifest(copy, old), None)
-    (copy / "metadata.json").write_bytes(new)
+    old_data = (copy / "metadata.json").read_bytes()
+    new_data = json.dumps({**json.loads(old_data), **fields}).encode()
+    write_manifest(copy, new_data, read_manifest(copy, old_data), None)
+    (copy / "metadata.json").write_bytes(new_data)
     return copy
 
 
@@ -164,16 +164,16 @@ def test_unknown_metadata_is_refused_at_start(
     out: Path, tmp_path: Path, fields: dict[str, Any], expected: str
 ) -> None:
     copy = rewrite_metadata(out, tmp_path / "copy", **fields)
-    completed = docyard(tmp_path, "serve", "--index", str(copy), "--read-only")
-    assert (completed.returncode, completed.stdout) == (3, "")
-    assert expected in completed.stderr
+    process = run_docyard(tmp_path, "serve", "--index", str(copy), "--read-only")
+    assert (process.returncode, process.stdout) == (3, "")
+    assert expected in process.stderr
 
 
 def test_unused_metadata_do_not_prevent_start(out: Path, tmp_path: Path) -> None:
     model = {"provider": "openai", "model": "text-embedding-3-large", "dimensions": 3072}
     stats = json.loads((out / "metadata.json").read_bytes())["stats"] | {"source_commit": "ab" * 20}
     copy = rewrite_metadata(out, tmp_path / "copy", embedding=model, stats=stats)
-    with serving_artifact(copy, tmp_path / "home") as server:
+    with serve_artifact(copy, tmp_path / "home") as server:
         search = server.call("search_docs", query="exponential").data
         assert [hit["chunk_id"] for hit in search["hits"]] == ["guides/retries.md#backoff"]
         assert search["commit"] == "ab" * 20

@@ -1,4 +1,4 @@
-"""Cursors, which are valid for their own list, user and commit."""
+"""Cursors, which are valid only for their own list, user and commit."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.acceptance.server import Reply, Server, serving
+from tests.acceptance.server import Server, ToolResponse, serve_repository
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 
@@ -26,7 +26,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture(scope="module")
 def server(repo: Repo, home: Path) -> Iterator[Server]:
-    with serving(repo.path, home) as server:
+    with serve_repository(repo.path, home) as server:
         yield server
 
 
@@ -36,12 +36,12 @@ def get_cursor(server: Server) -> str:
     return cursor
 
 
-def get_next_page(server: Server, cursor: str, **arguments: Any) -> Reply:
+def get_next_page(server: Server, cursor: str, **arguments: Any) -> ToolResponse:
     return server.call("search_docs", **{**SEARCH, "cursor": cursor, **arguments})
 
 
 @loop_over(
-    "other",
+    "other_arguments",
     [
         {"query": "quaggas"},
         {"query": "quagga "},
@@ -50,15 +50,15 @@ def get_next_page(server: Server, cursor: str, **arguments: Any) -> Reply:
         {"path": ""},
     ],
 )
-def test_cursor_of_other_search_is_refused(server: Server, other: dict[str, Any]) -> None:
+def test_cursor_of_other_search_is_refused(server: Server, other_arguments: dict[str, Any]) -> None:
     cursor = get_cursor(server)
-    refused = get_next_page(server, cursor, **other)
-    assert refused.is_error
-    assert refused.data["code"] == "INVALID_CURSOR"
-    assert "another query or other filters" in refused.data["error"]
-    assert refused.data["fix"]
-    corrected = server.call("search_docs", **refused.data["example"])
-    assert not corrected.is_error
+    response = get_next_page(server, cursor, **other_arguments)
+    assert response.is_error
+    assert response.data["code"] == "INVALID_CURSOR"
+    assert "another query or other filters" in response.data["error"]
+    assert response.data["fix"]
+    example_response = server.call("search_docs", **response.data["example"])
+    assert not example_response.is_error
 
 
 def test_cursor_of_other_tool_is_refused(server: Server) -> None:
@@ -68,10 +68,10 @@ def test_cursor_of_other_tool_is_refused(server: Server) -> None:
 
 
 def test_cursor_of_other_user_is_refused(server: Server, repo: Repo, tmp_path: Path) -> None:
-    with serving(repo.path, tmp_path / "other") as other:
-        refused = get_next_page(other, get_cursor(server))
-    assert refused.data["code"] == "INVALID_CURSOR"
-    assert "was not issued by this server" in refused.data["error"]
+    with serve_repository(repo.path, tmp_path / "other") as other_server:
+        response = get_next_page(other_server, get_cursor(server))
+    assert response.data["code"] == "INVALID_CURSOR"
+    assert "was not issued by this server" in response.data["error"]
 
 
 def test_page_can_have_other_size_and_be_repeated(server: Server) -> None:
@@ -81,16 +81,16 @@ def test_page_can_have_other_size_and_be_repeated(server: Server) -> None:
 
 
 def test_cursor_is_stale_only_for_other_commit(server: Server, repo: Repo) -> None:
-    cursor, first = get_cursor(server), repo.head()
+    cursor, first_commit = get_cursor(server), repo.head()
     page = get_next_page(server, cursor).data["hits"]
     repo.git("switch", "-q", "-c", "same")
     assert get_next_page(server, cursor).data["hits"] == page
 
-    second = repo.commit({"g/8.md": "# New\n\nA quagga.\n"})
-    stale = get_next_page(server, cursor)
-    assert stale.is_error
-    assert stale.data["code"] == "CURSOR_STALE"
-    assert (stale.data["cursor_commit"], stale.data["commit"]) == (first, second)
+    second_commit = repo.commit({"g/8.md": "# New\n\nA quagga.\n"})
+    response = get_next_page(server, cursor)
+    assert response.is_error
+    assert response.data["code"] == "CURSOR_STALE"
+    assert (response.data["cursor_commit"], response.data["commit"]) == (first_commit, second_commit)
 
     repo.git("switch", "-q", "main")
     assert get_next_page(server, cursor).data["hits"] == page

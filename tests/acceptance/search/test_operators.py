@@ -1,4 +1,4 @@
-"""The operators of queries, which find the same sections through each interface.
+"""The operators of queries, which find the same sections with each interface.
 
 The interfaces are both protocol versions, both tools, a ref, a proposal, an artifact, the shell and the web.
 """
@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests import preloaded
-from tests.acceptance.server import Server, serving, serving_artifact, user_environment
+from tests.acceptance.server import Server, serve_artifact, serve_repository, user_environment
 from tests.docyard.web.page_server import serve_pages
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
@@ -42,7 +42,7 @@ RETRY, BACKOFF, LIMITS, NOTE = (
     "notes/重試.md#_preamble",
 )
 
-# Each query with the sections that it finds, in any order.
+# The sections that each query finds, in any order.
 EXPECTED_SECTIONS: Mapping[str, set[str]] = {
     "auth*": {RETRY, LIMITS},
     "authent*": {RETRY},
@@ -83,7 +83,7 @@ NOTES = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """Return a repository with these files at the tag `v1`; the branch has other settings and texts."""
+    """Return a repository with `FILES` at the tag `v1`, and with other settings and texts on the branch."""
     repo = normal(tmp_path_factory.mktemp("operators") / "docs", FILES)
     repo.git("tag", "v1")
     repo.commit(
@@ -99,7 +99,7 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture(scope="module")
 def servers(repo: Repo, home: Path) -> Iterator[dict[str, Callable[..., Any]]]:
-    """Yield the ways to search the files, by name: `repo` has these files at the tag only."""
+    """Yield functions that call a tool on `FILES`, by interface; `repo` contains `FILES` only at the tag."""
     tip = normal(repo.path.parent / "tip", FILES)
     out, key = home / "operators-out", home / "operators.key"
     subprocess.run(
@@ -109,33 +109,33 @@ def servers(repo: Repo, home: Path) -> Iterator[dict[str, Callable[..., Any]]]:
         capture_output=True,
     )
     with ExitStack() as stack:
-        newer: Server = stack.enter_context(serving(tip.path, home))
-        older = stack.enter_context(serving(tip.path, home, protocol="legacy"))
-        tagged = stack.enter_context(
-            serving(repo.path, home, "--toolsets", "documents,search,history,proposals")
+        newer_server: Server = stack.enter_context(serve_repository(tip.path, home))
+        older_server = stack.enter_context(serve_repository(tip.path, home, protocol="legacy"))
+        tag_server = stack.enter_context(
+            serve_repository(repo.path, home, "--toolsets", "documents,search,history,proposals")
         )
-        sealed = stack.enter_context(serving_artifact(out, home, "--key", str(key)))
-        unsealed = stack.enter_context(serving_artifact(out, home, protocol="legacy"))
-        proposal = _propose(tagged)
+        sealed_server = stack.enter_context(serve_artifact(out, home, "--key", str(key)))
+        unsealed_server = stack.enter_context(serve_artifact(out, home, protocol="legacy"))
+        proposal = _create_proposal(tag_server)
         yield {
-            "auto": newer.call,
-            "legacy": older.call,
-            "ref": lambda tool, **fields: tagged.call(tool, ref="v1", **fields),
-            "proposal": lambda tool, **fields: tagged.call(tool, ref=proposal, **fields),
-            "sealed": sealed.call,
-            "unsealed": unsealed.call,
+            "auto": newer_server.call,
+            "legacy": older_server.call,
+            "ref": lambda tool, **fields: tag_server.call(tool, ref="v1", **fields),
+            "proposal": lambda tool, **fields: tag_server.call(tool, ref=proposal, **fields),
+            "sealed": sealed_server.call,
+            "unsealed": unsealed_server.call,
         }
 
 
-def _propose(server: Server) -> str:
-    """Open a proposal that has the files of the tag again, except the settings."""
+def _create_proposal(server: Server) -> str:
+    """Open a proposal that restores the files of the tag, except the settings."""
     response = server.call("create_proposal", title="Restore the guides", description="Both.")
     assert not response.is_error, response.text
     proposal: str = response.data["proposal"]
     for file in ("guides/limits.md", "guides/retry.md", "guides/retry.md"):
         # The first call for a document that the client has not read returns its text.
-        restored = server.call("restore_document", file=file, ref="v1", proposal=proposal)
-    assert not restored.is_error, restored.text
+        response = server.call("restore_document", file=file, ref="v1", proposal=proposal)
+    assert not response.is_error, response.text
     return proposal
 
 
@@ -164,8 +164,8 @@ def test_search_documents_finds_the_same_sections(servers: dict[str, Callable[..
             assert len(data.get("query_notes", [])) == len(NOTES.get(query, []))
 
 
-def test_keys_and_dates_are_those_of_the_commit(repo: Repo, home: Path) -> None:
-    with serving(repo.path, home) as server:
+def test_keys_and_dates_depend_on_the_commit(repo: Repo, home: Path) -> None:
+    with serve_repository(repo.path, home) as server:
         notes = server.call("search_docs", query="language:go").data["query_notes"]
         assert "(title, heading, path, tag, level, type)" in notes[0]
         assert server.call("search_docs", query="updated:2026").data["hits"] == []
@@ -175,11 +175,11 @@ def test_keys_and_dates_are_those_of_the_commit(repo: Repo, home: Path) -> None:
         assert "query_notes" not in server.call("search_docs", query="level:x").data
 
 
-def test_pages_of_a_query_with_operators_join_to_its_full_list(
+def test_pages_of_a_query_with_operators_contain_all_results(
     servers: dict[str, Callable[..., Any]],
 ) -> None:
     call = servers["auto"]
-    full = [hit["chunk_id"] for hit in call("search_docs", query="limit OR retry OR 退避").data["hits"]]
+    all_ids = [hit["chunk_id"] for hit in call("search_docs", query="limit OR retry OR 退避").data["hits"]]
     results: list[str] = []
     cursor: dict[str, str] = {}
     while True:
@@ -188,8 +188,8 @@ def test_pages_of_a_query_with_operators_join_to_its_full_list(
         if data["next_cursor"] is None:
             break
         cursor = {"cursor": data["next_cursor"]}
-    assert results == full
-    assert len(full) == 4
+    assert results == all_ids
+    assert len(all_ids) == 4
 
 
 @loop_over(
@@ -219,7 +219,7 @@ def test_field_without_sections_is_named_in_the_hint(servers: dict[str, Callable
     assert hint["suggested_queries"] == ["limit AND jitter"]
 
 
-def _run(home: Path, folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def _run_docyard(home: Path, folder: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*preloaded.python_command(), "-m", "docyard", *map(str, arguments)],
         cwd=folder,
@@ -239,18 +239,18 @@ def test_command_line_finds_and_reports_the_same(
     ]
     for interface in options:
         for query in ("(jitter OR legacy) AND limit", "updated:>=2026", "nowhere:x legacy"):
-            completed = _run(home, home, "search", query, "--json", *interface)
-            data = json.loads(completed.stdout)
+            process = _run_docyard(home, home, "search", query, "--json", *interface)
+            data = json.loads(process.stdout)
             assert {hit["chunk_id"] for hit in data["hits"]} == EXPECTED_SECTIONS[query]
             assert len(data["query_notes"]) == len(NOTES.get(query, []))
-    completed = _run(home, repo.path, "search", "--ref", "v1", "nowhere:x", "legacy")
-    assert completed.returncode == 0
-    assert completed.stdout.startswith(LIMITS)
-    assert "Note: 'nowhere:x' was searched as words: 'nowhere' is not a field (title," in completed.stderr
-    completed = _run(home, repo.path, "search", "(" * 30 + "a1 OR b1" + ")" * 30)
-    assert completed.returncode != 0
-    assert "error: the brackets are nested more than 20 deep" in completed.stderr
-    assert "\n  fix: Use fewer brackets." in completed.stderr
+    process = _run_docyard(home, repo.path, "search", "--ref", "v1", "nowhere:x", "legacy")
+    assert process.returncode == 0
+    assert process.stdout.startswith(LIMITS)
+    assert "Note: 'nowhere:x' was searched as words: 'nowhere' is not a field (title," in process.stderr
+    process = _run_docyard(home, repo.path, "search", "(" * 30 + "a1 OR b1" + ")" * 30)
+    assert process.returncode != 0
+    assert "error: the brackets are nested more than 20 deep" in process.stderr
+    assert "\n  fix: Use fewer brackets." in process.stderr
 
 
 def test_web_page_shows_the_same_hits_and_notes(

@@ -1,4 +1,4 @@
-"""Published documentation of 150 files, whose ids stay valid addresses."""
+"""Published documentation of 150 files: the ids of its headings stay valid addresses."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from tests import preloaded, repositories
-from tests.acceptance.server import Server, serving, user_environment
+from tests.acceptance.server import Server, serve_repository, user_environment
 from tests.published_docs import FILE_COUNT, make_documentation, make_headings, make_path, make_text
 from tests.repositories import Repo
 
-PAGE, OTHER = make_path(4), make_path(5)
+PAGE, OTHER_PAGE = make_path(4), make_path(5)
 
 
-def run(repo: Repo, home: Path, *arguments: str) -> str:
+def run_docyard(repo: Repo, home: Path, *arguments: str) -> str:
     """Run a command of docyard, which must succeed, and return its output."""
-    completed = subprocess.run(
+    process = subprocess.run(
         [*preloaded.python_command(), "-m", "docyard", *arguments],
         cwd=repo.path,
         env={**user_environment(home), "COLUMNS": "100"},
@@ -25,15 +25,15 @@ def run(repo: Repo, home: Path, *arguments: str) -> str:
         text=True,
         check=False,
     )
-    assert completed.returncode == 0, completed.stdout + completed.stderr
-    return completed.stdout
+    assert process.returncode == 0, process.stdout + process.stderr
+    return process.stdout
 
 
 def call_tool(agent: Server, tool: str, **arguments: Any) -> dict[str, Any]:
     """Call a tool, which must succeed, and return its data."""
-    reply = agent.call(tool, **arguments)
-    assert not reply.is_error, reply.data
-    return reply.data
+    response = agent.call(tool, **arguments)
+    assert not response.is_error, response.data
+    return response.data
 
 
 def edit(agent: Server, **operation: Any) -> dict[str, Any]:
@@ -41,17 +41,17 @@ def edit(agent: Server, **operation: Any) -> dict[str, Any]:
     return call_tool(agent, "edit_document", **operation)
 
 
-def lines(repo: Repo, path: str) -> list[str]:
+def read_lines(repo: Repo, path: str) -> list[str]:
     return (repo.path / path).read_text().splitlines()
 
 
 def test_published_ids_stay_valid_addresses(tmp_path: Path, home: Path) -> None:
     repo = repositories.normal(tmp_path / "repo", make_documentation())
-    out = run(repo, home, "init")
-    assert "published with MkDocs (mkdocs.yml)" in out
-    assert f"{FILE_COUNT * 4} headings have an anchor as {{ #id }}." in out
-    assert f"{FILE_COUNT} headings have the anchor on the next line, as {{: #id }}." in out
-    with serving(repo.path, home, "--toolsets", "documents,search,history,proposals") as agent:
+    output = run_docyard(repo, home, "init")
+    assert "published with MkDocs (mkdocs.yml)" in output
+    assert f"{FILE_COUNT * 4} headings have an anchor as {{ #id }}." in output
+    assert f"{FILE_COUNT} headings have the anchor on the next line, as {{: #id }}." in output
+    with serve_repository(repo.path, home, "--toolsets", "documents,search,history,proposals") as agent:
         check_titles(agent)
         check_ids_after_edits(repo, agent)
         check_ids_in_proposal(repo, agent)
@@ -69,10 +69,10 @@ def check_titles(agent: Server) -> None:
         outline = json.dumps(view, ensure_ascii=False)
         for heading in make_headings(number):
             assert heading.id in outline
-    for words, published in (("First steps", "first-steps"), ("In MDX", "in-mdx"), ("Questions", "faq")):
+    for words, published_id in (("First steps", "first-steps"), ("In MDX", "in-mdx"), ("Questions", "faq")):
         hits = call_tool(agent, "search_docs", query=f"{words} number 7")["hits"]
         assert hits
-        assert f"#{published}" in json.dumps(hits)
+        assert f"#{published_id}" in json.dumps(hits)
         for hit in hits:
             fields = {key: value for key, value in hit.items() if key not in ("snippet", "metadata")}
             assert "{" not in str(list(fields.values())).replace("a-set--a-b-", "")
@@ -87,34 +87,34 @@ def check_titles(agent: Server) -> None:
 def check_ids_after_edits(repo: Repo, agent: Server) -> None:
     """Rename, rewrite, move and restore sections by the id and by the address of version 0.1.0."""
     before = repo.head()
-    renamed = edit(
+    result = edit(
         agent,
         operation="rename_section",
         file=PAGE,
         slug="first-steps--first-steps-",
         new_title="Getting going",
     )
-    assert renamed["slug"] == "first-steps"
-    assert "## Getting going { #first-steps }" in lines(repo, PAGE)
+    assert result["slug"] == "first-steps"
+    assert "## Getting going { #first-steps }" in read_lines(repo, PAGE)
     edit(agent, operation="rename_section", file=PAGE, slug="options", new_title="Every option")
-    assert "## Every option {: .reference #options data-x='1 2' }" in lines(repo, PAGE)
+    assert "## Every option {: .reference #options data-x='1 2' }" in read_lines(repo, PAGE)
     call_tool(agent, "view_document", file=PAGE, slug="faq")
     edit(agent, operation="update_content", file=PAGE, slug="faq", content="Answers.")
     text = (repo.path / PAGE).read_text()
     assert "## Questions\n{: #faq .no_toc }\n\nAnswers.\n" in text
     # The section moved, and the links to it were updated.
-    edit(agent, operation="move_section", file=PAGE, slug="install-004", to_file=OTHER, after="limits")
-    assert "## Install it { #install-004 .wide }" in lines(repo, OTHER)
+    edit(agent, operation="move_section", file=PAGE, slug="install-004", to_file=OTHER_PAGE, after="limits")
+    assert "## Install it { #install-004 .wide }" in read_lines(repo, OTHER_PAGE)
     linking_number = next(number for number in range(FILE_COUNT) if (number * 7 + 1) % FILE_COUNT == 4)
     assert "page-005.md#install-004)" in (repo.path / make_path(linking_number)).read_text()
-    moved = agent.call("view_document", file=PAGE, slug="install-004")
-    assert OTHER in moved.text
+    response = agent.call("view_document", file=PAGE, slug="install-004")
+    assert OTHER_PAGE in response.text
     call_tool(agent, "view_document", file=PAGE)
-    call_tool(agent, "view_document", file=OTHER)
+    call_tool(agent, "view_document", file=OTHER_PAGE)
     call_tool(agent, "restore_document", file=PAGE, ref=before)
-    call_tool(agent, "restore_document", file=OTHER, ref=before)
+    call_tool(agent, "restore_document", file=OTHER_PAGE, ref=before)
     assert (repo.path / PAGE).read_text() == make_text(4)
-    assert (repo.path / OTHER).read_text() == make_text(5)
+    assert (repo.path / OTHER_PAGE).read_text() == make_text(5)
 
 
 def check_ids_in_proposal(repo: Repo, agent: Server) -> None:
@@ -141,7 +141,7 @@ def check_ids_in_proposal(repo: Repo, agent: Server) -> None:
 
 
 def check_repair_of_old_anchors(repo: Repo, home: Path, agent: Server) -> None:
-    """Remove a derived anchor; calls and links by it still resolve."""
+    """Remove a derived anchor; calls and links with the anchor must still resolve."""
     page = make_path(12)
     old_text = make_text(12).replace("{ #first-steps }", "{ #first-steps } {#first-steps--first-steps-}")
     folder = page.removeprefix("docs/")
@@ -150,11 +150,11 @@ def check_repair_of_old_anchors(repo: Repo, home: Path, agent: Server) -> None:
         call_tool(agent, "view_document", file=page, slug="first-steps--first-steps-")["slug"]
         == "first-steps"
     )
-    assert "1 derived-anchor" in run(repo, home, "fix")
+    assert "1 derived-anchor" in run_docyard(repo, home, "fix")
     assert (repo.path / page).read_text() == make_text(12)
     assert (
         call_tool(agent, "view_document", file=page, slug="first-steps--first-steps-")["slug"]
         == "first-steps"
     )
-    run(repo, home, "validate", "docs/notes.md")
-    run(repo, home, "fix", "--check")
+    run_docyard(repo, home, "validate", "docs/notes.md")
+    run_docyard(repo, home, "fix", "--check")

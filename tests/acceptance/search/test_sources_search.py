@@ -1,4 +1,4 @@
-"""Search and reading as specified, through a real client, in both protocol versions."""
+"""Specified behaviour of search and reading, through a client, in both protocol versions."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ import pytest
 from tests import preloaded
 from tests.acceptance.server import (
     ProtocolVersion,
-    Reply,
     Server,
-    serving,
-    serving_artifact,
+    ToolResponse,
+    serve_artifact,
+    serve_repository,
     user_environment,
 )
 from tests.repositories import Repo, normal
@@ -45,26 +45,26 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 def server(request: pytest.FixtureRequest, repo: Repo, home: Path) -> Iterator[Server]:
     """Yield a server with only the toolset `search`."""
     protocol: ProtocolVersion = request.param
-    with serving(repo.path, home, "--toolsets", "search", protocol=protocol) as server:
+    with serve_repository(repo.path, home, "--toolsets", "search", protocol=protocol) as server:
         yield server
 
 
-def read_next_call(reply: Reply) -> tuple[str, dict[str, Any]]:
+def read_next_call(response: ToolResponse) -> tuple[str, dict[str, Any]]:
     """Return the call that the next step of a response names."""
-    match = re.search(r"(\w+) (\{.*\})", reply.data["next_step"])
-    assert match, reply.data["next_step"]
+    match = re.search(r"(\w+) (\{.*\})", response.data["next_step"])
+    assert match, response.data["next_step"]
     return match[1], json.loads(match[2])
 
 
-def read_to_end(server: Server, chunk_id: str) -> tuple[str, list[Reply]]:
-    """Return the text of a chunk and the responses, each of which is the next step of the response before."""
-    replies = [server.call("get_doc", chunk_id=chunk_id)]
-    while replies[-1].data.get("truncated"):
-        tool, arguments = read_next_call(replies[-1])
+def read_to_end(server: Server, chunk_id: str) -> tuple[str, list[ToolResponse]]:
+    """Return the text of a chunk and the responses; each call after the first is suggested by a response."""
+    responses = [server.call("get_doc", chunk_id=chunk_id)]
+    while responses[-1].data.get("truncated"):
+        tool, arguments = read_next_call(responses[-1])
         assert (tool, arguments["chunk_id"]) == ("get_doc", chunk_id)
-        assert arguments["offset"] == replies[-1].data["offset"]
-        replies.append(server.call(tool, **arguments))
-    return "".join(reply.data["chunks"][0]["text"] for reply in replies), replies
+        assert arguments["offset"] == responses[-1].data["offset"]
+        responses.append(server.call(tool, **arguments))
+    return "".join(response.data["chunks"][0]["text"] for response in responses), responses
 
 
 def test_breadcrumb_begins_with_document_title(server: Server) -> None:
@@ -80,51 +80,51 @@ def test_breadcrumb_begins_with_document_title(server: Server) -> None:
 
 
 def test_chunk_over_limit_is_readable_with_search_tools_only(server: Server) -> None:
-    text, replies = read_to_end(server, "long.md#one")
+    text, responses = read_to_end(server, "long.md#one")
     assert text == f"{LONG}\n"
-    assert len(replies) > 2
-    for reply in replies:
-        assert count_tokens(reply.text) <= 25_000
-        assert reply.text.startswith("--- Chunk: long.md#one (Chunk 2 of 3) (Target) ---\n")
-        assert reply.text.count("(Target)") == 1
-        assert len([line for line in reply.text.splitlines() if line == "```"]) % 2 == 0
-    tool, arguments = read_next_call(replies[-1])
+    assert len(responses) > 2
+    for response in responses:
+        assert count_tokens(response.text) <= 25_000
+        assert response.text.startswith("--- Chunk: long.md#one (Chunk 2 of 3) (Target) ---\n")
+        assert response.text.count("(Target)") == 1
+        assert len([line for line in response.text.splitlines() if line == "```"]) % 2 == 0
+    tool, arguments = read_next_call(responses[-1])
     assert not server.call(tool, **arguments).is_error
 
 
 def test_limit_counts_tokens(server: Server) -> None:
-    text, replies = read_to_end(server, "chinese.md#长")
+    text, responses = read_to_end(server, "chinese.md#长")
     assert text == FILES["chinese.md"][len("# 文\n\n") :]
-    assert all(count_tokens(reply.text) <= 25_000 for reply in replies)
+    assert all(count_tokens(response.text) <= 25_000 for response in responses)
 
 
 def test_offset_after_end_or_with_context_is_refused(server: Server) -> None:
-    late_offset = server.call("get_doc", chunk_id="long.md#two", offset=10_000)
-    assert (late_offset.is_error, late_offset.data["code"]) == (True, "INVALID_ARGUMENTS")
-    assert "after the end" in late_offset.text
-    with_context = server.call("get_doc", chunk_id="long.md#one", offset=10, context=1)
-    assert (with_context.is_error, with_context.data["field"]) == (True, "context")
+    response = server.call("get_doc", chunk_id="long.md#two", offset=10_000)
+    assert (response.is_error, response.data["code"]) == (True, "INVALID_ARGUMENTS")
+    assert "after the end" in response.text
+    context_response = server.call("get_doc", chunk_id="long.md#one", offset=10, context=1)
+    assert (context_response.is_error, context_response.data["field"]) == (True, "context")
 
 
 def test_truncated_neighbours_are_readable_separately(server: Server) -> None:
-    reply = server.call("get_doc", chunk_id="long.md#two", context=2)
-    assert count_tokens(reply.text) <= 25_000
-    assert [chunk.get("truncated", False) for chunk in reply.data["chunks"]] == [False, True, False]
-    tool, arguments = read_next_call(reply)
+    response = server.call("get_doc", chunk_id="long.md#two", context=2)
+    assert count_tokens(response.text) <= 25_000
+    assert [chunk.get("truncated", False) for chunk in response.data["chunks"]] == [False, True, False]
+    tool, arguments = read_next_call(response)
     assert (tool, arguments["chunk_id"]) == ("get_doc", "long.md#one")
-    rest = server.call(tool, **arguments)
-    shown_text = reply.data["chunks"][1]["text"]
-    assert LONG.startswith(shown_text + rest.data["chunks"][0]["text"])
+    next_response = server.call(tool, **arguments)
+    truncated_text = response.data["chunks"][1]["text"]
+    assert LONG.startswith(truncated_text + next_response.data["chunks"][0]["text"])
 
 
-@pytest.mark.parametrize("by", ["option", "settings"])
+@pytest.mark.parametrize("source", ["option", "settings"])
 def test_operator_sets_limit_of_texts_in_tokens(
-    tmp_path: Path, home: Path, protocol: ProtocolVersion, by: str
+    tmp_path: Path, home: Path, protocol: ProtocolVersion, source: str
 ) -> None:
-    settings = {"docyard.toml": "[limits]\ntext_tokens = 300\n"} if by == "settings" else {}
+    settings = {"docyard.toml": "[limits]\ntext_tokens = 300\n"} if source == "settings" else {}
     repo = normal(tmp_path / "docs", {**FILES, **settings})
-    options = ("--text-tokens", "300") if by == "option" else ()
-    with serving(
+    options = ("--text-tokens", "300") if source == "option" else ()
+    with serve_repository(
         repo.path, home, "--toolsets", "search,documents,reading", *options, protocol=protocol
     ) as server:
         chunk = server.call("get_doc", chunk_id="long.md#one")
@@ -138,11 +138,11 @@ def test_operator_sets_limit_of_texts_in_tokens(
             data = server.call(tool, **arguments).data
             assert data["truncated"] is True
             assert 100 < count_tokens(data["content"]) <= 300
-        refused = server.call(
+        response = server.call(
             "edit_document", operation="update_content", file="chinese.md", slug="长", content="New."
         )
-        assert refused.data["truncated"] is True
-        assert count_tokens(refused.data["current"]) <= 301
+        assert response.data["truncated"] is True
+        assert count_tokens(response.data["current"]) <= 301
 
 
 def test_combined_filters_without_results_return_suggestions(server: Server) -> None:
@@ -163,7 +163,7 @@ def test_corpus_without_description_is_described_by_repository_name(server: Serv
     )
 
 
-def docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run_docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*preloaded.python_command(), "-m", "docyard", *map(str, arguments)],
         env=user_environment(home),
@@ -178,7 +178,7 @@ def docyard(home: Path, *arguments: str | Path) -> subprocess.CompletedProcess[s
 @pytest.fixture(scope="module")
 def artifact(repo: Repo, home: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("artifact") / "site"
-    assert docyard(home, "build", repo.path, "--out", out).returncode == 0
+    assert run_docyard(home, "build", repo.path, "--out", out).returncode == 0
     return out
 
 
@@ -191,36 +191,36 @@ def test_artifact_with_malformed_source_commit_is_served(
     assert metadata["corpus_description"] == "documentation of docs"
     try:
         file.write_text(json.dumps(metadata | {"stats": metadata["stats"] | {"source_commit": "unknown"}}))
-        with serving_artifact(artifact, home, protocol=protocol) as server:
-            reply = server.call("search_docs", query="quagga")
-        checked = docyard(home, "metadata", artifact)
+        with serve_artifact(artifact, home, protocol=protocol) as server:
+            response = server.call("search_docs", query="quagga")
+        process = run_docyard(home, "metadata", artifact)
     finally:
         file.write_bytes(old_data)
-    [hit] = reply.data["hits"]
-    assert (hit["source_commit"], reply.data["commit"]) == (None, None)
-    assert checked.returncode == 1
-    assert "stats.source_commit" in checked.stdout
+    [hit] = response.data["hits"]
+    assert (hit["source_commit"], response.data["commit"]) == (None, None)
+    assert process.returncode == 1
+    assert "stats.source_commit" in process.stdout
 
 
 def test_search_and_eval_read_artifact(artifact: Path, repo: Repo, home: Path) -> None:
-    search = docyard(home, "search", "quagga", "--index", artifact, "--json")
-    assert search.returncode == 0, search.stderr
-    data = json.loads(search.stdout)
+    search_process = run_docyard(home, "search", "quagga", "--index", artifact, "--json")
+    assert search_process.returncode == 0, search_process.stderr
+    data = json.loads(search_process.stdout)
     assert data["commit"] == repo.head()
-    assert data == json.loads(docyard(home, "search", "quagga", "-C", repo.path, "--json").stdout)
-    completed = docyard(home, "eval", repo.path / "cases.yaml", "--index", artifact, "--json")
-    assert completed.returncode == 0, completed.stderr
-    run = json.loads(completed.stdout)
-    assert (run["commit"], run["summary"]["page"]["mrr"]) == (repo.head(), 1)
-    assert run["metadata"]["stats"]["source_commit"] == repo.head()
+    assert data == json.loads(run_docyard(home, "search", "quagga", "-C", repo.path, "--json").stdout)
+    process = run_docyard(home, "eval", repo.path / "cases.yaml", "--index", artifact, "--json")
+    assert process.returncode == 0, process.stderr
+    report = json.loads(process.stdout)
+    assert (report["commit"], report["summary"]["page"]["mrr"]) == (repo.head(), 1)
+    assert report["metadata"]["stats"]["source_commit"] == repo.head()
 
 
 def test_artifact_and_repository_exclude_each_other(artifact: Path, repo: Repo, home: Path) -> None:
     for command in (("search", "quagga"), ("eval", repo.path / "cases.yaml")):
-        conflicting = docyard(home, *command, "--index", artifact, "-C", repo.path)
-        assert (conflicting.returncode, "--index and -C exclude each other" in conflicting.stderr) == (
+        process = run_docyard(home, *command, "--index", artifact, "-C", repo.path)
+        assert (process.returncode, "--index and -C exclude each other" in process.stderr) == (
             2,
             True,
         )
-        key_only = docyard(home, *command, "-C", repo.path, "--key", "site.key")
-        assert (key_only.returncode, "--key belongs to --index" in key_only.stderr) == (2, True)
+        key_process = run_docyard(home, *command, "-C", repo.path, "--key", "site.key")
+        assert (key_process.returncode, "--key belongs to --index" in key_process.stderr) == (2, True)

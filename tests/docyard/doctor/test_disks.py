@@ -1,4 +1,4 @@
-"""`docyard doctor` on full and read-only disks: each test mounts a small file system."""
+"""`docyard doctor` on full and read-only disks; each test mounts a small file system."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tests.loops import loop_over
 
 pytestmark = pytest.mark.process
 
-NAMESPACE = ("unshare", "--user", "--map-root-user", "--mount")
-"""A separate user and mount namespace, in which file systems in memory can be mounted."""
+NAMESPACE_COMMAND = ("unshare", "--user", "--map-root-user", "--mount")
+"""The command prefix for a separate user and mount namespace, in which a test can mount file systems."""
 
 
 def _can_mount() -> bool:
     if shutil.which("unshare") is None:
         return False
-    probe = (*NAMESPACE, "mount", "-t", "tmpfs", "none", "/mnt")
+    probe = (*NAMESPACE_COMMAND, "mount", "-t", "tmpfs", "none", "/mnt")
     return subprocess.run(probe, capture_output=True, check=False).returncode == 0
 
 
@@ -32,7 +32,7 @@ needs_mounts = pytest.mark.skipif(not _can_mount(), reason="this system permits 
 
 
 @loop_over(
-    ("free", "expected"),
+    ("free_bytes", "expected"),
     [
         (0, "error: the disk of it is full: 0 kB are free"),
         (FULL_DISK_BYTES - 1, "error: the disk of it is full: 999 kB are free"),
@@ -41,30 +41,33 @@ needs_mounts = pytest.mark.skipif(not _can_mount(), reason="this system permits 
         (NEARLY_FULL_DISK_BYTES, ""),
     ],
 )
-def test_free_space_decides_severity(free: int, expected: str) -> None:
-    assert "\n".join(f"{item.severity}: {item.message}" for item in check_free_space(free, "it")) == expected
+def test_free_space_decides_severity(free_bytes: int, expected: str) -> None:
+    assert (
+        "\n".join(f"{item.severity}: {item.message}" for item in check_free_space(free_bytes, "it"))
+        == expected
+    )
 
 
 def test_missing_folder_is_skipped(tmp_path: Path) -> None:
     assert list(check_disks([(tmp_path / "none", "nothing")])) == []
 
 
-def run_doctor_on_disk(repo: Path, then: str, size: str = "100m") -> list[str]:
-    """Copy a repository to a separate disk, run the script `then`, and return the problems."""
+def run_doctor_on_disk(repo: Path, setup: str, size: str = "100m") -> list[str]:
+    """Copy a repository to a separate disk, run the shell commands `setup`, and return the problems."""
     source = repo.rename(repo.with_name("source"))
     repo.mkdir()
     script = f"""
         set -e
         mount -t tmpfs -o size={size} none "$1"
         cp -a "$2/." "$1"
-        {then}
+        {setup}
         exec "$3" -m docyard doctor -C "$1" --json
     """
-    command = (*NAMESPACE, "sh", "-c", script, "sh", str(repo), str(source), sys.executable)
-    ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ran.returncode in (0, 1), ran.stderr
+    command = (*NAMESPACE_COMMAND, "sh", "-c", script, "sh", str(repo), str(source), sys.executable)
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert process.returncode in (0, 1), process.stderr
     findings = [
-        finding for finding in json.loads(ran.stdout)["findings"] if finding["severity"] != Severity.NOTE
+        finding for finding in json.loads(process.stdout)["findings"] if finding["severity"] != Severity.NOTE
     ]
     assert all(finding["fix"] for finding in findings)
     return [f"{finding['severity']}: {finding['message']}" for finding in findings]

@@ -1,4 +1,4 @@
-"""`docyard doctor`: each problem is caused, and reported with its fix."""
+"""`docyard doctor`: a test causes each problem, and the report contains its fix."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.docyard.conftest import Git
 
 
 def format_findings(folder: Path, branch: str | None = None) -> str:
-    """Return every finding on a line: severity, area, message and fix."""
+    """Return one line for each finding: severity, area, message and fix."""
     return "\n".join(" | ".join((f.severity, f.area, f.message, f.fix)) for f in check_all(folder, branch))
 
 
@@ -35,15 +35,15 @@ def test_healthy_repository_has_no_problems(repo: Path, capsys: pytest.CaptureFi
     assert capsys.readouterr().out.endswith("Nothing is wrong.\n")
 
 
-def test_problems_end_with_1_and_are_listed_as_json(
+def test_command_with_problems_exits_with_1_and_lists_them_as_json(
     repo: Path, git: Git, capsys: pytest.CaptureFixture[str]
 ) -> None:
     git("checkout", "--quiet", "--detach")
     assert main(["doctor", "-C", str(repo), "--json"]) == 1
-    answer = json.loads(capsys.readouterr().out)
-    assert answer["healthy"] is False
-    assert {"severity", "area", "message", "fix"} == set(answer["findings"][0])
-    assert answer["fixed"] == answer["not_fixed"] == []
+    report = json.loads(capsys.readouterr().out)
+    assert report["healthy"] is False
+    assert {"severity", "area", "message", "fix"} == set(report["findings"][0])
+    assert report["fixed"] == report["not_fixed"] == []
 
 
 def test_missing_repository_is_reported(tmp_path: Path) -> None:
@@ -59,119 +59,119 @@ def test_bare_and_empty_repositories_are_healthy(tmp_path: Path, repo: Path, git
     assert "note | repository | there is no commit yet" in format_findings(tmp_path / "new")
 
 
-def no_identity(repo: Path, git: Git) -> None:
+def remove_identity(repo: Path, git: Git) -> None:
     (Path(os.environ["HOME"]) / ".gitconfig").write_text("")
 
 
-def detached(repo: Path, git: Git) -> None:
+def detach_head(repo: Path, git: Git) -> None:
     git("checkout", "--quiet", "--detach")
 
 
-def merging(repo: Path, git: Git) -> None:
+def start_merge(repo: Path, git: Git) -> None:
     git("switch", "--quiet", "--create", "other")
     git("commit", "--quiet", "--allow-empty", "--message", "Other")
     git("switch", "--quiet", "main")
     git("merge", "--quiet", "--no-ff", "--no-commit", "other")
 
 
-def old_lock(repo: Path, git: Git) -> None:
+def create_old_lock(repo: Path, git: Git) -> None:
     lock = repo / ".git" / "index.lock"
     lock.touch()
     os.utime(lock, (time.time() - 3600,) * 2)
 
 
-def changed(repo: Path, git: Git) -> None:
+def change_document(repo: Path, git: Git) -> None:
     (repo / "guide.md").write_text("# Guide\n")
 
 
-def staged(repo: Path, git: Git) -> None:
+def stage_change(repo: Path, git: Git) -> None:
     text = (repo / "guide.md").read_text()
     (repo / "guide.md").write_text("# Guide\n")
     git("add", ".")
     (repo / "guide.md").write_text(text)
 
 
-def removed(repo: Path, git: Git) -> None:
+def delete_document(repo: Path, git: Git) -> None:
     (repo / "guide.md").unlink()
 
 
 def commit_file(name: str, data: bytes) -> Callable[[Path, Git], None]:
-    def make(repo: Path, git: Git) -> None:
+    def make_commit(repo: Path, git: Git) -> None:
         (repo / name).parent.mkdir(parents=True, exist_ok=True)
         (repo / name).write_bytes(data)
         git("add", ".")
         git("commit", "--quiet", "--message", "File")
 
-    return make
+    return make_commit
 
 
-def signing(repo: Path, git: Git) -> None:
+def require_signatures(repo: Path, git: Git) -> None:
     git("config", "commit.gpgsign", "true")
 
 
-def sparse(repo: Path, git: Git) -> None:
+def enable_sparse_checkout(repo: Path, git: Git) -> None:
     git("config", "core.sparseCheckout", "true")
 
 
-def split(repo: Path, git: Git) -> None:
+def split_git_index(repo: Path, git: Git) -> None:
     git("update-index", "--split-index")
 
 
-def broken_git_index(repo: Path, git: Git) -> None:
+def damage_git_index(repo: Path, git: Git) -> None:
     (repo / ".git" / "index").write_bytes(b"junk")
 
 
-def filtered(repo: Path, git: Git) -> None:
+def add_filter(repo: Path, git: Git) -> None:
     (repo / ".gitattributes").write_text("*.md filter=anything\n")
 
 
-def lost_blob(repo: Path, git: Git) -> None:
+def delete_blob(repo: Path, git: Git) -> None:
     name = git("rev-parse", "HEAD:guide.md")
     (repo / ".git" / "objects" / name[:2] / name[2:]).unlink()
 
 
-def empty_head(repo: Path, git: Git) -> None:
+def truncate_head(repo: Path, git: Git) -> None:
     (repo / ".git" / "HEAD").write_text("")
 
 
-def died(repo: Path, git: Git) -> None:
+def leave_interrupted_commit(repo: Path, git: Git) -> None:
     pending = repo / ".git" / "docyard" / "pending" / "0123456789abcdef"
     pending.mkdir(parents=True)
     (pending / "index").write_bytes(b"")
     (repo / ".git" / "index.lock").hardlink_to(pending / "index")
 
 
-def folder_as_lock(repo: Path, git: Git) -> None:
+def replace_lock_by_folder(repo: Path, git: Git) -> None:
     assert main(["index", "rebuild", "-C", str(repo)]) == 0
     [lock] = (repo / ".git" / "docyard" / "index").glob("*/lock")
     lock.unlink()
     lock.mkdir()
 
 
-def sha256(repo: Path, git: Git) -> None:
+def set_sha256_format(repo: Path, git: Git) -> None:
     git("config", "core.repositoryformatversion", "1")
     git("config", "extensions.objectformat", "sha256")
 
 
-def damaged_index(repo: Path, git: Git) -> None:
+def damage_search_index(repo: Path, git: Git) -> None:
     assert main(["index", "rebuild", "-C", str(repo)]) == 0
     for file in (repo / ".git" / "docyard" / "index").rglob("*"):
         if file.is_file() and file.name.startswith("MAIN_"):
             file.write_bytes(b"\xff" * 100)
 
 
-def other_indexes(repo: Path, git: Git) -> None:
+def create_unused_index(repo: Path, git: Git) -> None:
     git("branch", "old")
     assert main(["index", "rebuild", "-C", str(repo)]) == 0
     assert main(["index", "rebuild", "-C", str(repo), "--branch", "old"]) == 0
     git("branch", "--delete", "--quiet", "old")
 
 
-def twice_checked_out(repo: Path, git: Git) -> None:
+def check_out_branch_twice(repo: Path, git: Git) -> None:
     git("worktree", "add", "--quiet", "--force", str(repo.with_name("second")), "main")
 
 
-def unmerged(repo: Path, git: Git) -> None:
+def leave_unmerged_file(repo: Path, git: Git) -> None:
     (repo / "guide.md").write_text("# Stashed\n")
     git("stash", "--quiet")
     (repo / "guide.md").write_text("# Committed\n")
@@ -179,31 +179,31 @@ def unmerged(repo: Path, git: Git) -> None:
     subprocess.run(("git", "stash", "pop", "--quiet"), cwd=repo, check=False, capture_output=True)
 
 
-def skipped(repo: Path, git: Git) -> None:
+def mark_skip_worktree(repo: Path, git: Git) -> None:
     git("update-index", "--skip-worktree", "guide.md")
 
 
-def shallow(repo: Path, git: Git) -> None:
+def mark_as_shallow(repo: Path, git: Git) -> None:
     (repo / ".git" / "shallow").write_text(git("rev-parse", "HEAD") + "\n")
 
 
-def replaced(repo: Path, git: Git) -> None:
+def replace_object(repo: Path, git: Git) -> None:
     git("commit", "--quiet", "--allow-empty", "--message", "On")
     git("replace", "--graft", "HEAD")
 
 
-def replaced_and_packed(repo: Path, git: Git) -> None:
-    replaced(repo, git)
+def replace_object_and_pack_refs(repo: Path, git: Git) -> None:
+    replace_object(repo, git)
     git("pack-refs", "--all", "--prune")
 
 
-def borrowed(repo: Path, git: Git) -> None:
+def borrow_objects(repo: Path, git: Git) -> None:
     git("clone", "--quiet", "--bare", ".", str(repo.with_name("lender.git")))
     alternates = repo / ".git" / "objects" / "info" / "alternates"
     alternates.write_text(f"{repo.with_name('lender.git') / 'objects'}\n")
 
 
-def many_loose_objects(repo: Path, git: Git) -> None:
+def create_many_loose_objects(repo: Path, git: Git) -> None:
     folder = repo / ".git" / "objects" / "17"
     folder.mkdir(exist_ok=True)
     data = zlib.compress(b"blob 1\0x")
@@ -211,51 +211,51 @@ def many_loose_objects(repo: Path, git: Git) -> None:
         (folder / f"{number:038x}").write_bytes(data)
 
 
-def many_packs(repo: Path, git: Git) -> None:
+def create_many_packs(repo: Path, git: Git) -> None:
     folder = repo / ".git" / "objects" / "pack"
     for number in range(51):
         (folder / f"pack-{number:040x}.pack").write_bytes(b"")
 
 
-def hooked(repo: Path, git: Git) -> None:
+def install_hook(repo: Path, git: Git) -> None:
     hook = repo / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\n")
     hook.chmod(0o755)
 
 
-def programs(repo: Path, git: Git) -> None:
+def configure_programs(repo: Path, git: Git) -> None:
     git("config", "core.fsmonitor", "/nowhere/program")
     git("config", "filter.lfs.clean", "git-lfs clean")
     git("config", "alias.st", "status")
 
 
-def monitored(repo: Path, git: Git) -> None:
+def enable_fsmonitor(repo: Path, git: Git) -> None:
     git("config", "core.fsmonitor", "true")
     git("config", "alias.st", "!status")
 
 
-def included(repo: Path, git: Git) -> None:
+def include_settings(repo: Path, git: Git) -> None:
     git("config", "include.path", "/dev/null")
 
 
-def empty_object(repo: Path, git: Git) -> None:
+def create_empty_object(repo: Path, git: Git) -> None:
     path = repo / ".git" / "objects" / "ab" / ("0" * 38)
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(b"")
 
 
-def torn_branch(repo: Path, git: Git) -> None:
+def truncate_branch(repo: Path, git: Git) -> None:
     git("branch", "other")
     (repo / ".git" / "refs" / "heads" / "other").write_bytes(b"")
 
 
-def lost_tree(repo: Path, git: Git) -> None:
+def delete_tree(repo: Path, git: Git) -> None:
     name = git("rev-parse", "HEAD^{tree}")
     (repo / ".git" / "objects" / name[:2] / name[2:]).unlink()
 
 
-def old_lock_of_a_work_tree(repo: Path, git: Git) -> None:
+def create_old_lock_of_work_tree(repo: Path, git: Git) -> None:
     git("worktree", "add", "--quiet", "-b", "other", str(repo.with_name("second")))
     lock = repo / ".git" / "worktrees" / "second" / "index.lock"
     lock.touch()
@@ -264,14 +264,14 @@ def old_lock_of_a_work_tree(repo: Path, git: Git) -> None:
 
 LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:" + b"0" * 64 + b"\nsize 12345\n"
 
-SICK: list[tuple[Callable[[Path, Git], None], str]] = [
-    (no_identity, "warning | repository | Git's user.name and user.email are not set"),
-    (detached, "warning | repository | HEAD is detached"),
-    (merging, "error | repository | a merge is in progress"),
-    (old_lock, "error | repository | the lock index.lock in the Git folder is 60 minutes old"),
-    (changed, "warning | repository | 1 document has uncommitted changes"),
-    (staged, "warning | repository | 1 document has uncommitted changes"),
-    (removed, "warning | repository | 1 document has uncommitted changes"),
+PROBLEMS: list[tuple[Callable[[Path, Git], None], str]] = [
+    (remove_identity, "warning | repository | Git's user.name and user.email are not set"),
+    (detach_head, "warning | repository | HEAD is detached"),
+    (start_merge, "error | repository | a merge is in progress"),
+    (create_old_lock, "error | repository | the lock index.lock in the Git folder is 60 minutes old"),
+    (change_document, "warning | repository | 1 document has uncommitted changes"),
+    (stage_change, "warning | repository | 1 document has uncommitted changes"),
+    (delete_document, "warning | repository | 1 document has uncommitted changes"),
     (
         commit_file("docyard.toml", b"rooot = 'x'"),
         "error | repository | docyard.toml: there is no setting 'rooot'",
@@ -282,71 +282,74 @@ SICK: list[tuple[Callable[[Path, Git], None], str]] = [
         commit_file(".docyard/templates/memo/type.toml", b"title = 'Memo'"),
         "error | repository | the document type 'memo'",
     ),
-    (signing, "warning | repository | the repository requires signed commits"),
-    (sparse, "error | repository | the work tree is a sparse checkout"),
-    (split, "error | repository | Git's index is split"),
-    (broken_git_index, "error | repository | Git's index cannot be read"),
-    (filtered, "warning | repository | 1 document has a filter or an encoding"),
-    (lost_blob, "error | repository | the contents of 1 document are missing or broken"),
-    (empty_head, "error | repository | HEAD is damaged"),
+    (require_signatures, "warning | repository | the repository requires signed commits"),
+    (enable_sparse_checkout, "error | repository | the work tree is a sparse checkout"),
+    (split_git_index, "error | repository | Git's index is split"),
+    (damage_git_index, "error | repository | Git's index cannot be read"),
+    (add_filter, "warning | repository | 1 document has a filter or an encoding"),
+    (delete_blob, "error | repository | the contents of 1 document are missing or broken"),
+    (truncate_head, "error | repository | HEAD is damaged"),
     (
         commit_file("docyard.toml", b"root = 'nope'"),
         "warning | repository | root in docyard.toml is 'nope'",
     ),
-    (died, "error | repository | a docyard process died during a commit, and its locks"),
+    (leave_interrupted_commit, "error | repository | a docyard process died during a commit, and its locks"),
     (
-        folder_as_lock,
+        replace_lock_by_folder,
         "error | index | the index's own folder cannot be used: lock in it cannot be written",
     ),
-    (twice_checked_out, "error | repository | 2 work trees have the branch checked out"),
-    (unmerged, "error | repository | files are unmerged"),
-    (skipped, "warning | repository | 1 document is marked in Git's index"),
-    (shallow, "note | repository | this is a shallow clone"),
-    (replaced, "note | repository | objects are replaced"),
-    (replaced_and_packed, "note | repository | objects are replaced"),
-    (borrowed, "note | repository | objects are borrowed"),
-    (many_loose_objects, "note | repository | about 7,680 objects are not packed | git gc"),
-    (many_packs, "note | repository | 51 packs slow down every read | git gc"),
-    (hooked, "note | repository | hooks are installed, but docyard's commits do not run them: pre-commit"),
+    (check_out_branch_twice, "error | repository | 2 work trees have the branch checked out"),
+    (leave_unmerged_file, "error | repository | files are unmerged"),
+    (mark_skip_worktree, "warning | repository | 1 document is marked in Git's index"),
+    (mark_as_shallow, "note | repository | this is a shallow clone"),
+    (replace_object, "note | repository | objects are replaced"),
+    (replace_object_and_pack_refs, "note | repository | objects are replaced"),
+    (borrow_objects, "note | repository | objects are borrowed"),
+    (create_many_loose_objects, "note | repository | about 7,680 objects are not packed | git gc"),
+    (create_many_packs, "note | repository | 51 packs slow down every read | git gc"),
     (
-        programs,
+        install_hook,
+        "note | repository | hooks are installed, but docyard's commits do not run them: pre-commit",
+    ),
+    (
+        configure_programs,
         "note | repository | settings in the repository name programs, which Git would run "
         "but docyard does not: "
         "core.fsmonitor, filter.lfs.clean |",
     ),
     (
-        monitored,
+        enable_fsmonitor,
         "note | repository | settings in the repository name programs, which Git would run "
         "but docyard does not: "
         "alias.st |",
     ),
     (
-        included,
+        include_settings,
         "note | repository | settings in the repository refer to other files or folders: include.path",
     ),
     (commit_file("large.md", LFS), "note | repository | 1 path is a pointer of Git LFS"),
-    (empty_object, "error | repository | 1 object is empty or truncated"),
-    (torn_branch, "error | repository | the branch other is damaged"),
-    (lost_tree, "error | repository | the served commit is incomplete"),
+    (create_empty_object, "error | repository | 1 object is empty or truncated"),
+    (truncate_branch, "error | repository | the branch other is damaged"),
+    (delete_tree, "error | repository | the served commit is incomplete"),
     (
-        old_lock_of_a_work_tree,
+        create_old_lock_of_work_tree,
         "error | repository | the lock worktrees/second/index.lock in the Git folder is 3 days",
     ),
-    (sha256, "error | repository | this Git repository is not supported"),
-    (damaged_index, "error | index | the index is damaged"),
-    (other_indexes, "warning | index | 1 index folder of earlier versions or of deleted branches"),
+    (set_sha256_format, "error | repository | this Git repository is not supported"),
+    (damage_search_index, "error | index | the index is damaged"),
+    (create_unused_index, "warning | index | 1 index folder of earlier versions or of deleted branches"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("spoil", "expected"),
-    SICK,
-    ids=[case[0].__qualname__.split(".")[0] + f"-{i}" for i, case in enumerate(SICK)],
+    ("cause_problem", "expected"),
+    PROBLEMS,
+    ids=[case[0].__qualname__.split(".")[0] + f"-{number}" for number, case in enumerate(PROBLEMS)],
 )
 def test_problem_is_reported_with_fix(
-    repo: Path, git: Git, spoil: Callable[[Path, Git], None], expected: str
+    repo: Path, git: Git, cause_problem: Callable[[Path, Git], None], expected: str
 ) -> None:
-    spoil(repo, git)
+    cause_problem(repo, git)
     output = format_findings(repo)
     line = next((line for line in output.splitlines() if line.startswith(expected)), None)
     assert line is not None, output
@@ -386,7 +389,7 @@ def test_separate_work_tree_is_healthy(repo: Path, git: Git, tmp_path: Path) -> 
 
 
 def test_private_folder_without_lock_is_only_a_note(repo: Path, git: Git) -> None:
-    died(repo, git)
+    leave_interrupted_commit(repo, git)
     (repo / ".git" / "index.lock").unlink()
     assert find_problems(repo) == []
     assert (
@@ -408,31 +411,36 @@ def test_index_state_is_reported_without_changes(repo: Path, git: Git) -> None:
     assert "note | index | the index is behind" in format_findings(repo)
 
 
-def libraries(*lines: str, installer: Installer = Installer.PIP) -> list[Finding]:
+def find_library_problems(*lines: str, installer: Installer = Installer.PIP) -> list[Finding]:
     installation = Installation(installer, Path("/env/docyard"), Path("/env/docyard/bin/python"))
     return list(check_libraries(parse_requirements(lines), installation))
 
 
 def test_libraries_are_compared_with_requirements() -> None:
-    assert libraries("click>=1.0", 'pytest>=1; extra == "dev"', "no-such-library>=1; os_name == 'nt'") == []
-    old, exact, missing = libraries("click>=999.0", "click==1.0", "no-such-library>=1")
-    assert old.severity is exact.severity is missing.severity is Severity.ERROR
-    assert "docyard needs click>=999.0" in old.message
-    assert old.fix == "/env/docyard/bin/python -m pip install 'click>=999.0'"
+    assert (
+        find_library_problems(
+            "click>=1.0", 'pytest>=1; extra == "dev"', "no-such-library>=1; os_name == 'nt'"
+        )
+        == []
+    )
+    too_old, not_exact, missing = find_library_problems("click>=999.0", "click==1.0", "no-such-library>=1")
+    assert too_old.severity is not_exact.severity is missing.severity is Severity.ERROR
+    assert "docyard needs click>=999.0" in too_old.message
+    assert too_old.fix == "/env/docyard/bin/python -m pip install 'click>=999.0'"
     assert "no-such-library is not installed" in missing.message
 
 
 def test_missing_extra_is_note_with_command_of_installer() -> None:
     lines = ("no-such-library>=2; extra == 'math'", "click>=999.0 ; extra == 'eval'")
-    missing, old = libraries(*lines, installer=Installer.PIPX)
+    missing, too_old = find_library_problems(*lines, installer=Installer.PIPX)
     assert not missing.is_problem
     assert missing.message.startswith(
         "no-such-library is not installed; no-such-library>=2 is needed only for "
     )
     assert missing.fix == "pipx inject docyard 'no-such-library>=2'"
-    assert not old.is_problem
-    assert old.message.endswith("; click>=999.0 is needed only for the plots of `docyard eval`")
-    assert libraries(*lines)[0].fix == "/env/docyard/bin/python -m pip install 'docyard[math]'"
+    assert not too_old.is_problem
+    assert too_old.message.endswith("; click>=999.0 is needed only for the plots of `docyard eval`")
+    assert find_library_problems(*lines)[0].fix == "/env/docyard/bin/python -m pip install 'docyard[math]'"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write everywhere")

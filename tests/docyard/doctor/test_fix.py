@@ -28,7 +28,7 @@ def run_fix(repo: Path, capsys: Capture) -> tuple[int, dict[str, list[str]]]:
     return code, json.loads(capsys.readouterr().out)
 
 
-def messages(report: dict[str, list[dict[str, str]]]) -> str:
+def format_findings(report: dict[str, list[dict[str, str]]]) -> str:
     return "\n".join(f"{finding['severity']} {finding['message']}" for finding in report["findings"])
 
 
@@ -37,36 +37,36 @@ def run_command(repo: Path, line: str) -> None:
     subprocess.run(line, shell=True, cwd=repo, check=True, capture_output=True)
 
 
-def loose(repo: Path, git: Git, revision: str) -> Path:
-    """Return the path of a loose object, made writable."""
+def find_loose_object(repo: Path, git: Git, revision: str) -> Path:
+    """Return the path of a loose object, after making the file writable."""
     name = git("rev-parse", revision)
     path = repo / ".git" / "objects" / name[:2] / name[2:]
     path.chmod(0o644)
     return path
 
 
-def empty(path: Path) -> None:
+def truncate_to_zero(path: Path) -> None:
     path.write_bytes(b"")
 
 
-def truncate(path: Path) -> None:
+def truncate_to_half(path: Path) -> None:
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
 
 
-def junk(path: Path) -> None:
+def write_junk(path: Path) -> None:
     path.write_bytes(b"junk")
 
 
-def copy_other(path: Path) -> None:
+def copy_other_object(path: Path) -> None:
     path.write_bytes(next(other for other in path.parent.parent.glob("??/*") if other != path).read_bytes())
 
 
-DAMAGE = [empty, truncate, junk, copy_other]
+DAMAGES = [truncate_to_zero, truncate_to_half, write_junk, copy_other_object]
 
 
 @pytest.fixture
-def second(repo: Path, git: Git) -> str:
+def second_commit(repo: Path, git: Git) -> str:
     """Return the id of a second commit, whose objects are all loose."""
     (repo / "more.md").write_text("# More\n\nText.\n")
     (repo / "guide.md").write_text("# Guide\n\nChanged.\n")
@@ -91,17 +91,17 @@ def test_interrupted_commit_is_recovered(
     git("add", ".")
     git("commit", "--quiet", "--message", "More")
     base = git("rev-parse", "HEAD")
-    died = subprocess.run(
+    process = subprocess.run(
         (sys.executable, "-c", DYING_WRITER_SCRIPT, str(repo), base, call, str(number)),
         cwd=Path(__file__).parents[3],
         check=False,
     )
-    assert died.returncode == 9
-    committed = git("rev-parse", "HEAD") != base
-    code, answer = run_fix(repo, capsys)
-    assert (code, answer["fixed"], answer["not_fixed"]) == (0, [expected], [])
+    assert process.returncode == 9
+    was_committed = git("rev-parse", "HEAD") != base
+    code, report = run_fix(repo, capsys)
+    assert (code, report["fixed"], report["not_fixed"]) == (0, [expected], [])
     assert git("status", "--porcelain") == ""
-    assert (git("rev-parse", "HEAD") != base) is committed
+    assert (git("rev-parse", "HEAD") != base) is was_committed
     assert [lock for lock in (repo / ".git").rglob("*.lock") if lock.name != "write.lock"] == []
     assert list((repo / ".git" / "docyard" / "pending").iterdir()) == []
 
@@ -117,12 +117,12 @@ def test_private_folder_with_lock_is_removed(repo: Path, capsys: Capture) -> Non
     assert not pending.exists()
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("ending", ["\n", "\r\n"])
 def test_broken_text_is_restored_from_work_tree(
-    repo: Path, git: Git, second: str, capsys: Capture, damage: Callable[[Path], None], ending: str
+    repo: Path, git: Git, second_commit: str, capsys: Capture, damage: Callable[[Path], None], ending: str
 ) -> None:
-    damage(loose(repo, git, "HEAD:more.md"))
+    damage(find_loose_object(repo, git, "HEAD:more.md"))
     (repo / "more.md").write_bytes(f"# More{ending}{ending}Text.{ending}".encode())
     code, report = run_fix(repo, capsys)
     assert report["fixed"] == [
@@ -137,13 +137,13 @@ def test_broken_text_is_restored_from_work_tree(
         assert run_fix(repo, capsys)[1]["fixed"] == []
 
 
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_broken_object_with_packed_copy_is_set_aside(
-    repo: Path, git: Git, second: str, capsys: Capture, damage: Callable[[Path], None]
+    repo: Path, git: Git, second_commit: str, capsys: Capture, damage: Callable[[Path], None]
 ) -> None:
     git("repack", "-q", "-a")  # the loose objects remain
-    damage(loose(repo, git, "HEAD^{tree}"))
-    damage(loose(repo, git, "HEAD"))
+    damage(find_loose_object(repo, git, "HEAD^{tree}"))
+    damage(find_loose_object(repo, git, "HEAD"))
     code, report = run_fix(repo, capsys)
     assert (code, report["fixed"]) == (
         0,
@@ -154,24 +154,24 @@ def test_broken_object_with_packed_copy_is_set_aside(
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("damage", DAMAGE)
+@pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("revision", ["HEAD", "HEAD^{tree}"])
 def test_broken_object_without_copy_is_set_aside_and_reported(
-    repo: Path, git: Git, second: str, capsys: Capture, damage: Callable[[Path], None], revision: str
+    repo: Path, git: Git, second_commit: str, capsys: Capture, damage: Callable[[Path], None], revision: str
 ) -> None:
     first = git("rev-parse", "HEAD~")
     backup = repo.with_name("backup.git")
     git("clone", "--quiet", "--bare", "--no-hardlinks", ".", str(backup))
-    damage(loose(repo, git, revision))
+    damage(find_loose_object(repo, git, revision))
     # Git's index contains the tree of the commit.
     (repo / ".git" / "index").unlink()
     code, report = run_fix(repo, capsys)
     assert code == 1
     assert len(report["fixed"]) == 1
-    [lost] = [finding for finding in report["findings"] if finding["severity"] == "error"]
-    assert "the served commit is incomplete" in lost["message"]
-    assert f"git update-ref refs/heads/main {first[:12]}" in lost["fix"]
-    run_command(repo, lost["fix"].partition("; or ")[0].replace("CLONE", str(backup)))
+    [finding] = [finding for finding in report["findings"] if finding["severity"] == "error"]
+    assert "the served commit is incomplete" in finding["message"]
+    assert f"git update-ref refs/heads/main {first[:12]}" in finding["fix"]
+    run_command(repo, finding["fix"].partition("; or ")[0].replace("CLONE", str(backup)))
     git("reset", "--quiet")
     assert run_fix(repo, capsys)[0] == 0
     assert git("fsck", "--strict", "--no-dangling", "--no-progress") == ""
@@ -180,7 +180,7 @@ def test_broken_object_without_copy_is_set_aside_and_reported(
 @pytest.mark.parametrize("content", [b"", b"\0" * 41, b"0123", b"junk\n"])
 @pytest.mark.parametrize("branch", ["main", "a/b"])
 def test_damaged_branch_is_restored_from_reflog(
-    repo: Path, git: Git, second: str, capsys: Capture, content: bytes, branch: str
+    repo: Path, git: Git, second_commit: str, capsys: Capture, content: bytes, branch: str
 ) -> None:
     if branch != "main":
         git("branch", branch)
@@ -189,21 +189,21 @@ def test_damaged_branch_is_restored_from_reflog(
     code, report = run_fix(repo, capsys)
     assert code == 0
     assert report["fixed"] == [
-        f"restored the branch {branch} to {second[:12]}; its damaged file is in docyard/broken-refs"
+        f"restored the branch {branch} to {second_commit[:12]}; its damaged file is in docyard/broken-refs"
     ]
-    assert git("rev-parse", branch) == second
+    assert git("rev-parse", branch) == second_commit
     assert git("status", "--porcelain") == ""
     assert git("fsck", "--strict", "--no-dangling", "--no-progress") == ""
-    [aside] = (repo / ".git" / "docyard" / "broken-refs").iterdir()
-    assert (aside.name, aside.read_bytes()) == (branch.replace("/", "%2F"), content)
+    [backup_file] = (repo / ".git" / "docyard" / "broken-refs").iterdir()
+    assert (backup_file.name, backup_file.read_bytes()) == (branch.replace("/", "%2F"), content)
     assert list((repo / ".git" / "refs").rglob("*.lock")) == []
 
 
 def test_damaged_branch_is_restored_to_last_intact_commit(
-    repo: Path, git: Git, second: str, capsys: Capture
+    repo: Path, git: Git, second_commit: str, capsys: Capture
 ) -> None:
     first = git("rev-parse", "HEAD~")
-    empty(loose(repo, git, "HEAD:more.md"))
+    truncate_to_zero(find_loose_object(repo, git, "HEAD:more.md"))
     (repo / "more.md").write_text("# Changed since\n")
     (repo / ".git" / "refs" / "heads" / "main").write_bytes(b"")
     files = {path: path.read_bytes() for path in repo.glob("*.md")}
@@ -215,7 +215,7 @@ def test_damaged_branch_is_restored_to_last_intact_commit(
 
 @pytest.mark.process
 def test_damaged_branch_without_reflog_is_reported(
-    repo: Path, git: Git, second: str, capsys: Capture
+    repo: Path, git: Git, second_commit: str, capsys: Capture
 ) -> None:
     (repo / ".git" / "refs" / "heads" / "main").write_bytes(b"")
     (repo / ".git" / "logs" / "refs" / "heads" / "main").unlink()
@@ -223,7 +223,7 @@ def test_damaged_branch_without_reflog_is_reported(
     assert (code, report["fixed"]) == (1, [])
     [finding] = [finding for finding in report["findings"] if finding["severity"] == "error"]
     assert "no reflog has an intact commit" in finding["message"]
-    run_command(repo, finding["fix"].rpartition("; then ")[2].replace("COMMIT", second))
+    run_command(repo, finding["fix"].rpartition("; then ")[2].replace("COMMIT", second_commit))
     assert git("status", "--porcelain") == ""
 
 
@@ -239,7 +239,7 @@ def test_damaged_head_is_reported_with_its_branch(repo: Path, git: Git, capsys: 
 
 
 def test_lock_of_other_program_is_not_removed(
-    repo: Path, git: Git, second: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+    repo: Path, git: Git, second_commit: str, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(locks, "WAIT_FOR_GIT_S", 0.1)
     (repo / ".git" / "refs" / "heads" / "main").write_bytes(b"")
@@ -250,7 +250,9 @@ def test_lock_of_other_program_is_not_removed(
     assert code == 1
     assert report["fixed"] == []
     assert ".git/refs/heads/main.lock" in report["not_fixed"][0]
-    assert "error the lock refs/heads/main.lock in the Git folder is 60 minutes old" in messages(report)
+    assert "error the lock refs/heads/main.lock in the Git folder is 60 minutes old" in format_findings(
+        report
+    )
     assert lock.read_text() == "theirs"
     assert (repo / ".git" / "refs" / "heads" / "main").read_bytes() == b""
 
@@ -268,8 +270,8 @@ def test_settings_and_files_of_person_are_unchanged(repo: Path, git: Git, capsys
     assert all_but_objects(repo) == before
 
 
-def test_doctor_without_fix_changes_no_file(repo: Path, git: Git, second: str) -> None:
-    empty(loose(repo, git, "HEAD:more.md"))
+def test_doctor_without_fix_changes_no_file(repo: Path, git: Git, second_commit: str) -> None:
+    truncate_to_zero(find_loose_object(repo, git, "HEAD:more.md"))
     (repo / ".git" / "refs" / "heads" / "main").write_bytes(b"")
     before = all_but_objects(repo), sorted((repo / ".git" / "objects").rglob("*"))
     assert main(["doctor", "-C", str(repo)]) == 1
@@ -277,7 +279,7 @@ def test_doctor_without_fix_changes_no_file(repo: Path, git: Git, second: str) -
     assert not (repo / ".git" / "docyard" / "broken-objects").exists()
 
 
-def test_applied_fixes_are_printed(repo: Path, git: Git, second: str, capsys: Capture) -> None:
+def test_applied_fixes_are_printed(repo: Path, git: Git, second_commit: str, capsys: Capture) -> None:
     (repo / ".git" / "refs" / "heads" / "main").write_bytes(b"")
     assert main(["doctor", "-C", str(repo)]) == 1
     assert "fix: docyard doctor --fix\n" in capsys.readouterr().out
@@ -287,6 +289,6 @@ def test_applied_fixes_are_printed(repo: Path, git: Git, second: str, capsys: Ca
     assert out.endswith("Nothing is wrong.\n")
 
 
-def test_folder_without_repository_ends_with_3(tmp_path: Path, capsys: Capture) -> None:
+def test_folder_without_repository_exits_with_3(tmp_path: Path, capsys: Capture) -> None:
     assert main(["doctor", "-C", str(tmp_path), "--fix"]) == 3
     assert "the folder is not a Git repository" in capsys.readouterr().out

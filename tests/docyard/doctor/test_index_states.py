@@ -20,7 +20,7 @@ RunJson = Callable[..., dict[str, object]]
 
 
 @pytest.fixture(autouse=True)
-def own_key() -> None:
+def reset_user_key() -> None:
     load_user_key.cache_clear()
 
 
@@ -37,44 +37,46 @@ def run_json(repo: Path, capsys: pytest.CaptureFixture[str]) -> RunJson:
     return run
 
 
-def home(repo: Path) -> Path:
+def find_index_folder(repo: Path) -> Path:
     [folder] = (repo / ".git" / "docyard" / "index").iterdir()
     return folder
 
 
-def built(repo: Path) -> Path:
-    return home(repo) / str(json.loads((home(repo) / "current").read_text())["index"])
+def find_current_index(repo: Path) -> Path:
+    return find_index_folder(repo) / str(
+        json.loads((find_index_folder(repo) / "current").read_text())["index"]
+    )
 
 
-def findings(repo: Path) -> list[Finding]:
+def list_findings(repo: Path) -> list[Finding]:
     return list(check_index(Workspace.open(repo, read_only=True)))
 
 
 def test_damaged_index_is_reported_and_rebuilt(repo: Path, run_json: RunJson) -> None:
     run_json("index", "rebuild")
-    [segment] = built(repo).glob("*.flat")
+    [segment] = find_current_index(repo).glob("*.flat")
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1
     segment.write_bytes(data)
     assert run_json("index", "status", code=1)["state"] == "damaged"
-    [finding] = findings(repo)
+    [finding] = list_findings(repo)
     assert (finding.severity, finding.message[:20]) == (Severity.ERROR, "the index is damaged")
     assert finding.apply_fix is not None
     assert finding.apply_fix() == "rebuilt the index"
     assert run_json("index", "status")["state"] == "current"
-    assert findings(repo) == []
+    assert list_findings(repo) == []
 
 
 def test_leftovers_are_reported_and_removed(repo: Path, run_json: RunJson) -> None:
     run_json("index", "rebuild")
-    (home(repo) / "0123456789abcdef").mkdir()
-    (built(repo) / "MAIN_9.flat").write_bytes(b"half")
+    (find_index_folder(repo) / "0123456789abcdef").mkdir()
+    (find_current_index(repo) / "MAIN_9.flat").write_bytes(b"half")
     assert run_json("index", "status")["leftovers"] == 2
-    with hold_lock(home(repo) / "lock", 0):
+    with hold_lock(find_index_folder(repo) / "lock", 0):
         data = run_json("index", "status")
         assert (data["writing"], data["leftovers"]) == (True, 0)
-        assert [finding.message for finding in findings(repo)] == ["a process is writing the index"]
-    [finding] = findings(repo)
+        assert [finding.message for finding in list_findings(repo)] == ["a process is writing the index"]
+    [finding] = list_findings(repo)
     assert finding.severity is Severity.NOTE
     assert "left 2 files" in finding.message
     assert finding.apply_fix is not None
@@ -89,7 +91,7 @@ def test_index_of_deleted_branch_is_removed_unless_locked(repo: Path, git: Git, 
     [folder] = (repo / ".git" / "docyard" / "index").iterdir()
     run_json("index", "rebuild")
     git("branch", "--delete", "--quiet", "old")
-    [finding] = findings(repo)
+    [finding] = list_findings(repo)
     assert finding.apply_fix is not None
     with hold_lock(folder / "lock", 0):
         assert finding.apply_fix() is None
@@ -118,9 +120,9 @@ def test_unreadable_documents_are_listed(repo: Path, git: Git, run_json: RunJson
 
 def test_search_works_with_unusable_index_folder(repo: Path, run_json: RunJson) -> None:
     run_json("index", "rebuild")
-    (home(repo) / "lock").unlink()
-    (home(repo) / "lock").mkdir()
+    (find_index_folder(repo) / "lock").unlink()
+    (find_index_folder(repo) / "lock").mkdir()
     assert run_json("search", "backoff")["hits"]
-    [finding] = findings(repo)
+    [finding] = list_findings(repo)
     assert finding.severity is Severity.ERROR
     assert "searches use another index" in finding.message

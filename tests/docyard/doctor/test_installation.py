@@ -125,9 +125,9 @@ def test_uv_tool_is_reinstalled_with_all_packages_of_receipt(
     assert build_extra_command(prefix) == f"uv tool install {expected}"
 
 
-@loop_over("kind", ["archive-v0", "environments-v2"])
-def test_uvx_environment_uses_uvx_with_package(tmp_path: Path, kind: str) -> None:
-    prefix = tmp_path / kind / "4u1fip40Z8F-AaWO"
+@loop_over("folder", ["archive-v0", "environments-v2"])
+def test_uvx_environment_uses_uvx_with_package(tmp_path: Path, folder: str) -> None:
+    prefix = tmp_path / folder / "4u1fip40Z8F-AaWO"
     prefix.mkdir(parents=True)
     (prefix / "pyvenv.cfg").write_text(UV_CONFIGURATION)
     assert build_extra_command(prefix) == "uvx --with 'latex2mathml>=3.77' docyard"

@@ -13,7 +13,7 @@ from workspace.policy.tokens import TOKENS_PATH, Tokens
 
 
 def format_findings(folder: Path) -> str:
-    """Return every finding on a line: severity, message and fix."""
+    """Return one line for each finding: severity, message and fix."""
     return "\n".join(" | ".join((item.severity, item.message, item.fix)) for item in check_all(folder, None))
 
 
@@ -60,8 +60,8 @@ def test_unsynchronised_branch_is_reported_with_reason(repo: Path, git: Git, tmp
     assert "remote" not in format_findings(repo)
     git("commit", "-q", "--allow-empty", "-m", "One")
     assert "note | 1 commit was not pushed to 'origin' yet, since " in format_findings(repo)
-    other = git("commit-tree", "HEAD~^{tree}", "-p", "HEAD~", "-m", "Theirs").strip()
-    git("update-ref", "refs/remotes/origin/main", other)
+    diverged_commit = git("commit-tree", "HEAD~^{tree}", "-p", "HEAD~", "-m", "Theirs").strip()
+    git("update-ref", "refs/remotes/origin/main", diverged_commit)
     assert (
         "warning | the branch and that of 'origin' have diverged | docyard sync merges them"
         in format_findings(repo)

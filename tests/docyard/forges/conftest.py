@@ -14,24 +14,24 @@ from docyard.forges.forge_repository import ForgeAccess, resolve_forge_repositor
 from docyard.forges.port import Forge, NewPullRequest, PullRequest
 from docyard.forges.transport import TransportLimits
 from tests import repositories
-from tests.docyard.forges.local_forge import PASSWORD, LocalForge, local_forge
+from tests.docyard.forges.local_forge import PASSWORD, LocalForge, start_local_forge
 from workspace.git.remotes.url import parse_remote_url
 
 KINDS = ("github", "gitlab", "gitea")
-MAINLY_ONE = (
+GITHUB_AND_SLOW_KINDS = (
     "github",
     pytest.param("gitlab", marks=pytest.mark.slow),
     pytest.param("gitea", marks=pytest.mark.slow),
 )
-"""Parameters for tests that depend little on the kind: GitHub always, the others only in slow runs."""
+"""Parameters for tests that depend little on the kind of forge; only slow runs include all kinds."""
 
-# Long enough for a busy machine.
-STEADY = TransportLimits(connect_s=30, read_s=30, total_s=60, delay_s=0.01, max_delay_s=0.5)
-QUICK = STEADY._replace(connect_s=1, read_s=0.2, total_s=0.5)
+# The long limits are sufficient on a busy machine.
+LONG_LIMITS = TransportLimits(connect_s=30, read_s=30, total_s=60, delay_s=0.01, max_delay_s=0.5)
+SHORT_LIMITS = LONG_LIMITS._replace(connect_s=1, read_s=0.2, total_s=0.5)
 
 
 @dataclass
-class Setting:
+class ForgeSetup:
     """A forge, its bare repository, and its adapter."""
 
     local: LocalForge
@@ -39,21 +39,21 @@ class Setting:
     forge: Forge
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
-    def adapter(self, token: str = PASSWORD, patience: TransportLimits = STEADY) -> Forge:
-        """Return another adapter of the same repository."""
+    def create_adapter(self, token: str = PASSWORD, limits: TransportLimits = LONG_LIMITS) -> Forge:
+        """Create another adapter for the same repository."""
         address = parse_remote_url(f"{self.local.url}/{self.local.git_path}")
         return create_forge(
-            resolve_forge_repository(address, self.local.kind, ForgeAccess(self.local.url, token)), patience
+            resolve_forge_repository(address, self.local.kind, ForgeAccess(self.local.url, token)), limits
         )
 
-    def branch(self, text: str = "Said anew.\n", file: str = "README.md") -> str:
+    def create_branch(self, text: str = "New text.\n", file: str = "README.md") -> str:
         """Create a branch with one commit, and return its name."""
         name = f"docyard/k7m2q9x{next(self.numbers)}-words"
         self.commit(name, text, file, parent="main")
         return name
 
     def commit(self, branch: str, text: str, file: str = "README.md", parent: str | None = None) -> str:
-        """Commit a new text of a file at the root to a branch, and return the commit."""
+        """Commit a new text of a file in the root folder to a branch, and return the commit."""
         repo = pygit2.Repository(str(self.bare.path))
         parent_commit = repo.branches.local[parent or branch].peel(pygit2.Commit)
         tree = repo.TreeBuilder(parent_commit.tree)
@@ -65,28 +65,28 @@ class Setting:
 
     def open_pull_request(self, branch: str | None = None) -> PullRequest:
         """Open a pull request, by default of a new branch."""
-        branch = branch or self.branch()
-        return self.forge.open(NewPullRequest("Say it anew", "Because.\n\n- [x] done", branch, "main"))
+        branch = branch or self.create_branch()
+        return self.forge.open(NewPullRequest("Rewrite the text", "Because.\n\n- [x] done", branch, "main"))
 
 
 @pytest.fixture(scope="module", params=KINDS)
-def shared_setting(
+def shared_forge_setup(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Setting]:
+) -> Iterator[ForgeSetup]:
     bare = repositories.bare(tmp_path_factory.mktemp(request.param) / "docs.git")
-    with local_forge(request.param, bare.path) as local:
-        setting = Setting(local, bare, None)  # type: ignore[arg-type]
-        setting.forge = setting.adapter()
-        yield setting
-        setting.forge.close_connections()
+    with start_local_forge(request.param, bare.path) as local:
+        forge_setup = ForgeSetup(local, bare, None)  # type: ignore[arg-type]
+        forge_setup.forge = forge_setup.create_adapter()
+        yield forge_setup
+        forge_setup.forge.close_connections()
 
 
 @pytest.fixture
-def setting(shared_setting: Setting) -> Setting:
-    """Return the forge without pull requests and recorded requests of earlier tests."""
-    local = shared_setting.local
+def forge_setup(shared_forge_setup: ForgeSetup) -> ForgeSetup:
+    """Return the forge after removing the pull requests and recorded requests of earlier tests."""
+    local = shared_forge_setup.local
     local.state.pull_requests.clear()
     local.faults.clear()
-    local.received.clear()
+    local.requests.clear()
     local.has_reviewers, local.page_size = True, 2
-    return shared_setting
+    return shared_forge_setup

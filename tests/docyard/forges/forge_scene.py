@@ -13,26 +13,26 @@ from docyard.forges.port import Forge, NewPullRequest
 from docyard.forges.pull_request_sync import ForgeRound, PullRequestFollower, PullRequestOutcome
 from docyard.forges.pull_requests import OpenedPullRequest, open_pull_request
 from docyard.forges.transport import TransportLimits
-from tests.docyard.forges.local_forge import PASSWORD, LocalForge, local_forge
+from tests.docyard.forges.local_forge import PASSWORD, LocalForge, start_local_forge
 from tests.repositories import Repo
 from tests.workspace.proposals.actions.scene import Scene
 from workspace.git.remotes.credentials import Access
 from workspace.proposals.proposal import Proposal
 
-STEADY = TransportLimits(connect_s=30, read_s=30, total_s=60, delay_s=0.01, max_delay_s=0.1)
+LONG_LIMITS = TransportLimits(connect_s=30, read_s=30, total_s=60, delay_s=0.01, max_delay_s=0.1)
 PAGE = "# Page\n\n## Use\n\nUse it.\n"
 _PAGE_COUNT = 40
 
 
 class ForgeScene(Scene):
-    """A scene with a bare repository, `there`, that a forge serves. Each proposal changes a separate page."""
+    """A scene with a bare repository, `remote`, on a forge. Each proposal changes a separate page."""
 
-    def __init__(self, path: Path, local: LocalForge, there: Repo, settings: str = "") -> None:
+    def __init__(self, path: Path, local: LocalForge, remote: Repo, settings: str = "") -> None:
         super().__init__(path, f'[forge]\nkind = "{local.kind}"\n{settings}')
-        self.local, self.there = local, there
+        self.local, self.remote = local, remote
         self.repo.commit({f"page-{number}.md": PAGE for number in range(_PAGE_COUNT)})
         url = f"{local.url}/{local.git_path}"
-        self.repo.git("config", f"url.{there.path}.insteadOf", url)
+        self.repo.git("config", f"url.{remote.path}.insteadOf", url)
         self.repo.git("remote", "add", "origin", url)
         self.repo.git("push", "-q", "-u", "origin", "main")
         self.follower = PullRequestFollower(self.workspace)
@@ -45,32 +45,32 @@ class ForgeScene(Scene):
 
     @property
     def forge(self) -> Forge:
-        """Return the adapter, which is created once."""
+        """Return the adapter of the forge, which is created at the first use."""
         if self._forge is None:
-            self._forge = open_forge(self.workspace, self.access(), STEADY)
+            self._forge = open_forge(self.workspace, self.access(), LONG_LIMITS)
         assert self._forge is not None
         return self._forge
 
     def create_pull_request(self) -> tuple[Proposal, int]:
         """Create a submitted proposal on its own page; return it with the number of its pull request."""
-        proposal = self.submit_proposal("More.", self.page())
+        proposal = self.submit_proposal("More.", self.choose_page())
         self.push(proposal)
         request = self.forge.open(
             NewPullRequest(proposal.content.title, "Why.", proposal.content.branch, "main")
         )
         return proposal, request.number
 
-    def open_pull_request_of(self, proposal: Proposal) -> OpenedPullRequest:
+    def open_pull_request(self, proposal: Proposal) -> OpenedPullRequest:
         """Open or update the pull request of a proposal."""
         return open_pull_request(self.workspace, proposal, self.forge, Access())
 
-    def page(self) -> str:
+    def choose_page(self) -> str:
         """Return a page that no proposal changes yet."""
         return f"page-{next(self._numbers)}.md"
 
-    def page_of(self, proposal: Proposal) -> str:
+    def find_page(self, proposal: Proposal) -> str:
         """Return the page that an open proposal changes."""
-        return self.workspace.proposal_reviews().changes(self.now(proposal)).documents[0].path
+        return self.workspace.proposal_reviews().changes(self.reload(proposal)).documents[0].path
 
     def push(self, proposal: Proposal) -> None:
         self.repo.git("push", "-q", "origin", proposal.content.branch)
@@ -78,38 +78,38 @@ class ForgeScene(Scene):
     def pull(self) -> None:
         self.repo.git("pull", "-q", "--ff-only")
 
-    def now(self, proposal: Proposal) -> Proposal:
+    def reload(self, proposal: Proposal) -> Proposal:
         return self.proposal_actions.find(proposal.id)
 
-    def follow(self, proposal: Proposal, *, pushed: bool = False) -> PullRequestOutcome:
+    def check_pull_request(self, proposal: Proposal, *, was_pushed: bool = False) -> PullRequestOutcome:
         """Check one proposal's pull request."""
-        report = self.round(branches=[proposal.content.branch], was_pushed=pushed)
+        report = self.run_round(branches=[proposal.content.branch], was_pushed=was_pushed)
         assert report.error is None, report.error
         (pull_request,) = report.pull_requests
         return pull_request
 
-    def round(self, **options: object) -> ForgeRound:
+    def run_round(self, **options: object) -> ForgeRound:
         return self.follower.follow(self.forge, "origin", **options)  # type: ignore[arg-type]
 
-    def rewrite(self, proposal: Proposal, text: str = "Otherwise.") -> None:
+    def add_commit(self, proposal: Proposal, text: str = "Other text.") -> None:
         """Add a commit to a proposal."""
-        self.append(proposal.id, text, self.page_of(proposal))
+        self.append(proposal.id, text, self.find_page(proposal))
 
-    def end(self) -> None:
+    def close(self) -> None:
         if self._forge is not None:
             self._forge.close_connections()
 
 
 @contextmanager
 def open_forge_scene(kind: str, folder: Path, settings: str = "") -> Iterator[ForgeScene]:
-    """Start a forge of a kind, and yield a workspace whose remote is on it, below a folder."""
-    there = Repo(folder / "docs.git")
-    there.path.mkdir(parents=True)
-    there.git("init", "-q", "--bare", "-b", "main")
-    with local_forge(kind, there.path) as local:
+    """Start a forge of a kind, and yield a scene in a folder whose remote is on that forge."""
+    remote = Repo(folder / "docs.git")
+    remote.path.mkdir(parents=True)
+    remote.git("init", "-q", "--bare", "-b", "main")
+    with start_local_forge(kind, remote.path) as local:
         local.page_size = 100
-        forge_scene = ForgeScene(folder / "here", local, there, settings)
+        forge_scene = ForgeScene(folder / "clone", local, remote, settings)
         try:
             yield forge_scene
         finally:
-            forge_scene.end()
+            forge_scene.close()

@@ -33,7 +33,7 @@ Files = dict[str, str | bytes]
 
 def create_proposal(repo: repositories.Repo, description: str, files: Files) -> tuple[Workspace, Proposal]:
     workspace = Workspace.open(repo.path, durable=False)
-    proposal = workspace.proposal_actions().open("Say it anew", description, ACTOR)
+    proposal = workspace.proposal_actions().open("Rewrite the text", description, ACTOR)
     repo.git("switch", "-q", proposal.content.branch)
     repo.commit(files)
     repo.git("switch", "-q", "main")
@@ -71,12 +71,12 @@ def test_open_code_block_of_description_is_closed(repo: repositories.Repo, fence
     workspace, proposal = create_proposal(
         repo, f"See\n\n{fence}\ncode", {"README.md": "# Example\n\nOther.\n"}
     )
-    before = build_body(workspace, proposal).partition("\n\n###")[0]
-    assert before.endswith(f"code\n{fence.strip().removesuffix('md')}")
+    description = build_body(workspace, proposal).partition("\n\n###")[0]
+    assert description.endswith(f"code\n{fence.strip().removesuffix('md')}")
 
 
 @loop_over(
-    ("text", "never"),
+    ("text", "absent_words"),
     [
         ("ask @ana and @org/team", "@ana @org"),
         ("(@ana)", "@ana"),
@@ -91,9 +91,9 @@ def test_open_code_block_of_description_is_closed(repo: repositories.Repo, fence
         (format_marker("k7m2q9xa"), "<!--"),
     ],
 )
-def test_texts_that_a_forge_executes_are_escaped(text: str, never: str) -> None:
+def test_texts_that_a_forge_executes_are_escaped(text: str, absent_words: str) -> None:
     neutralized = neutralize_commands(text)
-    assert not [word for word in never.split(" ") if word.replace("_", " ") in neutralized]
+    assert not [word for word in absent_words.split(" ") if word.replace("_", " ") in neutralized]
     assert neutralized.replace("\u200b", "").replace("\\/", "/") == text
 
 
@@ -111,8 +111,14 @@ def test_harmless_text_is_unchanged(text: str) -> None:
 
 def test_escaping_takes_linear_time() -> None:
     """Escape long repetitions of the texts that the patterns match."""
-    for bomb in ("fixes " * 30_000, "@" * 100_000, "close: " + " " * 100_000, "<" * 100_000, "&" * 100_000):
-        assert len(neutralize_commands(bomb)) >= len(bomb)
+    for long_text in (
+        "fixes " * 30_000,
+        "@" * 100_000,
+        "close: " + " " * 100_000,
+        "<" * 100_000,
+        "&" * 100_000,
+    ):
+        assert len(neutralize_commands(long_text)) >= len(long_text)
 
 
 def test_title_is_short_and_mentions_no_user(repo: repositories.Repo) -> None:

@@ -26,13 +26,13 @@ from docyard.forges.errors import (
 from docyard.forges.forge_repository import ForgeAccess, resolve_forge_repository
 from docyard.forges.port import Forge, NewPullRequest
 from docyard.forges.transport import TransportLimits, _describe_error
-from tests.docyard.forges.conftest import QUICK, STEADY, Setting
+from tests.docyard.forges.conftest import LONG_LIMITS, SHORT_LIMITS, ForgeSetup
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from workspace.git.remotes.url import parse_remote_url
 
-NEW = NewPullRequest("Say it", "Because.", "docyard/k7m2q9xa-words", "main")
-LIMITED = {"retry-after": "3600"}
-SPENT = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4102444800"}
+NEW = NewPullRequest("Rewrite", "Because.", "docyard/k7m2q9xa-words", "main")
+RETRY_LATER = {"retry-after": "3600"}
+NO_QUOTA = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4102444800"}
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,14 @@ SPENT = {"x-ratelimit-remaining": "0", "x-ratelimit-reset": "4102444800"}
         (503, ForgeFailed),
     ],
 )
-def test_each_status_raises_its_error(setting: Setting, status: int, kind: type[ForgeError]) -> None:
-    body = {"message": f"It says \x1b[1m{PASSWORD} is no good", "errors": [{"field": "head", "code": "odd"}]}
-    setting.local.faults.append(Fault(status=status, body=body, times=3))
+def test_each_status_raises_its_error(forge_setup: ForgeSetup, status: int, kind: type[ForgeError]) -> None:
+    body = {
+        "message": f"The token \x1b[1m{PASSWORD} is invalid",
+        "errors": [{"field": "head", "code": "odd"}],
+    }
+    forge_setup.local.faults.append(Fault(status=status, body=body, times=3))
     with pytest.raises(kind) as error:
-        setting.forge.get(1)
+        forge_setup.forge.get(1)
     assert type(error.value) is kind
     assert error.value.details["status"] == status
     assert error.value.fix
@@ -62,111 +65,114 @@ def test_each_status_raises_its_error(setting: Setting, status: int, kind: type[
     assert PASSWORD not in text
     assert "\x1b" not in text
     if status != 429:
-        assert "is no good; head: odd" in text
+        assert "is invalid; head: odd" in text
 
 
 @pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_temporary_failure_is_retried(setting: Setting, status: int) -> None:
-    pull_request = setting.open_pull_request()
-    setting.local.faults.append(Fault(status=status, headers={"retry-after": "0"}, times=2))
-    assert setting.forge.get(pull_request.number).number == pull_request.number
+def test_temporary_failure_is_retried(forge_setup: ForgeSetup, status: int) -> None:
+    pull_request = forge_setup.open_pull_request()
+    forge_setup.local.faults.append(Fault(status=status, headers={"retry-after": "0"}, times=2))
+    assert forge_setup.forge.get(pull_request.number).number == pull_request.number
 
 
 @pytest.mark.parametrize("status", [429, 502, 503])
-def test_post_is_not_retried(setting: Setting, status: int) -> None:
-    setting.local.faults.append(Fault(status=status, times=1))
+def test_post_is_not_retried(forge_setup: ForgeSetup, status: int) -> None:
+    forge_setup.local.faults.append(Fault(status=status, times=1))
     with pytest.raises(ForgeError):
-        setting.forge.open(NEW)
-    assert sum(item.method == "POST" for item in setting.local.received) == 1
+        forge_setup.forge.open(NEW)
+    assert sum(item.method == "POST" for item in forge_setup.local.requests) == 1
 
 
 @pytest.mark.parametrize(
     ("status", "headers"),
-    [(429, LIMITED), (403, LIMITED), (403, SPENT), (429, {"ratelimit-reset": "4102444800"})],
+    [(429, RETRY_LATER), (403, RETRY_LATER), (403, NO_QUOTA), (429, {"ratelimit-reset": "4102444800"})],
     ids=["429", "403-secondary", "403-primary", "429-reset"],
 )
-def test_long_rate_limit_is_reported_at_once(setting: Setting, status: int, headers: dict[str, str]) -> None:
-    setting.local.faults.append(Fault(status=status, headers=headers, times=1))
+def test_long_rate_limit_is_reported_at_once(
+    forge_setup: ForgeSetup, status: int, headers: dict[str, str]
+) -> None:
+    forge_setup.local.faults.append(Fault(status=status, headers=headers, times=1))
     with pytest.raises(ForgeLimited) as error:
-        setting.forge.get(1)
+        forge_setup.forge.get(1)
     assert error.value.retry_after is not None
     assert error.value.retry_after >= 3600
-    assert len(setting.local.received) == 1
+    assert len(forge_setup.local.requests) == 1
     assert "Try again in" in error.value.fix
 
 
 @pytest.mark.parametrize("text", ["soon", "Thu, 01 Jan 2099 00:00:00 GMT", "-5", "9" * 40])
-def test_any_retry_after_value_is_accepted(setting: Setting, text: str) -> None:
-    setting.local.faults.append(Fault(status=429, headers={"retry-after": text}, times=3))
+def test_any_retry_after_value_is_accepted(forge_setup: ForgeSetup, text: str) -> None:
+    forge_setup.local.faults.append(Fault(status=429, headers={"retry-after": text}, times=3))
     with pytest.raises(ForgeLimited):
-        setting.forge.get(1)
+        forge_setup.forge.get(1)
 
 
-@pytest.mark.parametrize("kind", ["cut", "nonsense", "shapeless", "elsewhere"])
-def test_unusable_response_is_unreachable(setting: Setting, kind: str) -> None:
-    setting.local.faults.append(Fault(kind=kind, times=5))
+@pytest.mark.parametrize("kind", ["incomplete", "not_json", "wrong_fields", "redirect"])
+def test_unusable_response_is_unreachable(forge_setup: ForgeSetup, kind: str) -> None:
+    forge_setup.local.faults.append(Fault(kind=kind, times=5))
     with pytest.raises(ForgeUnreachable) as error:
-        setting.forge.get(1)
+        forge_setup.forge.get(1)
     assert PASSWORD not in f"{error.value!r}"
-    setting.local.faults.clear()
-    pull_request = setting.open_pull_request()
-    assert setting.forge.get(pull_request.number).number == pull_request.number
+    forge_setup.local.faults.clear()
+    pull_request = forge_setup.open_pull_request()
+    assert forge_setup.forge.get(pull_request.number).number == pull_request.number
 
 
-# All kinds share one transport, and these tests are slow.
-@pytest.mark.parametrize("shared_setting", ["github"], indirect=True)
-@pytest.mark.parametrize("kind", ["silent", "trickle", "huge"])
-def test_slow_or_large_response_is_unreachable(setting: Setting, kind: str) -> None:
-    setting.local.faults.append(Fault(kind=kind, times=9))
-    forge = setting.adapter(patience=QUICK)
+# These tests are slow, and all kinds use the same transport.
+@pytest.mark.parametrize("shared_forge_setup", ["github"], indirect=True)
+@pytest.mark.parametrize("kind", ["silent", "slow", "huge"])
+def test_slow_or_large_response_is_unreachable(forge_setup: ForgeSetup, kind: str) -> None:
+    forge_setup.local.faults.append(Fault(kind=kind, times=9))
+    forge = forge_setup.create_adapter(limits=SHORT_LIMITS)
     with pytest.raises(ForgeUnreachable):
         forge.get(1)
-    setting.local.faults.clear()
+    forge_setup.local.faults.clear()
     forge.close_connections()
 
 
-@pytest.mark.parametrize("shared_setting", ["github"], indirect=True)
-def test_list_stops_at_the_page_limit(setting: Setting) -> None:
-    pull_request = setting.open_pull_request()
+@pytest.mark.parametrize("shared_forge_setup", ["github"], indirect=True)
+def test_list_stops_at_the_page_limit(forge_setup: ForgeSetup) -> None:
+    pull_request = forge_setup.open_pull_request()
     for number in range(5):
-        setting.local.state.comment(pull_request.number, "bea", f"{number}")
-    setting.local.page_size = 1
-    forge = setting.adapter(patience=STEADY._replace(pages=3))
-    assert [text.text for text in forge.comments(pull_request.number)] == ["0", "1", "2"]
+        forge_setup.local.state.comment(pull_request.number, "bea", f"{number}")
+    forge_setup.local.page_size = 1
+    forge = forge_setup.create_adapter(limits=LONG_LIMITS._replace(pages=3))
+    assert [comment.text for comment in forge.comments(pull_request.number)] == ["0", "1", "2"]
     forge.close_connections()
 
 
-def test_next_page_on_another_host_is_not_requested(setting: Setting) -> None:
+def test_next_page_on_another_host_is_not_requested(forge_setup: ForgeSetup) -> None:
     link = {"link": '<http://127.0.0.2:9/steal?page=2>; rel="next"'}
-    setting.local.faults.append(Fault(status=200, body=[], headers=link))
+    forge_setup.local.faults.append(Fault(status=200, body=[], headers=link))
     with pytest.raises(ForgeUnreachable, match="another host, which may not receive the token"):
-        setting.forge.comments(1)
+        forge_setup.forge.comments(1)
 
 
-def test_lost_response_may_have_opened_a_pull_request(setting: Setting) -> None:
-    branch = setting.branch()
-    setting.local.faults.append(Fault(kind="after", status=500, method="POST"))
+def test_lost_response_may_have_opened_a_pull_request(forge_setup: ForgeSetup) -> None:
+    branch = forge_setup.create_branch()
+    forge_setup.local.faults.append(Fault(kind="after_request", status=500, method="POST"))
     with pytest.raises(ForgeFailed):
-        setting.open_pull_request(branch)
-    assert setting.forge.find(branch, "main") is not None
+        forge_setup.open_pull_request(branch)
+    assert forge_setup.forge.find(branch, "main") is not None
 
 
 def test_closed_port_is_unreachable() -> None:
-    with socket.socket() as probe:  # binds the port without listening, so that no other process listens on it
+    with socket.socket() as probe:
+        # A socket that binds but does not listen reserves the port.
         probe.bind(("127.0.0.1", 0))
         with pytest.raises(ForgeUnreachable, match="no connection"):
-            _adapter(probe.getsockname()[1]).get(1)
+            _create_adapter(probe.getsockname()[1]).get(1)
 
 
 def test_slow_headers_end_at_the_total_timeout() -> None:
-    # Only the total is limited here: on a busy machine a byte may be late.
-    patience = STEADY._replace(total_s=0.5)
+    # Only the total time is short, because a byte may be late on a busy machine.
+    limits = LONG_LIMITS._replace(total_s=0.5)
     with serve_slow_headers() as port, pytest.raises(ForgeUnreachable, match=r"more than 0\.5 seconds"):
-        _adapter(port, patience).get(1)
+        _create_adapter(port, limits).get(1)
 
 
 def test_invalid_certificate_is_the_reported_reason() -> None:
-    error = httpx2.ConnectError("no words to go by")
+    error = httpx2.ConnectError("an unspecific message")
     assert _describe_error(error) == "no connection"
     error.__cause__ = OSError()
     error.__cause__.__context__ = ssl.SSLCertVerificationError()
@@ -175,38 +181,38 @@ def test_invalid_certificate_is_the_reported_reason() -> None:
 
 def test_server_without_tls_is_unreachable() -> None:
     with serve_slow_headers() as port:
-        place = resolve_forge_repository(
+        repository = resolve_forge_repository(
             parse_remote_url("https://127.0.0.1/ana/docs"),
             "github",
             ForgeAccess(f"https://127.0.0.1:{port}", PASSWORD),
         )
         with pytest.raises(ForgeUnreachable):
-            create_forge(place, QUICK).get(1)
+            create_forge(repository, SHORT_LIMITS).get(1)
 
 
-def _adapter(port: int, patience: TransportLimits = QUICK) -> Forge:
+def _create_adapter(port: int, limits: TransportLimits = SHORT_LIMITS) -> Forge:
     address = parse_remote_url(f"http://127.0.0.1:{port}/ana/docs.git")
     return create_forge(
         resolve_forge_repository(address, "github", ForgeAccess(f"http://127.0.0.1:{port}", PASSWORD)),
-        patience,
+        limits,
     )
 
 
 @contextmanager
 def serve_slow_headers() -> Iterator[int]:
     """Start a server that sends bytes of a header at intervals, and yield its port."""
-    is_over = threading.Event()
+    stop = threading.Event()
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(0.05)
 
     def serve() -> None:
-        while not is_over.is_set():
+        while not stop.is_set():
             with suppress(OSError):
-                caller, _ = listener.accept()
-                with caller:
-                    caller.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
-                    while not is_over.is_set():
-                        caller.sendall(b"x")
+                connection, _ = listener.accept()
+                with connection:
+                    connection.sendall(b"HTTP/1.1 200 OK\r\nX-Slow: ")
+                    while not stop.is_set():
+                        connection.sendall(b"x")
                         time.sleep(0.05)
 
     thread = threading.Thread(target=serve, daemon=True)
@@ -214,6 +220,6 @@ def serve_slow_headers() -> Iterator[int]:
     try:
         yield int(listener.getsockname()[1])
     finally:
-        is_over.set()
+        stop.set()
         thread.join(60)
         listener.close()

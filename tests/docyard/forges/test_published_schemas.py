@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
 
-from tests.docyard.forges.conftest import Setting
+from tests.docyard.forges.conftest import ForgeSetup
 from tests.docyard.forges.local_forge import gitea_api, github_api
 from tests.docyard.forges.local_forge.published_api import load_published
 from tests.docyard.forges.local_forge.server import ReceivedRequest
@@ -30,27 +30,27 @@ PUBLISHED = {
 }
 
 
-@pytest.mark.parametrize("shared_setting", PUBLISHED, indirect=True)
-def test_requests_and_responses_match_published_schemas(setting: Setting) -> None:
-    pull_request = setting.open_pull_request(setting.branch(file="published.md"))
-    state = setting.local.state
+@pytest.mark.parametrize("shared_forge_setup", PUBLISHED, indirect=True)
+def test_requests_and_responses_match_published_schemas(forge_setup: ForgeSetup) -> None:
+    pull_request = forge_setup.open_pull_request(forge_setup.create_branch(file="published.md"))
+    state = forge_setup.local.state
     for verdict in ("approved", "changes_requested", "commented", "dismissed"):
-        state.review(pull_request.number, "bea", verdict, "Said.")
-    state.comment(pull_request.number, "cid", "Said too.")
-    setting.forge.comment(pull_request.number, "And this.")
-    setting.forge.find(pull_request.head_branch, "main")
-    setting.forge.update(pull_request.number, title="Another", body="Text")
-    setting.forge.close(pull_request.number)
-    setting.forge.update(pull_request.number, state="open")
-    setting.forge.reviews(pull_request.number)
-    setting.forge.comments(pull_request.number)
-    setting.forge.list_open("main")
-    setting.forge.get(pull_request.number)
+        state.review(pull_request.number, "bea", verdict, "A review.")
+    state.comment(pull_request.number, "cid", "A comment.")
+    forge_setup.forge.comment(pull_request.number, "Another comment.")
+    forge_setup.forge.find(pull_request.head_branch, "main")
+    forge_setup.forge.update(pull_request.number, title="Another", body="Text")
+    forge_setup.forge.close(pull_request.number)
+    forge_setup.forge.update(pull_request.number, state="open")
+    forge_setup.forge.reviews(pull_request.number)
+    forge_setup.forge.comments(pull_request.number)
+    forge_setup.forge.list_open("main")
+    forge_setup.forge.get(pull_request.number)
     state.merge(pull_request.number, None, "Merge it", "ana")
-    setting.forge.find(pull_request.head_branch, "main")
-    prefix, names = PUBLISHED[setting.local.kind]
+    forge_setup.forge.find(pull_request.head_branch, "main")
+    prefix, names = PUBLISHED[forge_setup.local.kind]
     for name in names:
-        operations = {check_request(name, request, prefix) for request in setting.local.received}
+        operations = {check_request(name, request, prefix) for request in forge_setup.local.requests}
         assert operations == set(load_published(name)["operations"])
 
 
@@ -62,7 +62,7 @@ def check_request(publisher: str, request: ReceivedRequest, prefix: str) -> str:
         ):
             assert request.status == operation.get("status", request.status)
             assert 200 <= request.status < 300
-            check_schema(publisher, operation["answer"], request.answer)
+            check_schema(publisher, operation["answer"], request.response)
             if request.body is not None:
                 check_schema(publisher, operation["request"], request.body)
                 assert request.body.keys() <= operation["request"]["properties"].keys()
@@ -79,15 +79,17 @@ def _matches_path(template: str, path: str) -> bool:
     return re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]+", pattern), path) is not None
 
 
-def check_query(publisher: str, known: Mapping[str, Any], query: Mapping[str, str]) -> None:
-    assert query.keys() <= known.keys()
+def check_query(publisher: str, parameters: Mapping[str, Any], query: Mapping[str, str]) -> None:
+    assert query.keys() <= parameters.keys()
     for name, value in query.items():
-        check_schema(publisher, known[name], int(value) if known[name]["type"] == "integer" else value)
+        check_schema(
+            publisher, parameters[name], int(value) if parameters[name]["type"] == "integer" else value
+        )
 
 
 def check_schema(publisher: str, schema: Mapping[str, Any], value: object) -> None:
-    whole = {"schemas": load_published(publisher)["schemas"], **schema}
-    errors = [error.message for error in Draft202012Validator(whole).iter_errors(value)]
+    full_schema = {"schemas": load_published(publisher)["schemas"], **schema}
+    errors = [error.message for error in Draft202012Validator(full_schema).iter_errors(value)]
     assert errors == []
 
 
@@ -98,14 +100,14 @@ def test_response_with_another_shape_fails_the_check() -> None:
     with pytest.raises(AssertionError):
         check_schema("github", operations["get"]["answer"], {**example, "number": "1"})
     with pytest.raises(AssertionError):
-        check_schema("github", operations["update"]["request"], {"state": "ajar"})
+        check_schema("github", operations["update"]["request"], {"state": "unknown"})
 
 
 @loop_over("publisher", ["gitea", "forgejo"])
 @loop_over(
     "answer",
     [{"number": "1"}, {"head": {"sha": 1}}, {"user": {"username": "ana"}}, {"merge_commit_id": "e" * 40}],
-    ids=["a type", "a type below", "a name below", "a name"],
+    ids=["type", "nested-type", "nested-name", "name"],
 )
 def test_response_unknown_to_gitea_fails_the_check(publisher: str, answer: dict[str, Any]) -> None:
     operations = load_published(publisher)["operations"]

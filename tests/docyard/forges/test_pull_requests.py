@@ -15,7 +15,7 @@ from docyard.forges.pull_request_report import build_announcer
 from docyard.forges.pull_requests import OpenedPullRequest, format_marker, open_pull_request
 from index.service import SearchIndex
 from tests import repositories
-from tests.docyard.forges.conftest import MAINLY_ONE, Setting
+from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS, ForgeSetup
 from tests.docyard.forges.local_forge import PASSWORD, Fault
 from tools.registry import Toolbox
 from tools.toolsets import TOOLSETS
@@ -32,31 +32,31 @@ ACTOR = Actor(Author("Ada", "ada@example.org", KnownBy.GIT), "test", "tests")
 Clone = repositories.Repo
 Capture = pytest.CaptureFixture[str]
 
-ON_ONE = pytest.mark.parametrize("shared_setting", ["github"], indirect=True)
+ON_GITHUB = pytest.mark.parametrize("shared_forge_setup", ["github"], indirect=True)
 """Parameters for tests that do not depend on the kind of forge."""
 
-MAINLY_ON_ONE = pytest.mark.parametrize("shared_setting", MAINLY_ONE, indirect=True)
+ON_GITHUB_AND_SLOW_KINDS = pytest.mark.parametrize("shared_forge_setup", GITHUB_AND_SLOW_KINDS, indirect=True)
 
 
 @pytest.fixture(scope="module")
-def shared_clone(shared_setting: Setting, tmp_path_factory: pytest.TempPathFactory) -> Clone:
-    """Return a clone whose remote URL is the forge's; `insteadOf` maps it to the bare repository."""
+def shared_clone(shared_forge_setup: ForgeSetup, tmp_path_factory: pytest.TempPathFactory) -> Clone:
+    """Return a clone whose remote URL is that of the forge; `insteadOf` maps it to the bare repository."""
     path = tmp_path_factory.mktemp("clone") / "docs"
-    shared_setting.bare.git("clone", "-q", ".", str(path))
+    shared_forge_setup.bare.git("clone", "-q", ".", str(path))
     clone = Clone(path)
     clone.git("config", "user.name", repositories.NAME)
     clone.git("config", "user.email", repositories.EMAIL)
-    url = f"http://127.0.0.1:1/{shared_setting.local.git_path}"
+    url = f"http://127.0.0.1:1/{shared_forge_setup.local.git_path}"
     clone.git("remote", "set-url", "origin", url)
-    clone.git("config", f"url.{shared_setting.bare.path}.insteadOf", url)
-    clone.commit({"docyard.toml": f'[forge]\nkind = "{shared_setting.local.kind}"\n'})
+    clone.git("config", f"url.{shared_forge_setup.bare.path}.insteadOf", url)
+    clone.commit({"docyard.toml": f'[forge]\nkind = "{shared_forge_setup.local.kind}"\n'})
     clone.git("push", "-q", "origin", "main")
     return clone
 
 
 @pytest.fixture
-def clone(setting: Setting, shared_clone: Clone, monkeypatch: pytest.MonkeyPatch) -> Clone:
-    monkeypatch.setenv("DOCYARD_FORGE_URL", setting.local.url)
+def clone(forge_setup: ForgeSetup, shared_clone: Clone, monkeypatch: pytest.MonkeyPatch) -> Clone:
+    monkeypatch.setenv("DOCYARD_FORGE_URL", forge_setup.local.url)
     monkeypatch.setenv("DOCYARD_FORGE_TOKEN", PASSWORD)
     for name in ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM"):
         monkeypatch.setenv(name, "/dev/null")
@@ -71,10 +71,12 @@ def workspace(clone: Clone) -> Workspace:
 @pytest.fixture(scope="module")
 def submitted_proposal(shared_clone: Clone) -> Proposal:
     """Return a submitted proposal whose pull request is never opened."""
-    return create_proposal(shared_clone, Workspace.open(shared_clone.path, durable=False), "In vain")
+    return create_proposal(
+        shared_clone, Workspace.open(shared_clone.path, durable=False), "Rewrite another text"
+    )
 
 
-def create_proposal(clone: Clone, workspace: Workspace, title: str = "Say it anew") -> Proposal:
+def create_proposal(clone: Clone, workspace: Workspace, title: str = "Rewrite the text") -> Proposal:
     """Create a submitted proposal with one commit."""
     proposal = workspace.proposal_actions().open(title, "Because @ana asked.", ACTOR)
     clone.git("switch", "-q", proposal.content.branch)
@@ -83,17 +85,17 @@ def create_proposal(clone: Clone, workspace: Workspace, title: str = "Say it ane
     return workspace.proposal_actions().submit(proposal.id, ACTOR).proposal
 
 
-def submit(setting: Setting, workspace: Workspace, proposal: Proposal) -> OpenedPullRequest:
-    return open_pull_request(workspace, proposal, setting.forge, Access())
+def submit(forge_setup: ForgeSetup, workspace: Workspace, proposal: Proposal) -> OpenedPullRequest:
+    return open_pull_request(workspace, proposal, forge_setup.forge, Access())
 
 
-@ON_ONE
+@ON_GITHUB
 def test_submission_pushes_branch_and_opens_pull_request(
-    setting: Setting, clone: Clone, workspace: Workspace
+    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
-    main_there = setting.bare.git("rev-parse", "main")
-    result = submit(setting, workspace, proposal)
+    remote_main = forge_setup.bare.git("rev-parse", "main")
+    result = submit(forge_setup, workspace, proposal)
     pull_request = result.pull_request
     assert result.is_new
     assert result.send_error is None
@@ -102,184 +104,198 @@ def test_submission_pushes_branch_and_opens_pull_request(
         proposal.tip,
         "main",
     )
-    assert pull_request.title == "Say it anew"
+    assert pull_request.title == "Rewrite the text"
     assert pull_request.body.startswith("Because @\u200bana asked.\n\n### `pages/")
     assert pull_request.body.endswith(format_marker(proposal.id))
     for branch in (proposal.content.branch, "docyard/discussion"):
-        assert setting.bare.git("rev-parse", branch) == clone.git("rev-parse", branch)
-    assert setting.bare.git("rev-parse", "main") == main_there
+        assert forge_setup.bare.git("rev-parse", branch) == clone.git("rev-parse", branch)
+    assert forge_setup.bare.git("rev-parse", "main") == remote_main
     (thread,) = workspace.proposal_actions().find(proposal.id).content.threads
     assert thread.comment.text == f"Opened as pull request [1]({pull_request.url})."
 
 
-@MAINLY_ON_ONE
+@ON_GITHUB_AND_SLOW_KINDS
 def test_second_submission_updates_only_changed_fields(
-    setting: Setting, clone: Clone, workspace: Workspace
+    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
-    number = submit(setting, workspace, proposal).pull_request.number
-    setting.local.received.clear()
-    again = submit(setting, workspace, proposal)
-    assert (again.is_new, again.pull_request.number) == (False, number)
-    assert {request.method for request in setting.local.received} == {"GET"}
-    workspace.proposal_actions().edit(proposal.id, ACTOR, title="Say it better", description="Shorter.")
-    renamed = submit(setting, workspace, workspace.proposal_actions().find(proposal.id)).pull_request
-    assert (renamed.number, renamed.title) == (number, "Say it better")
-    assert renamed.body.startswith("Shorter.\n\n### ")
-    assert len(setting.local.state.pull_requests) == 1
+    number = submit(forge_setup, workspace, proposal).pull_request.number
+    forge_setup.local.requests.clear()
+    second_result = submit(forge_setup, workspace, proposal)
+    assert (second_result.is_new, second_result.pull_request.number) == (False, number)
+    assert {request.method for request in forge_setup.local.requests} == {"GET"}
+    workspace.proposal_actions().edit(
+        proposal.id, ACTOR, title="Rewrite the whole text", description="Shorter."
+    )
+    renamed_request = submit(
+        forge_setup, workspace, workspace.proposal_actions().find(proposal.id)
+    ).pull_request
+    assert (renamed_request.number, renamed_request.title) == (number, "Rewrite the whole text")
+    assert renamed_request.body.startswith("Shorter.\n\n### ")
+    assert len(forge_setup.local.state.pull_requests) == 1
 
 
-@ON_ONE
+@ON_GITHUB
 def test_slower_call_does_not_restore_older_text(
-    setting: Setting, clone: Clone, workspace: Workspace
+    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
 ) -> None:
     """Submit an older state of a proposal after another caller submitted a newer one."""
-    before = create_proposal(clone, workspace)
-    workspace.proposal_actions().edit(before.id, ACTOR, title="Say it better", description="Shorter.")
-    submit(setting, workspace, workspace.proposal_actions().find(before.id))
-    late = submit(setting, workspace, before).pull_request
-    for item in (late, setting.forge.get(late.number)):
-        assert (item.title, item.body.partition("\n")[0]) == ("Say it better", "Shorter.")
+    older_proposal = create_proposal(clone, workspace)
+    workspace.proposal_actions().edit(
+        older_proposal.id, ACTOR, title="Rewrite the whole text", description="Shorter."
+    )
+    submit(forge_setup, workspace, workspace.proposal_actions().find(older_proposal.id))
+    older_result = submit(forge_setup, workspace, older_proposal).pull_request
+    for item in (older_result, forge_setup.forge.get(older_result.number)):
+        assert (item.title, item.body.partition("\n")[0]) == ("Rewrite the whole text", "Shorter.")
 
 
-@MAINLY_ON_ONE
-def test_submission_reopens_closed_pull_request(setting: Setting, clone: Clone, workspace: Workspace) -> None:
+@ON_GITHUB_AND_SLOW_KINDS
+def test_submission_reopens_closed_pull_request(
+    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
+) -> None:
     proposal = create_proposal(clone, workspace)
-    number = submit(setting, workspace, proposal).pull_request.number
-    setting.forge.close(number)
-    again = submit(setting, workspace, proposal)
-    assert (again.pull_request.number, again.pull_request.state, again.is_new) == (number, "open", False)
+    number = submit(forge_setup, workspace, proposal).pull_request.number
+    forge_setup.forge.close(number)
+    second_result = submit(forge_setup, workspace, proposal)
+    assert (second_result.pull_request.number, second_result.pull_request.state, second_result.is_new) == (
+        number,
+        "open",
+        False,
+    )
 
 
-@ON_ONE
+@ON_GITHUB
 @pytest.mark.slow
 def test_submission_restores_branch_deleted_on_forge(
-    setting: Setting, clone: Clone, workspace: Workspace
+    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
-    submit(setting, workspace, proposal)
-    setting.local.state.delete_branch(proposal.content.branch)
-    assert submit(setting, workspace, proposal).pull_request.head_sha == proposal.tip
+    submit(forge_setup, workspace, proposal)
+    forge_setup.local.state.delete_branch(proposal.content.branch)
+    assert submit(forge_setup, workspace, proposal).pull_request.head_sha == proposal.tip
 
 
-@ON_ONE
+@ON_GITHUB
 @pytest.mark.slow
 def test_remote_discussion_is_merged_before_push(
-    setting: Setting, clone: Clone, workspace: Workspace, tmp_path: Path
+    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace, tmp_path: Path
 ) -> None:
-    submit(setting, workspace, create_proposal(clone, workspace))
-    setting.bare.git("clone", "-q", ".", str(tmp_path / "other"))
+    submit(forge_setup, workspace, create_proposal(clone, workspace))
+    forge_setup.bare.git("clone", "-q", ".", str(tmp_path / "other"))
     other = Clone(tmp_path / "other")
     other.git("config", "user.name", "Bea")
     other.git("config", "user.email", "bea@example.org")
     other.git("branch", "-q", "docyard/discussion", "origin/docyard/discussion")
-    Workspace.open(other.path, durable=False).proposal_actions().open("Elsewhere", "", ACTOR)
+    Workspace.open(other.path, durable=False).proposal_actions().open("Rewrite another page", "", ACTOR)
     other.git("push", "-q", "origin", "docyard/discussion")
-    there = setting.bare.git("rev-parse", "docyard/discussion").strip()
-    result = submit(setting, workspace, create_proposal(clone, workspace, "Another"))
+    remote_commit = forge_setup.bare.git("rev-parse", "docyard/discussion").strip()
+    result = submit(forge_setup, workspace, create_proposal(clone, workspace, "Rewrite more"))
     assert result.send_error is None
-    assert setting.bare.git("rev-parse", "docyard/discussion") == clone.git("rev-parse", "docyard/discussion")
-    clone.git("merge-base", "--is-ancestor", there, "docyard/discussion")
+    assert forge_setup.bare.git("rev-parse", "docyard/discussion") == clone.git(
+        "rev-parse", "docyard/discussion"
+    )
+    clone.git("merge-base", "--is-ancestor", remote_commit, "docyard/discussion")
 
 
-@ON_ONE
+@ON_GITHUB
 def test_remote_commits_of_others_are_not_overwritten(
-    setting: Setting, clone: Clone, workspace: Workspace
+    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
-    submit(setting, workspace, proposal)
-    theirs = setting.commit(proposal.content.branch, "# Theirs\n", "theirs.md")
-    assert (
-        submit(setting, workspace, proposal).pull_request.head_sha == theirs
-    )  # their commit is based on ours
+    submit(forge_setup, workspace, proposal)
+    other_commit = forge_setup.commit(proposal.content.branch, "# Another\n", "other.md")
+    assert submit(forge_setup, workspace, proposal).pull_request.head_sha == other_commit
     clone.git("switch", "-q", proposal.content.branch)
-    clone.commit({"ours.md": "# Ours\n"})
+    clone.commit({"own.md": "# Text\n"})
     clone.git("switch", "-q", "main")
-    announced = build_announcer(workspace, lambda: access(setting), Access)(
+    announcement = build_announcer(workspace, lambda: make_access(forge_setup), Access)(
         workspace.proposal_actions().find(proposal.id)
     )
-    assert announced is not None
-    assert announced.error is not None
-    assert "docyard sync --branch" in announced.error.fix
-    assert setting.bare.git("rev-parse", proposal.content.branch).strip() == theirs
+    assert announcement is not None
+    assert announcement.error is not None
+    assert "docyard sync --branch" in announcement.error.fix
+    assert forge_setup.bare.git("rev-parse", proposal.content.branch).strip() == other_commit
 
 
-@ON_ONE
+@ON_GITHUB
 def test_missing_link_is_added_by_next_submission(
-    setting: Setting, clone: Clone, workspace: Workspace
+    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
     push_proposal(workspace, Access(), proposal.content.branch)
-    pull_request = setting.open_pull_request(proposal.content.branch)
+    pull_request = forge_setup.open_pull_request(proposal.content.branch)
     for _ in range(2):
-        result = submit(setting, workspace, proposal)
+        result = submit(forge_setup, workspace, proposal)
         assert (result.is_new, result.send_error) == (False, None)
     (thread,) = workspace.proposal_actions().find(proposal.id).content.threads
     assert thread.comment.text == f"Opened as pull request [{pull_request.number}]({pull_request.url})."
-    assert setting.bare.git("rev-parse", "docyard/discussion") == clone.git("rev-parse", "docyard/discussion")
+    assert forge_setup.bare.git("rev-parse", "docyard/discussion") == clone.git(
+        "rev-parse", "docyard/discussion"
+    )
 
 
-@ON_ONE
+@ON_GITHUB
 def test_concurrent_submissions_open_one_pull_request(
-    setting: Setting, clone: Clone, workspace: Workspace
+    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
 ) -> None:
     proposal = create_proposal(clone, workspace)
     with ThreadPoolExecutor(2) as pool:
-        result = list(pool.map(lambda _: submit(setting, workspace, proposal), range(2)))
+        result = list(pool.map(lambda _: submit(forge_setup, workspace, proposal), range(2)))
     assert {item.pull_request.number for item in result} == {1}
     assert sorted(item.is_new for item in result) == [False, True]
 
 
-@ON_ONE
-@pytest.mark.parametrize("kind", ["after", pytest.param("cut", marks=pytest.mark.slow)])
+@ON_GITHUB
+@pytest.mark.parametrize("kind", ["after_request", pytest.param("incomplete", marks=pytest.mark.slow)])
 def test_lost_response_opens_no_second_pull_request(
-    setting: Setting, clone: Clone, workspace: Workspace, kind: str
+    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace, kind: str
 ) -> None:
     proposal = create_proposal(clone, workspace)
-    setting.local.faults.append(Fault(kind=kind, status=409, method="POST"))
-    if kind == "cut":  # the forge opened nothing, so the error is reported, and the next submission opens it
-        announced = build_announcer(workspace, lambda: access(setting), Access)(proposal)
-        assert announced is not None
-        assert announced.error is not None
-    assert submit(setting, workspace, proposal).pull_request.number == 1
-    assert len(setting.local.state.pull_requests) == 1
+    forge_setup.local.faults.append(Fault(kind=kind, status=409, method="POST"))
+    if kind == "incomplete":  # the forge opened none and reports an error; the next submission opens one
+        announcement = build_announcer(workspace, lambda: make_access(forge_setup), Access)(proposal)
+        assert announcement is not None
+        assert announcement.error is not None
+    assert submit(forge_setup, workspace, proposal).pull_request.number == 1
+    assert len(forge_setup.local.state.pull_requests) == 1
 
 
-@ON_ONE
-def test_read_only_token_is_denied(setting: Setting, clone: Clone, workspace: Workspace) -> None:
-    reader = setting.adapter(setting.local.reader)
+@ON_GITHUB
+def test_read_only_token_is_denied(forge_setup: ForgeSetup, clone: Clone, workspace: Workspace) -> None:
+    reader = forge_setup.create_adapter(forge_setup.local.read_only_token)
     with pytest.raises(ForgeDenied):
         open_pull_request(workspace, create_proposal(clone, workspace), reader, Access())
     reader.close_connections()
 
 
-def access(setting: Setting, token: str | None = PASSWORD) -> ForgeAccess:
-    return ForgeAccess(setting.local.url, token)
+def make_access(forge_setup: ForgeSetup, token: str | None = PASSWORD) -> ForgeAccess:
+    return ForgeAccess(forge_setup.local.url, token)
 
 
-@MAINLY_ON_ONE
+@ON_GITHUB_AND_SLOW_KINDS
 def test_command_opens_and_prints_pull_request(
-    setting: Setting, clone: Clone, workspace: Workspace, capsys: Capture
+    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace, capsys: Capture
 ) -> None:
     proposal = create_proposal(clone, workspace)
     assert main(["proposals", "submit", proposal.id, "-C", str(clone.path)]) == 0
     assert "Opened pull request 1, https://forge.example/ana/" in " ".join(capsys.readouterr().out.split())
     assert main(["proposals", "submit", proposal.id, "-C", str(clone.path), "--json"]) == 0
     data = json.loads(capsys.readouterr().out)["pull_request"]
-    assert (data["number"], data["new"], data["forge"]) == (1, False, setting.local.kind)
+    assert (data["number"], data["new"], data["forge"]) == (1, False, forge_setup.local.kind)
 
 
-@ON_ONE
+@ON_GITHUB
 def test_command_with_no_forge_opens_none(
-    setting: Setting, clone: Clone, workspace: Workspace, capsys: Capture
+    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace, capsys: Capture
 ) -> None:
     proposal = create_proposal(clone, workspace)
     assert main(["proposals", "submit", proposal.id, "-C", str(clone.path), "--no-forge", "--json"]) == 0
     assert "pull_request" not in json.loads(capsys.readouterr().out)
-    assert setting.local.received == []
+    assert forge_setup.local.requests == []
 
 
-@ON_ONE
+@ON_GITHUB
 @pytest.mark.parametrize(
     ("fault", "code"),
     [
@@ -289,14 +305,19 @@ def test_command_with_no_forge_opens_none(
         (Fault(status=422), "FORGE_REFUSED"),
         (Fault(status=429, headers={"retry-after": "900"}), "FORGE_LIMITED"),
         (Fault(status=500), "FORGE_FAILED"),
-        (Fault(kind="nonsense"), "FORGE_UNREACHABLE"),
+        (Fault(kind="not_json"), "FORGE_UNREACHABLE"),
     ],
-    ids=["401", "403", "404", "422", "429", "500", "nonsense"],
+    ids=["401", "403", "404", "422", "429", "500", "not_json"],
 )
 def test_forge_failure_leaves_proposal_submitted(
-    setting: Setting, clone: Clone, submitted_proposal: Proposal, capsys: Capture, fault: Fault, code: str
+    forge_setup: ForgeSetup,
+    clone: Clone,
+    submitted_proposal: Proposal,
+    capsys: Capture,
+    fault: Fault,
+    code: str,
 ) -> None:
-    setting.local.faults.append(Fault(fault.kind, fault.status, fault.headers, times=9))
+    forge_setup.local.faults.append(Fault(fault.kind, fault.status, fault.headers, times=9))
     assert main(["proposals", "submit", submitted_proposal.id, "-C", str(clone.path), "--json"]) == 1
     data = json.loads(capsys.readouterr().out)
     assert data["state"] == "open"
@@ -305,11 +326,11 @@ def test_forge_failure_leaves_proposal_submitted(
     assert PASSWORD not in json.dumps(data)
 
 
-@ON_ONE
+@ON_GITHUB
 def test_tool_opens_pull_request_or_reports_failure(
-    setting: Setting, clone: Clone, workspace: Workspace
+    forge_setup: ForgeSetup, clone: Clone, workspace: Workspace
 ) -> None:
-    workspace.announcer = build_announcer(workspace, lambda: access(setting), Access)
+    workspace.announcer = build_announcer(workspace, lambda: make_access(forge_setup), Access)
     toolbox = Toolbox(workspace, SearchIndex(workspace), TOOLSETS, False)
     proposal = create_proposal(clone, workspace)
     call = {"proposal": proposal.id, "action": "submit"}
@@ -317,12 +338,12 @@ def test_tool_opens_pull_request_or_reports_failure(
     assert result["pull_request"]["number"] == 1
     assert result["pull_request"]["new"] is True
     assert result["pull_request"]["url"].startswith("https://forge.example/")
-    workspace.announcer = build_announcer(workspace, lambda: access(setting, None), Access)
-    failed = toolbox.call("update_proposal", call, client="tests").data
-    assert failed["pull_request"] is None
-    assert failed["state"] == "open"
-    assert "no token is set for 127.0.0.1" in failed["hints"][0]
-    assert "DOCYARD_FORGE_TOKEN" in failed["hints"][0]
+    workspace.announcer = build_announcer(workspace, lambda: make_access(forge_setup, None), Access)
+    failed_result = toolbox.call("update_proposal", call, client="tests").data
+    assert failed_result["pull_request"] is None
+    assert failed_result["state"] == "open"
+    assert "no token is set for 127.0.0.1" in failed_result["hints"][0]
+    assert "DOCYARD_FORGE_TOKEN" in failed_result["hints"][0]
 
 
 def test_submission_without_forge_succeeds(tmp_path: Path, capsys: Capture) -> None:

@@ -34,7 +34,7 @@ from docyard.forges.webhooks import (
     has_valid_signature,
 )
 from tests import preloaded, repositories
-from tests.docyard.forges.conftest import MAINLY_ONE
+from tests.docyard.forges.conftest import GITHUB_AND_SLOW_KINDS
 from tests.docyard.forges.forge_scene import ForgeScene, open_forge_scene
 from tests.docyard.forges.local_forge import PASSWORD
 from tests.loops import loop_over
@@ -53,7 +53,7 @@ REPOSITORIES = {"github": "ana/docs", "gitea": "ana/docs", "gitlab": "ana/teams/
 Headers = dict[str, str]
 
 
-def digest(body: bytes, secret: str = SECRET) -> str:
+def compute_digest(body: bytes, secret: str = SECRET) -> str:
     return hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
@@ -64,13 +64,13 @@ def sign(kind: str, body: bytes, event: str, id: str = "d-1", secret: str = SECR
             return {
                 "X-GitHub-Event": event,
                 "X-GitHub-Delivery": id,
-                "X-Hub-Signature-256": f"sha256={digest(body, secret)}",
+                "X-Hub-Signature-256": f"sha256={compute_digest(body, secret)}",
             }
         case "gitea":
             return {
                 "X-Gitea-Event": event,
                 "X-Gitea-Delivery": id,
-                "X-Gitea-Signature": digest(body, secret),
+                "X-Gitea-Signature": compute_digest(body, secret),
             }
         case _:
             return {"X-Gitlab-Event": event, "Idempotency-Key": id, "X-Gitlab-Token": secret}
@@ -87,7 +87,7 @@ def sign_standard(body: bytes, key: bytes, time: float = NOW, id: str = "w-1") -
     }
 
 
-def payload(kind: str, branch: str | None = None, number: int = 1, **more: Any) -> bytes:
+def build_payload(kind: str, branch: str | None = None, number: int = 1, **more: Any) -> bytes:
     """Return the body of a push event, or of a pull request event for a branch."""
     if kind == "gitlab":
         data: dict[str, Any] = {"project": {"path_with_namespace": REPOSITORIES[kind]}}
@@ -100,20 +100,20 @@ def payload(kind: str, branch: str | None = None, number: int = 1, **more: Any) 
     return json.dumps(data | more).encode()
 
 
-def event(kind: str, name: str) -> str:
+def get_event_name(kind: str, name: str) -> str:
     gitlab = {"push": "Push Hook", "pull_request": "Merge Request Hook"}
     return gitlab.get(name, name) if kind == "gitlab" else name
 
 
 class StubExchanges(ExchangeQueue):
-    """Exchanges that wait until the test sets `go`."""
+    """Exchanges that wait until the test sets `release`."""
 
-    def __init__(self, found: ExchangeResult) -> None:
+    def __init__(self, result: ExchangeResult) -> None:
         workspace: Workspace | None = None
         super().__init__(workspace, Access, None)  # type: ignore[arg-type]
-        self.found = found
-        self.go = threading.Event()
-        self.go.set()
+        self.result = result
+        self.release = threading.Event()
+        self.release.set()
         self.scopes: list[EventScope] = []
         self.calls = 0
 
@@ -124,8 +124,8 @@ class StubExchanges(ExchangeQueue):
 
     def _run_exchange(self, pending: Any) -> ExchangeResult:
         self.scopes.append(EventScope(tuple(sorted(pending.branches)), tuple(sorted(pending.numbers))))
-        assert self.go.wait(TIMEOUT_S)
-        return self.found
+        assert self.release.wait(TIMEOUT_S)
+        return self.result
 
 
 def build_sync_result(state: SyncState = SyncState.UP_TO_DATE) -> SyncResult:
@@ -134,23 +134,23 @@ def build_sync_result(state: SyncState = SyncState.UP_TO_DATE) -> SyncResult:
     )
 
 
-ON_ONE = pytest.mark.parametrize("here", ["github"], indirect=True)
+ON_GITHUB = pytest.mark.parametrize("scene", ["github"], indirect=True)
 """Parameters for tests that do not depend on the kind of forge."""
 
 
 @pytest.fixture(scope="module", params=["github", "gitlab", "gitea"])
-def here(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForgeScene]:
-    with open_forge_scene(request.param, tmp_path_factory.mktemp(request.param)) as made:
-        yield made
+def scene(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForgeScene]:
+    with open_forge_scene(request.param, tmp_path_factory.mktemp(request.param)) as scene:
+        yield scene
 
 
 class Hooks:
     """A client of a workspace's webhooks."""
 
-    def __init__(self, here: ForgeScene, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
-        self.kind = here.local.kind
+    def __init__(self, scene: ForgeScene, exchanges: ExchangeQueue, secret: str | None = SECRET) -> None:
+        self.kind = scene.local.kind
         self.webhooks = Webhooks(
-            here.workspace, exchanges, here.access, secret, timeout_s=TIMEOUT_S, clock=lambda: NOW
+            scene.workspace, exchanges, scene.access, secret, timeout_s=TIMEOUT_S, clock=lambda: NOW
         )
         self.client = TestClient(Starlette(routes=build_webhook_routes(self.webhooks)))
 
@@ -159,7 +159,7 @@ class Hooks:
 
     def send_event(self, name: str, body: bytes, id: str = "d-1") -> Any:
         """Send a signed event as the forge does."""
-        return self.post(body, sign(self.kind, body, event(self.kind, name), id))
+        return self.post(body, sign(self.kind, body, get_event_name(self.kind, name), id))
 
 
 @pytest.fixture
@@ -168,55 +168,55 @@ def stub_exchanges() -> StubExchanges:
 
 
 @pytest.fixture
-def hooks(here: ForgeScene, stub_exchanges: StubExchanges) -> Iterator[Hooks]:
-    new_hooks = Hooks(here, stub_exchanges)
+def hooks(scene: ForgeScene, stub_exchanges: StubExchanges) -> Iterator[Hooks]:
+    new_hooks = Hooks(scene, stub_exchanges)
     with new_hooks.client:
         yield new_hooks
 
 
 def test_push_is_fetched_and_pull_request_is_checked(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
-    response = hooks.send_event("push", payload(hooks.kind))
+    response = hooks.send_event("push", build_payload(hooks.kind))
     assert (response.status_code, response.json()) == (200, {"commit": "c" * 40, "followed": None})
-    assert hooks.send_event("pull_request", payload(hooks.kind, "docyard/x"), "d-2").status_code == 200
+    assert hooks.send_event("pull_request", build_payload(hooks.kind, "docyard/x"), "d-2").status_code == 200
     assert stub_exchanges.scopes == [EventScope(), EventScope(branches=("docyard/x",))]
 
 
-@pytest.mark.parametrize("wrong", ["none", "other", "body", "sha1"])
-def test_invalid_signature_is_refused(hooks: Hooks, stub_exchanges: StubExchanges, wrong: str) -> None:
-    body = payload(hooks.kind)
-    headers = sign(hooks.kind, body, event(hooks.kind, "push"))
-    match wrong:
+@pytest.mark.parametrize("defect", ["none", "other", "body", "sha1"])
+def test_invalid_signature_is_refused(hooks: Hooks, stub_exchanges: StubExchanges, defect: str) -> None:
+    body = build_payload(hooks.kind)
+    headers = sign(hooks.kind, body, get_event_name(hooks.kind, "push"))
+    match defect:
         case "none":
             headers = {
                 name: value for name, value in headers.items() if not name.endswith(("256", "ature", "Token"))
             }
         case "other":
             headers = sign(hooks.kind, body, "push", secret="another")
-        case "body" if hooks.kind != "gitlab":  # whose token does not sign the body
-            body = payload(hooks.kind, more=1)
+        case "body" if hooks.kind != "gitlab":  # the token of GitLab does not sign the body
+            body = build_payload(hooks.kind, more=1)
         case _:
             headers = {"X-Hub-Signature": f"sha1={hmac.new(SECRET.encode(), body, 'sha1').hexdigest()}"}
-    answer = hooks.post(body, headers)
-    assert (answer.status_code, stub_exchanges.scopes) == (401, [])
-    assert SECRET not in answer.text
+    response = hooks.post(body, headers)
+    assert (response.status_code, stub_exchanges.scopes) == (401, [])
+    assert SECRET not in response.text
 
 
 def test_replayed_webhook_starts_no_exchange(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
-    body = payload(hooks.kind)
+    body = build_payload(hooks.kind)
     assert hooks.send_event("push", body).status_code == 200
     assert hooks.send_event("push", body).json() == {"message": "seen"}
     assert hooks.send_event("push", body, "d-2").json() == {"message": "seen"}
-    assert hooks.send_event("push", payload(hooks.kind, extra=1), "d-1").json() == {"message": "seen"}
+    assert hooks.send_event("push", build_payload(hooks.kind, extra=1), "d-1").json() == {"message": "seen"}
     assert len(stub_exchanges.scopes) == 1
 
 
 def test_failed_webhook_can_be_sent_again(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
-    body = payload(hooks.kind)
-    stub_exchanges.found = ExchangeResult(build_sync_result(SyncState.DIVERGED))
-    answer = hooks.send_event("push", body)
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
-    assert "docyard sync" in answer.json()["fix"]
-    stub_exchanges.found = ExchangeResult(build_sync_result())
+    body = build_payload(hooks.kind)
+    stub_exchanges.result = ExchangeResult(build_sync_result(SyncState.DIVERGED))
+    response = hooks.send_event("push", body)
+    assert (response.status_code, response.headers["retry-after"]) == (503, "30")
+    assert "docyard sync" in response.json()["fix"]
+    stub_exchanges.result = ExchangeResult(build_sync_result())
     assert hooks.send_event("push", body).status_code == 200
     assert len(stub_exchanges.scopes) == 2
 
@@ -236,49 +236,49 @@ def test_invalid_body_is_refused(
 def test_webhook_of_another_repository_is_refused(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
     other = {"repository": {"full_name": "mallory/docs"}, "project": {"path_with_namespace": "mallory/docs"}}
     for body in (json.dumps(other).encode(), b"{}", b'{"repository": 7, "project": 7}'):
-        answer = hooks.send_event("push", body)
-        assert answer.status_code == 422
-        assert REPOSITORIES[hooks.kind] in answer.json()["message"]
+        response = hooks.send_event("push", body)
+        assert response.status_code == 422
+        assert REPOSITORIES[hooks.kind] in response.json()["message"]
     assert stub_exchanges.scopes == []
 
 
 def test_other_event_is_ignored(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
-    assert hooks.send_event("star", payload(hooks.kind)).status_code == 202
+    assert hooks.send_event("star", build_payload(hooks.kind)).status_code == 202
     assert stub_exchanges.scopes == []
 
 
-@pytest.mark.parametrize("here", ["github", "gitea"], indirect=True)  # GitLab has neither
+@pytest.mark.parametrize("scene", ["github", "gitea"], indirect=True)  # GitLab sends neither
 def test_ping_and_issue_comment_start_no_exchange(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
     assert hooks.send_event("ping", b'{"zen": "Quiet."}', "d-2").status_code == 200
-    issue = payload(hooks.kind, issue={"number": 3})
+    issue = build_payload(hooks.kind, issue={"number": 3})
     assert hooks.send_event("issue_comment", issue, "d-3").status_code == 202
     assert stub_exchanges.scopes == []
 
 
 def test_other_forge_or_missing_secret_returns_404(
-    here: ForgeScene, hooks: Hooks, stub_exchanges: StubExchanges
+    scene: ForgeScene, hooks: Hooks, stub_exchanges: StubExchanges
 ) -> None:
     other = "gitlab" if hooks.kind != "gitlab" else "gitea"
-    body = payload(other)
-    assert hooks.post(body, sign(other, body, event(other, "push")), other).status_code == 404
+    body = build_payload(other)
+    assert hooks.post(body, sign(other, body, get_event_name(other, "push")), other).status_code == 404
     assert hooks.post(body, {}, "bitbucket").status_code == 404
     assert hooks.client.get(f"/hooks/{hooks.kind}").status_code == 405
-    with (closed := Hooks(here, stub_exchanges, None)).client:
-        assert closed.send_event("push", payload(hooks.kind)).status_code == 404
+    with (disabled_hooks := Hooks(scene, stub_exchanges, None)).client:
+        assert disabled_hooks.send_event("push", build_payload(hooks.kind)).status_code == 404
     assert stub_exchanges.scopes == []
 
 
-@ON_ONE
+@ON_GITHUB
 def test_concurrent_webhooks_share_two_exchanges(hooks: Hooks, stub_exchanges: StubExchanges) -> None:
-    stub_exchanges.go.clear()
+    stub_exchanges.release.clear()
     with ThreadPoolExecutor(8) as pool:
-        sent = [_send_in_pool(pool, hooks, 0)]
+        futures = [_send_in_pool(pool, hooks, 0)]
         _wait_until(lambda: stub_exchanges.scopes)  # so that the others arrive during an exchange
-        sent += [_send_in_pool(pool, hooks, number) for number in range(1, 8)]
+        futures += [_send_in_pool(pool, hooks, number) for number in range(1, 8)]
         _wait_until(lambda: stub_exchanges.calls == 8)
-        assert not any(item.done() for item in sent)
-        stub_exchanges.go.set()
-        assert {item.result().status_code for item in sent} == {200}
+        assert not any(item.done() for item in futures)
+        stub_exchanges.release.set()
+        assert {item.result().status_code for item in futures} == {200}
     assert len(stub_exchanges.scopes) == 2
     assert sorted(branch for scope in stub_exchanges.scopes for branch in scope.branches) == [
         f"b{n}" for n in range(8)
@@ -286,7 +286,9 @@ def test_concurrent_webhooks_share_two_exchanges(hooks: Hooks, stub_exchanges: S
 
 
 def _send_in_pool(pool: ThreadPoolExecutor, hooks: Hooks, number: int) -> Future[Any]:
-    return pool.submit(hooks.send_event, "pull_request", payload(hooks.kind, f"b{number}"), f"d-{number}")
+    return pool.submit(
+        hooks.send_event, "pull_request", build_payload(hooks.kind, f"b{number}"), f"d-{number}"
+    )
 
 
 def _wait_until(condition: Callable[[], object]) -> None:
@@ -296,62 +298,64 @@ def _wait_until(condition: Callable[[], object]) -> None:
         time.sleep(0.005)
 
 
-@ON_ONE
-def test_slow_exchange_returns_503_with_retry(here: ForgeScene, stub_exchanges: StubExchanges) -> None:
-    stub_exchanges.go.clear()
-    slow = Hooks(here, stub_exchanges)
-    slow.webhooks._timeout_s = 0.05
-    with slow.client:
-        body = payload("github")
-        answer = slow.send_event("push", body)
-        assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
-        stub_exchanges.go.set()
+@ON_GITHUB
+def test_slow_exchange_returns_503_with_retry(scene: ForgeScene, stub_exchanges: StubExchanges) -> None:
+    stub_exchanges.release.clear()
+    slow_hooks = Hooks(scene, stub_exchanges)
+    slow_hooks.webhooks._timeout_s = 0.05
+    with slow_hooks.client:
+        body = build_payload("github")
+        response = slow_hooks.send_event("push", body)
+        assert (response.status_code, response.headers["retry-after"]) == (503, "30")
+        stub_exchanges.release.set()
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("here", MAINLY_ONE, indirect=True)
-def test_response_follows_the_import(here: ForgeScene) -> None:
-    proposal, number = here.create_pull_request()
-    here.local.state.review(number, "ana", "changes_requested", "Say why.")
-    rounds = ForgeRounds(here.workspace, here.access)
-    written: list[bool] = []
-    exchanges = ExchangeQueue(here.workspace, Access, rounds, lambda: written.append(True))
-    with (hooks := Hooks(here, exchanges)).client:
-        answer = hooks.send_event("pull_request", payload(hooks.kind, proposal.content.branch, number))
-        assert answer.status_code == 200, answer.text
-        assert answer.json()["followed"]["pull_requests"][0]["reviews"] == 1
-        assert here.now(proposal).state is ProposalState.CHANGES_REQUESTED
+@pytest.mark.parametrize("scene", GITHUB_AND_SLOW_KINDS, indirect=True)
+def test_response_follows_the_import(scene: ForgeScene) -> None:
+    proposal, number = scene.create_pull_request()
+    scene.local.state.review(number, "ana", "changes_requested", "Say why.")
+    rounds = ForgeRounds(scene.workspace, scene.access)
+    writes: list[bool] = []
+    exchanges = ExchangeQueue(scene.workspace, Access, rounds, lambda: writes.append(True))
+    with (hooks := Hooks(scene, exchanges)).client:
+        response = hooks.send_event(
+            "pull_request", build_payload(hooks.kind, proposal.content.branch, number)
+        )
+        assert response.status_code == 200, response.text
+        assert response.json()["followed"]["pull_requests"][0]["reviews"] == 1
+        assert scene.reload(proposal).state is ProposalState.CHANGES_REQUESTED
         # A failed fetch: the response requests a retry, and contains no path.
-        here.there.path.rename(here.there.path.with_name("away.git"))
+        scene.remote.path.rename(scene.remote.path.with_name("moved.git"))
         try:
-            refused = hooks.send_event("push", payload(hooks.kind), "d-9")
-            assert refused.status_code == 503
-            assert str(here.there.path) not in refused.text
+            failed_response = hooks.send_event("push", build_payload(hooks.kind), "d-9")
+            assert failed_response.status_code == 503
+            assert str(scene.remote.path) not in failed_response.text
         finally:
-            here.there.path.with_name("away.git").rename(here.there.path)
-    assert written == [True]
+            scene.remote.path.with_name("moved.git").rename(scene.remote.path)
+    assert writes == [True]
 
 
-@ON_ONE
-def test_failed_round_returns_503(here: ForgeScene, stub_exchanges: StubExchanges) -> None:
+@ON_GITHUB
+def test_failed_round_returns_503(scene: ForgeScene, stub_exchanges: StubExchanges) -> None:
     from docyard.forges.errors import ForgeLimited
 
-    stub_exchanges.found = ExchangeResult(
+    stub_exchanges.result = ExchangeResult(
         build_sync_result(), ForgeRound("github", (), ForgeLimited("GitHub", 429, 90.0))
     )
-    with (hooks := Hooks(here, stub_exchanges)).client:
-        answer = hooks.send_event("pull_request", payload(hooks.kind, "b"))
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "91")
+    with (hooks := Hooks(scene, stub_exchanges)).client:
+        response = hooks.send_event("pull_request", build_payload(hooks.kind, "b"))
+    assert (response.status_code, response.headers["retry-after"]) == (503, "91")
 
 
-@ON_ONE
-def test_missing_token_returns_503(here: ForgeScene, stub_exchanges: StubExchanges) -> None:
-    webhooks = Webhooks(here.workspace, stub_exchanges, lambda: ForgeAccess(here.local.url), SECRET)
-    hooks = Hooks(here, stub_exchanges)
+@ON_GITHUB
+def test_missing_token_returns_503(scene: ForgeScene, stub_exchanges: StubExchanges) -> None:
+    webhooks = Webhooks(scene.workspace, stub_exchanges, lambda: ForgeAccess(scene.local.url), SECRET)
+    hooks = Hooks(scene, stub_exchanges)
     hooks.client = TestClient(Starlette(routes=build_webhook_routes(webhooks)))
-    answer = hooks.send_event("push", payload(hooks.kind))
-    assert answer.status_code == 503
-    assert PASSWORD not in answer.text
+    response = hooks.send_event("push", build_payload(hooks.kind))
+    assert response.status_code == 503
+    assert PASSWORD not in response.text
 
 
 BODY = b'{"a": 1}'
@@ -360,7 +364,7 @@ WHSEC = "whsec_" + base64.b64encode(KEY).decode()
 
 
 @loop_over(
-    ("headers", "secret", "holds"),
+    ("headers", "secret", "is_valid"),
     [
         (sign_standard(BODY, KEY), WHSEC, True),
         (sign_standard(BODY, b"plain"), "plain", True),
@@ -379,38 +383,42 @@ WHSEC = "whsec_" + base64.b64encode(KEY).decode()
     ],
     ids=lambda value: None,
 )
-def test_gitlab_signature_is_verified(headers: Headers, secret: str, holds: bool) -> None:
-    assert has_valid_signature("gitlab", headers, BODY, secret, NOW) is holds
+def test_gitlab_signature_is_verified(headers: Headers, secret: str, is_valid: bool) -> None:
+    assert has_valid_signature("gitlab", headers, BODY, secret, NOW) is is_valid
 
 
 @loop_over("kind", ["github", "gitea"])
-@loop_over("value", ["", "sha256=", "sha256=zz", "é", digest(BODY)[:-1], digest(BODY, "")])
+@loop_over("value", ["", "sha256=", "sha256=zz", "é", compute_digest(BODY)[:-1], compute_digest(BODY, "")])
 def test_invalid_digest_is_refused(kind: str, value: str) -> None:
     for name in ("x-hub-signature-256", "x-gitea-signature"):
         assert not has_valid_signature(kind, {name: value}, BODY, SECRET, NOW)
-    assert has_valid_signature(kind, {"x-hub-signature-256": f"sha256={digest(BODY)}"}, BODY, SECRET, NOW)
+    assert has_valid_signature(
+        kind, {"x-hub-signature-256": f"sha256={compute_digest(BODY)}"}, BODY, SECRET, NOW
+    )
 
 
 def test_unknown_forge_has_no_valid_signature() -> None:
-    assert not has_valid_signature("bitbucket", {"x-hub-signature-256": digest(BODY)}, BODY, SECRET, NOW)
+    assert not has_valid_signature(
+        "bitbucket", {"x-hub-signature-256": compute_digest(BODY)}, BODY, SECRET, NOW
+    )
 
 
 def test_stored_deliveries_are_limited_in_number_and_age() -> None:
-    now = [0.0]
-    deliveries = Deliveries(clock=lambda: now[0])
-    first = {"x-github-delivery": "one"}
-    deliveries.record("github", first, b"body")
-    now[0] = 601.0
-    assert deliveries.was_applied("github", first, b"other")
+    clock_time = [0.0]
+    deliveries = Deliveries(clock=lambda: clock_time[0])
+    headers = {"x-github-delivery": "one"}
+    deliveries.record("github", headers, b"body")
+    clock_time[0] = 601.0
+    assert deliveries.was_applied("github", headers, b"other")
     assert not deliveries.was_applied("github", {}, b"body")
     for number in range(3_000):
         deliveries.record("github", {"x-github-delivery": str(number)}, str(number).encode())
     assert len(deliveries._expiry_by_key) == 2_000
-    assert not deliveries.was_applied("github", first, b"other")
+    assert not deliveries.was_applied("github", headers, b"other")
 
 
 @loop_over(
-    ("kind", "name", "data", "found"),
+    ("kind", "name", "data", "scope"),
     [
         ("github", "push", {}, EventScope()),
         ("github", "pull_request_review", {"pull_request": {"number": 4}}, EventScope(numbers=(4,))),
@@ -438,9 +446,9 @@ def test_stored_deliveries_are_limited_in_number_and_age() -> None:
     ids=lambda value: value if isinstance(value, str) and value else None,
 )
 def test_event_is_parsed_to_its_scope(
-    kind: str, name: str, data: dict[str, Any], found: EventScope | None
+    kind: str, name: str, data: dict[str, Any], scope: EventScope | None
 ) -> None:
-    assert parse_event(kind, name, data) == found
+    assert parse_event(kind, name, data) == scope
 
 
 @pytest.mark.process
@@ -464,11 +472,11 @@ def test_server_accepts_webhooks_without_its_token(
     ) as server:
         try:
             assert server.stdout is not None
-            where = urlsplit(server.stdout.readline().strip())
-            request = urllib.request.Request(f"http://{where.netloc}/hooks/github", b"{}", method="POST")
-            with pytest.raises(urllib.error.HTTPError) as refused:
+            url = urlsplit(server.stdout.readline().strip())
+            request = urllib.request.Request(f"http://{url.netloc}/hooks/github", b"{}", method="POST")
+            with pytest.raises(urllib.error.HTTPError) as error:
                 urllib.request.urlopen(request, timeout=TIMEOUT_S)
-            refused.value.close()
-            assert refused.value.code == status
+            error.value.close()
+            assert error.value.code == status
         finally:
             server.terminate()

@@ -1,4 +1,4 @@
-"""Applications over one repository, with clients for a browser or a program."""
+"""Fixtures: applications that serve one repository, and clients that act as a browser or a program."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 
 @pytest.fixture(scope="module")
 def start(repository: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., RunningApp]]:
-    """Return a function that starts an application with options; all end with the module."""
+    """Yield a function that starts an application with options. All applications stop after the module."""
     home = tmp_path_factory.mktemp("home")
     with ExitStack() as stack:
         environment = stack.enter_context(pytest.MonkeyPatch.context())

@@ -1,4 +1,4 @@
-"""Validation of Host, Origin and Fetch Metadata, before authentication."""
+"""Validation of the headers Host, Origin and Sec-Fetch-*, which precedes authentication."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from tests.docyard.http.conftest import PORT, RunningApp
 from tests.loops import loop_over
 
 HOST = f"127.0.0.1:{PORT}"
-OWN = f"http://{HOST}"
-POLICY = (
+OWN_ORIGIN = f"http://{HOST}"
+CONTENT_SECURITY_POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "font-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
@@ -20,8 +20,8 @@ POLICY = (
 @loop_over("path", ["/", "/mcp", "/login", "/static/base.css", "/hooks/github", "/none"])
 @loop_over("host", ["evil.example", f"evil.example:{PORT}", "127.0.0.1", "127.0.0.1:1", ""])
 def test_foreign_host_returns_421_even_with_token(token_app: RunningApp, path: str, host: str) -> None:
-    shown = {"Host": host, "Authorization": f"Bearer {token_app.token}", "X-Forwarded-Host": HOST}
-    response = token_app.new_client().get(path, headers=shown)
+    headers = {"Host": host, "Authorization": f"Bearer {token_app.token}", "X-Forwarded-Host": HOST}
+    response = token_app.new_client().get(path, headers=headers)
     assert response.status_code == 421
     assert "content-security-policy" in response.headers
     assert token_app.token not in response.text
@@ -30,7 +30,7 @@ def test_foreign_host_returns_421_even_with_token(token_app: RunningApp, path: s
 @loop_over(
     ("origin", "method", "path", "status"),
     [
-        (OWN, "GET", "/", 200),
+        (OWN_ORIGIN, "GET", "/", 200),
         (f"http://localhost:{PORT}", "GET", "/", 200),
         ("null", "GET", "/", 200),
         ("null", "POST", "/logout", 403),
@@ -48,13 +48,13 @@ def test_foreign_host_returns_421_even_with_token(token_app: RunningApp, path: s
 def test_origin_header_decides_the_status(
     token_app: RunningApp, origin: str, method: str, path: str, status: int
 ) -> None:
-    shown = {"Origin": origin, "Authorization": f"Bearer {token_app.token}"}
-    assert token_app.new_client().request(method, path, headers=shown).status_code == status
+    headers = {"Origin": origin, "Authorization": f"Bearer {token_app.token}"}
+    assert token_app.new_client().request(method, path, headers=headers).status_code == status
 
 
 @loop_over("name", ["Host", "Origin"])
 def test_repeated_header_is_refused(token_app: RunningApp, name: str) -> None:
-    value = HOST if name == "Host" else OWN
+    value = HOST if name == "Host" else OWN_ORIGIN
     response = token_app.new_client().get("/", headers=[(name, value), (name, value)])
     assert response.status_code == (400 if name == "Host" else 403)
 
@@ -64,8 +64,8 @@ def test_repeated_header_is_refused(token_app: RunningApp, name: str) -> None:
 async def test_target_without_path_is_refused(target: str) -> None:
     statuses = []
 
-    async def never(scope: Scope, receive: Receive, send: Send) -> None:
-        raise AssertionError("the request was passed on")
+    async def fail_on_call(scope: Scope, receive: Receive, send: Send) -> None:
+        raise AssertionError("the application was called")
 
     async def receive() -> Message:
         raise AssertionError("the body was read")
@@ -74,7 +74,7 @@ async def test_target_without_path_is_refused(target: str) -> None:
         statuses.append(message.get("status"))
 
     scope = {"type": "http", "method": "GET", "path": target, "headers": [(b"host", HOST.encode())]}
-    await HostOriginMiddleware(never, AllowedHosts({("127.0.0.1", PORT)}), is_proxied=False)(
+    await HostOriginMiddleware(fail_on_call, AllowedHosts({("127.0.0.1", PORT)}), is_proxied=False)(
         scope, receive, send
     )
     assert statuses[0] == 400
@@ -94,12 +94,12 @@ async def test_target_without_path_is_refused(target: str) -> None:
 def test_fetch_metadata_decides_the_status(
     token_app: RunningApp, site: str, mode: str, method: str, status: int
 ) -> None:
-    shown = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Authorization": f"Bearer {token_app.token}"}
-    assert token_app.new_client().request(method, "/", headers=shown).status_code == status
+    headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": mode, "Authorization": f"Bearer {token_app.token}"}
+    assert token_app.new_client().request(method, "/", headers=headers).status_code == status
 
 
 def test_proxied_name_requires_its_scheme(proxied_app: RunningApp) -> None:
-    shown = {"Host": "docs.example.org", "Authorization": f"Bearer {proxied_app.token}"}
+    headers = {"Host": "docs.example.org", "Authorization": f"Bearer {proxied_app.token}"}
     browser = proxied_app.new_client()
     for origin, https, status in (
         ("https://docs.example.org", "https", 200),
@@ -107,14 +107,14 @@ def test_proxied_name_requires_its_scheme(proxied_app: RunningApp) -> None:
         ("http://docs.example.org", "https", 403),
         ("https://evil.example", "https", 403),
     ):
-        sent = {**shown, "Origin": origin, "X-Forwarded-Proto": https}
-        assert browser.get("/", headers=sent).status_code == status
+        request_headers = {**headers, "Origin": origin, "X-Forwarded-Proto": https}
+        assert browser.get("/", headers=request_headers).status_code == status
 
 
 @loop_over("path", ["/", "/none", "/static/base.css", "/mcp", "/login"])
 def test_every_response_has_isolation_headers(token_app: RunningApp, path: str) -> None:
     response = token_app.new_client().get(path)
-    assert response.headers["content-security-policy"] == POLICY
+    assert response.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
     for name, value in (
         ("x-frame-options", "DENY"),
         ("x-content-type-options", "nosniff"),

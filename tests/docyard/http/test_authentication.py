@@ -11,7 +11,7 @@ from tests.loops import loop_over
 from workspace.policy.tokens import Tokens
 
 HTML = {"Accept": "text/html"}
-COOKIE = f"docyard_session_{PORT}"
+COOKIE_NAME = f"docyard_session_{PORT}"
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 JSON = {"Accept": "application/json"}
 
@@ -28,27 +28,27 @@ def ben(token_app: RunningApp) -> Iterator[str]:
         token_app.people.revoke("ben")
 
 
-def csrf(page: str) -> str:
+def find_csrf_token(page: str) -> str:
     return page.partition('name="csrf" value="')[2].partition('"')[0]
 
 
-INSIDE = (
+PROTECTED_PATHS = (
     *("/", "/folder/specs", "/doc/guide.md", "/raw/guide.md", "/history/guide.md", "/blame/guide.md"),
     *("/commit/HEAD", "/edit/guide.md", "/search", "/proposals", "/events", "/none", "/mcp"),
 )
 
 
-@loop_over("path", INSIDE)
+@loop_over("path", PROTECTED_PATHS)
 def test_request_without_token_returns_401(token_app: RunningApp, path: str) -> None:
     response = token_app.new_client().get(path)
     assert response.status_code == 401
     assert response.headers["www-authenticate"] == 'Bearer realm="docyard"'
     assert "Guide" not in response.text
-    assert COOKIE not in response.cookies
+    assert COOKIE_NAME not in response.cookies
 
 
 @loop_over(
-    "shown",
+    "authorization",
     [
         "Bearer",
         "Bearer ",
@@ -59,11 +59,11 @@ def test_request_without_token_returns_401(token_app: RunningApp, path: str) -> 
         "Bearer é",
         "Bearer {t} x",
     ],
-    ids=["no token", "empty", "wrong", "huge", "basic", "bare", "no ASCII", "with more"],
+    ids=["no token", "empty", "wrong", "huge", "basic", "bare", "no ASCII", "two tokens"],
 )
 @loop_over("path", ["/", "/mcp"])
-def test_wrong_token_returns_401(token_app: RunningApp, shown: str, path: str) -> None:
-    value = shown.replace("{t}", token_app.token).encode("latin-1")
+def test_wrong_token_returns_401(token_app: RunningApp, authorization: str, path: str) -> None:
+    value = authorization.replace("{t}", token_app.token).encode("latin-1")
     response = token_app.new_client().get(path, headers=[(b"Authorization", value)])
     assert response.status_code == 401
     assert "WWW-Authenticate" in response.headers
@@ -71,16 +71,16 @@ def test_wrong_token_returns_401(token_app: RunningApp, shown: str, path: str) -
 
 def test_bearer_token_starts_no_session(token_app: RunningApp, ana: str) -> None:
     program = token_app.new_client()
-    forms = set()
+    csrf_tokens = set()
     for token in (token_app.token, ana):
-        shown = {"Authorization": f"bearer {token}"}
-        response = program.get("/", headers=shown)
+        headers = {"Authorization": f"bearer {token}"}
+        response = program.get("/", headers=headers)
         assert response.status_code == 200
         assert not response.cookies
-        forms.add(csrf(program.get("/edit/guide.md", headers=shown).text))
-    assert sorted(map(len, forms)) == [64, 64]  # each token has its own form token
-    twice = [("Authorization", f"Bearer {token_app.token}")] * 2
-    assert program.get("/", headers=twice).status_code == 401
+        csrf_tokens.add(find_csrf_token(program.get("/edit/guide.md", headers=headers).text))
+    assert sorted(map(len, csrf_tokens)) == [64, 64]  # each token has its own form token
+    repeated_header = [("Authorization", f"Bearer {token_app.token}")] * 2
+    assert program.get("/", headers=repeated_header).status_code == 401
 
 
 def test_printed_url_starts_a_session(token_app: RunningApp) -> None:
@@ -89,13 +89,13 @@ def test_printed_url_starts_a_session(token_app: RunningApp) -> None:
     assert response.status_code == 303
     assert response.headers["location"] == "/?ref=main"
     assert response.headers["referrer-policy"] == "no-referrer"
-    sent = response.headers["set-cookie"]
-    assert sent.startswith(f"{COOKIE}=")
-    for part in ("HttpOnly", "SameSite=lax", "Path=/"):
-        assert part in sent
-    assert "Secure" not in sent
-    assert "Domain" not in sent
-    assert token_app.token not in sent
+    cookie = response.headers["set-cookie"]
+    assert cookie.startswith(f"{COOKIE_NAME}=")
+    for attribute in ("HttpOnly", "SameSite=lax", "Path=/"):
+        assert attribute in cookie
+    assert "Secure" not in cookie
+    assert "Domain" not in cookie
+    assert token_app.token not in cookie
     assert "Guide" in browser.get("/", headers=HTML).text
 
 
@@ -106,7 +106,7 @@ def test_wrong_url_token_starts_no_session(token_app: RunningApp) -> None:
         assert response.status_code == 401
         assert "Sign in" in response.text
         assert not browser.cookies
-    # Only GET / accepts a token in the URL: prefetching starts no session.
+    # Only GET / accepts a token in the URL, so a prefetch of a page starts no session.
     assert browser.get("/doc/guide.md", params={"token": token_app.token}).status_code == 401
     assert browser.head("/", params={"token": token_app.token}).status_code == 401
     assert browser.post("/mcp", params={"token": token_app.token}, json=PING).status_code == 401
@@ -116,14 +116,14 @@ def test_wrong_url_token_starts_no_session(token_app: RunningApp) -> None:
 def test_cross_site_link_does_not_replace_a_session(
     token_app: RunningApp, ana: str, ben: str, site: str, name: str
 ) -> None:
-    led = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}
+    link_headers = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}
     browser = token_app.sign_in(ana)
-    assert browser.get("/", params={"token": ben}, headers=led).status_code == 303
+    assert browser.get("/", params={"token": ben}, headers=link_headers).status_code == 303
     assert name in browser.get("/", headers=HTML).text
-    # A browser without a session gets one, as from any link.
-    other = token_app.new_client()
-    other.get("/", params={"token": ben}, headers=led)
-    assert "Ben Ode" in other.get("/", headers=HTML).text
+    # In a browser without a session, the same link starts a session.
+    other_browser = token_app.new_client()
+    other_browser.get("/", params={"token": ben}, headers=link_headers)
+    assert "Ben Ode" in other_browser.get("/", headers=HTML).text
 
 
 def test_person_signs_in_and_out(token_app: RunningApp, ana: str) -> None:
@@ -131,20 +131,20 @@ def test_person_signs_in_and_out(token_app: RunningApp, ana: str) -> None:
     login_page = browser.get("/doc/guide.md?ref=main", headers=HTML)
     assert login_page.status_code == 401
     assert 'name="after" value="/doc/guide.md?ref=main"' in login_page.text
-    wrong = browser.post("/login", data={"token": "wrong", "after": "/search"})
-    assert wrong.status_code == 401
-    assert 'name="after" value="/search"' in wrong.text
+    failed_login = browser.post("/login", data={"token": "wrong", "after": "/search"})
+    assert failed_login.status_code == 401
+    assert 'name="after" value="/search"' in failed_login.text
     response = browser.post("/login", data={"token": f" {ana}\n", "after": "/doc/guide.md?ref=main"})
     assert (response.status_code, response.headers["location"]) == (303, "/doc/guide.md?ref=main")
     page = browser.get("/", headers=HTML).text
     assert "Ana Li" in page
-    before = browser.cookies[COOKIE]
+    old_cookie_value = browser.cookies[COOKIE_NAME]
     assert browser.post("/logout", data={"csrf": "wrong"}).headers["location"] == "/"
     assert browser.get("/").status_code == 200
-    assert browser.post("/logout", data={"csrf": csrf(page)}).headers["location"] == "/login"
+    assert browser.post("/logout", data={"csrf": find_csrf_token(page)}).headers["location"] == "/login"
     assert not browser.cookies
     assert browser.get("/", headers=HTML).status_code == 401
-    old_cookie = {"Cookie": f"{COOKIE}={before}"}
+    old_cookie = {"Cookie": f"{COOKIE_NAME}={old_cookie_value}"}
     assert token_app.new_client().get("/", headers=old_cookie).status_code == 401
 
 
@@ -153,24 +153,24 @@ def test_unnamed_session_can_sign_in_with_a_name(
     token_app: RunningApp, open_app: RunningApp, ana: str, has_token: bool
 ) -> None:
     browser = token_app.sign_in() if has_token else open_app.new_client()
-    place = "/proposals/k7m2q9xa#[approve]"
-    form = browser.get("/login", params={"after": place}, headers=HTML)
+    return_path = "/proposals/k7m2q9xa#[approve]"
+    form = browser.get("/login", params={"after": return_path}, headers=HTML)
     assert form.status_code == 200
-    assert f'name="after" value="{place}"' in form.text
-    assert f'href="{place}">Back' in form.text
-    response = browser.post("/login", data={"token": ana, "after": place})
-    assert (response.status_code, response.headers["location"]) == (303, place)
-    again = browser.get("/login", params={"after": "/search"}, headers=HTML)
-    assert (again.status_code, again.headers["location"]) == (303, "/search")
+    assert f'name="after" value="{return_path}"' in form.text
+    assert f'href="{return_path}">Back' in form.text
+    response = browser.post("/login", data={"token": ana, "after": return_path})
+    assert (response.status_code, response.headers["location"]) == (303, return_path)
+    login_page = browser.get("/login", params={"after": "/search"}, headers=HTML)
+    assert (login_page.status_code, login_page.headers["location"]) == (303, "/search")
 
 
-ELSEWHERE = (
+INVALID_RETURN_PATHS = (
     *("//evil.example", "/\\evil.example", "https://evil.example", "/\t/evil.example"),
     *("evil", "", "/login", "/é", "/" + "x" * 20_000),
 )
 
 
-@loop_over("after", ELSEWHERE, ids=range(len(ELSEWHERE)))
+@loop_over("after", INVALID_RETURN_PATHS, ids=range(len(INVALID_RETURN_PATHS)))
 def test_login_does_not_redirect_to_another_site(token_app: RunningApp, after: str) -> None:
     response = token_app.new_client().post("/login", data={"token": token_app.token, "after": after})
     assert (response.status_code, response.headers.get("location")) in ((303, "/"), (400, None))
@@ -178,27 +178,34 @@ def test_login_does_not_redirect_to_another_site(token_app: RunningApp, after: s
 
 @loop_over("content", [b"token=\xff", b"a=1&" * 20, b"", b"x" * 20_000, b"token=%ff%fe&after=/"])
 def test_invalid_login_form_is_refused(token_app: RunningApp, content: bytes) -> None:
-    kind = {"Content-Type": "application/x-www-form-urlencoded"}
-    assert token_app.new_client().post("/login", content=content, headers=kind).status_code in (400, 401)
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert token_app.new_client().post("/login", content=content, headers=headers).status_code in (400, 401)
     assert token_app.new_client().post("/login", json={"token": token_app.token}).status_code == 400
 
 
 def test_foreign_cookie_is_refused(token_app: RunningApp) -> None:
     for value in ("", "x", token_app.token, "x" * 9000):
-        assert token_app.new_client().get("/", headers={"Cookie": f"{COOKIE}={value}"}).status_code == 401
-    mine = token_app.sign_in()
-    value = mine.cookies[COOKIE]
+        assert (
+            token_app.new_client().get("/", headers={"Cookie": f"{COOKIE_NAME}={value}"}).status_code == 401
+        )
+    browser = token_app.sign_in()
+    value = browser.cookies[COOKIE_NAME]
     assert (
         token_app.new_client().get("/", headers={"Cookie": f"docyard_session_1={value}"}).status_code == 401
     )
-    assert token_app.new_client().get("/", headers={"Cookie": f"a=b; {COOKIE}={value}"}).status_code == 200
+    assert (
+        token_app.new_client().get("/", headers={"Cookie": f"a=b; {COOKIE_NAME}={value}"}).status_code == 200
+    )
 
 
 def test_second_sign_in_ends_the_first_session(token_app: RunningApp, ana: str) -> None:
     browser = token_app.sign_in()
-    before = browser.cookies[COOKIE]
+    first_cookie_value = browser.cookies[COOKIE_NAME]
     assert browser.post("/login", data={"token": ana, "after": "/"}).status_code == 303
-    assert token_app.new_client().get("/", headers={"Cookie": f"{COOKIE}={before}"}).status_code == 401
+    assert (
+        token_app.new_client().get("/", headers={"Cookie": f"{COOKIE_NAME}={first_cookie_value}"}).status_code
+        == 401
+    )
     assert "Ana Li" in browser.get("/", headers=HTML).text
 
 
@@ -211,15 +218,15 @@ def test_wrong_token_is_refused_despite_a_session(token_app: RunningApp) -> None
 
 
 def test_revoked_token_ends_its_sessions(token_app: RunningApp, ben: str, ana: str) -> None:
-    bens, anas = token_app.sign_in(ben), token_app.sign_in(ana)
-    assert bens.get("/").status_code == 200
+    ben_browser, ana_browser = token_app.sign_in(ben), token_app.sign_in(ana)
+    assert ben_browser.get("/").status_code == 200
     Tokens(token_app.repo.path / ".git").revoke("ben")
-    assert bens.get("/").status_code == 401
-    assert bens.get("/", headers={"Authorization": f"Bearer {ben}"}).status_code == 401
-    assert anas.get("/").status_code == 200
+    assert ben_browser.get("/").status_code == 401
+    assert ben_browser.get("/", headers={"Authorization": f"Bearer {ben}"}).status_code == 401
+    assert ana_browser.get("/").status_code == 200
     # A new token of the same name does not renew the session.
     token_app.people.add("ben", "Ben Ode", "ben@example.org")
-    assert bens.get("/").status_code == 401
+    assert ben_browser.get("/").status_code == 401
 
 
 def test_new_token_does_not_continue_old_sessions(token_app: RunningApp, ben: str) -> None:
@@ -230,27 +237,27 @@ def test_new_token_does_not_continue_old_sessions(token_app: RunningApp, ben: st
 
 
 def test_unreadable_tokens_file_refuses_people(token_app: RunningApp, ana: str) -> None:
-    anas, own = token_app.sign_in(ana), token_app.sign_in()
+    ana_browser, server_browser = token_app.sign_in(ana), token_app.sign_in()
     file = token_app.repo.path / ".git/docyard/tokens.json"
     file.chmod(0o644)
     try:
-        assert anas.get("/").status_code == 401
+        assert ana_browser.get("/").status_code == 401
         assert token_app.new_client().get("/", headers={"Authorization": f"Bearer {ana}"}).status_code == 401
-        assert own.get("/").status_code == 200
+        assert server_browser.get("/").status_code == 200
     finally:
         file.chmod(0o600)
     assert token_app.sign_in(ana).get("/").status_code == 200
 
 
 def test_cookie_is_secure_behind_an_https_proxy(proxied_app: RunningApp, token_app: RunningApp) -> None:
-    shown = {"Host": "docs.example.org", "X-Forwarded-Proto": "https"}
-    sent = (
+    headers = {"Host": "docs.example.org", "X-Forwarded-Proto": "https"}
+    cookie = (
         proxied_app.new_client()
-        .get("/", params={"token": proxied_app.token}, headers=shown)
+        .get("/", params={"token": proxied_app.token}, headers=headers)
         .headers["set-cookie"]
     )
-    assert "Secure" in sent
-    for browser, token, other in (
+    assert "Secure" in cookie
+    for browser, token, headers in (
         (
             proxied_app.new_client(),
             proxied_app.token,
@@ -259,8 +266,8 @@ def test_cookie_is_secure_behind_an_https_proxy(proxied_app: RunningApp, token_a
         (proxied_app.new_client(), proxied_app.token, {"X-Forwarded-Proto": "https"}),
         (token_app.new_client(), token_app.token, {"X-Forwarded-Proto": "https"}),
     ):
-        sent = browser.get("/", params={"token": token}, headers=other).headers["set-cookie"]
-        assert "Secure" not in sent
+        cookie = browser.get("/", params={"token": token}, headers=headers).headers["set-cookie"]
+        assert "Secure" not in cookie
 
 
 def test_open_server_accepts_requests_without_token(open_app: RunningApp, ana: str) -> None:
@@ -278,13 +285,13 @@ def test_open_server_accepts_requests_without_token(open_app: RunningApp, ana: s
 
 
 def test_form_token_of_another_session_is_refused(token_app: RunningApp, ana: str) -> None:
-    mine, other = token_app.sign_in(), token_app.sign_in(ana)
-    theirs = csrf(other.get("/", headers=HTML).text)
-    assert len(theirs) == 64
-    form = {"message": "x", "content": "New.", "csrf": theirs}
+    browser, other_browser = token_app.sign_in(), token_app.sign_in(ana)
+    other_csrf_token = find_csrf_token(other_browser.get("/", headers=HTML).text)
+    assert len(other_csrf_token) == 64
+    form = {"message": "x", "content": "New.", "csrf": other_csrf_token}
     head = token_app.repo.git("rev-parse", "--all")
-    assert mine.post("/edit/guide.md", data=form).status_code == 403
-    assert mine.post("/edit/guide.md", data={**form, "csrf": ""}).status_code == 403
+    assert browser.post("/edit/guide.md", data=form).status_code == 403
+    assert browser.post("/edit/guide.md", data={**form, "csrf": ""}).status_code == 403
     assert token_app.repo.git("rev-parse", "--all") == head
 
 
@@ -293,15 +300,15 @@ def test_read_only_server_refuses_all_writes(read_only_app: RunningApp) -> None:
     page = browser.get("/", headers=HTML).text
     head = read_only_app.repo.git("rev-parse", "--all")
     for path in ("/edit/guide.md", "/proposals/x/merge", "/proposals/x/comment"):
-        sent = browser.post(path, data={"csrf": csrf(page), "content": "x", "text": "x"})
-        assert sent.status_code == 403
-    bearer = {"Authorization": f"Bearer {read_only_app.token}", **JSON}
+        response = browser.post(path, data={"csrf": find_csrf_token(page), "content": "x", "text": "x"})
+        assert response.status_code == 403
+    headers = {"Authorization": f"Bearer {read_only_app.token}", **JSON}
     call = {"name": "create_document", "arguments": {"doc_type": "runbook", "title": "X"}}
-    listed = browser.post("/mcp", json={**PING, "method": "tools/list"}, headers=bearer).json()
+    tool_list = browser.post("/mcp", json={**PING, "method": "tools/list"}, headers=headers).json()
     assert not {"create_document", "edit_document", "update_proposal"} & {
-        tool["name"] for tool in listed["result"]["tools"]
+        tool["name"] for tool in tool_list["result"]["tools"]
     }
-    body = browser.post("/mcp", json={**PING, "method": "tools/call", "params": call}, headers=bearer).json()
+    body = browser.post("/mcp", json={**PING, "method": "tools/call", "params": call}, headers=headers).json()
     assert "Unknown tool" in body["error"]["message"]
     assert read_only_app.repo.git("rev-parse", "--all") == head
 
@@ -309,7 +316,7 @@ def test_read_only_server_refuses_all_writes(read_only_app: RunningApp) -> None:
 @loop_over(
     ("agent", "client"),
     [("some-agent/2.0 (cli)", "some-agent"), ("x\tDocyard-Person: ana", "x"), ("(none)", "unknown")],
-    ids=["a product", "more than that", "none"],
+    ids=["a product", "a product and a trailer", "none"],
 )
 def test_commit_author_is_the_owner_of_the_token(
     open_app: RunningApp, ana: str, agent: str, client: str
@@ -319,10 +326,10 @@ def test_commit_author_is_the_owner_of_the_token(
     headers = {**JSON, "Authorization": f"Bearer {ana}", "User-Agent": agent}
     body = open_app.new_client().post("/mcp", json=message, headers=headers).json()
     assert not body["result"].get("isError")
-    shown = open_app.repo.git("log", "-1", "--format=%an %cn%n%(trailers:only)")
-    assert shown.splitlines()[0] == "Ana Li Ana Li"
-    assert f"Docyard-Client: {client}\n" in shown
-    assert shown.count("Docyard-Person: ana\n") == 1
+    log = open_app.repo.git("log", "-1", "--format=%an %cn%n%(trailers:only)")
+    assert log.splitlines()[0] == "Ana Li Ana Li"
+    assert f"Docyard-Client: {client}\n" in log
+    assert log.count("Docyard-Person: ana\n") == 1
 
 
 def test_no_response_contains_a_token(token_app: RunningApp, ana: str) -> None:

@@ -1,4 +1,4 @@
-"""Host and Origin headers that name this server, and similar ones that do not."""
+"""Host and Origin headers that name this server, and similar headers that do not."""
 
 from __future__ import annotations
 

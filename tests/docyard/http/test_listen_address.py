@@ -1,4 +1,4 @@
-"""The address of `--http`, and the errors of binding it."""
+"""The address of `--http`, and the errors if the server cannot bind to it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.loops import loop_over
 
 
 @loop_over(
-    ("text", "expected", "shown"),
+    ("text", "expected", "url_host"),
     [
         ("127.0.0.1:8000", ListenAddress("127.0.0.1", 8000), "127.0.0.1"),
         ("127.0.0.1:0", ListenAddress("127.0.0.1", 0), "127.0.0.1"),
@@ -22,20 +22,20 @@ from tests.loops import loop_over
         ("192.0.2.1:80", ListenAddress("192.0.2.1", 80), "192.0.2.1"),
     ],
 )
-def test_valid_address_is_parsed(text: str, expected: ListenAddress, shown: str) -> None:
+def test_valid_address_is_parsed(text: str, expected: ListenAddress, url_host: str) -> None:
     address = parse_address(text)
     assert address == expected
-    assert address.url_host == shown
+    assert address.url_host == url_host
 
 
-NONE = (
+INVALID_ADDRESSES = (
     *("", "8000", ":8000", "127.0.0.1", "127.0.0.1:", "127.0.0.1:x", "127.0.0.1:65536", "127.0.0.1:-1"),
     *("::1:8000", "[::1]", "[127.0.0.1]:80", "[::1%lo]:80", "example.org:80", "http://127.0.0.1:80"),
     "127.1:80",
 )
 
 
-@loop_over("text", NONE)
+@loop_over("text", INVALID_ADDRESSES)
 def test_invalid_address_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match=r"must be"):
         parse_address(text)
@@ -46,13 +46,13 @@ def test_port_zero_selects_a_free_port(host: str) -> None:
     sockets, port = open_sockets(ListenAddress(host, 0))
     try:
         assert port > 0
-        assert {item.getsockname()[1] for item in sockets} == {port}
+        assert {listener.getsockname()[1] for listener in sockets} == {port}
         with pytest.raises(CannotListen, match="is in use") as error_info:
             open_sockets(ListenAddress("127.0.0.1", port))
         assert "0 for a free port" in error_info.value.fix
     finally:
-        for item in sockets:
-            item.close()
+        for listener in sockets:
+            listener.close()
 
 
 def test_foreign_address_cannot_be_bound() -> None:
@@ -61,11 +61,11 @@ def test_foreign_address_cannot_be_bound() -> None:
 
 
 def test_recently_closed_port_can_be_bound_again() -> None:
-    [first], port = open_sockets(ListenAddress("127.0.0.1", 0))
+    [listener], port = open_sockets(ListenAddress("127.0.0.1", 0))
     with socket.create_connection(("127.0.0.1", port)) as client:
-        accepted, _ = first.accept()
-        accepted.close()
-        first.close()
+        connection, _ = listener.accept()
+        connection.close()
+        listener.close()
         assert client.recv(1) == b""
-    [again], _ = open_sockets(ListenAddress("127.0.0.1", port))
-    again.close()
+    [second_listener], _ = open_sockets(ListenAddress("127.0.0.1", port))
+    second_listener.close()

@@ -1,4 +1,4 @@
-"""Sessions: their timeouts, their limit, and their form tokens; the throttle for failed logins."""
+"""Sessions: their timeouts, their maximum number and their form tokens; the throttle of failed logins."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def test_session_ends_when_idle_or_too_old() -> None:
         clock.now += MAX_IDLE_S
     clock.now = MAX_SESSION_S + 1  # shortly after its last use
     assert sessions.find(value) is None
-    idle = sessions.start(TokenOwner())
+    idle_session = sessions.start(TokenOwner())
     clock.now += MAX_IDLE_S + 1
-    assert sessions.find(idle) is None
+    assert sessions.find(idle_session) is None
 
 
 def test_ended_or_unknown_session_is_not_found() -> None:
@@ -66,13 +66,13 @@ def test_form_tokens_differ_by_session_and_server() -> None:
 
 @pytest.mark.anyio
 async def test_too_many_failed_logins_are_refused_at_once() -> None:
-    failures = FailedLoginThrottle(delay_s=60)
-    with anyio.move_on_after(30) as patience:
+    throttle = FailedLoginThrottle(delay_s=60)
+    with anyio.move_on_after(30) as timeout_scope:
         async with anyio.create_task_group() as tasks:
             for _ in range(MAX_DELAYED_ATTEMPTS):
-                tasks.start_soon(failures.delay)
+                tasks.start_soon(throttle.delay)
             await anyio.wait_all_tasks_blocked()
-            assert await failures.delay() is False
+            assert await throttle.delay() is False
             tasks.cancel_scope.cancel()
-    assert not patience.cancelled_caught
+    assert not timeout_scope.cancelled_caught
     assert await FailedLoginThrottle(delay_s=0).delay()

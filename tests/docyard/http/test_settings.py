@@ -1,4 +1,4 @@
-"""A server with incomplete settings does not start, and prints the fix."""
+"""Invalid settings of a server: it does not start, and prints the fix."""
 
 from __future__ import annotations
 
@@ -14,28 +14,34 @@ from docyard.terminal.exits import Exit
 from tests.loops import loop_over
 from workspace.policy.tokens import Tokens
 
-LOCAL = ["--http", "127.0.0.1:0"]
-OPEN = ["--http", "0.0.0.0:0"]
-LONG = "x" * 43
+LOCAL_ADDRESS = ["--http", "127.0.0.1:0"]
+ALL_ADDRESSES = ["--http", "0.0.0.0:0"]
+VALID_TOKEN = "x" * 43
 
-WRONG = {
+INVALID_OPTIONS = {
     "no port": (["--http", "127.0.0.1"], "write 127.0.0.1:8000"),
     "a name": (["--http", "docs.example.org:80"], "--allow-host"),
     "a URL": (["--http", "http://127.0.0.1:80"], "must be an IP address"),
-    "all addresses": (OPEN, "--allow-host NAME"),
+    "all addresses": (ALL_ADDRESSES, "--allow-host NAME"),
     "all IPv6 addresses": (["--http", "[::]:0"], "--allow-host NAME"),
     "another machine's address": (["--http", "192.0.2.1:0"], "--allow-host NAME"),
-    "all addresses and no token": ([*OPEN, "--no-token"], "--allow-host NAME"),
-    "all addresses, a name, no token": ([*OPEN, "--allow-host", "a.example", "--no-token"], "--read-only"),
-    "a proxy and no token": ([*LOCAL, "--allow-host", "a.example", "--no-token"], "--read-only"),
-    "no token and a file of it": ([*LOCAL, "--no-token", "--token-file", "token"], "exclude each other"),
-    "any host": ([*LOCAL, "--allow-host", "*"], "must be NAME"),
-    "any host below": ([*LOCAL, "--allow-host", "*.example.org"], "must be NAME"),
-    "a host as URL": ([*LOCAL, "--allow-host", "https://a.example"], "without a scheme"),
-    "a host with a path": ([*LOCAL, "--allow-host", "a.example/docs"], "must be NAME"),
-    "an empty host": ([*LOCAL, "--allow-host", ""], "must be NAME"),
-    "a host with a user": ([*LOCAL, "--allow-host", "me@a.example"], "must be NAME"),
-    "a host's port": ([*LOCAL, "--allow-host", "a.example:99999"], "must be NAME"),
+    "all addresses and no token": ([*ALL_ADDRESSES, "--no-token"], "--allow-host NAME"),
+    "all addresses, a name, no token": (
+        [*ALL_ADDRESSES, "--allow-host", "a.example", "--no-token"],
+        "--read-only",
+    ),
+    "a proxy and no token": ([*LOCAL_ADDRESS, "--allow-host", "a.example", "--no-token"], "--read-only"),
+    "no token and a file of it": (
+        [*LOCAL_ADDRESS, "--no-token", "--token-file", "token"],
+        "exclude each other",
+    ),
+    "any host": ([*LOCAL_ADDRESS, "--allow-host", "*"], "must be NAME"),
+    "any host below": ([*LOCAL_ADDRESS, "--allow-host", "*.example.org"], "must be NAME"),
+    "a host as URL": ([*LOCAL_ADDRESS, "--allow-host", "https://a.example"], "without a scheme"),
+    "a host with a path": ([*LOCAL_ADDRESS, "--allow-host", "a.example/docs"], "must be NAME"),
+    "an empty host": ([*LOCAL_ADDRESS, "--allow-host", ""], "must be NAME"),
+    "a host with a user": ([*LOCAL_ADDRESS, "--allow-host", "me@a.example"], "must be NAME"),
+    "a host's port": ([*LOCAL_ADDRESS, "--allow-host", "a.example:99999"], "must be NAME"),
     "--allow-host alone": (["--allow-host", "a.example"], "needs --http"),
     "--no-token alone": (["--no-token"], "needs --http"),
     "--token-file alone": (["--token-file", "token"], "needs --http"),
@@ -45,8 +51,8 @@ WRONG = {
 
 
 @pytest.fixture(autouse=True)
-def _is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Fail a test that starts a server, which would run for ever."""
+def _forbid_server_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail a test that starts a server, because the server would run forever."""
 
     def fail(*_: object) -> None:
         raise AssertionError("a server was started")
@@ -54,15 +60,15 @@ def _is_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server, "run_app", fail)
 
 
-@loop_over(("options", "message"), WRONG.values(), ids=WRONG)
+@loop_over(("options", "message"), INVALID_OPTIONS.values(), ids=INVALID_OPTIONS)
 def test_conflicting_options_are_a_usage_error(
     repo: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["serve", "-C", str(repo), *options]) == Exit.USAGE
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert message in printed.err
-    assert "fix:" in printed.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert message in output.err
+    assert "fix:" in output.err
 
 
 @pytest.mark.parametrize(
@@ -71,10 +77,10 @@ def test_conflicting_options_are_a_usage_error(
         ("", 0o600, "is empty"),
         ("few", 0o600, "must have at least 32 characters"),
         ("x" * 31, 0o600, "must have at least 32 characters"),
-        (f"{LONG} {LONG}", 0o600, "visible ASCII"),
+        (f"{VALID_TOKEN} {VALID_TOKEN}", 0o600, "visible ASCII"),
         ("ä" * 40, 0o600, "visible ASCII"),
-        (LONG, 0o640, "by other users"),
-        (LONG, 0o604, "by other users"),
+        (VALID_TOKEN, 0o640, "by other users"),
+        (VALID_TOKEN, 0o604, "by other users"),
         ("docyard_ana_" + "0" * 48, 0o600, "contains a person's token"),
         (None, 0, "cannot be read"),
     ],
@@ -87,12 +93,12 @@ def test_unusable_token_file_is_refused(
     if text is not None:
         file.write_text(text)
         file.chmod(mode)
-    assert main(["serve", "-C", str(repo), *LOCAL, "--token-file", str(file)]) == Exit.CANNOT
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert message in printed.err
-    assert "fix:" in printed.err
-    assert not text or text not in printed.err
+    assert main(["serve", "-C", str(repo), *LOCAL_ADDRESS, "--token-file", str(file)]) == Exit.CANNOT
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert message in output.err
+    assert "fix:" in output.err
+    assert not text or text not in output.err
 
 
 @pytest.mark.parametrize("is_damaged", [True, False], ids=["damaged", "unsafe"])
@@ -105,10 +111,10 @@ def test_unusable_file_of_peoples_tokens_is_refused(
         file.write_text("{")
     else:
         file.chmod(0o644)
-    assert main(["serve", "-C", str(repo), *LOCAL]) == Exit.CANNOT
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert "damaged" in printed.err if is_damaged else "others can read" in printed.err
+    assert main(["serve", "-C", str(repo), *LOCAL_ADDRESS]) == Exit.CANNOT
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "damaged" in output.err if is_damaged else "others can read" in output.err
 
 
 def test_port_in_use_is_reported(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -117,13 +123,13 @@ def test_port_in_use_is_reported(repo: Path, capsys: pytest.CaptureFixture[str])
     [listener], port = open_sockets(ListenAddress("127.0.0.1", 0))
     with listener:
         assert main(["serve", "-C", str(repo), "--http", f"127.0.0.1:{port}"]) == Exit.CANNOT
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert f"port {port} is in use" in printed.err
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert f"port {port} is in use" in output.err
 
 
 def test_missing_mermaid_script_is_reported(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["serve", "-C", str(repo), *LOCAL, "--mermaid", str(repo / "none.js")]) == Exit.CANNOT
+    assert main(["serve", "-C", str(repo), *LOCAL_ADDRESS, "--mermaid", str(repo / "none.js")]) == Exit.CANNOT
     assert "--mermaid cannot be read" in capsys.readouterr().err
 
 
@@ -131,10 +137,10 @@ def test_math_without_library_is_reported(
     repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "latex2mathml", None)
-    assert main(["serve", "-C", str(repo), *LOCAL, "--math"]) == Exit.CANNOT
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert "docyard[math]" in printed.err
+    assert main(["serve", "-C", str(repo), *LOCAL_ADDRESS, "--math"]) == Exit.CANNOT
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert "docyard[math]" in output.err
 
 
 @loop_over(
@@ -154,29 +160,31 @@ def test_no_token_is_allowed_for_local_or_read_only(http: str, allow: list[str],
 
 
 def test_printed_url_has_host_and_generated_token(tmp_path: Path) -> None:
-    def url(http: str, *allow: str, token_file: Path | None = None) -> str:
+    def build_url(http: str, *allow: str, token_file: Path | None = None) -> str:
         return build_http_settings(http, allow, token_file, no_token=False, read_only=False).url(8000)
 
-    assert url("127.0.0.1:0").startswith("http://127.0.0.1:8000/?token=")
-    assert url("[::1]:0").startswith("http://[::1]:8000/?token=")
-    assert url("0.0.0.0:0", "docs.example.org").startswith("http://127.0.0.1:8000/?token=")
-    assert url("192.0.2.1:0", "docs.example.org:443").startswith("http://docs.example.org:443/?token=")
-    assert len(url("127.0.0.1:0").partition("=")[2]) == 43  # 256 bits
-    assert url("127.0.0.1:0") != url("127.0.0.1:0")
+    assert build_url("127.0.0.1:0").startswith("http://127.0.0.1:8000/?token=")
+    assert build_url("[::1]:0").startswith("http://[::1]:8000/?token=")
+    assert build_url("0.0.0.0:0", "docs.example.org").startswith("http://127.0.0.1:8000/?token=")
+    assert build_url("192.0.2.1:0", "docs.example.org:443").startswith("http://docs.example.org:443/?token=")
+    assert len(build_url("127.0.0.1:0").partition("=")[2]) == 43  # 256 bits
+    assert build_url("127.0.0.1:0") != build_url("127.0.0.1:0")
     file = tmp_path / "token"
-    file.write_text(LONG + "\n")
+    file.write_text(VALID_TOKEN + "\n")
     file.chmod(0o600)
-    assert url("127.0.0.1:0", token_file=file) == "http://127.0.0.1:8000/"
+    assert build_url("127.0.0.1:0", token_file=file) == "http://127.0.0.1:8000/"
 
 
 def test_allowed_hosts_have_their_ports() -> None:
     settings = build_http_settings(
         "0.0.0.0:0", ["docs.example.org", "b.example:9"], None, no_token=False, read_only=False
     )
-    allowed = settings.allowed_hosts(8000)
+    hosts = settings.allowed_hosts(8000)
     for host in ("localhost:8000", "docs.example.org", "docs.example.org:8000", "b.example:9"):
-        assert allowed.has_host(host)
+        assert hosts.has_host(host)
     for host in ("b.example", "b.example:8000", "docs.example.org:81", "0.0.0.0:8000"):
-        assert not allowed.has_host(host)
-    far = build_http_settings("192.0.2.1:0", ["docs.example.org"], None, no_token=False, read_only=False)
-    assert not far.allowed_hosts(8000).has_host("localhost:8000")
+        assert not hosts.has_host(host)
+    remote_settings = build_http_settings(
+        "192.0.2.1:0", ["docs.example.org"], None, no_token=False, read_only=False
+    )
+    assert not remote_settings.allowed_hosts(8000).has_host("localhost:8000")

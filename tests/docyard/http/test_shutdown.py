@@ -1,4 +1,4 @@
-"""Shutdown: waiting requests get a response, and running writes are completed."""
+"""Shutdown: waiting requests get a response, and running writes finish."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def short_timeouts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 async def collect_messages(kind: str) -> list[Message]:
     """Return the messages of a request that is running when the server stops."""
-    sent: list[Message] = []
-    started, written = anyio.Event(), anyio.Event()
+    messages: list[Message] = []
+    start_event, write_event = anyio.Event(), anyio.Event()
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
-        started.set()
-        if kind == "written":
+        start_event.set()
+        if kind == "commit":
             with anyio.CancelScope(shield=True):
-                await written.wait()
-            await PlainTextResponse("written")(scope, receive, send)
+                await write_event.wait()
+            await PlainTextResponse("commit")(scope, receive, send)
         elif kind == "half a form":
             while (await receive())["more_body"]:
                 pass
@@ -37,23 +37,23 @@ async def collect_messages(kind: str) -> list[Message]:
             await anyio.sleep_forever()
 
     async def receive() -> Message:
-        if kind == "half a form" and started.is_set() and not sent:
+        if kind == "half a form" and start_event.is_set() and not messages:
             await anyio.sleep_forever()
         return {"type": "http.request", "body": b"", "more_body": False}
 
     async def send(message: Message) -> None:
-        sent.append(message)
+        messages.append(message)
 
-    notified: list[str] = []
-    server = ShutdownMiddleware(app, [lambda: notified.append("stopping")])
+    notifications: list[str] = []
+    middleware = ShutdownMiddleware(app, [lambda: notifications.append("stopping")])
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(server, SCOPE, receive, send)
-        await started.wait()
-        server.begin()
-        await server.finish()
-        written.set()
-    assert notified == ["stopping"]
-    return sent
+        tasks.start_soon(middleware, SCOPE, receive, send)
+        await start_event.wait()
+        middleware.begin()
+        await middleware.finish()
+        write_event.set()
+    assert notifications == ["stopping"]
+    return messages
 
 
 @pytest.mark.anyio
@@ -68,5 +68,5 @@ async def test_waiting_request_gets_503_on_shutdown(kind: str) -> None:
 
 @pytest.mark.anyio
 async def test_completed_write_is_answered_on_shutdown() -> None:
-    start, body = await collect_messages("written")
-    assert (start["status"], body["body"]) == (200, b"written")
+    start, body = await collect_messages("commit")
+    assert (start["status"], body["body"]) == (200, b"commit")

@@ -1,4 +1,4 @@
-"""Request timeouts, and the connection cap that closes the longest idle connection."""
+"""Request timeouts, and the maximum number of connections, above which the longest idle one is closed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
 TIMEOUT_S = 60.0
 REQUEST = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
 FORM_HEAD = b"POST /read HTTP/1.1\r\nHost: here\r\nContent-Length: 100\r\n\r\n"
-SHORT_TIMEOUT_S = 0.05  # too short for a step that must finish in time
+SHORT_TIMEOUT_S = 0.05  # only for requests that must time out
 
 
 class SmallCapProtocol(TimeoutH11Protocol):
@@ -53,14 +53,14 @@ def anyio_backend() -> str:
     return "asyncio"
 
 
-def shorten_timeouts(*parts: str) -> type[TimeoutH11Protocol]:
-    """Return a protocol with short timeouts for some parts of a request."""
-    return type("Impatient", (TimeoutH11Protocol,), dict.fromkeys(parts, SHORT_TIMEOUT_S))
+def shorten_timeouts(*attributes: str) -> type[TimeoutH11Protocol]:
+    """Return a protocol class with a short timeout for each attribute in `attributes`."""
+    return type("ShortTimeoutProtocol", (TimeoutH11Protocol,), dict.fromkeys(attributes, SHORT_TIMEOUT_S))
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize(
-    ("data", "part", "status"),
+    ("data", "attribute", "status"),
     [
         (b"", "header_timeout_s", b""),
         (b"GET / HTTP/1.1\r\nHost: he", "header_timeout_s", b""),
@@ -69,8 +69,8 @@ def shorten_timeouts(*parts: str) -> type[TimeoutH11Protocol]:
     ],
     ids=["nothing", "half a header", "half a body", "half a body after its response"],
 )
-async def test_stalled_request_is_closed(data: bytes, part: str, status: bytes) -> None:
-    async with serve_protocol(shorten_timeouts(part), ServerState()) as port:
+async def test_stalled_request_is_closed(data: bytes, attribute: str, status: bytes) -> None:
+    async with serve_protocol(shorten_timeouts(attribute), ServerState()) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(data)
         with anyio.fail_after(TIMEOUT_S):

@@ -1,4 +1,4 @@
-"""Several clients of one server: each listener gets a notification of a changed tool list."""
+"""Several clients of one server: each gets a notification if the list of tools changes."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ class SessionWithoutChannel:
 
 @pytest.mark.anyio
 async def test_changed_tool_list_is_announced_to_earlier_client() -> None:
-    lists = [["one"]]
+    tool_lists = [["one"]]
     events: list[ServerEvent] = []
-    is_announced = anyio.Event()
+    announced_event = anyio.Event()
 
     def record_event(event: ServerEvent) -> None:
         events.append(event)
-        is_announced.set()
+        announced_event.set()
 
     bus = InMemorySubscriptionBus()
     bus.subscribe(record_event)
     session = cast(ServerSession, SessionWithoutChannel())
     async with Workers(1) as workers:
-        announcer = ToolListAnnouncer(lambda: lists[-1], workers, bus, is_shared=True)
+        announcer = ToolListAnnouncer(lambda: tool_lists[-1], workers, bus, is_shared=True)
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(announcer.run)
-            announcer.record_list(lists[-1], session)
-            lists.append(["one", "two"])
-            announcer.record_list(lists[-1], session)
+            announcer.record_list(tool_lists[-1], session)
+            tool_lists.append(["one", "two"])
+            announcer.record_list(tool_lists[-1], session)
             with anyio.fail_after(TIMEOUT_S):
-                await is_announced.wait()
+                await announced_event.wait()
             tasks.cancel_scope.cancel()
     assert events == [ToolsListChanged()]
 

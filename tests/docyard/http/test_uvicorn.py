@@ -1,4 +1,4 @@
-"""The undocumented parts of uvicorn that Docyard uses exist, with the same signatures."""
+"""The undocumented attributes and methods of uvicorn that Docyard uses, and their signatures."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def app(scope: object, receive: object, send: object) -> None:
 
 
 @pytest.mark.anyio
-async def test_protocol_has_the_attributes_of_its_subclass() -> None:
+async def test_protocol_has_the_attributes_that_docyard_uses() -> None:
     state = ServerState()
     protocol = H11Protocol(uvicorn.Config(app, http=H11Protocol, log_config=None), state, {})
     assert isinstance(protocol.conn, h11.Connection)

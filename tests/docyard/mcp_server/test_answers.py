@@ -1,4 +1,4 @@
-"""JSON of answers: the fast encoder, the fallback, and values that need escapes."""
+"""The JSON of answers: the fast encoder, the slower encoder, and values that need escapes."""
 
 from __future__ import annotations
 

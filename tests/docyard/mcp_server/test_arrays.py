@@ -1,4 +1,4 @@
-"""Arrays as arguments, which are wrapped for the SDK; other messages are unchanged."""
+"""Arrays as arguments, which are wrapped in an object for the SDK; other messages are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Back-pressure over stdio: bounded memory, a response to every request, and a prompt end."""
+"""Back-pressure over stdio: bounded memory, a response to every request, and a fast exit."""
 
 from __future__ import annotations
 
@@ -38,47 +38,47 @@ from tests.stdio_client import (
     serve_command,
 )
 
-ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
+STUB_SERVER = str(Path(__file__).with_name("stub_server.py"))
 MEMORY_LIMIT_MB = 200
 GROWTH_LIMIT_MB = 40
 END_LIMIT_S = 10.0
 IDLE_END_LIMIT_S = 2.0
 
-posix = pytest.mark.skipif(os.name != "posix", reason="needs pipes that are not blocking, and signals")
-linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
-both_versions = pytest.mark.parametrize("is_stateless", [False, True], ids=["2025-11-25", "2026-07-28"])
+needs_posix = pytest.mark.skipif(os.name != "posix", reason="needs pipes that are not blocking, and signals")
+needs_linux = pytest.mark.skipif(sys.platform != "linux", reason="memory is read from /proc")
+each_version = pytest.mark.parametrize("is_stateless", [False, True], ids=["2025-11-25", "2026-07-28"])
 
 
-def request(identity: int, method: str, is_stateless: bool, **params: object) -> bytes:
+def build_request(request_id: int, method: str, is_stateless: bool, **params: object) -> bytes:
     fields = {**params, "_meta": ENVELOPE} if is_stateless else params
-    return line_of({"id": identity, "method": method, "params": fields})
+    return line_of({"id": request_id, "method": method, "params": fields})
 
 
-def mixed_lines(is_stateless: bool) -> Iterator[bytes]:
-    """Yield endless lines: valid, refused, unknown, with repeated ids, cancelled and dropped."""
+def generate_mixed_lines(is_stateless: bool) -> Iterator[bytes]:
+    """Yield endless lines: valid and invalid requests, repeated ids, notifications and cancellations."""
     search = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
     for number in count(1):
-        yield request(number, "tools/call", is_stateless, **search)
-        yield request(number, "tools/list", is_stateless)
-        yield request(number, "ping", is_stateless)
-        yield request(7, "tools/call", is_stateless, **search)
-        yield request(number, "no/such/method", is_stateless)
+        yield build_request(number, "tools/call", is_stateless, **search)
+        yield build_request(number, "tools/list", is_stateless)
+        yield build_request(number, "ping", is_stateless)
+        yield build_request(7, "tools/call", is_stateless, **search)
+        yield build_request(number, "no/such/method", is_stateless)
         yield line_of({"method": "notifications/odd"})
         yield line_of({"method": "notifications/cancelled", "params": {"requestId": number}})
         yield b'{"jsonrpc":"2.0","id":%d,"method":\n' % number
         yield line_of({"id": number, "method": "ping", "params": {"odd": "\ud800"}})
 
 
-def request_lines(is_stateless: bool) -> Iterator[bytes]:
-    """Yield endless requests, each of which the SDK answers."""
-    for line in mixed_lines(is_stateless):
+def generate_request_lines(is_stateless: bool) -> Iterator[bytes]:
+    """Yield endless requests; the SDK answers each of them."""
+    for line in generate_mixed_lines(is_stateless):
         if b'"id"' in line and line.endswith(b"}\n") and b"odd" not in line:
             yield line
 
 
 @contextmanager
 def start_client(command: Sequence[str], *, handshake: bool) -> Iterator[RawClient]:
-    """Start a server that is killed on a timeout, so that a test fails instead of waiting."""
+    """Yield a client of a server that is killed after a timeout, so that a test fails instead of waiting."""
     server = RawClient(command, handshake=handshake)
     timer = threading.Timer(TIMEOUT_S, server.process.kill)
     timer.start()
@@ -91,8 +91,8 @@ def start_client(command: Sequence[str], *, handshake: bool) -> Iterator[RawClie
         server.process.kill()
 
 
-class Flood:
-    """A server whose client writes without waiting and reads only the first responses."""
+class FloodClient:
+    """A client that writes without waiting and reads only the first responses, and its server."""
 
     def __init__(self, repo: Path, is_stateless: bool) -> None:
         command = [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
@@ -104,7 +104,7 @@ class Flood:
         self.stdin = self.process.stdin
         if not is_stateless:
             self.stdin.write(b"".join(HANDSHAKE))
-        self.stdin.write(request(-1, "tools/list", is_stateless))
+        self.stdin.write(build_request(-1, "tools/list", is_stateless))
         self.stdin.flush()
         while json.loads(self.process.stdout.readline())["id"] != -1:
             pass
@@ -118,35 +118,35 @@ class Flood:
         assert match is not None
         return int(match[1]) / 1024
 
-    def send(self, lines: Iterator[bytes], most: int, seconds: float, full_seconds: float) -> int:
-        """Write up to `most` lines; stop after `seconds`, or when the pipe was full for `full_seconds`."""
+    def send(self, lines: Iterator[bytes], max_lines: int, seconds: float, full_seconds: float) -> int:
+        """Write up to `max_lines` lines; stop after `seconds`, or if the pipe is full for `full_seconds`."""
         deadline, descriptor = time.monotonic() + seconds, self.stdin.fileno()
-        for sent in range(most):
-            rest = memoryview(next(lines))
+        for sent_count in range(max_lines):
+            remaining_bytes = memoryview(next(lines))
             full_since = time.monotonic()
-            while rest:
+            while remaining_bytes:
                 try:
-                    rest = rest[os.write(descriptor, rest) :]
+                    remaining_bytes = remaining_bytes[os.write(descriptor, remaining_bytes) :]
                     full_since = time.monotonic()
                 except BlockingIOError:
                     self.peak = max(self.peak, self.memory())
                     if time.monotonic() > min(deadline, full_since + full_seconds):
-                        return sent
+                        return sent_count
                     select.select([], [descriptor], [], 0.1)
-        return most
+        return max_lines
 
-    def end(self, end: Callable[[Flood], None]) -> float:
-        """End the server with the function `end`, and return the seconds until its exit."""
+    def stop(self, stop: Callable[[FloodClient], None]) -> float:
+        """Stop the server with the function `stop`, and return the seconds until its exit."""
         self.peak = max(self.peak, self.memory())
         start = time.monotonic()
-        end(self)
+        stop(self)
         assert self.process.wait(TIMEOUT_S) == 0
         return time.monotonic() - start
 
 
 @contextmanager
-def flood(repo: Path, is_stateless: bool) -> Iterator[Flood]:
-    client = Flood(repo, is_stateless)
+def start_flood(repo: Path, is_stateless: bool) -> Iterator[FloodClient]:
+    client = FloodClient(repo, is_stateless)
     try:
         yield client
     finally:
@@ -157,154 +157,157 @@ def flood(repo: Path, is_stateless: bool) -> Iterator[Flood]:
         client.stdin.close()
 
 
-def close_input(client: Flood) -> None:
+def close_input(client: FloodClient) -> None:
     client.stdin.close()
 
 
-def terminate(client: Flood) -> None:
+def terminate(client: FloodClient) -> None:
     client.process.send_signal(signal.SIGTERM)
 
 
-def interrupt(client: Flood) -> None:
+def interrupt(client: FloodClient) -> None:
     client.process.send_signal(signal.SIGINT)
 
 
 @pytest.mark.process
-@linux
-@both_versions
+@needs_linux
+@each_version
 @pytest.mark.parametrize(
-    ("lines", "end"),
+    ("lines", "stop"),
     [
-        (request_lines, close_input),
-        (mixed_lines, terminate),
-        pytest.param(request_lines, interrupt, marks=pytest.mark.slow),
-        pytest.param(request_lines, terminate, marks=pytest.mark.slow),
-        pytest.param(mixed_lines, close_input, marks=pytest.mark.slow),
+        (generate_request_lines, close_input),
+        (generate_mixed_lines, terminate),
+        pytest.param(generate_request_lines, interrupt, marks=pytest.mark.slow),
+        pytest.param(generate_request_lines, terminate, marks=pytest.mark.slow),
+        pytest.param(generate_mixed_lines, close_input, marks=pytest.mark.slow),
     ],
 )
 def test_client_that_never_reads_is_disconnected_with_bounded_memory(
-    repo: Path, is_stateless: bool, lines: Callable[[bool], Iterator[bytes]], end: Callable[[Flood], None]
+    repo: Path,
+    is_stateless: bool,
+    lines: Callable[[bool], Iterator[bytes]],
+    stop: Callable[[FloodClient], None],
 ) -> None:
-    with flood(repo, is_stateless) as client:
-        sent = client.send(lines(is_stateless), 3_000, seconds=20, full_seconds=0.5)
-        assert sent < 3_000, "the server reads on"
-        assert client.end(end) < END_LIMIT_S
+    with start_flood(repo, is_stateless) as client:
+        sent_count = client.send(lines(is_stateless), 3_000, seconds=20, full_seconds=0.5)
+        assert sent_count < 3_000, "the server still reads"
+        assert client.stop(stop) < END_LIMIT_S
         assert client.peak < min(MEMORY_LIMIT_MB, client.start + GROWTH_LIMIT_MB)
 
 
-@linux
+@needs_linux
 @pytest.mark.slow
-@both_versions
+@each_version
 @pytest.mark.parametrize("method", ["tools/call", "tools/list", "ping", "mixed"])
 def test_client_that_never_reads_73000_calls(repo: Path, is_stateless: bool, method: str) -> None:
     search = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
     params: Message = search if method == "tools/call" else {}
     lines = (
-        mixed_lines(is_stateless)
+        generate_mixed_lines(is_stateless)
         if method == "mixed"
-        else (request(number, method, is_stateless, **params) for number in count(1))
+        else (build_request(number, method, is_stateless, **params) for number in count(1))
     )
-    with flood(repo, is_stateless) as client:
+    with start_flood(repo, is_stateless) as client:
         client.send(lines, 73_000, seconds=40, full_seconds=40)
         print(f"{client.start:.0f} MB before, {client.peak:.0f} MB at most", end=", ")
-        seconds = client.end(close_input)
+        seconds = client.stop(close_input)
         print(f"ended in {seconds:.1f} s")
         assert seconds < END_LIMIT_S
         assert client.peak < MEMORY_LIMIT_MB
 
 
 @pytest.mark.process
-@linux
-@both_versions
+@needs_linux
+@each_version
 def test_endless_notifications_use_bounded_memory(repo: Path, is_stateless: bool) -> None:
     lines = (line_of({"method": "notifications/odd", "params": {"number": number}}) for number in count())
-    with flood(repo, is_stateless) as client:
+    with start_flood(repo, is_stateless) as client:
         assert client.send(lines, 3_000, seconds=60, full_seconds=30) == 3_000
-        assert client.end(close_input) < END_LIMIT_S
+        assert client.stop(close_input) < END_LIMIT_S
         assert client.peak < min(MEMORY_LIMIT_MB, client.start + GROWTH_LIMIT_MB)
 
 
-@linux
+@needs_linux
 @pytest.mark.slow
 def test_endless_oversized_lines_use_bounded_memory(repo: Path) -> None:
     lines = (b"x" * (MAX_LINE_BYTES + 1_000_000) + b"\n" for _ in range(6))
-    with flood(repo, False) as client:
+    with start_flood(repo, False) as client:
         assert client.send(lines, 6, seconds=60, full_seconds=30) == 6
-        assert client.end(close_input) < END_LIMIT_S
+        assert client.stop(close_input) < END_LIMIT_S
         assert client.peak < MEMORY_LIMIT_MB
 
 
 @pytest.mark.process
-@posix
-@both_versions
+@needs_posix
+@each_version
 def test_slow_reader_gets_every_response(repo: Path, is_stateless: bool) -> None:
     server = RawClient(serve_command(repo), handshake=not is_stateless)
-    sent = list(range(1, 301))
+    request_ids = list(range(1, 301))
 
-    def send() -> None:
-        for number in sent:
-            server.send(request(number, "tools/list", is_stateless).rstrip())
+    def send_requests() -> None:
+        for number in request_ids:
+            server.send(build_request(number, "tools/list", is_stateless).rstrip())
         server.close_input()
 
-    thread = threading.Thread(target=send)
+    thread = threading.Thread(target=send_requests)
     thread.start()
-    answered = []
+    response_ids = []
     with suppress(EOFError):
         while message := server.receive():
             assert message["result"]["tools"]
-            answered.append(message["id"])
+            response_ids.append(message["id"])
             time.sleep(0.01)
     thread.join(TIMEOUT_S)
-    assert sorted(answered) == sent
+    assert sorted(response_ids) == request_ids
     assert server.process.wait(TIMEOUT_S) == 0
 
 
 @pytest.mark.process
-@both_versions
+@each_version
 def test_hundred_concurrent_requests_get_responses(repo: Path, is_stateless: bool) -> None:
     with start_client(serve_command(repo), handshake=not is_stateless) as server:
         search = {"name": "search_docs", "arguments": {"query": "backoff jitter"}}
         server.send(
             b"".join(
-                request(number, "tools/call", is_stateless, **search) for number in range(1, 101)
+                build_request(number, "tools/call", is_stateless, **search) for number in range(1, 101)
             ).rstrip()
         )
-        answers = [server.receive() for _ in range(100)]
-        assert sorted(answer["id"] for answer in answers) == list(range(1, 101))
-        assert all(answer["result"]["structuredContent"]["hits"] for answer in answers)
+        responses = [server.receive() for _ in range(100)]
+        assert sorted(response["id"] for response in responses) == list(range(1, 101))
+        assert all(response["result"]["structuredContent"]["hits"] for response in responses)
 
 
 @pytest.mark.process
-@both_versions
+@each_version
 def test_cancelled_requests_leave_the_limit(tmp_path: Path, is_stateless: bool) -> None:
     """Check that cancelled requests, which the SDK never answers, do not fill the limit."""
     with start_client(
-        [*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless
+        [*preloaded.python_command(), STUB_SERVER, str(tmp_path)], handshake=not is_stateless
     ) as server:
         if is_stateless:
-            server.exchange(json.loads(request(0, "tools/list", True)))
+            server.exchange(json.loads(build_request(0, "tools/list", True)))
         for number in range(1, MAX_OPEN_REQUESTS + 9):
-            server.send(request(number, "tools/call", is_stateless, name="slow", arguments={}).rstrip())
+            server.send(build_request(number, "tools/call", is_stateless, name="slow", arguments={}).rstrip())
             server.send(
                 line_of({"method": "notifications/cancelled", "params": {"requestId": number}}).rstrip()
             )
-        server.send(request(1_000, "tools/call", is_stateless, name="whoami", arguments={}).rstrip())
-        answer = server.receive()
-        assert (answer["id"], answer["result"]["structuredContent"]) == (1_000, {"client": "raw client"})
+        server.send(build_request(1_000, "tools/call", is_stateless, name="whoami", arguments={}).rstrip())
+        response = server.receive()
+        assert (response["id"], response["result"]["structuredContent"]) == (1_000, {"client": "raw client"})
 
 
 @pytest.mark.process
 def test_cancellation_after_request_limit_is_read(tmp_path: Path) -> None:
-    with start_client([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=True) as server:
+    with start_client([*preloaded.python_command(), STUB_SERVER, str(tmp_path)], handshake=True) as server:
         for number in range(1, MAX_OPEN_REQUESTS + 1):
-            server.send(request(number, "tools/call", False, name="slow", arguments={}).rstrip())
+            server.send(build_request(number, "tools/call", False, name="slow", arguments={}).rstrip())
         server.send(
             line_of(
                 {"method": "notifications/cancelled", "params": {"requestId": MAX_OPEN_REQUESTS}}
             ).rstrip()
         )
-        answered = {server.receive()["id"] for _ in range(MAX_OPEN_REQUESTS - 1)}
-        assert answered == set(range(1, MAX_OPEN_REQUESTS))
+        response_ids = {server.receive()["id"] for _ in range(MAX_OPEN_REQUESTS - 1)}
+        assert response_ids == set(range(1, MAX_OPEN_REQUESTS))
         assert server.request(1_000, "ping")["result"] == {}
 
 
@@ -312,12 +315,14 @@ def test_cancellation_after_request_limit_is_read(tmp_path: Path) -> None:
 def test_open_streams_do_not_count_toward_limit(repo: Path) -> None:
     with start_client(serve_command(repo), handshake=False) as server:
         for number in range(1, 2 * MAX_OPEN_REQUESTS + 1):
-            wanted = {"toolsListChanged": True}
-            server.send(request(number, "subscriptions/listen", True, notifications=wanted).rstrip())
+            notifications = {"toolsListChanged": True}
+            server.send(
+                build_request(number, "subscriptions/listen", True, notifications=notifications).rstrip()
+            )
             assert server.receive()["method"] == "notifications/subscriptions/acknowledged"
-        assert server.exchange(json.loads(request(1_000, "tools/list", True)))["id"] == 1_000
+        assert server.exchange(json.loads(build_request(1_000, "tools/list", True)))["id"] == 1_000
         server.send(line_of({"method": "notifications/cancelled", "params": {"requestId": 1}}).rstrip())
-        assert server.exchange(json.loads(request(1_001, "tools/list", True)))["id"] == 1_001
+        assert server.exchange(json.loads(build_request(1_001, "tools/list", True)))["id"] == 1_001
 
 
 def wait_for(path: Path) -> None:
@@ -328,11 +333,11 @@ def wait_for(path: Path) -> None:
 
 
 @pytest.mark.process
-@posix
+@needs_posix
 def test_running_write_finishes_when_client_closes(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), STUB_SERVER, str(tmp_path)])
     for number in range(1, MAX_OPEN_REQUESTS + 1):
-        server.send(request(number, "tools/call", False, name="slow", arguments={}).rstrip())
+        server.send(build_request(number, "tools/call", False, name="slow", arguments={}).rstrip())
     wait_for(tmp_path / "begun")
     server.close_output()
     server.process.send_signal(signal.SIGTERM)
@@ -341,85 +346,91 @@ def test_running_write_finishes_when_client_closes(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-@posix
+@needs_posix
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_running_writes_get_responses_after_signal(repo: Path, git: Git, number: int) -> None:
-    before = int(git("rev-list", "--count", "HEAD"))
+    commit_count = int(git("rev-list", "--count", "HEAD"))
     with start_client(serve_command(repo), handshake=True) as server:
-        for identity in range(1, MAX_OPEN_REQUESTS + 9):
-            new = {"title": f"Note {identity}", "initial_content": "Text.", "doc_type": "document"}
+        for request_id in range(1, MAX_OPEN_REQUESTS + 9):
+            fields = {"title": f"Note {request_id}", "initial_content": "Text.", "doc_type": "document"}
             server.send(
-                request(identity, "tools/call", False, name="create_document", arguments=new).rstrip()
+                build_request(
+                    request_id, "tools/call", False, name="create_document", arguments=fields
+                ).rstrip()
             )
-        answers = [server.receive()]
+        responses = [server.receive()]
         server.process.send_signal(number)
         start = time.monotonic()
-        answers += server.receive_all()
+        responses += server.receive_all()
         assert time.monotonic() - start < END_LIMIT_S
-    answers = [answer for answer in answers if "id" in answer]
-    done = [answer for answer in answers if "result" in answer]
-    assert all(not answer["result"]["isError"] for answer in done)
-    assert int(git("rev-list", "--count", "HEAD")) - before == len(done) < MAX_OPEN_REQUESTS
-    refused = [answer["error"]["code"] for answer in answers if "error" in answer]
-    assert set(refused) == {CONNECTION_CLOSED}
-    assert len({answer["id"] for answer in answers}) == len(answers)
+    responses = [response for response in responses if "id" in response]
+    successes = [response for response in responses if "result" in response]
+    assert all(not response["result"]["isError"] for response in successes)
+    assert int(git("rev-list", "--count", "HEAD")) - commit_count == len(successes) < MAX_OPEN_REQUESTS
+    error_codes = [response["error"]["code"] for response in responses if "error" in response]
+    assert set(error_codes) == {CONNECTION_CLOSED}
+    assert len({response["id"] for response in responses}) == len(responses)
 
 
 @pytest.mark.process
-@posix
-@both_versions
+@needs_posix
+@each_version
 def test_signal_finishes_running_calls_and_starts_no_others(tmp_path: Path, is_stateless: bool) -> None:
     with start_client(
-        [*preloaded.python_command(), ODD_SERVER, str(tmp_path)], handshake=not is_stateless
+        [*preloaded.python_command(), STUB_SERVER, str(tmp_path)], handshake=not is_stateless
     ) as server:
         token = {"progressToken": 1}
-        for identity in range(1, 13):
-            line = json.loads(request(identity, "tools/call", is_stateless, name="slow", arguments={}))
-            line["params"].setdefault("_meta", {}).update(token if identity > 8 else {})
+        for request_id in range(1, 13):
+            line = json.loads(
+                build_request(request_id, "tools/call", is_stateless, name="slow", arguments={})
+            )
+            line["params"].setdefault("_meta", {}).update(token if request_id > 8 else {})
             server.send(json.dumps(line).encode())
         wait_for(tmp_path / "begun")
         time.sleep(0.2)
         server.process.send_signal(signal.SIGTERM)
         time.sleep(0.1)
-        server.send(request(13, "ping", is_stateless).rstrip())  # sent after the signal, so it is not read
-        answers = server.receive_all()
-    assert sorted(answer["id"] for answer in answers if "result" in answer) == list(range(1, 9))
-    refused = {answer["id"]: answer["error"]["code"] for answer in answers if "error" in answer}
-    assert refused == dict.fromkeys(range(9, 13), CONNECTION_CLOSED)
+        server.send(
+            build_request(13, "ping", is_stateless).rstrip()
+        )  # sent after the signal, so it is not read
+        responses = server.receive_all()
+    assert sorted(response["id"] for response in responses if "result" in response) == list(range(1, 9))
+    error_codes = {response["id"]: response["error"]["code"] for response in responses if "error" in response}
+    assert error_codes == dict.fromkeys(range(9, 13), CONNECTION_CLOSED)
 
 
 @pytest.mark.process
-@posix
-@pytest.mark.parametrize("end", [terminate, interrupt])
-def test_idle_server_ends_promptly_after_signal(repo: Path, end: Callable[[Flood], None]) -> None:
-    with flood(repo, False) as client:
-        assert client.end(end) < IDLE_END_LIMIT_S
+@needs_posix
+@pytest.mark.parametrize("stop", [terminate, interrupt])
+def test_idle_server_exits_fast_after_signal(repo: Path, stop: Callable[[FloodClient], None]) -> None:
+    with start_flood(repo, False) as client:
+        assert client.stop(stop) < IDLE_END_LIMIT_S
 
 
 @pytest.mark.process
-@linux
+@needs_linux
 def test_second_signal_ends_server_without_reader(repo: Path) -> None:
-    with flood(repo, False) as client:
-        lines = (request(number, "tools/list", False) for number in count(1))
+    with start_flood(repo, False) as client:
+        lines = (build_request(number, "tools/list", False) for number in count(1))
         client.send(lines, MAX_OPEN_REQUESTS, seconds=20, full_seconds=20)
         assert client.process.stdout is not None
-        unread, before = bytearray(4), b""
-        while before != unread or not any(unread):  # the pipe is not full yet
-            before = bytes(unread)
+        unread_size, previous_size = bytearray(4), b""
+        while previous_size != unread_size or not any(unread_size):  # the pipe is not full yet
+            previous_size = bytes(unread_size)
             time.sleep(0.5)
-            fcntl.ioctl(client.process.stdout, termios.FIONREAD, unread)
+            fcntl.ioctl(client.process.stdout, termios.FIONREAD, unread_size)
 
-        def terminate_twice(client: Flood) -> None:
+        def terminate_twice(client: FloodClient) -> None:
             terminate(client)
             time.sleep(0.3)
             assert client.process.poll() is None
             terminate(client)
 
-        assert client.end(terminate_twice) < IDLE_END_LIMIT_S
+        assert client.stop(terminate_twice) < IDLE_END_LIMIT_S
 
 
 def test_no_module_sends_requests_to_the_client() -> None:
-    """Check that the limit does not block a response behind the call that waits for it."""
+    """Check that no call waits for a response of the client, which the request limit could block."""
     senders = re.compile(r"\b(elicit\w*|create_message|list_roots|send_request|send_raw_request|send_ping)\(")
     calls = [
         path.name
@@ -432,10 +443,12 @@ def test_no_module_sends_requests_to_the_client() -> None:
 
 @pytest.mark.process
 def test_requests_from_file_are_answered_to_file(repo: Path, tmp_path: Path) -> None:
-    sent, answers = tmp_path / "requests", tmp_path / "answers"
-    sent.write_bytes(b"".join(request(number, "tools/list", True) for number in range(100)).rstrip())
-    with sent.open("rb") as source, answers.open("wb") as target:
-        completed = subprocess.run(
+    requests, output = tmp_path / "requests", tmp_path / "answers"
+    requests.write_bytes(
+        b"".join(build_request(number, "tools/list", True) for number in range(100)).rstrip()
+    )
+    with requests.open("rb") as source, output.open("wb") as target:
+        process = subprocess.run(
             serve_command(repo),
             stdin=source,
             stdout=target,
@@ -443,47 +456,47 @@ def test_requests_from_file_are_answered_to_file(repo: Path, tmp_path: Path) -> 
             env=environment(),
             timeout=60,
         )
-    assert (completed.returncode, completed.stderr) == (0, b"")
-    responses = [json.loads(line) for line in answers.read_bytes().splitlines()]
-    assert sorted(answer["id"] for answer in responses) == list(range(100))
-    assert all(answer["result"]["tools"] for answer in responses)
+    assert (process.returncode, process.stderr) == (0, b"")
+    responses = [json.loads(line) for line in output.read_bytes().splitlines()]
+    assert sorted(response["id"] for response in responses) == list(range(100))
+    assert all(response["result"]["tools"] for response in responses)
 
 
 @pytest.mark.anyio
 async def test_large_requests_wait_for_each_other() -> None:
-    request_lines = OpenRequests()
-    await request_lines.add(1, MAX_LINE_BYTES - 10)
-    await request_lines.add(2, 10)
+    open_requests = OpenRequests()
+    await open_requests.add(1, MAX_LINE_BYTES - 10)
+    await open_requests.add(2, 10)
     with anyio.move_on_after(0.01) as scope:
-        await request_lines.add(3, 1)
+        await open_requests.add(3, 1)
     assert scope.cancelled_caught
-    await request_lines.remove(1)
+    await open_requests.remove(1)
     with anyio.fail_after(TIMEOUT_S):
-        await request_lines.add(4, MAX_LINE_BYTES - 10)
-        for identity in (2, 4, "none"):
-            await request_lines.remove(identity)
-        await request_lines.wait_all_answered()
-        await request_lines.add(5, 2 * MAX_LINE_BYTES)  # a single request is never too large
+        await open_requests.add(4, MAX_LINE_BYTES - 10)
+        for request_id in (2, 4, "none"):
+            await open_requests.remove(request_id)
+        await open_requests.wait_all_answered()
+        await open_requests.add(5, 2 * MAX_LINE_BYTES)  # a single request is never too large
 
 
 @pytest.mark.anyio
 async def test_valid_lines_arrive_complete_and_invalid_ones_return_errors(ends: tuple[int, int]) -> None:
-    ours, theirs = ends
-    answers, answers_end = os.pipe()
+    server_end, client_end = ends
+    answers_start, answers_end = os.pipe()
     output = OutputFile(answers_end, lambda: None)
-    source = InputFile(ours, output, OpenRequests())
+    source = InputFile(server_end, output, OpenRequests())
     ping = b'{"jsonrpc":"2.0","id":%d,"method":"ping"}'
     with anyio.fail_after(TIMEOUT_S):
-        os.write(theirs, b"\xef\xbb\xbf" + ping % 1 + b"\r\n\n" + (ping % 2)[:9])
+        os.write(client_end, b"\xef\xbb\xbf" + ping % 1 + b"\r\n\n" + (ping % 2)[:9])
         assert json.loads(await source.readline())["id"] == 1
-        os.write(theirs, (ping % 2)[9:] + b"\nodd\n" + ping % 3)
-        os.close(theirs)
+        os.write(client_end, (ping % 2)[9:] + b"\nodd\n" + ping % 3)
+        os.close(client_end)
         assert [json.loads(await source.readline())["id"] for _ in range(2)] == [2, 3]
         assert await source.readline() == ""
         await source.close_event.wait()
     output.close()
-    assert json.loads(os.read(answers, 10_000))["error"]["code"] == -32700
-    for end in (answers, answers_end):
+    assert json.loads(os.read(answers_start, 10_000))["error"]["code"] == -32700
+    for end in (answers_start, answers_end):
         os.close(end)
 
 
@@ -491,57 +504,57 @@ async def test_valid_lines_arrive_complete_and_invalid_ones_return_errors(ends: 
 @pytest.mark.parametrize("key", ["id", "\\u0069d", "i\\u0064"])
 @pytest.mark.parametrize("value", ["null", "1.5"])
 async def test_request_with_invalid_id_returns_error(ends: tuple[int, int], key: str, value: str) -> None:
-    ours, theirs = ends
-    answers, answers_end = os.pipe()
-    os.set_blocking(answers, False)
+    server_end, client_end = ends
+    answers_start, answers_end = os.pipe()
+    os.set_blocking(answers_start, False)
     output = OutputFile(answers_end, lambda: None)
-    source = InputFile(ours, output, OpenRequests())
-    os.write(theirs, f'{{"jsonrpc":"2.0","{key}":{value},"method":"ping"}}\n'.encode())
-    os.write(theirs, b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"a":"\\u00e9"}}\n')
+    source = InputFile(server_end, output, OpenRequests())
+    os.write(client_end, f'{{"jsonrpc":"2.0","{key}":{value},"method":"ping"}}\n'.encode())
+    os.write(client_end, b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"a":"\\u00e9"}}\n')
     with anyio.fail_after(TIMEOUT_S):
         assert "notifications/odd" in await source.readline()
     output.close()
-    error = json.loads(os.read(answers, 10_000))
+    error = json.loads(os.read(answers_start, 10_000))
     assert (error["id"], error["error"]["code"]) == (None, INVALID_REQUEST)
-    for end in (answers, answers_end):
+    for end in (answers_start, answers_end):
         os.close(end)
 
 
-@posix
+@needs_posix
 @pytest.mark.anyio
 async def test_closed_input_is_detected_before_all_is_read(ends: tuple[int, int]) -> None:
-    ours, theirs = ends
-    answers, answers_end = os.pipe()
+    server_end, client_end = ends
+    answers_start, answers_end = os.pipe()
     output = OutputFile(answers_end, lambda: None)
-    source = InputFile(ours, output, OpenRequests())
-    os.write(theirs, b'{"jsonrpc":"2.0","method":"notifications/odd"}\n' * 9)
+    source = InputFile(server_end, output, OpenRequests())
+    os.write(client_end, b'{"jsonrpc":"2.0","method":"notifications/odd"}\n' * 9)
     await anyio.sleep(0.05)
     assert not source.close_event.is_set()
-    os.close(theirs)
+    os.close(client_end)
     with anyio.fail_after(TIMEOUT_S):
         await source.close_event.wait()
         for _ in range(9):
             assert await source.readline()
         assert await source.readline() == ""
     output.close()
-    for end in (answers, answers_end):
+    for end in (answers_start, answers_end):
         os.close(end)
 
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("size", [1, 4_096, 70_000, 500_000])
 async def test_cancelled_write_finishes_before_next(ends: tuple[int, int], size: int) -> None:
-    theirs, ours = ends
-    output = OutputFile(ours, lambda: None)
+    client_end, server_end = ends
+    output = OutputFile(server_end, lambda: None)
     with anyio.move_on_after(0.02):
         await output.write("1" * size + "\n")
 
-    def read() -> None:
-        with open(theirs, "rb", closefd=False) as stream:
+    def read_lines() -> None:
+        with open(client_end, "rb", closefd=False) as stream:
             lines.extend((stream.readline(), stream.readline()))
 
     lines: list[bytes] = []
-    thread = threading.Thread(target=read)
+    thread = threading.Thread(target=read_lines)
     thread.start()
     with anyio.fail_after(TIMEOUT_S):
         await output.write("2\n")
@@ -552,13 +565,13 @@ async def test_cancelled_write_finishes_before_next(ends: tuple[int, int], size:
 
 @pytest.mark.anyio
 async def test_broken_output_is_reported_and_later_lines_are_dropped(ends: tuple[int, int]) -> None:
-    theirs, ours = ends
-    broken = anyio.Event()
-    output = OutputFile(ours, broken.set)
-    os.close(theirs)
+    client_end, server_end = ends
+    broken_event = anyio.Event()
+    output = OutputFile(server_end, broken_event.set)
+    os.close(client_end)
     with anyio.fail_after(TIMEOUT_S):
         await output.write("x" * 100_000)
-        await broken.wait()
+        await broken_event.wait()
         await output.write("later")
     output.close()
 
@@ -566,8 +579,8 @@ async def test_broken_output_is_reported_and_later_lines_are_dropped(ends: tuple
 @pytest.mark.process
 @pytest.mark.anyio
 async def test_unread_output_stalls(ends: tuple[int, int]) -> None:
-    theirs, ours = ends
-    output = OutputFile(ours, lambda: None)
+    client_end, server_end = ends
+    output = OutputFile(server_end, lambda: None)
     with anyio.fail_after(TIMEOUT_S):
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(output.write, "x" * 1_000_000)
@@ -575,5 +588,5 @@ async def test_unread_output_stalls(ends: tuple[int, int]) -> None:
             await output.wait_stalled()
             assert 2.9 < time.monotonic() - start < END_LIMIT_S
             tasks.cancel_scope.cancel()
-    os.close(theirs)
+    os.close(client_end)
     output.close()

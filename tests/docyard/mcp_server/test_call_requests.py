@@ -1,4 +1,4 @@
-"""Requests to call a tool: those that the SDK refuses, and late reads of responses."""
+"""Requests to call a tool: requests that the SDK refuses, and responses that the client reads late."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def test_late_reader_gets_each_response_once(repo: Path) -> None:
         request = {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
         server.send(json.dumps(request).encode())
     server.send(b'{"jsonrpc":"2.0","id":"last","method":"ping"}')
-    answers = [server.receive() for _ in range(len(numbers) + 1)]
-    assert sorted(answer["id"] for answer in answers if answer["id"] != "last") == list(numbers)
-    results = [answer["result"] for answer in answers if answer["id"] != "last"]
+    responses = [server.receive() for _ in range(len(numbers) + 1)]
+    assert sorted(response["id"] for response in responses if response["id"] != "last") == list(numbers)
+    results = [response["result"] for response in responses if response["id"] != "last"]
     assert all(result == results[0] for result in results)
     assert results[0]["structuredContent"]["hits"]
     assert server.close() == ""
@@ -52,8 +52,8 @@ def test_invalid_call_parameters_are_refused(repo: Path, params: dict[str, Any])
 def test_nested_envelope_is_validated(repo: Path, level: object, is_refused: bool) -> None:
     server = RawClient(serve_command(repo), handshake=False)
     meta = {**ENVELOPE, "io.modelcontextprotocol/logLevel": level}
-    answer = server.request(1, "tools/call", name="search_docs", arguments={"query": "backoff"}, _meta=meta)
-    assert (answer.get("error", {}).get("code") == -32602) is is_refused
+    response = server.request(1, "tools/call", name="search_docs", arguments={"query": "backoff"}, _meta=meta)
+    assert (response.get("error", {}).get("code") == -32602) is is_refused
     server.close()
 
 

@@ -1,4 +1,4 @@
-"""Results of calls, which do not depend on progress reports."""
+"""The results of calls, which do not depend on progress reports."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from tools.tool import Answer
 pytestmark = pytest.mark.anyio
 
 
-class Committing:
-    """A toolbox whose one tool reports three times and commits after the first."""
+class CommittingToolbox:
+    """A toolbox whose only tool reports progress twice and commits between the reports."""
 
     def __init__(self) -> None:
-        self.committed = 0
+        self.commit_count = 0
 
-    def call(self, name: str, arguments: object, *, progress: Callable[..., None], **others: Any) -> Answer:
+    def call(self, name: str, arguments: object, *, progress: Callable[..., None], **options: Any) -> Answer:
         progress(1, 3, "Writing")
-        self.committed += 1
+        self.commit_count += 1
         progress(3, 3, "Indexing")
-        return Answer({"committed": self.committed})
+        return Answer({"committed": self.commit_count})
 
 
-class Reporter:
+class ProgressReporter:
     def __init__(self, error: Exception | None) -> None:
         self.error = error
         self.reports: list[tuple[float, float | None, str | None]] = []
@@ -49,7 +49,7 @@ class Reporter:
 async def test_failed_progress_report_does_not_fail_commit(
     error: Exception | None, caplog: pytest.LogCaptureFixture
 ) -> None:
-    toolbox, reporter = Committing(), Reporter(error)
+    toolbox, reporter = CommittingToolbox(), ProgressReporter(error)
     caplog.set_level(logging.DEBUG, "docyard")
     async with Workers(1) as workers:
         result = await ToolCalls(cast(Toolbox, toolbox), workers).call("write", {}, "tests", reporter)
@@ -58,38 +58,38 @@ async def test_failed_progress_report_does_not_fail_commit(
     assert ("progress could not be reported" in caplog.text) is (error is not None)
 
 
-class Patient:
-    """A toolbox whose one tool waits for the arrival of a report."""
+class WaitingToolbox:
+    """A toolbox whose only tool waits until each report has arrived."""
 
-    def __init__(self, arrived: threading.Semaphore) -> None:
-        self.arrived = arrived
+    def __init__(self, arrival_semaphore: threading.Semaphore) -> None:
+        self.arrival_semaphore = arrival_semaphore
 
-    def call(self, name: str, arguments: object, *, progress: Callable[..., None], **others: Any) -> Answer:
+    def call(self, name: str, arguments: object, *, progress: Callable[..., None], **options: Any) -> Answer:
         for item in (1, 2):
             progress(item, item, "Waiting")
-            assert self.arrived.acquire(timeout=60)
+            assert self.arrival_semaphore.acquire(timeout=60)
         return Answer({})
 
 
-class FailingReporter(Reporter):
+class FailingReporter(ProgressReporter):
     """A reporter that records the arrival of a report, and fails."""
 
     def __init__(self) -> None:
         super().__init__(None)
-        self.arrived = threading.Semaphore(0)
+        self.arrival_semaphore = threading.Semaphore(0)
 
     async def report_progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
         await super().report_progress(progress, total, message)
-        self.arrived.release()
+        self.arrival_semaphore.release()
         raise anyio.ClosedResourceError
 
 
 async def test_progress_is_reported_after_failed_report() -> None:
     reporter = FailingReporter()
     async with Workers(1) as workers:
-        toolbox = cast(Toolbox, Patient(reporter.arrived))
+        toolbox = cast(Toolbox, WaitingToolbox(reporter.arrival_semaphore))
         result = await ToolCalls(toolbox, workers).call("wait", {}, "tests", reporter)
     assert not result["isError"]
-    assert [done for done, _, _ in reporter.reports] == [1, 2]
+    assert [progress for progress, _, _ in reporter.reports] == [1, 2]

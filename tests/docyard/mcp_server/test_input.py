@@ -1,4 +1,4 @@
-"""Lines of standard input: split, bounded in length, and answered if invalid."""
+"""Lines of standard input: their separation, their maximum length, and the errors for invalid lines."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from docyard.mcp_server.input import (
 from tests.loops import loop_over
 
 
-def assemble(chunks: list[bytes], limit: int = 1 << 20) -> list[bytes | OversizedLine]:
+def assemble_lines(chunks: list[bytes], limit: int = 1 << 20) -> list[bytes | OversizedLine]:
     assembler = LineAssembler(limit)
     lines = [line for chunk in chunks for line in assembler.feed(chunk)]
     return [*lines, *assembler.finish()]
@@ -33,19 +33,19 @@ def test_lines_do_not_depend_on_chunks(lines: list[bytes], sizes: list[int]) -> 
         size = sizes[len(chunks) % len(sizes)]
         chunks.append(stream[start : start + size])
         start += size
-    assert assemble(chunks) == lines
+    assert assemble_lines(chunks) == lines
 
 
 def test_last_line_needs_no_line_break() -> None:
-    assert assemble([b"a\nb"]) == [b"a", b"b"]
-    assert assemble([b"a\n"]) == [b"a"]
+    assert assemble_lines([b"a\nb"]) == [b"a", b"b"]
+    assert assemble_lines([b"a\n"]) == [b"a"]
 
 
 @given(st.integers(1, 300), st.integers(1, 50))
 def test_line_is_oversized_only_over_limit(length: int, chunk: int) -> None:
     text = b"x" * length
     chunks = [text[start : start + chunk] for start in range(0, length, chunk)]
-    first, second = assemble([*chunks, b"\nnext\n"], limit=100)
+    first, second = assemble_lines([*chunks, b"\nnext\n"], limit=100)
     assert first == (text if length <= 100 else OversizedLine(first.head, length))  # type: ignore[union-attr]
     assert second == b"next"
 
@@ -86,11 +86,11 @@ CASES = [
 ]
 
 
-@loop_over(("line", "identity", "code"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
-def test_invalid_line_returns_error(line: bytes, identity: int | str | None, code: int) -> None:
+@loop_over(("line", "request_id", "code"), [case[1:] for case in CASES], ids=[case[0] for case in CASES])
+def test_invalid_line_returns_error(line: bytes, request_id: int | str | None, code: int) -> None:
     refusal = build_refusal(line)
     assert refusal is not None
-    assert (refusal.id, refusal.code) == (identity, code)
+    assert (refusal.id, refusal.code) == (request_id, code)
 
 
 def test_oversized_line_returns_error_with_size_and_limit() -> None:
@@ -119,10 +119,10 @@ def test_every_line_returns_encodable_error_or_none(line: bytes) -> None:
 
 
 @given(st.text(max_size=30), st.one_of(st.integers(), st.text(st.characters(exclude_categories=["Cs"]))))
-def test_id_of_truncated_request_is_found(text: str, identity: int | str) -> None:
-    request = {"jsonrpc": "2.0", "params": {"id": 0, "text": text}, "id": identity, "method": "m"}
+def test_id_of_truncated_request_is_found(text: str, request_id: int | str) -> None:
+    request = {"jsonrpc": "2.0", "params": {"id": 0, "text": text}, "id": request_id, "method": "m"}
     line = json.dumps(request).encode()
     truncated_line = line[: line.rindex(b'"method"')]
     refusal = build_refusal(truncated_line)
     assert refusal is not None
-    assert refusal.id == identity
+    assert refusal.id == request_id

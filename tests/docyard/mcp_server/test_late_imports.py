@@ -1,4 +1,4 @@
-"""Imports of a server that only lists its tools."""
+"""The imports of a server that only lists its tools."""
 
 from __future__ import annotations
 
@@ -22,10 +22,11 @@ from docyard.service import build_repository_service
 from workspace.workspace import Workspace
 service = build_repository_service(Workspace.open(Path({str(repo)!r})), None, read_only=False, syncs=True)
 assert service.toolbox.definitions()
-late = {{"numpy", "whoosh", "markdown_it", "jinja2", "yaml", "index.snippets", "index.whoosh_engine.engine"}}
-late |= {{"tools.proposals", "tools.history", "workspace.proposals", "workspace.merge"}}
-late |= {{"workspace.edits", "workspace.writing.plan", "workspace.document.tasks", "index.port", "tomllib"}}
-assert not late & sys.modules.keys(), late & sys.modules.keys()
-assert all(map(find_spec, late)), "a module has another name now"
+modules = {{"numpy", "whoosh", "markdown_it", "jinja2", "yaml", "index.snippets"}}
+modules |= {{"index.whoosh_engine.engine", "tomllib"}}
+modules |= {{"tools.proposals", "tools.history", "workspace.proposals", "workspace.merge"}}
+modules |= {{"workspace.edits", "workspace.writing.plan", "workspace.document.tasks", "index.port"}}
+assert not modules & sys.modules.keys(), modules & sys.modules.keys()
+assert all(map(find_spec, modules)), "a module does not exist"
 """
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

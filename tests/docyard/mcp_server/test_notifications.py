@@ -1,4 +1,4 @@
-"""Notifications of a changed list of tools, in both protocol versions."""
+"""Notifications that the list of tools has changed, in both protocol versions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from mcp_types import ToolListChangedNotification
 
 from tests import preloaded
 from tests.docyard.conftest import Git
-from tests.docyard.mcp_server.test_stdio import ODD_SERVER
+from tests.docyard.mcp_server.test_stdio import STUB_SERVER
 from tests.stdio_client import (
     ENVELOPE,
     ProtocolVersion,
@@ -29,57 +29,57 @@ from tests.stdio_client import (
 
 pytestmark = [pytest.mark.process, pytest.mark.anyio]
 
-TIMEOUT_S = 60.0  # seconds to wait for a message
-QUIET = 0.4  # seconds without an unexpected message
+TIMEOUT_S = 60.0
+SILENCE_S = 0.4  # no message may arrive in this time
 
 
-class Listener:
-    """A client of either protocol version that counts notifications."""
+class NotificationCounter:
+    """A counter of the notifications that a client receives."""
 
     def __init__(self) -> None:
-        self.received = 0
-        self._more = anyio.Event()
+        self.count = 0
+        self._arrival_event = anyio.Event()
 
     def record(self) -> None:
-        self.received += 1
-        self._more.set()
-        self._more = anyio.Event()
+        self.count += 1
+        self._arrival_event.set()
+        self._arrival_event = anyio.Event()
 
-    async def until(self, count: int) -> None:
+    async def wait_until(self, expected_count: int) -> None:
         with anyio.fail_after(TIMEOUT_S):
-            while self.received < count:
-                await self._more.wait()
+            while self.count < expected_count:
+                await self._arrival_event.wait()
 
 
 @asynccontextmanager
-async def listening(
+async def connect_listener(
     repo: Path, protocol: ProtocolVersion, *options: str
-) -> AsyncIterator[tuple[Client, Listener]]:
-    listener = Listener()
+) -> AsyncIterator[tuple[Client, NotificationCounter]]:
+    counter = NotificationCounter()
 
     async def receive(message: object) -> None:
         if isinstance(message, ToolListChangedNotification):
-            listener.record()
+            counter.record()
 
-    async with connect(serve_command(repo, *options), protocol, receive=receive) as connected:
+    async with connect(serve_command(repo, *options), protocol, receive=receive) as client:
         if protocol == "legacy":
-            yield connected, listener
+            yield client, counter
             return
-        async with connected.listen(tools_list_changed=True) as events, anyio.create_task_group() as tasks:
+        async with client.listen(tools_list_changed=True) as events, anyio.create_task_group() as tasks:
 
-            async def follow() -> None:
+            async def record_events() -> None:
                 async for event in events:
                     assert event == ToolsListChanged()
-                    listener.record()
+                    counter.record()
 
-            tasks.start_soon(follow)
-            yield connected, listener
+            tasks.start_soon(record_events)
+            yield client, counter
             tasks.cancel_scope.cancel()
 
 
-async def tags(connected: Client) -> list[str]:
-    listed = await connected.list_tools(cache_mode="bypass")
-    [search] = [tool for tool in listed.tools if tool.name == "search_docs"]
+async def list_tags(client: Client) -> list[str]:
+    tool_list = await client.list_tools(cache_mode="bypass")
+    [search] = [tool for tool in tool_list.tools if tool.name == "search_docs"]
     tag_values: list[str] = search.input_schema["properties"]["tags"].get("enum", [])
     return tag_values
 
@@ -91,47 +91,47 @@ def protocol(request: pytest.FixtureRequest) -> ProtocolVersion:
 
 
 async def test_new_value_is_announced_once(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
-    async with listening(repo, protocol) as (connected, listener):
-        assert connected.server_capabilities is not None
-        assert connected.server_capabilities.tools is not None
-        assert connected.server_capabilities.tools.list_changed
-        await connected.call_tool("search_docs", {"query": "backoff"})
-        assert await tags(connected) == ["backend"]
-        await connected.call_tool("tag_document", {"file": "guide.md", "tags": ["network"]})
-        await connected.call_tool("search_docs", {"query": "backoff"})
-        await listener.until(1)
-        assert await tags(connected) == ["backend", "network"]
+    async with connect_listener(repo, protocol) as (client, counter):
+        assert client.server_capabilities is not None
+        assert client.server_capabilities.tools is not None
+        assert client.server_capabilities.tools.list_changed
+        await client.call_tool("search_docs", {"query": "backoff"})
+        assert await list_tags(client) == ["backend"]
+        await client.call_tool("tag_document", {"file": "guide.md", "tags": ["network"]})
+        await client.call_tool("search_docs", {"query": "backoff"})
+        await counter.wait_until(1)
+        assert await list_tags(client) == ["backend", "network"]
         for _ in range(3):
-            await connected.call_tool("search_docs", {"query": "backoff"})
-        await anyio.sleep(QUIET)
-        assert listener.received == 1
+            await client.call_tool("search_docs", {"query": "backoff"})
+        await anyio.sleep(SILENCE_S)
+        assert counter.count == 1
 
 
 async def test_commit_without_new_value_is_not_announced(repo: Path, git: Git) -> None:
-    async with listening(repo, "legacy") as (connected, listener):
-        await connected.call_tool("search_docs", {"query": "backoff"})
-        await tags(connected)
+    async with connect_listener(repo, "legacy") as (client, counter):
+        await client.call_tool("search_docs", {"query": "backoff"})
+        await list_tags(client)
         (repo / "more.md").write_text("---\ntags: [backend]\n---\n# More\n\nwords\n")
         git("add", ".")
         git("commit", "--quiet", "--message", "More")
-        response = await connected.call_tool("search_docs", {"query": "words"})
+        response = await client.call_tool("search_docs", {"query": "words"})
         assert response.structured_content is not None
         assert response.structured_content["hits"]
-        await anyio.sleep(QUIET)
-        assert listener.received == 0
+        await anyio.sleep(SILENCE_S)
+        assert counter.count == 0
 
 
 async def test_first_index_is_announced(repo: Path, protocol: ProtocolVersion) -> None:
-    async with listening(repo, protocol) as (connected, listener):
-        if not await tags(connected):  # otherwise the index was ready before the first list
-            await listener.until(1)
-        assert await tags(connected) == ["backend"]
+    async with connect_listener(repo, protocol) as (client, counter):
+        if not await list_tags(client):  # otherwise the index was ready before the first list
+            await counter.wait_until(1)
+        assert await list_tags(client) == ["backend"]
 
 
 async def test_values_of_other_process_are_announced(repo: Path, git: Git) -> None:
-    async with listening(repo, "auto") as (connected, listener):
-        await connected.call_tool("search_docs", {"query": "backoff"})
-        assert await tags(connected) == ["backend"]
+    async with connect_listener(repo, "auto") as (client, counter):
+        await client.call_tool("search_docs", {"query": "backoff"})
+        assert await list_tags(client) == ["backend"]
         (repo / "more.md").write_text("---\ntags: [other]\n---\n# More\n")
         git("add", ".")
         git("commit", "--quiet", "--message", "More")
@@ -141,9 +141,9 @@ async def test_values_of_other_process_are_announced(repo: Path, git: Git) -> No
             capture_output=True,
             env=environment(),
         )
-        await connected.call_tool("view_document", {"file": "guide.md"})  # does not read the index
-        await listener.until(1)
-        assert await tags(connected) == ["backend", "other"]
+        await client.call_tool("view_document", {"file": "guide.md"})  # does not read the index
+        await counter.wait_until(1)
+        assert await list_tags(client) == ["backend", "other"]
 
 
 async def test_first_list_waits_for_values_of_declared_key(
@@ -153,9 +153,9 @@ async def test_first_list_waits_for_values_of_declared_key(
     (repo / "more.md").write_text("---\nproduct: rocket\n---\n# More\n")
     git("add", ".")
     git("commit", "--quiet", "--message", "More")
-    async with connect(serve_command(repo), protocol) as connected:
-        listed = await connected.list_tools()
-        [search] = [tool for tool in listed.tools if tool.name == "search_docs"]
+    async with connect(serve_command(repo), protocol) as client:
+        tool_list = await client.list_tools()
+        [search] = [tool for tool in tool_list.tools if tool.name == "search_docs"]
         assert search.input_schema["properties"]["product"] == {
             "type": "string",
             "description": "The product.",
@@ -165,7 +165,7 @@ async def test_first_list_waits_for_values_of_declared_key(
 
 def test_first_list_does_not_wait_for_long_index(tmp_path: Path) -> None:
     (tmp_path / "awaits").touch()
-    server = RawClient([sys.executable, ODD_SERVER, str(tmp_path)])
+    server = RawClient([sys.executable, STUB_SERVER, str(tmp_path)])
     server.exchange({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})  # the warm-up takes a minute
     assert (tmp_path / "warming").exists()
     assert server.close() == ""
@@ -178,9 +178,9 @@ def test_server_ends_when_listening_client_disconnects(repo: Path) -> None:
     server.write(line_of({"id": 1, "method": "subscriptions/listen", "params": listen}))
     server.write(line_of({"id": 2, "method": "tools/call", "params": search}))
     server.close_input()
-    answers = server.receive_all()
+    responses = server.receive_all()
     assert server.wait_for_exit() == (0, "")
-    methods = [answer.get("method") for answer in answers]
+    methods = [response.get("method") for response in responses]
     assert "notifications/subscriptions/acknowledged" in methods
-    [result] = [answer for answer in answers if answer.get("id") == 2]
+    [result] = [response for response in responses if response.get("id") == 2]
     assert result["result"]["structuredContent"]["hits"]

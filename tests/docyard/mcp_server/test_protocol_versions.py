@@ -44,8 +44,8 @@ def test_handshake_with_envelope_is_accepted(repo: Path) -> None:
     server = RawClient(serve_command(repo), handshake=False)
     params = INITIALIZE["params"]
     assert isinstance(params, dict)
-    answer = server.exchange({**INITIALIZE, "params": {**params, "_meta": ENVELOPE}})
-    assert answer["result"]["protocolVersion"] == "2025-11-25"
+    response = server.exchange({**INITIALIZE, "params": {**params, "_meta": ENVELOPE}})
+    assert response["result"]["protocolVersion"] == "2025-11-25"
     server.close()
 
 
@@ -67,7 +67,7 @@ def test_handshake_after_notifications_is_accepted(repo: Path) -> None:
     assert server.close() == ""
 
 
-def test_server_ends_when_silent_client_disconnects(repo: Path) -> None:
+def test_server_exits_when_silent_client_disconnects(repo: Path) -> None:
     server = RawClient(serve_command(repo), handshake=False)
     server.send(NOTIFICATION)
     assert server.close() == ""

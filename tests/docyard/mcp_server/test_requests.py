@@ -1,4 +1,4 @@
-"""Errors of requests other than tool calls."""
+"""The errors of requests that are not tool calls."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def toolbox(repo: Path) -> Toolbox:
     return Toolbox(workspace, SearchIndex(workspace), None, False)
 
 
-async def raised_error(toolbox: Toolbox, error: Exception) -> MCPError:
+async def catch_error(toolbox: Toolbox, error: Exception) -> MCPError:
     def fail(context: Context) -> None:
         raise error
 
     async with Workers(1) as workers:
-        with pytest.raises(MCPError) as caught:
+        with pytest.raises(MCPError) as error_info:
             await Requests(toolbox, workers).run_with_context(fail)
-    return caught.value
+    return error_info.value
 
 
 async def test_request_uses_current_workspace(toolbox: Toolbox) -> None:
@@ -45,10 +45,10 @@ async def test_request_uses_current_workspace(toolbox: Toolbox) -> None:
 
 
 async def test_expected_error_contains_fix(toolbox: Toolbox) -> None:
-    expected = InvalidArguments(
+    tool_error = InvalidArguments(
         "'a\u202eb' is wrong", fix="Give 'c'.", field="a", nearest=["c"], other=SECRET
     )
-    error = (await raised_error(toolbox, expected)).error
+    error = (await catch_error(toolbox, tool_error)).error
     assert error.code == -32602
     assert error.message == "'a\\u202eb' is wrong. Give 'c'."
     assert error.data == {"code": "INVALID_ARGUMENTS", "fix": "Give 'c'.", "nearest": ["c"], "field": "a"}
@@ -57,7 +57,7 @@ async def test_expected_error_contains_fix(toolbox: Toolbox) -> None:
 async def test_bug_returns_reference_and_is_logged(
     toolbox: Toolbox, caplog: pytest.LogCaptureFixture
 ) -> None:
-    error = (await raised_error(toolbox, ZeroDivisionError(SECRET))).error
+    error = (await catch_error(toolbox, ZeroDivisionError(SECRET))).error
     assert error.code == -32603
     assert SECRET not in f"{error.message}{error.data}"
     assert error.data["reference"] in caplog.text

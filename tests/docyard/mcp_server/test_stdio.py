@@ -1,4 +1,4 @@
-"""The server over standard input and output: the SDK's client in both protocol versions, and a raw client."""
+"""The server over stdio, with the SDK's client in both protocol versions, and with a raw client."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.docyard.conftest import Git
 from tests.loops import loop_over
 from tests.stdio_client import ProtocolVersion, RawClient, connect, environment, serve_command
 
-ODD_SERVER = str(Path(__file__).with_name("odd_server.py"))
+STUB_SERVER = str(Path(__file__).with_name("stub_server.py"))
 
 VERSIONS = {"auto": "2026-07-28", "legacy": "2025-11-25"}
 
@@ -32,7 +32,7 @@ def protocol(request: pytest.FixtureRequest) -> ProtocolVersion:
     return protocol
 
 
-def cold_serve_command(repo: Path) -> list[str]:
+def build_cold_serve_command(repo: Path) -> list[str]:
     """Return the command of a server that imports its modules itself."""
     return [sys.executable, "-m", "docyard", "serve", "-C", str(repo), "--no-fsync"]
 
@@ -44,26 +44,28 @@ def read_data(result: CallToolResult) -> dict[str, Any]:
 
 
 async def test_written_document_is_found(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
-    async with connect(cold_serve_command(repo), protocol) as connected:
-        assert connected.protocol_version == VERSIONS[protocol]
-        assert connected.server_info is not None
-        assert connected.server_info.name == "docyard"
-        assert connected.instructions is not None
-        assert "create_document {}" in connected.instructions
-        assert len(connected.instructions) <= 600
-        created = await connected.call_tool(
+    async with connect(build_cold_serve_command(repo), protocol) as client:
+        assert client.protocol_version == VERSIONS[protocol]
+        assert client.server_info is not None
+        assert client.server_info.name == "docyard"
+        assert client.instructions is not None
+        assert "create_document {}" in client.instructions
+        assert len(client.instructions) <= 600
+        create_result = await client.call_tool(
             "create_document", {"doc_type": "api_spec", "title": "Search API"}
         )
-        assert not created.is_error
-        assert read_data(created)["path"] == "search-api.md"
-        assert read_data(created)["commit"] == git("rev-parse", "HEAD")
-        response = await connected.call_tool("search_docs", {"query": "backoff jitter"})
+        assert not create_result.is_error
+        assert read_data(create_result)["path"] == "search-api.md"
+        assert read_data(create_result)["commit"] == git("rev-parse", "HEAD")
+        response = await client.call_tool("search_docs", {"query": "backoff jitter"})
         assert read_data(response)["hits"][0]["chunk_id"] == "guide.md#retries"
         assert response.content[0].type == "text"
         assert json.loads(response.content[0].text) == read_data(response)
-        fetched = await connected.call_tool("get_doc", {"chunk_id": "guide.md#retries"})
-        assert fetched.content[0].type == "text"
-        assert fetched.content[0].text.startswith("--- Chunk: guide.md#retries (Chunk 2 of 2) (Target) ---\n")
+        section_result = await client.call_tool("get_doc", {"chunk_id": "guide.md#retries"})
+        assert section_result.content[0].type == "text"
+        assert section_result.content[0].text.startswith(
+            "--- Chunk: guide.md#retries (Chunk 2 of 2) (Target) ---\n"
+        )
     assert git("log", "-1", "--format=%an|%(trailers:key=Docyard-Tool,valueonly,separator=)") == (
         "Ann Author|create_document"
     )
@@ -72,11 +74,11 @@ async def test_written_document_is_found(repo: Path, git: Git, protocol: Protoco
 
 
 async def test_list_of_tools_is_stable(repo: Path, protocol: ProtocolVersion) -> None:
-    async with connect(serve_command(repo), protocol) as connected:
-        first = await connected.list_tools(cache_mode="bypass")
-        await connected.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
-        await connected.call_tool("search_docs", {"query": "guide"})
-        second = await connected.list_tools(cache_mode="bypass")
+    async with connect(serve_command(repo), protocol) as client:
+        first = await client.list_tools(cache_mode="bypass")
+        await client.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
+        await client.call_tool("search_docs", {"query": "guide"})
+        second = await client.list_tools(cache_mode="bypass")
         assert [tool.name for tool in first.tools] == [tool.name for tool in second.tools]
         assert {"create_document", "complete_task", "search_docs"} <= {tool.name for tool in first.tools}
         for tool in first.tools:
@@ -86,30 +88,30 @@ async def test_list_of_tools_is_stable(repo: Path, protocol: ProtocolVersion) ->
 
 
 async def test_unknown_tool_returns_protocol_error(repo: Path, protocol: ProtocolVersion) -> None:
-    async with connect(serve_command(repo), protocol) as connected:
-        with pytest.raises(MCPError) as caught:
-            await connected.call_tool("create_documents", {})
-        assert caught.value.error.code == -32602
-        assert "create_document" in caught.value.error.message
+    async with connect(serve_command(repo), protocol) as client:
+        with pytest.raises(MCPError) as error_info:
+            await client.call_tool("create_documents", {})
+        assert error_info.value.error.code == -32602
+        assert "create_document" in error_info.value.error.message
 
 
 async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
     before = git("rev-parse", "HEAD")
     command = serve_command(repo, "--read-only", "--toolsets", "documents,tasks,search")
-    async with connect(command, protocol) as connected:
-        listed = await connected.list_tools()
-        for tool in listed.tools:
+    async with connect(command, protocol) as client:
+        tool_list = await client.list_tools()
+        for tool in tool_list.tools:
             assert tool.annotations is not None
             assert tool.annotations.read_only_hint is True
         with pytest.raises(MCPError, match="Unknown tool"):
-            await connected.call_tool("create_document", {"doc_type": "document", "title": "No"})
-        assert connected.instructions is not None
-        assert "create_document" not in connected.instructions
+            await client.call_tool("create_document", {"doc_type": "document", "title": "No"})
+        assert client.instructions is not None
+        assert "create_document" not in client.instructions
     assert git("rev-parse", "HEAD") == before
 
 
 @pytest.mark.parametrize(
-    ("name", "cleaned"),
+    ("name", "expected"),
     [
         ("Some Host", "Some Host"),
         ("a\r\nSigned-off-by: eve\x00\u202e", "a Signed-off-by: eve"),
@@ -118,28 +120,28 @@ async def test_read_only_server_has_no_writing_tools(repo: Path, git: Git, proto
     ],
 )
 async def test_client_name_cannot_forge_trailer(
-    tmp_path: Path, protocol: ProtocolVersion, name: str, cleaned: str
+    tmp_path: Path, protocol: ProtocolVersion, name: str, expected: str
 ) -> None:
     async with connect(
-        [*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol, name=name
-    ) as connected:
-        assert read_data(await connected.call_tool("whoami", {})) == {"client": cleaned}
+        [*preloaded.python_command(), STUB_SERVER, str(tmp_path)], protocol, name=name
+    ) as client:
+        assert read_data(await client.call_tool("whoami", {})) == {"client": expected}
 
 
 async def test_commit_contains_client_name(repo: Path, git: Git, protocol: ProtocolVersion) -> None:
-    async with connect(serve_command(repo), protocol, name="Some Host") as connected:
-        await connected.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
+    async with connect(serve_command(repo), protocol, name="Some Host") as client:
+        await client.call_tool("tag_document", {"file": "guide.md", "tags": ["new"]})
     assert git("log", "-1", "--format=%(trailers:key=Docyard-Client,valueonly,separator=)") == "Some Host"
 
 
 async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVersion) -> None:
     reports: list[tuple[float, float | None, str | None]] = []
 
-    async def progress(done: float, total: float | None, message: str | None) -> None:
-        reports.append((done, total, message))
+    async def record_progress(progress: float, total: float | None, message: str | None) -> None:
+        reports.append((progress, total, message))
 
-    async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol) as connected:
-        result = await connected.call_tool("slow", {}, progress_callback=progress)
+    async with connect([*preloaded.python_command(), STUB_SERVER, str(tmp_path)], protocol) as client:
+        result = await client.call_tool("slow", {}, progress_callback=record_progress)
         assert read_data(result) == {"done": True}
     assert len(reports) > 3
     assert reports == sorted(reports)
@@ -148,24 +150,24 @@ async def test_long_call_reports_progress(tmp_path: Path, protocol: ProtocolVers
 
 async def test_bug_is_logged_and_returns_reference(tmp_path: Path, protocol: ProtocolVersion) -> None:
     log = tmp_path / "log"
-    command = [*preloaded.python_command(), ODD_SERVER, str(tmp_path)]
+    command = [*preloaded.python_command(), STUB_SERVER, str(tmp_path)]
     with log.open("w") as stream:
-        async with connect(command, protocol, log=stream) as connected:
-            result = await connected.call_tool("broken", {})
+        async with connect(command, protocol, log=stream) as client:
+            result = await client.call_tool("broken", {})
             assert result.is_error
             data = read_data(result)
             assert data["code"] == "INTERNAL_ERROR"
             assert "secret" not in str(result)
-            assert read_data(await connected.call_tool("noisy", {})) == {"printed": True}
-    logged = log.read_text()
-    assert data["reference"] in logged
-    assert "ZeroDivisionError" in logged
-    assert "to standard output" in logged
+            assert read_data(await client.call_tool("noisy", {})) == {"printed": True}
+    log_text = log.read_text()
+    assert data["reference"] in log_text
+    assert "ZeroDivisionError" in log_text
+    assert "to standard output" in log_text
 
 
 async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, protocol: ProtocolVersion) -> None:
-    async with connect([*preloaded.python_command(), ODD_SERVER, str(tmp_path)], protocol) as connected:
-        result = await connected.call_tool("surrogate", {})
+    async with connect([*preloaded.python_command(), STUB_SERVER, str(tmp_path)], protocol) as client:
+        result = await client.call_tool("surrogate", {})
         assert read_data(result) == {"text": "a\\ud800b", "é": ["\\udfff"]}
         assert result.content[0].type == "text"
         assert json.loads(result.content[0].text) == read_data(result)
@@ -173,31 +175,31 @@ async def test_lone_surrogate_in_answer_is_escaped(tmp_path: Path, protocol: Pro
 
 def test_request_with_invalid_id_is_refused(repo: Path) -> None:
     server = RawClient(serve_command(repo))
-    odd: list[Any] = [None, 1.0, 1.5, True, [], {}]
-    for number, identity in enumerate(odd):
-        server.send(json.dumps({"jsonrpc": "2.0", "id": identity, "method": "tools/list"}).encode())
+    invalid_ids: list[Any] = [None, 1.0, 1.5, True, [], {}]
+    for number, request_id in enumerate(invalid_ids):
+        server.send(json.dumps({"jsonrpc": "2.0", "id": request_id, "method": "tools/list"}).encode())
         server.send(b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"id":1}}')
-        answer = server.request(number, "ping")
-        assert (answer["id"], answer.get("error", {}).get("code")) == (None, -32600)
+        response = server.request(number, "ping")
+        assert (response["id"], response.get("error", {}).get("code")) == (None, -32600)
         assert server.receive()["id"] == number
     assert server.close() == ""
 
 
 def test_invalid_line_returns_error_and_server_continues(repo: Path) -> None:
     server = RawClient(serve_command(repo))
-    answer = server.call(5, "search_docs", {"query": "\ud800"})
-    assert (answer["id"], answer["error"]["code"]) == (5, -32700)
+    response = server.call(5, "search_docs", {"query": "\ud800"})
+    assert (response["id"], response["error"]["code"]) == (5, -32700)
     server.send(b'{"jsonrpc":"2.0","id":6,"method":')
-    answer = server.receive()
-    assert (answer["id"], answer["error"]["code"]) == (6, -32700)
+    response = server.receive()
+    assert (response["id"], response["error"]["code"]) == (6, -32700)
     server.send(b"\xff\xfe")
-    answer = server.receive()
-    assert (answer["id"], answer["error"]["code"]) == (None, -32700)
+    response = server.receive()
+    assert (response["id"], response["error"]["code"]) == (None, -32700)
     server.send(b"\r")
     server.send(b'{"jsonrpc":"2.0","method":"notifications/odd","params":{"a":"\\ud800"}}')
-    answer = server.call(7, "search_docs", {"query": "backoff"})
-    assert answer["id"] == 7
-    assert answer["result"]["structuredContent"]["hits"]
+    response = server.call(7, "search_docs", {"query": "backoff"})
+    assert response["id"] == 7
+    assert response["result"]["structuredContent"]["hits"]
     assert server.close() == ""
     assert server.process.returncode == 0
 
@@ -207,9 +209,9 @@ def test_deeply_nested_array_of_arguments_returns_answer(repo: Path) -> None:
     server = RawClient(serve_command(repo))
     for depth, key in ((198, "result"), (199, "error"), (200, "error")):
         arguments = json.loads("[" * depth + "]" * depth)
-        answer = server.call(depth, "search_docs", arguments)
-        assert answer["id"] == depth
-        assert key in answer
+        response = server.call(depth, "search_docs", arguments)
+        assert response["id"] == depth
+        assert key in response
     assert server.close() == ""
     assert server.process.returncode == 0
 
@@ -218,19 +220,19 @@ def test_long_string_is_refused_by_tool_and_long_line_by_server(repo: Path, git:
     before = git("rev-parse", "HEAD")
     server = RawClient(serve_command(repo))
     edit = {"operation": "append_content", "file": "guide.md", "slug": "retries"}
-    answer = server.call(1, "edit_document", {**edit, "content": "x" * 30_000_000})
-    assert answer["result"]["isError"] is True
-    assert len(json.dumps(answer)) < 20_000
-    answer = server.call(2, "edit_document", {**edit, "content": "x" * 33_600_000})
-    assert (answer["id"], answer["error"]["code"]) == (2, -32600)
+    response = server.call(1, "edit_document", {**edit, "content": "x" * 30_000_000})
+    assert response["result"]["isError"] is True
+    assert len(json.dumps(response)) < 20_000
+    response = server.call(2, "edit_document", {**edit, "content": "x" * 33_600_000})
+    assert (response["id"], response["error"]["code"]) == (2, -32600)
     assert git("rev-parse", "HEAD") == before
-    answer = server.call(3, "edit_document", {**edit, "content": "Short."})
-    assert answer["result"]["isError"] is False
+    response = server.call(3, "edit_document", {**edit, "content": "Short."})
+    assert response["result"]["isError"] is False
     server.close()
 
 
 def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
     server.close()
@@ -241,7 +243,7 @@ def test_call_finishes_when_client_disconnects(tmp_path: Path) -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no such signals")
 @loop_over("number", [signal.SIGTERM, signal.SIGINT])
 def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> None:
-    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     wait_for(tmp_path / "begun")
     server.process.send_signal(number)
@@ -251,14 +253,14 @@ def test_call_finishes_after_signal(tmp_path: Path, number: signal.Signals) -> N
 
 
 def test_warm_up_waits_for_first_list_and_ends_with_server(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), STUB_SERVER, str(tmp_path)])
     server.exchange({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
     wait_for(tmp_path / "warming")
     assert server.close() == ""  # the server exits before its warm-up is done
 
 
 def test_warm_up_does_not_start_with_open_requests(tmp_path: Path) -> None:
-    server = RawClient([*preloaded.python_command(), ODD_SERVER, str(tmp_path)])
+    server = RawClient([*preloaded.python_command(), STUB_SERVER, str(tmp_path)])
     server.send(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow","arguments":{}}}')
     server.send(b'{"jsonrpc":"2.0","id":2,"method":"tools/list"}')
     assert [server.receive()["id"], server.receive()["id"]] == [2, 1]
@@ -268,10 +270,10 @@ def test_warm_up_does_not_start_with_open_requests(tmp_path: Path) -> None:
 
 
 def test_immediate_disconnect_is_no_error(repo: Path) -> None:
-    completed = subprocess.run(
-        cold_serve_command(repo), input=b"", capture_output=True, env=environment(), timeout=60
+    process = subprocess.run(
+        build_cold_serve_command(repo), input=b"", capture_output=True, env=environment(), timeout=60
     )
-    assert (completed.returncode, completed.stdout, completed.stderr) == (0, b"", b"")
+    assert (process.returncode, process.stdout, process.stderr) == (0, b"", b"")
 
 
 @pytest.mark.parametrize(
@@ -279,17 +281,17 @@ def test_immediate_disconnect_is_no_error(repo: Path) -> None:
     [(["--toolsets", "documents,nonsense"], 2), (["--branch", "nonsense"], 3), (["--nonsense"], 2)],
 )
 def test_invalid_workspace_is_refused_at_start(repo: Path, options: list[str], code: int) -> None:
-    completed = subprocess.run(
+    process = subprocess.run(
         serve_command(repo, *options), input=b"", capture_output=True, env=environment(), timeout=60
     )
-    assert completed.returncode == code
-    assert completed.stdout == b""
-    assert completed.stderr.startswith(b"error: ")
-    assert b"\n  fix: " in completed.stderr
+    assert process.returncode == code
+    assert process.stdout == b""
+    assert process.stderr.startswith(b"error: ")
+    assert b"\n  fix: " in process.stderr
 
 
 def wait_for(file: Path) -> None:
     deadline = time.monotonic() + 60
     while not file.exists():
-        assert time.monotonic() < deadline, f"{file.name} did not come"
+        assert time.monotonic() < deadline, f"the file {file.name} was not created"
         time.sleep(0.01)

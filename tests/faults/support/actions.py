@@ -10,7 +10,7 @@ from templates import builtin_types
 from tests import repositories
 from tests.faults.support.event_actions import append_events
 from tests.faults.support.merge_actions import diverge, merge
-from tests.faults.support.proposal_actions import act, prepare
+from tests.faults.support.proposal_actions import make_proposal_repository, run_proposal_action
 from tests.faults.support.sync_actions import make_diverged_clones, sync
 from workspace.edits import AppendContent, CreateDocument, Operation, RemoveDocument, UpdateContent
 from workspace.errors import WorkspaceError
@@ -28,14 +28,14 @@ FILES: Mapping[str, str] = {
     "guides/nested/other.md": "# Other\n",
     "attic/old/gone.md": "# Gone\n\nFarewell.\n",
 }
-"""The files committed before the batch."""
+"""The files that are committed before the batch."""
 
-CREATED = "fresh/folder/new-page.md"
+CREATED_PATH = "fresh/folder/new-page.md"
 
 Arm = Callable[[], None]
 
 
-def operations() -> Sequence[Operation]:
+def make_operations() -> Sequence[Operation]:
     """Return a batch that edits a section, creates a document in a new folder and removes a document."""
     return [
         UpdateContent(file="guides/nested/setup.md", slug="install", content=NEW_WORDS),
@@ -47,8 +47,8 @@ def operations() -> Sequence[Operation]:
 
 
 BATCHES: Mapping[str, Callable[[], Sequence[Operation]]] = {
-    "three files": operations,
-    "one section": lambda: operations()[:1],
+    "three files": make_operations,
+    "one section": lambda: make_operations()[:1],
     "another": lambda: [AppendContent(file="README.md", slug="_preamble", content="Other words.")],
 }
 
@@ -71,20 +71,25 @@ def write(
     key = Request(
         batch.replace(" ", "-"), hashlib.sha256(batch.encode()).hexdigest(), lambda plan: {"key": batch}
     )
-    chosen = BATCHES[batch]()
+    chosen_operations = BATCHES[batch]()
     arm()
     try:
-        written = workspace.write(
-            chosen, mode=Mode.EACH, tool="edit_document", client="faults", base_commit=base, request=key
+        write_result = workspace.write(
+            chosen_operations,
+            mode=Mode.EACH,
+            tool="edit_document",
+            client="faults",
+            base_commit=base,
+            request=key,
         )
     except WorkspaceError as error:
-        return _refused(error)
-    if written.repeated is not None:
-        assert written.repeated.result == {"key": batch}
+        return _describe_error(error)
+    if write_result.repeated is not None:
+        assert write_result.repeated.result == {"key": batch}
     return {
-        "committed": written.is_committed,
-        "commit": written.commit,
-        "repeated": written.repeated is not None,
+        "committed": write_result.is_committed,
+        "commit": write_result.commit,
+        "repeated": write_result.repeated is not None,
     }
 
 
@@ -95,7 +100,7 @@ def recover(path: Path, arm: Arm) -> Mapping[str, object]:
     try:
         workspace.recover()
     except WorkspaceError as error:
-        return _refused(error)
+        return _describe_error(error)
     return {}
 
 
@@ -104,12 +109,12 @@ ACTIONS: Mapping[str, Callable[..., Mapping[str, object]]] = {
     "recover": recover,
     "append events": append_events,
     "merge": merge,
-    "act": act,
+    "proposal action": run_proposal_action,
     "sync": sync,
 }
 
 
-def warm(folder: Path) -> None:
+def run_all_actions(folder: Path) -> None:
     """Run every action once, so that no child imports modules."""
     repo = repositories.normal(folder / "repo", FILES)
     for durable in (True, False):
@@ -118,10 +123,12 @@ def warm(folder: Path) -> None:
     append_events(repo.path, lambda: None)
     repo = repositories.normal(folder / "diverged", {})
     merge(repo.path, lambda: None, theirs=diverge(repo), durable=True)
-    act(prepare(folder / "proposal", "merge").path, lambda: None, act="merge")
-    make_diverged_clones(folder / "apart")
-    sync(folder / "apart" / "here", lambda: None)
+    run_proposal_action(
+        make_proposal_repository(folder / "proposal", "merge").path, lambda: None, action_name="merge"
+    )
+    make_diverged_clones(folder / "diverged-clones")
+    sync(folder / "diverged-clones" / "clone", lambda: None)
 
 
-def _refused(error: WorkspaceError) -> Mapping[str, object]:
+def _describe_error(error: WorkspaceError) -> Mapping[str, object]:
     return {"committed": False, "error": error.code, "message": error.message, "fix": error.fix}

@@ -11,21 +11,31 @@ from workspace.git.store import GitStore
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Author, Commented, KnownBy, Opened
 
-ID = "k7m2q9xa"
+PROPOSAL_ID = "k7m2q9xa"
 COMMENT_TEXT = "Why?"
 
 
 def append_events(path: Path, arm: Callable[[], None], *, durable: bool = False) -> Mapping[str, object]:
     """Append two events of a proposal in one commit, always with the same idempotency key."""
     log = EventLog(GitStore(path), durable=durable)
-    events = (Opened("A title", "", "main", f"proposals/{ID}", None), Commented(COMMENT_TEXT))
+    events = (Opened("A title", "", "main", f"proposals/{PROPOSAL_ID}", None), Commented(COMMENT_TEXT))
     author = Author("Ada", "ada@example.org", KnownBy.GIT)
     noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
     arm()
     try:
-        appended = log.append(
-            ID, events, author, tool="create_proposal", client="faults", request="a key", now=lambda: noon
+        append_result = log.append(
+            PROPOSAL_ID,
+            events,
+            author,
+            tool="create_proposal",
+            client="faults",
+            request="a key",
+            now=lambda: noon,
         )
     except WorkspaceError as error:
         return {"committed": False, "error": error.code}
-    return {"committed": not appended.is_repeat, "commit": appended.commit, "repeated": appended.is_repeat}
+    return {
+        "committed": not append_result.is_repeat,
+        "commit": append_result.commit,
+        "repeated": append_result.is_repeat,
+    }

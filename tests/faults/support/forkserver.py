@@ -1,7 +1,7 @@
-"""A process with all imports that forks a child for each order in a few milliseconds.
+"""A process that has imported all modules, and forks a child for each order in a few milliseconds.
 
-`python -m tests.faults.support.forkserver`, with the shim loaded, reads orders from its input and writes one
-line for each. `ForkServer` is its client.
+`python -m tests.faults.support.forkserver`, with the shim loaded, reads orders from its standard input and
+writes one line of JSON for each order. `ForkServer` is its client.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TIMEOUT_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The action of a child, its repository, and the fault to inject at one of its calls."""
+    """The action of a child, its repository, and the fault to inject at the call with the number `point`."""
 
     action: str
     repository: str
@@ -40,26 +40,26 @@ class Order:
     point: int = 0
     fault: int = Fault.NONE
     error: int = 0
-    stopped: str = os.devnull
-    go: str = os.devnull
+    stopped_pipe: str = os.devnull
+    resume_pipe: str = os.devnull
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """The end of a child: True if it was killed, the response of its action, and its calls."""
+class ChildResult:
+    """The result of a child: True if it was killed, the response of its action, and its calls."""
 
-    killed: bool
-    answer: Mapping[str, Any]
+    was_killed: bool
+    response: Mapping[str, Any]
     calls: list[Call]
 
     @property
-    def committed(self) -> bool:
+    def is_committed(self) -> bool:
         """Return True if the response reports a new commit."""
-        return bool(self.answer.get("committed"))
+        return bool(self.response.get("committed"))
 
 
 class ForkServer:
-    """The server as a child process of the tests."""
+    """The client of the server, which runs as a child process of the tests."""
 
     def __init__(self, library: Path, folder: Path) -> None:
         self._folder = folder
@@ -78,11 +78,11 @@ class ForkServer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
         )
-        if self._read() != {"ready": True}:
+        if self._read_line() != {"ready": True}:
             raise AssertionError("the fork server did not start")
 
-    def run(self, action: str, repository: Path, **options: Any) -> Ended:
-        """Run an action in a child, with the fault of `point`, `fault` and `error`, if any."""
+    def run(self, action: str, repository: Path, **options: Any) -> ChildResult:
+        """Run an action in a child. `options` may contain a fault: `point`, `fault` and `error`."""
         self.start(action, repository, **options)
         return self.finish()
 
@@ -95,11 +95,11 @@ class ForkServer:
         fault: Fault = Fault.NONE,
         error: int = 0,
         root: Path | None = None,
-        stopped: Path | None = None,
-        go: Path | None = None,
+        stopped_pipe: Path | None = None,
+        resume_pipe: Path | None = None,
         **options: Any,
     ) -> None:
-        """Start an action. Only calls below `root` (default: the repository) are counted."""
+        """Start an action. Only calls on paths below `root` (default: the repository) are counted."""
         self._log.unlink(missing_ok=True)
         order = Order(
             action,
@@ -110,65 +110,76 @@ class ForkServer:
             point,
             int(fault),
             error,
-            str(stopped or os.devnull),
-            str(go or os.devnull),
+            str(stopped_pipe or os.devnull),
+            str(resume_pipe or os.devnull),
         )
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps(asdict(order)).encode() + b"\n")
         self._process.stdin.flush()
 
-    def finish(self) -> Ended:
-        """Wait for the end of the action of `start`. An exception other than WorkspaceError is a failure."""
-        report = self._read()
+    def finish(self) -> ChildResult:
+        """Wait for the action of `start`. Raises AssertionError if it raised anything but WorkspaceError."""
+        report = self._read_line()
         calls = shim.read_log(self._log)
         if report["signal"] not in (0, signal.SIGKILL):
-            raise AssertionError(f"the child died of signal {report['signal']} after {calls[-3:]}")
-        answer = report["answer"]
-        if "bug" in answer:
-            raise AssertionError(answer["bug"])
-        return Ended(report["signal"] == signal.SIGKILL, answer, calls)
+            raise AssertionError(f"the child ended with signal {report['signal']} after {calls[-3:]}")
+        response = report["response"]
+        if "bug" in response:
+            raise AssertionError(response["bug"])
+        return ChildResult(report["signal"] == signal.SIGKILL, response, calls)
 
     def run_stopped(
         self, action: str, repository: Path, point: int, meanwhile: Callable[[], None], **options: Any
-    ) -> Ended:
+    ) -> ChildResult:
         """Run an action that stops before one of its calls, and continues after `meanwhile`.
 
         If the action ends before that call, `meanwhile` does not run.
         """
-        stopped, go = self._folder / "stopped", self._folder / "go"
-        for path in (stopped, go):
+        stopped_pipe, resume_pipe = self._folder / "stopped", self._folder / "resume"
+        for path in (stopped_pipe, resume_pipe):
             path.unlink(missing_ok=True)
             os.mkfifo(path)
-        self.start(action, repository, point=point, fault=Fault.STOP, stopped=stopped, go=go, **options)
-        # Each opening waits for the child, which opens the files in the same order.
-        with stopped.open("rb", buffering=0) as stopped_end, go.open("wb", buffering=0) as go_end:
-            if stopped_end.read(1):
+        self.start(
+            action,
+            repository,
+            point=point,
+            fault=Fault.STOP,
+            stopped_pipe=stopped_pipe,
+            resume_pipe=resume_pipe,
+            **options,
+        )
+        # Each open() waits for the child, which opens the pipes in the same order.
+        with (
+            stopped_pipe.open("rb", buffering=0) as stopped_stream,
+            resume_pipe.open("wb", buffering=0) as resume_stream,
+        ):
+            if stopped_stream.read(1):
                 try:
                     meanwhile()
                 finally:
-                    go_end.write(b".")
+                    resume_stream.write(b".")
         return self.finish()
 
     def close(self) -> None:
-        """End the server."""
+        """Stop the server."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(timeout=_TIMEOUT_S)
 
-    def _read(self) -> dict[str, Any]:
+    def _read_line(self) -> dict[str, Any]:
         assert self._process.stdout is not None
         ready, _, _ = select.select([self._process.stdout], [], [], 2 * _TIMEOUT_S)
         line = self._process.stdout.readline() if ready else b""
         if not line:
             raise AssertionError("the fork server does not respond")
-        answer: dict[str, Any] = json.loads(line)
-        return answer
+        response: dict[str, Any] = json.loads(line)
+        return response
 
 
 def main() -> None:
-    """Run orders until the input ends."""
+    """Run the orders of the standard input until it ends."""
     with tempfile.TemporaryDirectory() as folder:
-        actions.warm(Path(folder))
+        actions.run_all_actions(Path(folder))
     gc.collect()
     gc.freeze()
     print(json.dumps({"ready": True}), flush=True)
@@ -177,40 +188,43 @@ def main() -> None:
 
 
 def _run_order(order: Order) -> dict[str, Any]:
-    answers, answer = os.pipe()
+    read_end, write_end = os.pipe()
     child = os.fork()
     if child == 0:
-        os.close(answers)
-        # The system kills a blocked child.
+        os.close(read_end)
+        # The alarm kills a child that does not end.
         signal.alarm(_TIMEOUT_S)
-        with os.fdopen(answer, "wb") as stream:
+        with os.fdopen(write_end, "wb") as stream:
             stream.write(json.dumps(_run_action(order)).encode())
         os._exit(0)
-    os.close(answer)
-    with os.fdopen(answers, "rb") as stream:
+    os.close(write_end)
+    with os.fdopen(read_end, "rb") as stream:
         text = stream.read()
     _, status = os.waitpid(child, 0)
     return {
         "signal": os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0,
-        "answer": json.loads(text or b"{}"),
+        "response": json.loads(text or b"{}"),
     }
 
 
 def _run_action(order: Order) -> Mapping[str, object]:
     log = os.open(order.log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-    stopped, go = os.open(order.stopped, os.O_WRONLY), os.open(order.go, os.O_RDONLY)
+    stopped_pipe, resume_pipe = (
+        os.open(order.stopped_pipe, os.O_WRONLY),
+        os.open(order.resume_pipe, os.O_RDONLY),
+    )
 
     def arm() -> None:
-        shim.arm(order.root, order.point, Fault(order.fault), order.error, log, stopped, go)
+        shim.arm(order.root, order.point, Fault(order.fault), order.error, log, stopped_pipe, resume_pipe)
 
     start = time.perf_counter()
     try:
-        answer = actions.ACTIONS[order.action](Path(order.repository), arm, **order.options)
+        response = actions.ACTIONS[order.action](Path(order.repository), arm, **order.options)
     except Exception:
         return {"bug": traceback.format_exc()}
     finally:
         shim.disarm()
-    return {**answer, "seconds": time.perf_counter() - start}
+    return {**response, "seconds": time.perf_counter() - start}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A fault, injected at many points of the same batch, and the checks after each."""
+"""A fault at many points of the same batch, and the checks after each fault."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.faults.support.forkserver import Ended, ForkServer
+from tests.faults.support.forkserver import ChildResult, ForkServer
 from tests.faults.support.scene import Scene
 from tests.faults.support.shim import Call, Fault
 from tests.repositories import Repo
@@ -23,13 +23,13 @@ FAULTS = {
     "full for good": (Fault.FULL, errno.ENOSPC),
     "full within a write": (Fault.SHORT, errno.ENOSPC),
 }
-KINDS = pytest.mark.parametrize("kind", ["checked-out", "bare"])
+parametrize_kind = pytest.mark.parametrize("kind", ["checked-out", "bare"])
 
 
-def steps(sample: int, slow: int = 1) -> pytest.MarkDecorator:
-    """Parametrize `step`: every point in the slow tests, one of `sample` in the quick tests.
+def parametrize_step(sample: int, slow: int = 1) -> pytest.MarkDecorator:
+    """Parametrize `step`: the slow tests use every point, the quick tests one point of each `sample` points.
 
-    With `slow` above 1, the slow tests run one of `slow` points, and the soak tests all points.
+    If `slow` is above 1, the slow tests use one point of each `slow` points, and the soak tests every point.
     """
     points = [pytest.param(sample, id="sample")]
     if slow > 1:
@@ -39,85 +39,97 @@ def steps(sample: int, slow: int = 1) -> pytest.MarkDecorator:
 
 
 class Matrix:
-    """A repository and a fault, injected at many points of the same batch."""
+    """A repository and a fault, which is injected at many points of the same batch."""
 
     def __init__(
-        self, server: ForkServer, scene: Scene, place: Path, fault: str, *, durable: bool = True
+        self, server: ForkServer, scene: Scene, copy_path: Path, fault: str, *, durable: bool = True
     ) -> None:
         self.server = server
         self.scene = scene
-        self.place = place
+        self.copy_path = copy_path
         self.fault, self.error = FAULTS[fault]
         self.durable = durable
         self.failed_call: Call | None = None
-        repo = scene.copy(place)
-        whole = server.run("write", repo.path, durable=durable)
-        assert whole.committed
+        repo = scene.copy(copy_path)
+        complete_run = server.run("write", repo.path, durable=durable)
+        assert complete_run.is_committed
         assert scene.check(repo)
-        self.calls: Sequence[Call] = whole.calls
-        """The calls of a batch without a fault; their numbers are the points."""
+        self.calls: Sequence[Call] = complete_run.calls
+        """The calls of a batch without a fault. The number of a call is its point."""
 
     def points(self, step: int) -> list[int]:
-        """Return every `step`-th of the points that this fault can affect."""
-        can_strike: dict[Fault, Callable[[Call], bool]] = {
+        """Return every `step`-th point that this fault can affect."""
+        can_affect: dict[Fault, Callable[[Call], bool]] = {
             Fault.FULL: lambda call: call.needs_space,
             Fault.SHORT: lambda call: call.name == "write",
         }
-        numbers = [call.number for call in self.calls if can_strike.get(self.fault, lambda call: True)(call)]
-        if step == 1 and self.fault not in can_strike:
-            # A few more points, because a commit id may need a further folder for its object.
+        numbers = [call.number for call in self.calls if can_affect.get(self.fault, lambda call: True)(call)]
+        if step == 1 and self.fault not in can_affect:
+            # Some commit ids need one more folder for their object, so a batch may make more calls.
             numbers += range(numbers[-1] + 1, numbers[-1] + 4)
         return sorted({*numbers[::step], numbers[-1]})
 
     def locked_points(self) -> list[int]:
-        """Return the points from the first of Git's locks to the end."""
-        first = next(call for call in self.calls if call.name == "link" and call.second.endswith(".lock"))
-        return [call.number for call in self.calls if call.number >= first.number]
+        """Return the points from the first lock of Git to the last call."""
+        first_lock = next(
+            call for call in self.calls if call.name == "link" and call.second_path.endswith(".lock")
+        )
+        return [call.number for call in self.calls if call.number >= first_lock.number]
 
-    def inject(self, point: int) -> tuple[Repo, Ended]:
-        """Return a fresh repository after a fault at a point of the batch, and the end of the child."""
-        repo = self.scene.copy(self.place)
-        ended = self.server.run(
+    def inject(self, point: int) -> tuple[Repo, ChildResult]:
+        """Return a fresh repository after a fault at a point of the batch, and the result of the child."""
+        repo = self.scene.copy(self.copy_path)
+        child_result = self.server.run(
             "write", repo.path, point=point, fault=self.fault, error=self.error, durable=self.durable
         )
-        self.failed_call = next((call for call in ended.calls if call.number == point), None)
+        self.failed_call = next((call for call in child_result.calls if call.number == point), None)
         if self.failed_call is None:
             # A commit id may need a new folder for its object, so the last points may be past the end.
             assert point > len(self.calls) - 4
-            assert ended.committed
+            assert child_result.is_committed
         else:
             # For the same reason, fewer of the last calls may need space on a full disk.
-            full = self.fault in (Fault.FULL, Fault.SHORT) and ended.committed
-            assert ended.killed or full or refused(ended, self.error), "nothing was refused"
-        return repo, ended
+            is_full = self.fault in (Fault.FULL, Fault.SHORT) and child_result.is_committed
+            assert child_result.was_killed or is_full or find_refused_calls(child_result, self.error), (
+                "the shim refused no call"
+            )
+        return repo, child_result
 
-    def recover_and_retry(self, repo: Repo, ended: Ended, undone: Sequence[Call]) -> None:
-        """Recover; check that the state agrees with the response, and that a retry gives one commit.
+    def recover_and_retry(self, repo: Repo, child_result: ChildResult, refused_calls: Sequence[Call]) -> None:
+        """Recover; check that the state agrees with the response, and that a retry results in one commit.
 
-        A reflog or a removal of an empty folder that the system refused is not repeated.
+        A write of a reflog and a removal of an empty folder are not repeated if the system refused them.
         """
-        logged = not any("/logs/" in call.path for call in undone)
-        folders = not any(call.name == "rmdir" for call in undone)
+        expect_reflog = not any("/logs/" in call.path for call in refused_calls)
+        expect_no_empty_folders = not any(call.name == "rmdir" for call in refused_calls)
         self.server.run("recover", repo.path)
-        committed = self.scene.check(repo, logged=logged, folders=folders)
-        if not ended.killed:
-            assert committed == ended.committed, f"the answer was {dict(ended.answer)}"
-        self.retry(repo, committed=committed)
-        assert self.scene.check(repo, logged=logged, folders=folders), "a retry did not commit"
+        is_committed = self.scene.check(
+            repo, expect_reflog=expect_reflog, expect_no_empty_folders=expect_no_empty_folders
+        )
+        if not child_result.was_killed:
+            assert is_committed == child_result.is_committed, (
+                f"the response was {dict(child_result.response)}"
+            )
+        self.retry(repo, is_committed=is_committed)
+        assert self.scene.check(
+            repo, expect_reflog=expect_reflog, expect_no_empty_folders=expect_no_empty_folders
+        ), "a retry did not commit"
 
-    def retry(self, repo: Repo, *, committed: bool) -> None:
-        """Repeat the call with the same key: it commits, or returns the existing commit."""
-        again = self.server.run("write", repo.path, base=self.scene.base, durable=self.durable)
-        expected = {"committed": not committed, "commit": repo.head(), "repeated": committed}
-        assert {**again.answer, **expected} == again.answer, f"a retry answered {dict(again.answer)}"
+    def retry(self, repo: Repo, *, is_committed: bool) -> None:
+        """Repeat the call with the same key. The retry must commit, or return the existing commit."""
+        retry_result = self.server.run("write", repo.path, base=self.scene.base, durable=self.durable)
+        expected = {"committed": not is_committed, "commit": repo.head(), "repeated": is_committed}
+        assert {**retry_result.response, **expected} == retry_result.response, (
+            f"a retry returned {dict(retry_result.response)}"
+        )
 
 
-def refused(ended: Ended, error: int) -> list[Call]:
+def find_refused_calls(child_result: ChildResult, error: int) -> list[Call]:
     """Return the calls that the shim refused."""
-    return [call for call in ended.calls if call.result == f"errno {error}"]
+    return [call for call in child_result.calls if call.result == f"errno {error}"]
 
 
-def report_points(report_line: ReportLine, title: str, count: int, wrong: Sequence[str]) -> None:
+def report_points(report_line: ReportLine, title: str, count: int, failures: Sequence[str]) -> None:
     """Report the number of points, and fail with the failed points."""
-    report_line(f"{title}: {count} points, {len(wrong)} wrong")
-    assert not wrong, f"{len(wrong)} of {count} points:\n" + "\n".join(wrong[:30])
+    report_line(f"{title}: {count} points, {len(failures)} failed")
+    assert not failures, f"{len(failures)} of {count} points:\n" + "\n".join(failures[:30])

@@ -21,7 +21,7 @@ BASE: Mapping[str, str] = {
 
 
 def diverge(repo: Repo) -> str:
-    """Commit on `theirs` and on `main`, and return the commit of `theirs` for a merge.
+    """Commit on the branches `theirs` and `main`, and return the commit of `theirs` for a merge.
 
     Both change one document; `theirs` also adds, removes and moves files, and makes a file executable.
     """
@@ -50,7 +50,9 @@ def merge(path: Path, arm: Callable[[], None], *, theirs: str, durable: bool = F
     branch = workspace.branch or ""
     arm()
     try:
-        merged = commit_merge(workspace, branch, theirs, message=lambda merge: "Merge what is theirs\n")
+        merge_result = commit_merge(
+            workspace, branch, theirs, message=lambda merge: "Merge the other commit\n"
+        )
     except WorkspaceError as error:
         return {"committed": False, "error": error.code, "message": error.message, "fix": error.fix}
-    return {"committed": merged.is_new, "commit": merged.commit}
+    return {"committed": merge_result.is_new, "commit": merge_result.commit}

@@ -1,4 +1,4 @@
-"""Actions on a proposal that a forked child runs, each with an idempotency key."""
+"""The actions on a proposal that a forked child runs, each with an idempotency key."""
 
 from __future__ import annotations
 
@@ -17,60 +17,64 @@ from workspace.workspace import Workspace
 from workspace.writing.idempotency import Request, compute_digest
 from workspace.writing.plan import Mode
 
-ID = derive_id("opening")
-KEY = "the-act"
-ACTS = ("open", "write", "propose", "comment", "approve", "refresh", "forward", "merge")
+PROPOSAL_ID = derive_id("opening")
+KEY = "action-key"
+PROPOSAL_ACTIONS = ("open", "write", "propose", "comment", "approve", "refresh", "forward", "merge")
 
 
-def prepare(path: Path, act: str) -> Repo:
-    """Make a repository for an action, with an open proposal unless the action opens one."""
+def make_proposal_repository(path: Path, action_name: str) -> Repo:
+    """Create a repository for an action, with an open proposal unless the action opens one."""
     scene = Scene(path, RULE)
     scene.person()
-    if act in ("open", "propose"):
+    if action_name in ("open", "propose"):
         return scene.repo
     scene.open(key="opening")
-    if act != "forward":
-        scene.append(ID, "What is proposed.", "specs/api.md", "calls")
-        scene.proposal_actions.submit(ID, AGENT)
-    if act in ("refresh", "forward"):
-        scene.write("Meanwhile.")
-    if act == "merge":
-        scene.approve(scene.proposal_actions.find(ID))
-        scene.write("Meanwhile.")
+    if action_name != "forward":
+        scene.append(PROPOSAL_ID, "A proposed text.", "specs/api.md", "calls")
+        scene.proposal_actions.submit(PROPOSAL_ID, AGENT)
+    if action_name in ("refresh", "forward"):
+        scene.write("Another text.")
+    if action_name == "merge":
+        scene.approve(scene.proposal_actions.find(PROPOSAL_ID))
+        scene.write("Another text.")
     return scene.repo
 
 
-def act(path: Path, arm: Callable[[], None], *, act: str, durable: bool = False) -> Mapping[str, object]:
-    """Run an action, and return the response to a client."""
+def run_proposal_action(
+    path: Path, arm: Callable[[], None], *, action_name: str, durable: bool = False
+) -> Mapping[str, object]:
+    """Run the action of a action_name, and return the response to a client."""
     workspace = Workspace.open(path, durable=durable)
-    known = Tokens(workspace.git.common_dir).find_owner("bea")
-    assert known is not None
-    proposal_actions, bea = workspace.proposal_actions(), ADA._replace(person=known.person)
+    owner = Tokens(workspace.git.common_dir).find_owner("bea")
+    assert owner is not None
+    proposal_actions, person = workspace.proposal_actions(), ADA._replace(person=owner.person)
     arm()
     try:
-        _do(workspace, proposal_actions, act, bea)
+        _run_action(workspace, proposal_actions, action_name, person)
     except WorkspaceError as error:
         return {"committed": False, "error": error.code, "message": error.message}
     return {"committed": True}
 
 
-def _do(workspace: Workspace, proposal_actions: ProposalActions, act: str, bea: Actor) -> None:
+def _run_action(
+    workspace: Workspace, proposal_actions: ProposalActions, action_name: str, person: Actor
+) -> None:
     request = Request(KEY, compute_digest("edit_document", {}), lambda plan: {})
-    operations = [append("What is proposed.", "specs/api.md", "calls")]
-    match act:
+    operations = [append("A proposed text.", "specs/api.md", "calls")]
+    match action_name:
         case "open":
             proposal_actions.open("Say more", "Why.", AGENT, submit=True, key=KEY)
         case "write":
-            proposal_actions.open_branch(ID).write(
+            proposal_actions.open_branch(PROPOSAL_ID).write(
                 operations, mode=Mode.EACH, tool="edit_document", client="an agent", request=request
             )
         case "propose":
             proposal_actions.propose(operations, AGENT, mode=Mode.EACH, request=request)
         case "comment":
-            proposal_actions.comment(ID, AGENT, "Why?", file="specs/api.md", slug="calls", key=KEY)
+            proposal_actions.comment(PROPOSAL_ID, AGENT, "Why?", file="specs/api.md", slug="calls", key=KEY)
         case "approve":
-            proposal_actions.review(ID, bea, ReviewDecision.APPROVE, key=KEY)
+            proposal_actions.review(PROPOSAL_ID, person, ReviewDecision.APPROVE, key=KEY)
         case "merge":
-            proposal_actions.merge(ID, bea, key=KEY)
+            proposal_actions.merge(PROPOSAL_ID, person, key=KEY)
         case _:
-            proposal_actions.refresh(ID, AGENT, key=KEY)
+            proposal_actions.refresh(PROPOSAL_ID, AGENT, key=KEY)

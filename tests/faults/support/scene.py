@@ -1,4 +1,4 @@
-"""The repository in which faults are injected, and the checks afterwards."""
+"""The repository in which faults are injected, and the checks after a fault."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests import repositories
-from tests.faults.support.actions import CREATED, FILES, NEW_WORDS, OLD_WORDS
+from tests.faults.support.actions import CREATED_PATH, FILES, NEW_WORDS, OLD_WORDS
 from tests.faults.support.forkserver import ForkServer
 from tests.repositories import Repo
 
-STAGED, CHANGED = "# Staged\n\nStaged words.\n", "# Person\n\nUncommitted words.\n"
+STAGED, EDITED = "# Staged\n\nStaged words.\n", "# Person\n\nUncommitted words.\n"
 UNTRACKED: Mapping[str, str] = {"notes.txt": "A person's notes.\n", "guides/nested/draft.md": "A draft.\n"}
 STATUS = " M person.md\nM  staged.md\n?? guides/nested/draft.md\n?? notes.txt\n"
 """The uncommitted changes of a user in the work tree, which must be preserved."""
@@ -26,7 +26,7 @@ class WrongState(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A template to copy for each point, its commit, and the files before and after the batch."""
+    """A template that is copied for each point, its commit, and the files before and after the batch."""
 
     template: Path
     bare: bool
@@ -47,38 +47,39 @@ class Scene:
         shutil.copytree(self.template, to)
         return Repo(to)
 
-    def check(self, repo: Repo, *, logged: bool = True, folders: bool = True) -> bool:
-        """Return True if the batch is committed. Raises Wrong if the repository is not wholly old or new.
+    def check(self, repo: Repo, *, expect_reflog: bool = True, expect_no_empty_folders: bool = True) -> bool:
+        """Return True if the batch is committed. Raises WrongState if it is only partly written.
 
-        `logged`: the reflogs must contain the commit. `folders`: no empty folder may remain.
+        With `expect_reflog`, the reflogs must end at the tip. With `expect_no_empty_folders`, no folder of
+        the work tree may be empty.
         """
         tip, tree, *parents = repo.git("log", "-1", "--format=%H %T %P").split()
-        committed = tip != self.base
-        expected = self.new if committed else self.old
-        if committed and (tree, parents) != (self.new_tree, [self.base]):
-            raise WrongState("the branch is neither at the old commit nor at the new one after it")
+        is_committed = tip != self.base
+        expected = self.new if is_committed else self.old
+        if is_committed and (tree, parents) != (self.new_tree, [self.base]):
+            raise WrongState("the branch is neither at the old commit nor at the commit of the batch")
         self.check_environment(repo)
         if self.bare:
-            return committed
-        own = {"person.md": CHANGED, "staged.md": STAGED, **UNTRACKED}
-        expected = {**expected, **{path: text.encode() for path, text in own.items()}}
-        _check_equal("the files", work_files(repo), expected)
-        if folders:
-            needed = {parent.as_posix() for path in expected for parent in Path(path).parents} - {"."}
-            _check_equal("the folders", work_folders(repo), needed)
+            return is_committed
+        uncommitted = {"person.md": EDITED, "staged.md": STAGED, **UNTRACKED}
+        expected = {**expected, **{path: text.encode() for path, text in uncommitted.items()}}
+        _check_equal("the files", read_work_files(repo), expected)
+        if expect_no_empty_folders:
+            needed_folders = {parent.as_posix() for path in expected for parent in Path(path).parents} - {"."}
+            _check_equal("the folders", find_work_folders(repo), needed_folders)
         for log in ("HEAD", "refs/heads/main"):
-            check_reflog(repo.path / ".git" / "logs" / log, tip if logged else None)
-        return committed
+            check_reflog(repo.path / ".git" / "logs" / log, tip if expect_reflog else None)
+        return is_committed
 
     def check_environment(self, repo: Repo) -> None:
-        """Raise Wrong unless the repository is sound and clean, and uncommitted changes are preserved."""
+        """Raise WrongState unless the repository is valid and clean and uncommitted changes are preserved."""
         _check_equal("git fsck", repo.fsck(), "")
         check_no_leftovers(repo.path / self.git_dir)
         if not self.bare:
             _check_equal("git status", repo.git("status", "--porcelain", "--untracked-files=all"), STATUS)
 
 
-def build(folder: Path, server: ForkServer, *, bare: bool) -> Scene:
+def build_scene(folder: Path, server: ForkServer, *, bare: bool) -> Scene:
     """Make the repository, and write the batch to a copy to get the new files."""
     template = folder / ("bare" if bare else "checked-out")
     source = repositories.unborn(folder / "source" if bare else template)
@@ -91,34 +92,34 @@ def build(folder: Path, server: ForkServer, *, bare: bool) -> Scene:
         Repo(template).git("config", "user.email", repositories.EMAIL)
     else:
         source.commit({"staged.md": FILES["staged.md"]}, "Second")
-        source.write({**UNTRACKED, "staged.md": STAGED, "person.md": CHANGED})
+        source.write({**UNTRACKED, "staged.md": STAGED, "person.md": EDITED})
         source.git("add", "staged.md")
     git_dir = template if bare else template / ".git"
     shutil.rmtree(git_dir / "hooks", ignore_errors=True)
     base = Repo(template).head()
-    old = committed_files(Repo(template))
+    old = read_committed_files(Repo(template))
     scene = Scene(template, bare, base, old, {}, "")
-    whole = scene.copy(folder / "whole")
-    first = server.run("write", whole.path)
-    assert first.committed, first.answer
-    new = committed_files(whole)
+    copy = scene.copy(folder / "complete")
+    write_result = server.run("write", copy.path)
+    assert write_result.is_committed, write_result.response
+    new = read_committed_files(copy)
     section = FILES["guides/nested/setup.md"].replace(OLD_WORDS, NEW_WORDS).encode()
     assert new == {
         **{path: data for path, data in old.items() if path != "attic/old/gone.md"},
         "guides/nested/setup.md": section,
-        CREATED: new[CREATED],
+        CREATED_PATH: new[CREATED_PATH],
     }
-    assert b"Fresh words." in new[CREATED]
-    return Scene(template, bare, base, old, new, whole.git("rev-parse", "HEAD^{tree}").strip())
+    assert b"Fresh words." in new[CREATED_PATH]
+    return Scene(template, bare, base, old, new, copy.git("rev-parse", "HEAD^{tree}").strip())
 
 
-def committed_files(repo: Repo) -> dict[str, bytes]:
+def read_committed_files(repo: Repo) -> dict[str, bytes]:
     """Return the bytes of every file of the commit that HEAD names."""
     paths = repo.git("ls-tree", "-r", "--name-only", "HEAD").splitlines()
     return {path: repo.git("show", f"HEAD:{path}").encode() for path in paths}
 
 
-def work_files(repo: Repo) -> dict[str, bytes]:
+def read_work_files(repo: Repo) -> dict[str, bytes]:
     """Return the bytes of every file of the work tree."""
     file_data = {}
     for folder, names, files in os.walk(repo.path):
@@ -130,7 +131,7 @@ def work_files(repo: Repo) -> dict[str, bytes]:
     return file_data
 
 
-def work_folders(repo: Repo) -> set[str]:
+def find_work_folders(repo: Repo) -> set[str]:
     """Return every folder of the work tree, including empty folders."""
     folders_of_files = set()
     for folder, names, _ in os.walk(repo.path):
@@ -141,23 +142,23 @@ def work_folders(repo: Repo) -> set[str]:
 
 
 def check_no_leftovers(git_dir: Path) -> None:
-    """Raise Wrong if a lock of Git or a pending folder of a publication remains."""
+    """Raise WrongState if a lock of Git or a pending folder of a publication remains."""
     locks = {path.relative_to(git_dir).as_posix() for path in git_dir.rglob("*.lock")}
-    # The files of these system locks remain: of writers, of synchronizations and of the index.
-    stay = {"docyard/write.lock", "docyard/sync.lock"}
-    left = {path for path in locks - stay if not path.startswith("docyard/index/")}
-    _check_equal("the locks", left, set())
+    # These files are for system locks of writers, synchronizations and the index, and always remain.
+    permanent_locks = {"docyard/write.lock", "docyard/sync.lock"}
+    leftovers = {path for path in locks - permanent_locks if not path.startswith("docyard/index/")}
+    _check_equal("the locks", leftovers, set())
     pending = git_dir / "docyard" / "pending"
     _check_equal("the pending folders", {path.name for path in pending.glob("*")}, set())
 
 
 def check_reflog(log: Path, tip: str | None) -> None:
-    """Raise Wrong unless each line begins at the end of the line before, and the last ends at the tip."""
+    """Raise WrongState unless each line starts at the previous line's commit, and the last ends at `tip`."""
     lines = log.read_text().splitlines()
     moves = [line.split("\t")[0].split()[:2] for line in lines]
-    chained = all(one[1] == two[0] for one, two in itertools.pairwise(moves))
-    if not chained or (tip is not None and moves[-1][1] != tip) or len(moves) > 3:
-        raise WrongState(f"the reflog {log.name} does not follow: {moves}")
+    is_chain = all(old[1] == new[0] for old, new in itertools.pairwise(moves))
+    if not is_chain or (tip is not None and moves[-1][1] != tip) or len(moves) > 3:
+        raise WrongState(f"the lines of the reflog {log.name} are not a chain to the tip: {moves}")
 
 
 def _check_equal(name: str, actual: object, expected: object) -> None:

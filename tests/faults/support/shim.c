@@ -1,9 +1,9 @@
-/* Counts the state-changing calls of a process below one folder, and lets one of them go wrong.
+/* Counts the calls of a process that change files in one folder, and causes a fault at one of them.
  *
- * Loaded with LD_PRELOAD; nothing is counted before faults_arm(). At call number `point` it does what `mode`
- * says; every call is written to the log: number, name, result, inode, size before, path, second path.
- * fsync and fdatasync are counted but not done: a killed process loses nothing that the kernel already has,
- * and the loss of power is played from the log.
+ * The library is loaded with LD_PRELOAD, and counts calls after faults_arm(). The fault `mode` occurs at call
+ * number `point`. The log contains each call: number, name, result, inode, size before, path, second path.
+ * fsync and fdatasync are counted but not executed: a killed process does not lose data that the kernel has,
+ * and tests derive the states after a power failure from the log.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -28,28 +28,29 @@ static char root[PATH_MAX];
 static size_t root_length;
 static long point, number;
 static enum mode mode;
-static int failure, log_fd, stopped_fd, go_fd;
+static int error_number, log_fd, stopped_fd, resume_fd;
 
 struct call {
     const char *name;
-    int watched, needs_space;
+    int is_watched, needs_space;
     long number;
     unsigned long inode;
-    long size; /* -1: there is no such file */
-    char path[PATH_MAX], second[PATH_MAX];
+    long size; /* before the call; -1 if the file does not exist */
+    char path[PATH_MAX], second_path[PATH_MAX];
 };
 
-void faults_arm(const char *below, long at, int what, int error, int log, int stopped, int go)
+void faults_arm(const char *folder, long call_number, int fault_mode, int error, int log,
+                int stopped, int resume)
 {
-    strncpy(root, below, sizeof root - 1);
+    strncpy(root, folder, sizeof root - 1);
     root_length = strlen(root);
     number = 0;
-    point = at;
-    mode = what;
-    failure = error;
+    point = call_number;
+    mode = fault_mode;
+    error_number = error;
     log_fd = log;
     stopped_fd = stopped;
-    go_fd = go;
+    resume_fd = resume;
 }
 
 long faults_disarm(void)
@@ -58,12 +59,12 @@ long faults_disarm(void)
     return number;
 }
 
-#define REAL(type, name, ...)                       \
-    static type (*real)(__VA_ARGS__);               \
-    if (!real)                                      \
+#define REAL(type, name, ...)         \
+    static type (*real)(__VA_ARGS__); \
+    if (!real)                        \
     real = (type(*)(__VA_ARGS__))dlsym(RTLD_NEXT, #name)
 
-static void locate(char *out, int folder, const char *path)
+static void build_path(char *out, int folder, const char *path)
 {
     char link[64];
     ssize_t length = 0;
@@ -81,47 +82,47 @@ static void locate(char *out, int folder, const char *path)
         snprintf(out + length, PATH_MAX - length, "/%s", path);
 }
 
-static int is_below(const char *path)
+static int is_in_root(const char *path)
 {
     return !strncmp(path, root, root_length) && (path[root_length] == '/' || !path[root_length]);
 }
 
-static void watch(struct call *call, const char *name, int needs_space, int folder, const char *path)
+static void begin_call(struct call *call, const char *name, int needs_space, int folder, const char *path)
 {
-    struct stat found;
-    int saved = errno;
-    call->watched = 0;
+    struct stat status;
+    int saved_errno = errno;
+    call->is_watched = 0;
     if (!root_length)
         return;
     call->name = name;
     call->needs_space = needs_space;
-    call->second[0] = 0;
-    locate(call->path, folder, path);
-    call->watched = is_below(call->path);
+    call->second_path[0] = 0;
+    build_path(call->path, folder, path);
+    call->is_watched = is_in_root(call->path);
     call->inode = 0;
     call->size = -1;
-    if (!(path ? fstatat(folder, path, &found, AT_SYMLINK_NOFOLLOW) : fstat(folder, &found))) {
-        call->inode = found.st_ino;
-        call->size = found.st_size;
+    if (!(path ? fstatat(folder, path, &status, AT_SYMLINK_NOFOLLOW) : fstat(folder, &status))) {
+        call->inode = status.st_ino;
+        call->size = status.st_size;
     }
-    errno = saved;
+    errno = saved_errno;
 }
 
-static void note(const struct call *call, const char *result)
+static void write_log(const struct call *call, const char *result)
 {
     char line[3 * PATH_MAX];
-    int saved = errno;
+    int saved_errno = errno;
     int length = snprintf(line, sizeof line, "%ld\t%s\t%s\t%lu\t%ld\t%s\t%s\n", call->number, call->name, result,
-                          call->inode, call->size, call->path, call->second);
+                          call->inode, call->size, call->path, call->second_path);
     syscall(SYS_write, log_fd, line, length);
-    errno = saved;
+    errno = saved_errno;
 }
 
-/* Whether the call must fail with errno instead of being done. */
-static int strikes(struct call *call)
+/* Cause the fault of this call, if any. Return 1 if the call must fail with errno and not be executed. */
+static int apply_fault(struct call *call)
 {
     char byte = '.';
-    if (!call->watched)
+    if (!call->is_watched)
         return 0;
     call->number = ++number;
     if (mode == FULL && number >= point && call->needs_space) {
@@ -131,62 +132,62 @@ static int strikes(struct call *call)
     if (number != point)
         return 0;
     if (mode == KILL) {
-        note(call, "killed");
+        write_log(call, "killed");
         syscall(SYS_kill, getpid(), SIGKILL);
     }
     if (mode == STOP) {
         syscall(SYS_write, stopped_fd, &byte, 1);
-        while (syscall(SYS_read, go_fd, &byte, 1) < 0 && errno == EINTR)
+        while (syscall(SYS_read, resume_fd, &byte, 1) < 0 && errno == EINTR)
             ;
     }
-    errno = failure;
+    errno = error_number;
     return mode == FAIL;
 }
 
-static long done(struct call *call, long result)
+static long record_result(struct call *call, long result)
 {
-    struct stat found;
-    int saved = errno;
+    struct stat status;
+    int saved_errno = errno;
     char text[32];
-    if (!call->watched)
+    if (!call->is_watched)
         return result;
-    if (result >= 0 && !strcmp(call->name, "open") && !fstat(result, &found))
-        call->inode = found.st_ino;
+    if (result >= 0 && !strcmp(call->name, "open") && !fstat(result, &status))
+        call->inode = status.st_ino;
     if (result < 0)
-        snprintf(text, sizeof text, "errno %d", saved);
+        snprintf(text, sizeof text, "errno %d", saved_errno);
     else
         snprintf(text, sizeof text, "%ld", result);
-    note(call, text);
-    errno = saved;
+    write_log(call, text);
+    errno = saved_errno;
     return result;
 }
 
-/* One wrapper: what it is called in the log, whether it needs space, and which file it is about. */
-#define WRAP(type, function, shown, space, folder, path, parameters, arguments, types) \
-    type function parameters                                                       \
-    {                                                                              \
-        REAL(type, function, types);                                                   \
-        struct call call;                                                          \
-        watch(&call, shown, space, folder, path);                                  \
-        return (type)done(&call, strikes(&call) ? -1 : (long)real arguments);      \
+/* A wrapper of a function: its name in the log, whether it needs disk space, and its file. */
+#define WRAP(type, function, log_name, needs_space, folder, path, parameters, arguments, types) \
+    type function parameters                                                                    \
+    {                                                                                           \
+        REAL(type, function, types);                                                            \
+        struct call call;                                                                       \
+        begin_call(&call, log_name, needs_space, folder, path);                                 \
+        return (type)record_result(&call, apply_fault(&call) ? -1 : (long)real arguments);      \
     }
 
 #define ARGS(...) __VA_ARGS__
 
-/* A disk that fills up in the middle of a write takes a part of it, and refuses what comes after. */
+/* If the disk becomes full during a write, a part is written, and all later writes fail. */
 ssize_t write(int fd, const void *data, size_t size)
 {
     REAL(ssize_t, write, int, const void *, size_t);
     struct call call;
-    int refused;
-    watch(&call, "write", 1, fd, NULL);
-    refused = strikes(&call);
-    if (call.watched && mode == SHORT && number == point) {
+    int is_failed;
+    begin_call(&call, "write", 1, fd, NULL);
+    is_failed = apply_fault(&call);
+    if (call.is_watched && mode == SHORT && number == point) {
         size /= 2;
         mode = FULL;
         point++;
     }
-    return (ssize_t)done(&call, refused ? -1 : (long)real(fd, data, size));
+    return (ssize_t)record_result(&call, is_failed ? -1 : (long)real(fd, data, size));
 }
 
 WRAP(ssize_t, pwrite, "write", 1, fd, NULL, (int fd, const void *data, size_t size, off_t at),
@@ -235,18 +236,19 @@ WRAP(int, symlink, "symlink", 1, AT_FDCWD, path, (const char *to, const char *pa
 WRAP(int, symlinkat, "symlink", 1, folder, path, (const char *to, int folder, const char *path),
      (to, folder, path), ARGS(const char *, int, const char *))
 
-/* Of two paths the call is watched if either is below the root. */
-#define WRAP_TWO(function, shown, space, one_folder, one, two_folder, two, parameters, arguments, types) \
-    int function parameters                                                                          \
-    {                                                                                                \
-        REAL(int, function, types);                                                                  \
-        struct call call;                                                                            \
-        watch(&call, shown, space, one_folder, one);                                                 \
-        if (root_length) {                                                                           \
-            locate(call.second, two_folder, two);                                                    \
-            call.watched |= is_below(call.second);                                                   \
-        }                                                                                            \
-        return (int)done(&call, strikes(&call) ? -1 : real arguments);                               \
+/* A call with two paths is watched if one of them is in the folder. */
+#define WRAP_TWO(function, log_name, needs_space, one_folder, one, two_folder, two, parameters, arguments, \
+                 types)                                                                                    \
+    int function parameters                                                                                \
+    {                                                                                                      \
+        REAL(int, function, types);                                                                        \
+        struct call call;                                                                                  \
+        begin_call(&call, log_name, needs_space, one_folder, one);                                         \
+        if (root_length) {                                                                                 \
+            build_path(call.second_path, two_folder, two);                                                 \
+            call.is_watched |= is_in_root(call.second_path);                                               \
+        }                                                                                                  \
+        return (int)record_result(&call, apply_fault(&call) ? -1 : real arguments);                        \
     }
 
 WRAP_TWO(rename, "rename", 0, AT_FDCWD, from, AT_FDCWD, to, (const char *from, const char *to), (from, to),
@@ -263,68 +265,68 @@ WRAP_TWO(linkat, "link", 1, folder, from, to_folder, to,
          (int folder, const char *from, int to_folder, const char *to, int flags),
          (folder, from, to_folder, to, flags), ARGS(int, const char *, int, const char *, int))
 
-/* Counted, answered, and not done. */
-#define WRAP_SYNC(name)                                               \
-    int name(int fd)                                                  \
-    {                                                                 \
-        REAL(int, name, int);                                         \
-        struct call call;                                             \
-        watch(&call, "fsync", 0, fd, NULL);                           \
-        if (!call.watched)                                            \
-            return real(fd);                                          \
-        return (int)done(&call, strikes(&call) ? -1 : 0);             \
+/* These calls are counted and return success, but are not executed. */
+#define WRAP_SYNC(name)                                                \
+    int name(int fd)                                                   \
+    {                                                                  \
+        REAL(int, name, int);                                          \
+        struct call call;                                              \
+        begin_call(&call, "fsync", 0, fd, NULL);                       \
+        if (!call.is_watched)                                          \
+            return real(fd);                                           \
+        return (int)record_result(&call, apply_fault(&call) ? -1 : 0); \
     }
 
 WRAP_SYNC(fsync)
 WRAP_SYNC(fdatasync)
 
-/* Opening counts where it may make a file or empty one. */
+/* Return true if an open can create a file or truncate one. */
 static int is_change(int flags)
 {
     return flags & (O_CREAT | O_TRUNC) || (flags & O_TMPFILE) == O_TMPFILE;
 }
 
-static void watch_open(struct call *call, int folder, const char *path, int flags)
+static void begin_open(struct call *call, int folder, const char *path, int flags)
 {
-    watch(call, "open", 1, folder, path);
-    if (call->watched && call->size >= 0) {
+    begin_call(call, "open", 1, folder, path);
+    if (call->is_watched && call->size >= 0) {
         call->needs_space = 0;
         if (flags & O_TRUNC)
             call->name = "truncate";
     }
 }
 
-#define BITS(flags)                                                              \
-    mode_t bits = 0;                                                             \
-    if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE) {                   \
-        va_list rest;                                                            \
-        va_start(rest, flags);                                                   \
-        bits = va_arg(rest, mode_t);                                             \
-        va_end(rest);                                                            \
+#define READ_MODE(flags)                                       \
+    mode_t bits = 0;                                           \
+    if (flags & O_CREAT || (flags & O_TMPFILE) == O_TMPFILE) { \
+        va_list arguments;                                     \
+        va_start(arguments, flags);                            \
+        bits = va_arg(arguments, mode_t);                      \
+        va_end(arguments);                                     \
     }
 
-#define WRAP_OPEN(name)                                                          \
-    int name(const char *path, int flags, ...)                                   \
-    {                                                                            \
-        BITS(flags)                                                              \
-        REAL(int, name, const char *, int, ...);                                 \
-        struct call call;                                                        \
-        if (!root_length || !is_change(flags))                                   \
-            return real(path, flags, bits);                                      \
-        watch_open(&call, AT_FDCWD, path, flags);                               \
-        return (int)done(&call, strikes(&call) ? -1 : real(path, flags, bits));  \
+#define WRAP_OPEN(name)                                                                      \
+    int name(const char *path, int flags, ...)                                               \
+    {                                                                                        \
+        READ_MODE(flags)                                                                     \
+        REAL(int, name, const char *, int, ...);                                             \
+        struct call call;                                                                    \
+        if (!root_length || !is_change(flags))                                               \
+            return real(path, flags, bits);                                                  \
+        begin_open(&call, AT_FDCWD, path, flags);                                            \
+        return (int)record_result(&call, apply_fault(&call) ? -1 : real(path, flags, bits)); \
     }
 
-#define WRAP_OPENAT(name)                                                                \
-    int name(int folder, const char *path, int flags, ...)                               \
-    {                                                                                    \
-        BITS(flags)                                                                      \
-        REAL(int, name, int, const char *, int, ...);                                    \
-        struct call call;                                                                \
-        if (!root_length || !is_change(flags))                                           \
-            return real(folder, path, flags, bits);                                      \
-        watch_open(&call, folder, path, flags);                                       \
-        return (int)done(&call, strikes(&call) ? -1 : real(folder, path, flags, bits));  \
+#define WRAP_OPENAT(name)                                                                            \
+    int name(int folder, const char *path, int flags, ...)                                           \
+    {                                                                                                \
+        READ_MODE(flags)                                                                             \
+        REAL(int, name, int, const char *, int, ...);                                                \
+        struct call call;                                                                            \
+        if (!root_length || !is_change(flags))                                                       \
+            return real(folder, path, flags, bits);                                                  \
+        begin_open(&call, folder, path, flags);                                                      \
+        return (int)record_result(&call, apply_fault(&call) ? -1 : real(folder, path, flags, bits)); \
     }
 
 WRAP_OPEN(open)

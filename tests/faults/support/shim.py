@@ -35,10 +35,10 @@ class Call:
     inode: int
     size: int
     path: str
-    second: str
+    second_path: str
 
     @property
-    def was_done(self) -> bool:
+    def was_executed(self) -> bool:
         """Return True if the system executed the call."""
         return self.result.isdigit()
 
@@ -48,11 +48,11 @@ class Call:
         return self.name in {"write", "mkdir", "link", "symlink"} or (self.name == "open" and self.size < 0)
 
     def __str__(self) -> str:
-        there = f" -> {self.second}" if self.second else ""
-        return f"#{self.number} {self.name} {self.path}{there}: {self.result}"
+        target = f" -> {self.second_path}" if self.second_path else ""
+        return f"#{self.number} {self.name} {self.path}{target}: {self.result}"
 
 
-def unavailable_reason() -> str | None:
+def find_unavailable_reason() -> str | None:
     """Return the reason why the shim cannot be used on this system, or None."""
     if not sys.platform.startswith("linux"):
         return "the fault shim is loaded with LD_PRELOAD, which needs Linux"
@@ -76,15 +76,19 @@ def compile_shim(folder: Path) -> Path:
         str(library),
         str(SOURCE),
     ]
-    completed = subprocess.run([*command, "-ldl"], capture_output=True, text=True, check=False)
-    if completed.returncode:
-        raise AssertionError(f"the shim does not compile: {completed.stderr}")
+    process = subprocess.run([*command, "-ldl"], capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise AssertionError(f"the shim does not compile: {process.stderr}")
     return library
 
 
-def arm(root: str, point: int, fault: Fault, error: int, log: int, stopped: int, go: int) -> None:
-    """Start to count calls in this process. The last three arguments are open file descriptors."""
-    ctypes.CDLL(None).faults_arm(root.encode(), ctypes.c_long(point), int(fault), error, log, stopped, go)
+def arm(
+    root: str, point: int, fault: Fault, error: int, log: int, stopped_pipe: int, resume_pipe: int
+) -> None:
+    """Start to count calls in this process. `log` and the two pipes are open file descriptors."""
+    ctypes.CDLL(None).faults_arm(
+        root.encode(), ctypes.c_long(point), int(fault), error, log, stopped_pipe, resume_pipe
+    )
 
 
 def disarm() -> int:
@@ -98,43 +102,43 @@ def read_log(path: Path) -> list[Call]:
     """Return the calls of a process, in order."""
     calls = []
     for line in path.read_text("utf-8", "surrogateescape").splitlines():
-        number, name, result, inode, size, first, second = line.split("\t")
-        calls.append(Call(int(number), name, result, int(inode), int(size), first, second))
+        number, name, result, inode, size, first, second_path = line.split("\t")
+        calls.append(Call(int(number), name, result, int(inode), int(size), first, second_path))
     return calls
 
 
-def unsynced(calls: Iterable[Call]) -> dict[int, int]:
+def find_unsynced(calls: Iterable[Call]) -> dict[int, int]:
     """Return the inodes with unsynced bytes, and the number of synced bytes of each."""
-    safe: dict[int, int] = {}
+    synced_sizes: dict[int, int] = {}
     for call in calls:
-        if not call.was_done:
+        if not call.was_executed:
             continue
         if call.name == "open" and call.size < 0:
             # A new file replaces an older file with the same inode.
-            safe.pop(call.inode, None)
+            synced_sizes.pop(call.inode, None)
         elif call.name == "truncate":
-            safe[call.inode] = 0
+            synced_sizes[call.inode] = 0
         elif call.name == "write":
-            safe.setdefault(call.inode, max(call.size, 0))
+            synced_sizes.setdefault(call.inode, max(call.size, 0))
         elif call.name == "fsync":
-            safe.pop(call.inode, None)
-    return safe
+            synced_sizes.pop(call.inode, None)
+    return synced_sizes
 
 
 def lose_power(root: Path, calls: Sequence[Call]) -> list[Path]:
     """Truncate every file below a folder to its synced bytes, and return the truncated files."""
-    safe = unsynced(calls)
-    cut = []
+    synced_sizes = find_unsynced(calls)
+    truncated_files = []
     for path in sorted(root.rglob("*")):
         if path.is_symlink() or not path.is_file():
             continue
         status = path.stat()
-        synced = safe.get(status.st_ino)
-        if synced is not None and synced < status.st_size:
+        synced_size = synced_sizes.get(status.st_ino)
+        if synced_size is not None and synced_size < status.st_size:
             mode = status.st_mode & 0o7777
             path.chmod(0o600)
             with path.open("r+b") as stream:
-                stream.truncate(synced)
+                stream.truncate(synced_size)
             path.chmod(mode)
-            cut.append(path)
-    return cut
+            truncated_files.append(path)
+    return truncated_files

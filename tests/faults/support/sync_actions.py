@@ -24,34 +24,34 @@ from workspace.proposals.events import Author, Commented, KnownBy, Opened
 from workspace.sync.sync import sync as synchronise
 from workspace.workspace import Workspace
 
-ID = "k7m2q9xa"
-PROPOSAL = build_branch_name(ID, "Say more")
-BRANCHES = ("main", DISCUSSION, PROPOSAL)
+PROPOSAL_ID = "k7m2q9xa"
+PROPOSAL_BRANCH = build_branch_name(PROPOSAL_ID, "Say more")
+BRANCHES = ("main", DISCUSSION, PROPOSAL_BRANCH)
 ADA = Author("Ada", "ada@example.org", KnownBy.GIT)
 
 
 def make_diverged_clones(folder: Path) -> None:
-    """Make `here` and `there.git` in a folder: each of `BRANCHES` has diverged, without a conflict."""
-    here, there = repositories.normal(folder / "here", {}), folder / "there.git"
-    theirs = diverge(here)
-    here.git("branch", PROPOSAL, "main^")
-    _append(here, Opened("Say more", "", "main", PROPOSAL, here.head()))
-    here.git("clone", "-q", "--bare", ".", str(there))
-    here.git("remote", "add", "origin", "../there.git")
-    here.git("fetch", "-q")
-    _advance(here, "ours.md")
-    ours = {branch: here.git("rev-parse", branch).strip() for branch in (DISCUSSION, PROPOSAL)}
+    """Create `clone` and `remote.git` in a folder, with diverged `BRANCHES` that have no conflicts."""
+    clone, remote = repositories.normal(folder / "clone", {}), folder / "remote.git"
+    theirs = diverge(clone)
+    clone.git("branch", PROPOSAL_BRANCH, "main^")
+    _append(clone, Opened("Say more", "", "main", PROPOSAL_BRANCH, clone.head()))
+    clone.git("clone", "-q", "--bare", ".", str(remote))
+    clone.git("remote", "add", "origin", "../remote.git")
+    clone.git("fetch", "-q")
+    _advance(clone, "ours.md")
+    ours = {branch: clone.git("rev-parse", branch).strip() for branch in (DISCUSSION, PROPOSAL_BRANCH)}
     for branch in ours:
-        here.git("update-ref", f"refs/heads/{branch}", f"origin/{branch}")
-    _advance(here, "theirs.md")
-    here.git("push", "-q", "origin", DISCUSSION, PROPOSAL, f"+{theirs}:refs/heads/main")
-    # The remote-tracking refs are those of a clone that has not fetched since.
+        clone.git("update-ref", f"refs/heads/{branch}", f"origin/{branch}")
+    _advance(clone, "theirs.md")
+    clone.git("push", "-q", "origin", DISCUSSION, PROPOSAL_BRANCH, f"+{theirs}:refs/heads/main")
+    # The remote-tracking refs are at the commits before these changes, as in a clone that did not fetch.
     for branch, commit in ours.items():
-        here.git("update-ref", f"refs/remotes/origin/{branch}", f"{branch}^")
-        here.git("update-ref", f"refs/heads/{branch}", commit)
-    here.git("update-ref", "refs/remotes/origin/main", "main^")
-    here.git("branch", "-q", "-D", "theirs")
-    for logs in (here.path / ".git/logs/refs/remotes", there / "hooks", here.path / ".git/hooks"):
+        clone.git("update-ref", f"refs/remotes/origin/{branch}", f"{branch}^")
+        clone.git("update-ref", f"refs/heads/{branch}", commit)
+    clone.git("update-ref", "refs/remotes/origin/main", "main^")
+    clone.git("branch", "-q", "-D", "theirs")
+    for logs in (clone.path / ".git/logs/refs/remotes", remote / "hooks", clone.path / ".git/hooks"):
         shutil.rmtree(logs, ignore_errors=True)
 
 
@@ -59,7 +59,7 @@ def sync(
     path: Path, arm: Callable[[], None], *, push: bool = True, durable: bool = False
 ) -> Mapping[str, object]:
     """Synchronize, and return the response to a user. The exchanges run in this process."""
-    RemoteProcess.run = _run  # type: ignore[assignment,method-assign]
+    RemoteProcess.run = _run_call  # type: ignore[assignment,method-assign]
     workspace = Workspace.open(path, durable=durable)
     arm()
     try:
@@ -74,24 +74,24 @@ def sync(
     return {"committed": not errors, "state": report.state.value, "errors": errors}
 
 
-def _run(process: Any, peer: Peer, call: Any, progress: Progress | None = None) -> Any:
+def _run_call(process: Any, peer: Peer, call: Any, progress: Progress | None = None) -> Any:
     """Replace `RemoteProcess.run` in this process, so that faults also hit the calls of the exchange."""
-    ended = remote_process._run_call(process._repository, peer, call, partial(_silent))
-    if isinstance(ended, remote_process._CallFailure):
-        raise ended.error
-    return ended.result
+    call_result = remote_process._run_call(process._repository, peer, call, partial(_ignore_progress))
+    if isinstance(call_result, remote_process._CallFailure):
+        raise call_result.error
+    return call_result.result
 
 
-def _silent(done: float, total: float | None, message: str | None) -> None:
+def _ignore_progress(done: float, total: float | None, message: str | None) -> None:
     """Ignore progress."""
 
 
-def _append(repo: Repo, *words: Opened | Commented) -> None:
-    EventLog(GitStore(repo.path), durable=False).append(ID, words, ADA, tool="test", client="test")
+def _append(repo: Repo, *bodies: Opened | Commented) -> None:
+    EventLog(GitStore(repo.path), durable=False).append(PROPOSAL_ID, bodies, ADA, tool="test", client="test")
 
 
 def _advance(repo: Repo, name: str) -> None:
     _append(repo, Commented(name))
-    repo.git("checkout", "-q", PROPOSAL)
+    repo.git("checkout", "-q", PROPOSAL_BRANCH)
     repo.commit({name: f"# {name}\n"})
     repo.git("checkout", "-q", "main")

@@ -1,4 +1,4 @@
-"""Bulk expansion of raw tokens equals the expansion of each token."""
+"""The bulk expansion of raw tokens, which equals the expansion of each token."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ NAMES = st.text("abzsABZS019_.-/@:'+#", min_size=1, max_size=14)
 WORDS = st.sampled_from(
     ["the", "The", "APIs", "APIsX", "HTTPServer2", "std::", "--flag", "-x", "don't", "it's"]
 )
-OTHERS = st.text("aA.\u00e9\u2019\u00ad\u4f7f\ufb01\ud800", max_size=6)
-RAWS = st.lists(st.lists(NAMES | WORDS | OTHERS, min_size=1, max_size=3).map("".join))
+UNUSUAL_TEXTS = st.text("aA.\u00e9\u2019\u00ad\u4f7f\ufb01\ud800", max_size=6)
+RAW_TEXTS = st.lists(st.lists(NAMES | WORDS | UNUSUAL_TEXTS, min_size=1, max_size=3).map("".join))
 
 
-def each(raws: list[bytes]) -> list[list[str]]:
+def expand_individually(raws: list[bytes]) -> list[list[str]]:
     return [expand_raw(raw) for raw in raws]
 
 
-@given(RAWS)
+@given(RAW_TEXTS)
 @example(["APIsX", "aPIs", "ABs", "ABsC", "ABS", "4Ab", "A4Ab", "a4A", "AAs.B", "As_b", "ABs_", "ABs"])
 @example(["and/or", "std::vector", "a/the/B", "Foo/foo", "a@b.c", "x::y::", "::x", "a//b", "a:b", "the-the"])
 @example(
@@ -32,28 +32,28 @@ def each(raws: list[bytes]) -> list[list[str]]:
 )
 def test_bulk_expansion_equals_expansion_of_each_token(texts: list[str]) -> None:
     raws = split_raw_tokens([text.encode("utf-8", "surrogatepass") for text in texts])
-    assert expand_raws(raws) == each(raws)
+    assert expand_raws(raws) == expand_individually(raws)
 
 
-def test_invalid_utf8_is_expanded_in_bulk_as_alone() -> None:
+def test_bulk_expansion_of_invalid_utf8_equals_expansion_of_each_token() -> None:
     raws = [b"a\xc3", b"b", b"\xe2\x82", b"\x80c", b"\xff.d", b"e\x00f", b"\xf0\x9f\x94"]
-    assert expand_raws(raws) == each(raws)
+    assert expand_raws(raws) == expand_individually(raws)
 
 
 @loop_over("length", [MAX_TOKEN_LENGTH - 1, MAX_TOKEN_LENGTH, MAX_TOKEN_LENGTH + 1, 5000])
 @loop_over("piece", ["a", "aB", "a.", "_", "a/"])
 def test_long_tokens_are_truncated_at_the_same_length(piece: str, length: int) -> None:
     raws = [(piece * length)[:length].encode()]
-    assert expand_raws(raws) == each(raws)
+    assert expand_raws(raws) == expand_individually(raws)
 
 
-def test_every_stop_word_is_expanded_in_bulk_as_alone() -> None:
+def test_bulk_expansion_of_stop_words_equals_expansion_of_each_token() -> None:
     raws = [
         form.encode()
         for word in sorted(STOP_WORDS)
         for form in (word, word.title(), f"{word}/a", f"x-{word}")
     ]
-    assert expand_raws(raws) == each(raws)
+    assert expand_raws(raws) == expand_individually(raws)
 
 
 def test_no_tokens_give_no_terms() -> None:

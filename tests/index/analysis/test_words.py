@@ -1,4 +1,4 @@
-"""Analysis of words: the terms of texts and queries."""
+"""The analysis of words: the terms of texts and queries."""
 
 from __future__ import annotations
 
@@ -159,9 +159,9 @@ def test_dashes_between_words_are_not_flags() -> None:
 
 def test_long_token_is_truncated_and_expanded_to_all_parts() -> None:
     assert expand("f" * 1000) == ("f" * MAX_TOKEN_LENGTH,)
-    whole, *parts = expand("/".join(f"part{i}" for i in range(100)))
-    assert len(whole) == MAX_TOKEN_LENGTH
-    assert parts == [f"part{i}" for i in range(100)]
+    whole_term, *part_terms = expand("/".join(f"part{i}" for i in range(100)))
+    assert len(whole_term) == MAX_TOKEN_LENGTH
+    assert part_terms == [f"part{i}" for i in range(100)]
 
 
 def test_section_weights_include_text_heading_and_parent_headings() -> None:
@@ -184,27 +184,29 @@ def test_raw_tokens_and_whole_text_have_the_same_terms(text: str) -> None:
     raws = split_raw_tokens([text.encode("utf-8", "surrogatepass")])
     assert BREAK not in raws
     term_counts = Counter(term for raw in raws for term in expand_raw(raw))
-    plain = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
-    assert term_counts == Counter(term for token in TOKEN.findall(normalize(plain)) for term in expand(token))
+    text_with_replacements = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
+    assert term_counts == Counter(
+        term for token in TOKEN.findall(normalize(text_with_replacements)) for term in expand(token)
+    )
 
 
 @given(st.lists(st.binary(max_size=20).map(lambda text: text + b" "), min_size=1))
 def test_texts_are_separated_by_one_break_each(texts: list[bytes]) -> None:
-    parted: list[list[bytes]] = [[]]
+    tokens_by_text: list[list[bytes]] = [[]]
     for raw in split_raw_tokens(texts):
         if raw == BREAK:
-            parted.append([])
+            tokens_by_text.append([])
         else:
-            parted[-1].append(raw)
-    assert parted == [split_raw_tokens([text]) for text in texts]
+            tokens_by_text[-1].append(raw)
+    assert tokens_by_text == [split_raw_tokens([text]) for text in texts]
 
 
 @given(st.lists(PIECES).map("".join))
 def test_query_terms_are_subset_of_indexed_terms(text: str) -> None:
-    indexed = count_heading_terms(text)
-    assert set(weigh_query_terms(TOKEN.findall(normalize(text)))) <= set(indexed)
-    assert all(0 < len(part) <= MAX_TOKEN_LENGTH for part in indexed)
-    "".join(indexed).encode()
+    indexed_terms = count_heading_terms(text)
+    assert set(weigh_query_terms(TOKEN.findall(normalize(text)))) <= set(indexed_terms)
+    assert all(0 < len(part) <= MAX_TOKEN_LENGTH for part in indexed_terms)
+    "".join(indexed_terms).encode()
 
 
 @given(st.text(alphabet="abCD1_.-/:@+#'s", max_size=30))
@@ -215,7 +217,7 @@ def test_name_expands_equally_in_any_case(text: str) -> None:
 
 @pytest.mark.growth
 @loop_over(
-    "bomb",
+    "markup",
     [
         "<!--",
         "](",
@@ -245,13 +247,13 @@ def test_name_expands_equally_in_any_case(text: str) -> None:
         "\0",
     ],
 )
-def test_hostile_markup_takes_linear_time(bomb: str) -> None:
-    def seconds(count: int) -> float:
-        best = 9.0
+def test_hostile_markup_takes_linear_time(markup: str) -> None:
+    def measure_seconds(count: int) -> float:
+        shortest_time = 9.0
         for _ in range(3):
             start = time.process_time()
-            count_text_terms(bomb * count)
-            best = min(best, time.process_time() - start)
-        return best
+            count_text_terms(markup * count)
+            shortest_time = min(shortest_time, time.process_time() - start)
+        return shortest_time
 
-    assert seconds(20_000) < 6 * seconds(5_000) + 0.05
+    assert measure_seconds(20_000) < 6 * measure_seconds(5_000) + 0.05

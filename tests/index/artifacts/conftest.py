@@ -1,4 +1,4 @@
-"""Fixtures that give each test its own small artifact, and the key of its seal."""
+"""Fixtures: a small artifact for each test, and the key of its seal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.index.conftest import GUIDES
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
 
-Build = Callable[..., str]
+BuildArtifact = Callable[..., str]
 
 
 @pytest.fixture(scope="session")
@@ -29,20 +29,20 @@ def out(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def build_out(repo: Repo, out: Path, key: bytes) -> Build:
+def build_out(repo: Repo, out: Path, key: bytes) -> BuildArtifact:
     """Return a function that commits files, builds their sealed artifact, and returns the commit."""
 
-    def built(files: Mapping[str, str] = GUIDES, *, key: bytes | None = key) -> str:
+    def build(files: Mapping[str, str] = GUIDES, *, key: bytes | None = key) -> str:
         commit = repo.commit(files)
         contents = read_commit_contents(GitReader(repo.path), commit, "docs", ContentFilter())
         build_artifact(contents, out, description="Guides", key=key, durable=False)
         return commit
 
-    return built
+    return build
 
 
 @pytest.fixture
-def artifact(build_out: Build, out: Path) -> Path:
+def artifact(build_out: BuildArtifact, out: Path) -> Path:
     """Return a sealed artifact of the guides."""
     build_out()
     return out

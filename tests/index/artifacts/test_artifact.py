@@ -1,4 +1,4 @@
-"""An artifact is opened, or refused with a reason; one without our seal is indexed again."""
+"""The opening of an artifact: it may be refused, and without a valid seal it is indexed again."""
 
 from __future__ import annotations
 
@@ -18,40 +18,42 @@ from index.service import SearchIndex
 from index.storage.keys import KEY_BYTES
 from index.storage.location import METADATA_FILE
 from index.storage.metadata import InvalidMetadata
-from tests.index.artifacts.conftest import Build
-from tests.index.storage.damage import put
+from tests.index.artifacts.conftest import BuildArtifact
+from tests.index.storage.damage import replace_file
 from tests.repositories import Repo
 from workspace.errors import WorkspaceError
 
 QUERIES = ("retries", "rate limit", "RateLimitError", "backoff", '"exponential backoff"', "note -jitter")
 
 
-def lists(index: SearchIndex) -> list[object]:
-    """Return the answers of an index without the commit."""
+def search_all_queries(index: SearchIndex) -> list[object]:
+    """Return the search results of an index for each query and filter, without the commit."""
     pages = [index.search(query) for query in QUERIES]
     pages += [index.search("errors", filters=filters) for filters in ({"type": "runbook"}, {"tags": "sdk"})]
     pages += [index.search("errors", path=path) for path in ("guides", "notes")]
     return [(page.hits, page.hint) for page in pages]
 
 
-def files(out: Path) -> list[Path]:
+def list_files(out: Path) -> list[Path]:
     return sorted(file for file in out.rglob("*") if file.is_file())
 
 
-def test_sealed_artifact_answers_like_its_repository(
-    build_out: Build, out: Path, key: bytes, index: SearchIndex
+def test_sealed_artifact_returns_the_results_of_its_repository(
+    build_out: BuildArtifact, out: Path, key: bytes, index: SearchIndex
 ) -> None:
     commit = build_out()
     artifact = open_artifact(out, key)
-    frozen = FrozenIndex(artifact)
+    frozen_index = FrozenIndex(artifact)
     assert artifact.is_trusted
-    assert lists(frozen) == lists(index)
-    assert frozen.search("retries").commit == commit
-    assert frozen.workspace.snapshot().commit == commit
-    assert frozen.metadata().corpus_description == "Guides"
+    assert search_all_queries(frozen_index) == search_all_queries(index)
+    assert frozen_index.search("retries").commit == commit
+    assert frozen_index.workspace.snapshot().commit == commit
+    assert frozen_index.metadata().corpus_description == "Guides"
 
 
-def test_old_address_resolves_in_artifact(build_out: Build, out: Path, key: bytes, repo: Repo) -> None:
+def test_old_address_resolves_in_artifact(
+    build_out: BuildArtifact, out: Path, key: bytes, repo: Repo
+) -> None:
     build_out()
     repo.git("mv", "guides/retries.md", "guides/again.md")
     build_out({})
@@ -62,35 +64,35 @@ def test_old_address_resolves_in_artifact(build_out: Build, out: Path, key: byte
 
 
 @pytest.mark.parametrize("reader_key", [None, bytes(KEY_BYTES)])
-def test_artifact_without_our_seal_is_indexed_from_documents(
+def test_artifact_without_valid_seal_is_indexed_from_documents(
     artifact: Path, reader_key: bytes | None, index: SearchIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def never(*arguments: object) -> Any:
-        raise AssertionError("a segment of an artifact that is not ours was opened")
+    def fail_on_call(*arguments: object) -> Any:
+        raise AssertionError("a segment of an artifact without a valid seal was opened")
 
-    monkeypatch.setattr("index.artifacts.frozen.map_parts", never)
-    opened = open_artifact(artifact, reader_key)
-    assert not opened.is_trusted
-    assert lists(FrozenIndex(opened)) == lists(index)
+    monkeypatch.setattr("index.artifacts.frozen.map_parts", fail_on_call)
+    opened_artifact = open_artifact(artifact, reader_key)
+    assert not opened_artifact.is_trusted
+    assert search_all_queries(FrozenIndex(opened_artifact)) == search_all_queries(index)
 
 
 def test_built_index_of_artifact_is_reused(artifact: Path) -> None:
     reports: list[str] = []
     search_reports: list[str] = []
-    first = FrozenIndex(open_artifact(artifact), lambda done, total, message: reports.append(message))
-    first.search("retries", progress=lambda done, total, message: search_reports.append(message))
+    first_index = FrozenIndex(open_artifact(artifact), lambda done, total, message: reports.append(message))
+    first_index.search("retries", progress=lambda done, total, message: search_reports.append(message))
     assert reports == search_reports != []
     reports.clear()
-    again = FrozenIndex(open_artifact(artifact), lambda done, total, message: reports.append(message))
-    again.follow()
+    second_index = FrozenIndex(open_artifact(artifact), lambda done, total, message: reports.append(message))
+    second_index.follow()
     assert reports == []
-    status = again.status()
+    status = second_index.status()
     assert status.is_current
     assert status.folder is not None
     assert not status.folder.is_relative_to(artifact)
 
 
-def test_only_the_last_two_indexes_of_a_folder_remain(build_out: Build, out: Path) -> None:
+def test_only_the_last_two_indexes_of_a_folder_remain(build_out: BuildArtifact, out: Path) -> None:
     folders = set()
     for number in range(4):
         build_out({"notes/plain.md": f"# Number {number}\n"})
@@ -114,18 +116,18 @@ def test_artifact_of_another_schema_is_not_trusted(
 @pytest.mark.parametrize("has_key", [True, False])
 def test_truncated_or_missing_artifact_file_is_refused(artifact: Path, key: bytes, has_key: bool) -> None:
     reader_key = key if has_key else None
-    for file in files(artifact):
+    for file in list_files(artifact):
         data = file.read_bytes()
-        for rest in (data[: len(data) // 2], data[:-1], b""):
-            put(file, rest)
-            with pytest.raises((NotAnArtifact, ArtifactDamaged, InvalidMetadata)) as caught:
+        for damaged_data in (data[: len(data) // 2], data[:-1], b""):
+            replace_file(file, damaged_data)
+            with pytest.raises((NotAnArtifact, ArtifactDamaged, InvalidMetadata)) as error_info:
                 open_artifact(artifact, reader_key)
             if file.parent != artifact:
-                assert caught.value.details["file"] == file.relative_to(artifact).as_posix()
+                assert error_info.value.details["file"] == file.relative_to(artifact).as_posix()
         file.unlink()
         with pytest.raises((NotAnArtifact, ArtifactDamaged)):
             open_artifact(artifact, reader_key)
-        put(file, data)
+        replace_file(file, data)
     assert open_artifact(artifact, key).is_trusted
 
 
@@ -152,20 +154,20 @@ def test_foreign_pickle_in_artifact_is_never_loaded(artifact: Path, key: bytes, 
 def test_find_problems_lists_every_damaged_file(artifact: Path, key: bytes) -> None:
     assert find_problems(artifact) == find_problems(artifact, key) == []
     assert find_problems(artifact, bytes(KEY_BYTES)) == ["the artifact does not have the seal of this key"]
-    damaged = [file for file in files(artifact) if file.parent != artifact]
-    assert len(damaged) >= 3
-    for file in damaged:
-        put(file, file.read_bytes()[:-1] + b"?")
+    damaged_files = [file for file in list_files(artifact) if file.parent != artifact]
+    assert len(damaged_files) >= 3
+    for file in damaged_files:
+        replace_file(file, file.read_bytes()[:-1] + b"?")
     problems = find_problems(artifact)
-    assert len(problems) == len(damaged)
+    assert len(problems) == len(damaged_files)
     assert all(str(artifact) not in line for line in problems)
     (artifact / METADATA_FILE).unlink()
     with pytest.raises(NotAnArtifact):
         find_problems(artifact)
 
 
-def test_unsafe_metadata_values_are_not_listed_in_taxonomy(build_out: Build, out: Path) -> None:
-    """The `metadata.json` of a foreign artifact may contain anything that the contract allows."""
+def test_unsafe_metadata_values_are_not_listed_in_taxonomy(build_out: BuildArtifact, out: Path) -> None:
+    """Write a foreign `metadata.json`, which may contain all values that the contract allows."""
     build_out(key=None)
     file = out / METADATA_FILE
     manifest = next(out.glob("*.manifest"))
@@ -185,10 +187,10 @@ def test_unsafe_metadata_values_are_not_listed_in_taxonomy(build_out: Build, out
 
 
 def test_errors_contain_no_absolute_folder(artifact: Path) -> None:
-    for file in files(artifact):
+    for file in list_files(artifact):
         data = file.read_bytes()
-        put(file, data[:-2])
-        with pytest.raises(WorkspaceError) as caught:
+        replace_file(file, data[:-2])
+        with pytest.raises(WorkspaceError) as error_info:
             open_artifact(artifact)
-        assert str(artifact) not in caught.value.message + caught.value.fix
-        put(file, data)
+        assert str(artifact) not in error_info.value.message + error_info.value.fix
+        replace_file(file, data)

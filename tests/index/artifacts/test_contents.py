@@ -1,4 +1,4 @@
-"""The contents of an artifact: selected documents of a commit or folder, and their tree."""
+"""The contents of an artifact: the selected documents of a commit or folder, and their tree."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ FILES = {
 paths = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map("/".join)
 
 
-def written(folder: Path) -> Path:
+def write_files(folder: Path) -> Path:
     Repo(folder).write(FILES)
     return folder
 
@@ -57,7 +57,7 @@ def repo(tmp_path: Path) -> Repo:
 
 def test_folder_and_its_commit_have_equal_contents(repo: Repo, tmp_path: Path) -> None:
     commit = read_commit_contents(GitReader(repo.path), repo.head(), "site", ContentFilter())
-    folder = read_folder_contents(written(tmp_path / "copy"), ContentFilter())
+    folder = read_folder_contents(write_files(tmp_path / "copy"), ContentFilter())
     assert list(commit.documents) == ["README.md", "docs/go/intro.markdown", "docs/guide.md"]
     assert list(commit.manifests) == [".taxonomy.toml", "docs/go/.taxonomy.toml"]
     assert (commit.documents, commit.manifests) == (folder.documents, folder.manifests)
@@ -76,16 +76,18 @@ def test_uncommitted_changes_are_not_included(repo: Repo) -> None:
 
 
 def test_older_commit_is_read_unchanged(repo: Repo) -> None:
-    first = repo.head()
+    first_commit = repo.head()
     repo.commit({"docs/guide.md": "# Changed\n"})
     assert (
-        read_commit_contents(GitReader(repo.path), first, "site", ContentFilter()).read("docs/guide.md")
+        read_commit_contents(GitReader(repo.path), first_commit, "site", ContentFilter()).read(
+            "docs/guide.md"
+        )
         == b"# Guide\n"
     )
 
 
 @pytest.mark.parametrize(
-    ("choice", "expected"),
+    ("content_filter", "expected"),
     [
         (ContentFilter(below="docs"), ["docs/go/intro.markdown", "docs/guide.md"]),
         (ContentFilter(below="docs/go"), ["docs/go/intro.markdown"]),
@@ -98,8 +100,11 @@ def test_older_commit_is_read_unchanged(repo: Repo) -> None:
         ),
     ],
 )
-def test_selection_limits_documents(repo: Repo, choice: ContentFilter, expected: list[str]) -> None:
-    assert list(read_commit_contents(GitReader(repo.path), repo.head(), "site", choice).documents) == expected
+def test_selection_limits_documents(repo: Repo, content_filter: ContentFilter, expected: list[str]) -> None:
+    assert (
+        list(read_commit_contents(GitReader(repo.path), repo.head(), "site", content_filter).documents)
+        == expected
+    )
 
 
 def test_manifest_above_the_selected_folder_is_included(repo: Repo) -> None:
@@ -116,11 +121,13 @@ def test_moved_documents_are_listed(repo: Repo) -> None:
 
 
 @pytest.mark.parametrize(
-    "choice", [ContentFilter(below="other"), ContentFilter(exclude=(Glob.compile("*"),))]
+    "content_filter", [ContentFilter(below="other"), ContentFilter(exclude=(Glob.compile("*"),))]
 )
-def test_content_filter_without_documents_raises_empty_corpus(repo: Repo, choice: ContentFilter) -> None:
+def test_content_filter_without_documents_raises_empty_corpus(
+    repo: Repo, content_filter: ContentFilter
+) -> None:
     with pytest.raises(EmptyCorpus):
-        read_commit_contents(GitReader(repo.path), repo.head(), "site", choice)
+        read_commit_contents(GitReader(repo.path), repo.head(), "site", content_filter)
 
 
 def test_empty_folder_raises_empty_corpus(tmp_path: Path) -> None:
@@ -131,7 +138,7 @@ def test_empty_folder_raises_empty_corpus(tmp_path: Path) -> None:
 def test_symlinks_and_pipes_are_not_followed(tmp_path: Path) -> None:
     secret = tmp_path / "secret.md"
     secret.write_text("# Secret\n")
-    folder = written(tmp_path / "site")
+    folder = write_files(tmp_path / "site")
     (folder / "link.md").symlink_to(secret)
     (folder / "above").symlink_to(tmp_path)
     if hasattr(os, "mkfifo"):
@@ -144,7 +151,7 @@ def test_symlinks_and_pipes_are_not_followed(tmp_path: Path) -> None:
 
 
 def test_settings_behind_a_symlink_are_not_read(tmp_path: Path) -> None:
-    folder = written(tmp_path / "site")
+    folder = write_files(tmp_path / "site")
     (folder / "docyard.toml").rename(tmp_path / "elsewhere.toml")
     (folder / "docyard.toml").symlink_to(tmp_path / "elsewhere.toml")
     assert "drafts/idea.md" in read_folder_contents(folder, ContentFilter()).documents
@@ -153,7 +160,7 @@ def test_settings_behind_a_symlink_are_not_read(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
 @loop_over("name", ["line\nbreak.md", "back\\slash.md", "CON.md", os.fsdecode(b"\xff.md")])
 def test_unportable_file_name_is_left_out(tmp_path: Path, name: str) -> None:
-    folder = written(tmp_path / "site")
+    folder = write_files(tmp_path / "site")
     (folder / name).write_text("# Odd\n")
     contents = read_folder_contents(folder, ContentFilter())
     assert name not in contents.documents
@@ -171,30 +178,30 @@ def test_unprintable_name_in_commit_is_left_out_and_reported(repo: Repo) -> None
 
 @pytest.mark.skipif(os.name == "nt", reason="such paths cannot be made")
 def test_unreadable_excluded_folder_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = written(tmp_path / "site")
-    part = "d" * 200
+    folder = write_files(tmp_path / "site")
+    folder_name = "d" * 200
     monkeypatch.chdir(folder)
-    for _ in range(25):  # more than the system takes in one path
-        os.mkdir(part)
-        os.chdir(part)
+    for _ in range(25):  # longer than the system allows for a path
+        os.mkdir(folder_name)
+        os.chdir(folder_name)
     Path("deep.md").write_text("# Deep\n")
-    choice = ContentFilter(exclude=(Glob.compile("ddd*"),))
-    assert "README.md" in read_folder_contents(folder, choice).documents
+    content_filter = ContentFilter(exclude=(Glob.compile("ddd*"),))
+    assert "README.md" in read_folder_contents(folder, content_filter).documents
 
 
 def test_left_out_document_is_reported(tmp_path: Path) -> None:
-    folder = written(tmp_path / "site")
+    folder = write_files(tmp_path / "site")
     (folder / "CON.md").write_text("# Odd\n")
     assert read_folder_contents(folder, ContentFilter()).left_out == ("CON.md",)
 
 
 def test_unreadable_file_error_names_its_path(tmp_path: Path) -> None:
-    contents = read_folder_contents(written(tmp_path / "site"), ContentFilter())
+    contents = read_folder_contents(write_files(tmp_path / "site"), ContentFilter())
     (tmp_path / "site" / "README.md").unlink()
-    with pytest.raises(UnreadableFolder) as caught:
+    with pytest.raises(UnreadableFolder) as error_info:
         contents.read("README.md")
-    assert caught.value.details["path"] == "README.md"
-    assert str(tmp_path) not in caught.value.message
+    assert error_info.value.details["path"] == "README.md"
+    assert str(tmp_path) not in error_info.value.message
 
 
 def test_missing_object_error_names_its_document(repo: Repo) -> None:
@@ -211,9 +218,10 @@ def test_folder_named_like_settings_file_is_ignored(tmp_path: Path) -> None:
 
 
 def test_built_tree_has_the_id_that_git_computes(repo: Repo) -> None:
-    listed = [line.split() for line in repo.git("ls-tree", "-r", "HEAD").splitlines()]
+    entries = [line.split() for line in repo.git("ls-tree", "-r", "HEAD").splitlines()]
     assert (
-        build_tree({path: id for _, _, id, path in listed}).id == repo.git("rev-parse", "HEAD^{tree}").strip()
+        build_tree({path: id for _, _, id, path in entries}).id
+        == repo.git("rev-parse", "HEAD^{tree}").strip()
     )
 
 

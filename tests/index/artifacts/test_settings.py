@@ -1,4 +1,4 @@
-"""The settings of an artifact combine those of its source and its builder."""
+"""The settings of an artifact, which combine the settings of its source and of its builder."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ document_bytes = 5000
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=80)
 
 
-def read(source: str = SOURCE) -> WorkspaceConfig:
+def read_config(source: str = SOURCE) -> WorkspaceConfig:
     return WorkspaceConfig.read(source.encode())
 
 
 def test_settings_of_the_source_are_preserved() -> None:
-    config, _ = make_settings(read(), "site", None, {})
+    config, _ = make_settings(read_config(), "site", None, {})
     assert (config.root, config.limits.document_bytes) == ("docs", 5000)
     assert config.corpus.description == "The source's own words"
     assert list(config.taxonomy_keys.items())[:2] == [("language", "Programming language"), ("scope", None)]
 
 
 def test_selection_settings_of_the_source_are_dropped() -> None:
-    config, _ = make_settings(read(), "site", None, {})
+    config, _ = make_settings(read_config(), "site", None, {})
     assert config.exclude == ()
     assert config.overwrite == "seen"
 
 
 def test_descriptions_of_the_builder_override_the_source() -> None:
     config, _ = make_settings(
-        read(), "site", "For hosts", {"scope": "Where it applies", "language": None, "area": None}
+        read_config(), "site", "For hosts", {"scope": "Where it applies", "language": None, "area": None}
     )
     assert config.corpus.description == "For hosts"
     assert list(config.taxonomy_keys.items())[:3] == [
@@ -85,12 +85,12 @@ def test_any_description_is_written_as_valid_toml(description: str, root: str) -
     ],
 )
 def test_invalid_key_error_names_its_field(taxonomy: dict[str, str | None], field: str) -> None:
-    with pytest.raises(InvalidConfig) as caught:
+    with pytest.raises(InvalidConfig) as error_info:
         make_settings(WorkspaceConfig(), "site", None, taxonomy)
-    assert caught.value.details["field"] == field
+    assert error_info.value.details["field"] == field
 
 
 def test_too_long_description_error_names_its_field() -> None:
-    with pytest.raises(InvalidConfig) as caught:
+    with pytest.raises(InvalidConfig) as error_info:
         make_settings(WorkspaceConfig(), "site", "x" * 501, {})
-    assert caught.value.details["field"] == "corpus.description"
+    assert error_info.value.details["field"] == "corpus.description"

@@ -1,4 +1,4 @@
-"""Another artifact replaces the served one between two calls, unless it is refused."""
+"""The replacement of the served artifact by another artifact between two calls, unless it is refused."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from index.artifacts.manifest import ArtifactDamaged, NotAnArtifact
 from index.artifacts.swap import Artifacts
 from index.cursors import StaleCursor
 from index.storage.location import METADATA_FILE
-from tests.index.artifacts.conftest import Build
-from tests.index.storage.damage import put
+from tests.index.artifacts.conftest import BuildArtifact
+from tests.index.storage.damage import replace_file
 from tools.registry import Toolbox
 from workspace.errors import WorkspaceError
 
-NEWER = {"notes/plain.md": "# Why not?\n\nNothing of note, but of a zebra.\n"}
+NEW_DOCUMENTS = {"notes/plain.md": "# Why not?\n\nNothing of note, but of a zebra.\n"}
 
 
-def wait_for(happened: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60
-    while not happened():
-        assert time.monotonic() < until
+def wait_for(has_happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not has_happened():
+        assert time.monotonic() < deadline
         time.sleep(0.01)
 
 
@@ -36,130 +36,138 @@ def search_ids(index: FrozenIndex, query: str = "zebra") -> list[str]:
 
 
 @pytest.mark.parametrize("has_key", [True, False])
-def test_next_call_uses_the_new_artifact(artifact: Path, build_out: Build, key: bytes, has_key: bool) -> None:
-    served = Artifacts(artifact, key if has_key else None)
-    old = served.current()
-    assert search_ids(old) == []
-    commit = build_out(NEWER)
-    wait_for(lambda: served.current() is not old)
-    new = served.current()
-    assert search_ids(new) == ["notes/plain.md#_preamble"]
-    assert new.search("zebra").commit == new.workspace.snapshot().commit == commit
-    assert "zebra" in new.get("notes/plain.md").text()
+def test_next_call_uses_the_new_artifact(
+    artifact: Path, build_out: BuildArtifact, key: bytes, has_key: bool
+) -> None:
+    artifacts = Artifacts(artifact, key if has_key else None)
+    old_index = artifacts.current()
+    assert search_ids(old_index) == []
+    commit = build_out(NEW_DOCUMENTS)
+    wait_for(lambda: artifacts.current() is not old_index)
+    new_index = artifacts.current()
+    assert search_ids(new_index) == ["notes/plain.md#_preamble"]
+    assert new_index.search("zebra").commit == new_index.workspace.snapshot().commit == commit
+    assert "zebra" in new_index.get("notes/plain.md").text()
 
 
-def test_running_call_reads_its_artifact_to_the_end(artifact: Path, build_out: Build, key: bytes) -> None:
-    served = Artifacts(artifact, key)
-    served_index = served.current()
-    build_out(NEWER)
-    wait_for(lambda: served.current() is not served_index)
+def test_running_call_reads_only_its_artifact(artifact: Path, build_out: BuildArtifact, key: bytes) -> None:
+    artifacts = Artifacts(artifact, key)
+    served_index = artifacts.current()
+    build_out(NEW_DOCUMENTS)
+    wait_for(lambda: artifacts.current() is not served_index)
     for name in served_index.artifact.manifest.files:
         (artifact / name).unlink()
     assert search_ids(served_index) == []
     assert "Nothing of note." in served_index.get("notes/plain.md").text()
 
 
-def test_replaced_artifact_without_files_is_never_used(artifact: Path, build_out: Build, key: bytes) -> None:
-    served = Artifacts(artifact, key)
+def test_replaced_artifact_without_files_is_never_used(
+    artifact: Path, build_out: BuildArtifact, key: bytes
+) -> None:
+    artifacts = Artifacts(artifact, key)
     for number in range(3):
         build_out({"notes/plain.md": f"# Zebra number {number}\n"})
-    assert served.current().search("zebra").hits[0].heading == "Zebra number 2"
+    assert artifacts.current().search("zebra").hits[0].heading == "Zebra number 2"
 
 
-def test_cursor_survives_rebuild_of_the_same_documents(artifact: Path, build_out: Build, key: bytes) -> None:
-    served = Artifacts(artifact, key)
-    old = served.current()
-    page = old.search("errors", limit=1)
+def test_cursor_survives_rebuild_of_the_same_documents(
+    artifact: Path, build_out: BuildArtifact, key: bytes
+) -> None:
+    artifacts = Artifacts(artifact, key)
+    old_index = artifacts.current()
+    page = old_index.search("errors", limit=1)
     build_out({})
     (artifact / METADATA_FILE).touch()
-    wait_for(lambda: served.current() is not old)
+    wait_for(lambda: artifacts.current() is not old_index)
     assert page.next_cursor is not None
-    assert served.current().search("errors", limit=1, cursor=page.next_cursor).hits
+    assert artifacts.current().search("errors", limit=1, cursor=page.next_cursor).hits
 
 
-def test_cursor_of_the_previous_artifact_is_stale(artifact: Path, build_out: Build, key: bytes) -> None:
-    served = Artifacts(artifact, key)
-    old = served.current()
-    page = old.search("errors", limit=1)
-    build_out(NEWER)
-    wait_for(lambda: served.current() is not old)
-    with pytest.raises(StaleCursor) as stale:
-        served.current().search("errors", limit=1, cursor=page.next_cursor)
-    commit = served.current().search("errors").commit
+def test_cursor_of_the_previous_artifact_is_stale(
+    artifact: Path, build_out: BuildArtifact, key: bytes
+) -> None:
+    artifacts = Artifacts(artifact, key)
+    old_index = artifacts.current()
+    page = old_index.search("errors", limit=1)
+    build_out(NEW_DOCUMENTS)
+    wait_for(lambda: artifacts.current() is not old_index)
+    with pytest.raises(StaleCursor) as error_info:
+        artifacts.current().search("errors", limit=1, cursor=page.next_cursor)
+    commit = artifacts.current().search("errors").commit
     assert commit is not None
-    assert stale.value.details == {"cursor_commit": None, "commit": commit}
+    assert error_info.value.details == {"cursor_commit": None, "commit": commit}
 
 
 def test_refused_artifact_is_reported_once_and_old_one_serves(
-    artifact: Path, build_out: Build, key: bytes
+    artifact: Path, build_out: BuildArtifact, key: bytes
 ) -> None:
     errors: list[WorkspaceError] = []
-    served = Artifacts(artifact, key, errors.append)
-    old = served.current()
-    whole = (artifact / METADATA_FILE).read_bytes()
-    (artifact / METADATA_FILE).write_bytes(whole[: len(whole) // 2])
+    artifacts = Artifacts(artifact, key, errors.append)
+    old_index = artifacts.current()
+    metadata = (artifact / METADATA_FILE).read_bytes()
+    (artifact / METADATA_FILE).write_bytes(metadata[: len(metadata) // 2])
     for _ in range(5):
-        assert served.current() is old
+        assert artifacts.current() is old_index
     assert len(errors) == 1
-    page = old.search("retries")
+    page = old_index.search("retries")
     assert page.hits
     assert page.is_stale
-    served._retry_time = 0.0  # as when some seconds have passed
-    assert served.current() is old
+    artifacts._retry_time = 0.0  # as after some seconds
+    assert artifacts.current() is old_index
     assert len(errors) == 1
-    build_out(NEWER)
-    served._retry_time = 0.0
-    wait_for(lambda: served.current() is not old)
-    assert not served.current().search("retries").is_stale
+    build_out(NEW_DOCUMENTS)
+    artifacts._retry_time = 0.0
+    wait_for(lambda: artifacts.current() is not old_index)
+    assert not artifacts.current().search("retries").is_stale
 
 
 def test_removed_artifact_continues_to_serve(artifact: Path, key: bytes) -> None:
-    served = Artifacts(artifact, key)
-    assert served.current().has_open_files
+    artifacts = Artifacts(artifact, key)
+    assert artifacts.current().has_open_files
     shutil.rmtree(artifact)
-    assert search_ids(served.current(), "jitter")
-    assert served.current().get("guides/retries.md").text()
+    assert search_ids(artifacts.current(), "jitter")
+    assert artifacts.current().get("guides/retries.md").text()
 
 
 def test_changed_symlink_swaps_the_artifact(
-    artifact: Path, build_out: Build, key: bytes, tmp_path: Path
+    artifact: Path, build_out: BuildArtifact, key: bytes, tmp_path: Path
 ) -> None:
     releases = [tmp_path / "first", tmp_path / "second", tmp_path / "third"]
     shutil.copytree(artifact, releases[0])
-    build_out(NEWER)
+    build_out(NEW_DOCUMENTS)
     shutil.copytree(artifact, releases[1])
     shutil.copytree(artifact, releases[2])
     (releases[2] / METADATA_FILE).write_bytes(b"{")
     link, draft = tmp_path / "link", tmp_path / "draft"
     link.symlink_to(releases[0])
-    served = Artifacts(link, key)
-    old = served.current()
-    assert search_ids(old) == []
+    artifacts = Artifacts(link, key)
+    old_index = artifacts.current()
+    assert search_ids(old_index) == []
     for release, name in zip(releases[1:], ("second", "second"), strict=True):
         draft.symlink_to(release)
         draft.replace(link)
-        wait_for(lambda: served.current() is not old)
-        assert served.current().artifact.folder.name == name
-        assert search_ids(served.current())
+        wait_for(lambda: artifacts.current() is not old_index)
+        assert artifacts.current().artifact.folder.name == name
+        assert search_ids(artifacts.current())
     shutil.rmtree(releases[0])
-    assert old.get("notes/plain.md").text()
+    assert old_index.get("notes/plain.md").text()
 
 
 def test_changed_files_make_calls_fail_until_restored(artifact: Path, key: bytes) -> None:
-    served = Artifacts(artifact, key)
-    toolbox = Toolbox.for_changing_index(served.current, served.latest, None)
-    listed = toolbox.definitions()
+    artifacts = Artifacts(artifact, key)
+    toolbox = Toolbox.for_changing_index(artifacts.current, artifacts.latest, None)
+    definitions = toolbox.definitions()
     segment = next((artifact / "index").iterdir())
     data = segment.read_bytes()
-    put(segment, data[:-1] + bytes([data[-1] ^ 1]))
+    replace_file(segment, data[:-1] + bytes([data[-1] ^ 1]))
     with pytest.raises(ArtifactDamaged):
-        served.current()
+        artifacts.current()
     answer = toolbox.call("search_docs", {"query": "retries"}, client="tester")
     assert answer.is_error
     assert answer.data["code"] == "ARTIFACT_DAMAGED"
     assert answer.data["commit"] is None
-    assert toolbox.definitions() == listed
-    put(segment, data)
+    assert toolbox.definitions() == definitions
+    replace_file(segment, data)
     assert not toolbox.call("search_docs", {"query": "retries"}, client="tester").is_error
 
 
@@ -170,33 +178,35 @@ def test_invalid_artifact_at_start_is_refused(artifact: Path, key: bytes) -> Non
 
 
 @pytest.mark.slow
-def test_concurrent_readers_see_one_artifact_per_call(artifact: Path, build_out: Build, key: bytes) -> None:
-    """A call's hits and texts are of one artifact while others are built."""
-    ended = threading.Event()
-    wrong: list[str] = []
+def test_concurrent_readers_see_one_artifact_per_call(
+    artifact: Path, build_out: BuildArtifact, key: bytes
+) -> None:
+    """Check that the hits and texts of a call are from one artifact while other artifacts are built."""
+    stop_event = threading.Event()
+    problems: list[str] = []
     call_count = [0]
 
     def read(key: bytes | None) -> None:
         try:
-            served = Artifacts(artifact, key)
-            while not ended.is_set():
-                index = served.current()
+            artifacts = Artifacts(artifact, key)
+            while not stop_event.is_set():
+                index = artifacts.current()
                 for hit in index.search("number").hits:
                     text = index.get(hit.chunk_id).text()
                     if hit.heading not in text:
-                        wrong.append(f"{hit.heading} is not in {text}")
+                        problems.append(f"{hit.heading} is not in {text}")
                 call_count[0] += 1
-        except Exception as error:  # a thread's error would be lost
-            wrong.append(repr(error))
+        except Exception as error:  # pytest does not see an error in a thread
+            problems.append(repr(error))
 
     readers = [threading.Thread(target=read, args=(reader_key,)) for reader_key in (key, key, None)]
     for reader in readers:
         reader.start()
     for number in range(12):
         build_out({"notes/plain.md": f"# Number {number}\n", f"notes/{number}.md": f"# Number {number}\n"})
-    ended.set()
+    stop_event.set()
     for reader in readers:
         reader.join()
-    assert wrong == []
+    assert problems == []
     assert call_count[0]
     assert FrozenIndex(open_artifact(artifact, key)).search("number").hits

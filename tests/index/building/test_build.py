@@ -1,4 +1,4 @@
-"""Build: one or several processes give the same index, and no child outlives its parent."""
+"""The build of an index: one or several processes build the same index, and no child outlives its parent."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ SOURCE = NumberedSource(300)
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def is_complete(built: BuiltSegments) -> bool:
+def is_complete(built_segments: BuiltSegments) -> bool:
     """Return True if the segments contain each document of the source once."""
     pages = list(SOURCE.pages(SOURCE.paths()))
     expected = make_segment(page for page in pages if isinstance(page, IndexedDocument))
     unreadable = {page.path: page.blob for page in pages if isinstance(page, UnreadableDocument)}
-    return built.unreadable == unreadable and are_equal(
-        merge([SegmentReader.of(segment) for segment in built.segments]), expected
+    return built_segments.unreadable == unreadable and are_equal(
+        merge([SegmentReader.of(segment) for segment in built_segments.segments]), expected
     )
 
 
 def test_segments_stay_in_memory_without_a_folder() -> None:
-    built = build_in_processes(SOURCE, None)
-    assert len(built.segments) == 1
-    assert built.segments[0].stamp is None
-    assert is_complete(built)
+    built_segments = build_in_processes(SOURCE, None)
+    assert len(built_segments.segments) == 1
+    assert built_segments.segments[0].stamp is None
+    assert is_complete(built_segments)
 
 
 def test_segment_is_written_when_postings_reach_the_limit(tmp_path: Path) -> None:
@@ -80,14 +80,16 @@ def test_garbage_collector_is_enabled_after_a_failure() -> None:
 
 
 @pytest.mark.process
-def test_two_processes_build_what_one_does(tmp_path: Path) -> None:
+def test_two_processes_build_the_same_index_as_one(tmp_path: Path) -> None:
     reports: list[tuple[int, int, str]] = []
-    built = build_in_processes(SOURCE, tmp_path, processes=2, progress=lambda *report: reports.append(report))
-    assert is_complete(built)
-    assert {f"MAIN_{segment.id}.flat" for segment in built.segments} == {
+    built_segments = build_in_processes(
+        SOURCE, tmp_path, processes=2, progress=lambda *report: reports.append(report)
+    )
+    assert is_complete(built_segments)
+    assert {f"MAIN_{segment.id}.flat" for segment in built_segments.segments} == {
         file.name for file in tmp_path.iterdir()
     }
-    assert all(segment.is_untouched() and segment.checksum for segment in built.segments)
+    assert all(segment.is_untouched() and segment.checksum for segment in built_segments.segments)
     assert [finished for finished, _, _ in reports] == sorted(finished for finished, _, _ in reports)
     assert reports[-1] == (300, 300, "Indexing documents")
 
@@ -102,11 +104,11 @@ def test_parent_finishes_the_work_of_a_failed_child(
     assert is_complete(build_in_processes(FailingSource(300, signal=number), tmp_path, processes=2))
 
 
-def test_parent_builds_alone_if_no_process_can_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(process: object) -> None:
+def test_parent_builds_index_if_no_process_can_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse_start(process: object) -> None:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
 
-    monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", refuse)
+    monkeypatch.setattr("multiprocessing.context.SpawnProcess.start", refuse_start)
     assert is_complete(build_in_processes(SOURCE, tmp_path, processes=3))
 
 
@@ -132,11 +134,11 @@ def test_child_processes_write_nothing_to_standard_output(
 
 
 @pytest.fixture
-def endless(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
-    """Yield a process that builds endlessly, after its child has begun too."""
+def endless_build(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Yield a process that builds endlessly; its child has also started to build."""
     (tmp_path / "index").mkdir()
     code = (
-        # A background job of a shell ignores Ctrl-C, and so would this process.
+        # Without this line, the process could ignore Ctrl-C, like a background job of a shell.
         "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from pathlib import Path\n"
         "from tests.index.sources import EndlessSource\n"
@@ -156,15 +158,15 @@ def endless(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.mark.process
-def test_child_processes_end_when_parent_is_killed(endless: subprocess.Popen[bytes]) -> None:
-    endless.kill()
-    # A remaining child would hold its end of the pipe open.
-    endless.communicate(timeout=60)
+def test_child_processes_end_when_parent_is_killed(endless_build: subprocess.Popen[bytes]) -> None:
+    endless_build.kill()
+    # If the child still ran, its end of the pipe would be open.
+    endless_build.communicate(timeout=60)
 
 
 @pytest.mark.process
-def test_only_the_parent_reports_ctrl_c(endless: subprocess.Popen[bytes]) -> None:
-    """A terminal sends Ctrl-C to all processes; the child prints nothing."""
-    os.killpg(endless.pid, signal.SIGINT)
-    _, errors = endless.communicate(timeout=60)
+def test_only_the_parent_reports_ctrl_c(endless_build: subprocess.Popen[bytes]) -> None:
+    """Send Ctrl-C to all processes, as a terminal does; the child must print nothing."""
+    os.killpg(endless_build.pid, signal.SIGINT)
+    _, errors = endless_build.communicate(timeout=60)
     assert errors.count(b"Traceback") == 1

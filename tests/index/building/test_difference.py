@@ -1,4 +1,4 @@
-"""The difference between two commits: changed documents, and documents with new metadata of manifests."""
+"""The difference between two commits: changed documents, and documents with changed manifest values."""
 
 from __future__ import annotations
 
@@ -14,86 +14,88 @@ from workspace.git.reader import GitReader
 from workspace.snapshot.snapshot import Snapshot
 from workspace.workspace import Workspace
 
-DECLARED = "[taxonomy.language]\n[taxonomy.scope]\n"
+KEYS_SETTINGS = "[taxonomy.language]\n[taxonomy.scope]\n"
 
 
-def at(repo: Repo, commit: str | None = None) -> Snapshot:
+def open_snapshot(repo: Repo, commit: str | None = None) -> Snapshot:
     return Snapshot(GitReader(repo.path), commit or repo.head())
 
 
-def between(repo: Repo, base: str) -> Difference | None:
-    return diff_snapshots(at(repo, base), at(repo))
+def diff_from(repo: Repo, base: str) -> Difference | None:
+    return diff_snapshots(open_snapshot(repo, base), open_snapshot(repo))
 
 
-def updated_paths(repo: Repo, base: str) -> list[str]:
-    difference = between(repo, base)
+def find_updated_paths(repo: Repo, base: str) -> list[str]:
+    difference = diff_from(repo, base)
     assert difference is not None
     return sorted(difference.upserts)
 
 
 @pytest.fixture
 def base(repo: Repo) -> str:
-    return repo.commit({"docyard.toml": DECLARED, "a.md": "# A\n", "guides/deep/b.md": "# B\n"})
+    return repo.commit({"docyard.toml": KEYS_SETTINGS, "a.md": "# A\n", "guides/deep/b.md": "# B\n"})
 
 
 def test_difference_lists_changed_and_deleted_documents(repo: Repo, base: str) -> None:
     repo.git("rm", "-q", "guides/limits.md")
     repo.commit({"a.md": "# Other\n", "c.md": "# C\n"})
-    difference = between(repo, base)
+    difference = diff_from(repo, base)
     assert difference == Difference(
-        {path: at(repo).documents[path] for path in ("a.md", "c.md")}, ("guides/limits.md",)
+        {path: open_snapshot(repo).documents[path] for path in ("a.md", "c.md")}, ("guides/limits.md",)
     )
 
 
 def test_changed_manifest_updates_only_documents_with_new_values(repo: Repo, base: str) -> None:
     repo.commit({"guides/.taxonomy.toml": "[metadata]\nlanguage = 'go'\n"})
-    below = ["guides/deep/b.md", "guides/limits.md", "guides/retries.md"]
-    assert updated_paths(repo, base) == below
+    paths_below = ["guides/deep/b.md", "guides/limits.md", "guides/retries.md"]
+    assert find_updated_paths(repo, base) == paths_below
 
     before = repo.commit({"guides/deep/.taxonomy.toml": "[metadata]\nlanguage = 'go'\n"})
-    assert updated_paths(repo, base) == below
+    assert find_updated_paths(repo, base) == paths_below
 
     repo.commit({"guides/.taxonomy.toml": "# other words\n[metadata]\nlanguage = 'go'\n"})
-    assert updated_paths(repo, before) == []
+    assert find_updated_paths(repo, before) == []
 
     override = "[[override]]\nmatch = 'l*'\nmetadata = { scope = 'x' }\n"
     repo.commit({"guides/.taxonomy.toml": f"[metadata]\nlanguage = 'go'\n{override}"})
-    assert updated_paths(repo, before) == ["guides/limits.md"]
+    assert find_updated_paths(repo, before) == ["guides/limits.md"]
 
     before = repo.head()
     repo.git("rm", "-q", "guides/.taxonomy.toml")
     repo.commit({})
-    assert updated_paths(repo, before) == ["guides/limits.md", "guides/retries.md"]
+    assert find_updated_paths(repo, before) == ["guides/limits.md", "guides/retries.md"]
 
 
 def test_root_manifest_updates_all_documents_it_governs(repo: Repo, base: str) -> None:
     repo.commit({".taxonomy.toml": "[metadata]\nscope = 'x'\n", "guides/deep/.taxonomy.toml": ""})
-    assert updated_paths(repo, base) == [path for path in at(repo).documents if path != "guides/deep/b.md"]
+    assert find_updated_paths(repo, base) == [
+        path for path in open_snapshot(repo).documents if path != "guides/deep/b.md"
+    ]
 
 
 @pytest.mark.parametrize(
     ("settings", "is_rebuilt"),
     [
-        (DECLARED + "[taxonomy.more]\n", True),
+        (KEYS_SETTINGS + "[taxonomy.more]\n", True),
         ("[taxonomy.language]\n", True),
-        (DECLARED + "[limits]\ndocument_bytes = 5000\n", True),
-        (DECLARED + "[limits]\nheadings = 500\n", True),
-        (DECLARED + "description = 'other words'\n", False),
+        (KEYS_SETTINGS + "[limits]\ndocument_bytes = 5000\n", True),
+        (KEYS_SETTINGS + "[limits]\nheadings = 500\n", True),
+        (KEYS_SETTINGS + "description = 'other words'\n", False),
         ("[taxonomy.scope]\n[taxonomy.language]\n", False),
-        (DECLARED + "[corpus]\ndescription = 'All'\n", False),
+        (KEYS_SETTINGS + "[corpus]\ndescription = 'All'\n", False),
     ],
 )
 def test_settings_that_change_parsing_require_a_rebuild(
     repo: Repo, base: str, settings: str, is_rebuilt: bool
 ) -> None:
     repo.commit({"docyard.toml": settings})
-    difference = between(repo, base)
+    difference = diff_from(repo, base)
     assert difference is None if is_rebuilt else difference == Difference({}, ())
 
 
 def test_documents_excluded_by_settings_are_deleted(repo: Repo, base: str) -> None:
-    repo.commit({"docyard.toml": 'exclude = ["guides"]\n' + DECLARED})
-    assert between(repo, base) == Difference(
+    repo.commit({"docyard.toml": 'exclude = ["guides"]\n' + KEYS_SETTINGS})
+    assert diff_from(repo, base) == Difference(
         {}, ("guides/deep/b.md", "guides/limits.md", "guides/retries.md")
     )
 
@@ -102,9 +104,9 @@ def test_over_a_third_of_changed_documents_require_a_rebuild(
     repo: Repo, base: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repo.commit({"a.md": "# Other\n", "guides/limits.md": "# Other\n", "notes/plain.md": "# Other\n"})
-    assert updated_paths(repo, base) == ["a.md", "guides/limits.md", "notes/plain.md"]
+    assert find_updated_paths(repo, base) == ["a.md", "guides/limits.md", "notes/plain.md"]
     monkeypatch.setattr(module, "_MAX_INCREMENTAL", 2)
-    assert between(repo, base) is None
+    assert diff_from(repo, base) is None
 
 
 def test_changed_description_updates_metadata_without_indexing(repo: Repo, base: str) -> None:
@@ -120,8 +122,8 @@ def test_changed_description_updates_metadata_without_indexing(repo: Repo, base:
     assert index.status().segments == segments
 
 
-def chunks(index: SearchIndex) -> tuple[object, object]:
-    """Return every section with its values, and the values of every key with their counts."""
+def collect_sections(index: SearchIndex) -> tuple[object, object]:
+    """Return each section with its values, and the values of each key with their counts."""
     hits = index.search("common", limit=50).hits
     return sorted((hit.chunk_id, tuple(hit.metadata.items())) for hit in hits), {
         key: dict(values) for key, values in index.values().items()
@@ -130,34 +132,34 @@ def chunks(index: SearchIndex) -> tuple[object, object]:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_incrementally_updated_index_equals_rebuilt_index(repo: Repo, seed: int) -> None:
-    """Documents, manifests and settings change at random; at the end both indexes are equal."""
-    chance = Random(seed)
+    """Change documents, manifests and settings at random; at the end both indexes must be equal."""
+    rng = Random(seed)
     folders = ("", "guides/", "guides/deep/", "notes/")
-    repo.commit({"docyard.toml": DECLARED})
+    repo.commit({"docyard.toml": KEYS_SETTINGS})
     index = SearchIndex(Workspace.open(repo.path))
     index.follow()
     for _ in range(10):
-        values = [
-            f"{key} = '{chance.choice('xyz')}'" for key in ("language", "scope") if chance.random() < 0.6
-        ]
-        folder = chance.choice(folders)
+        values = [f"{key} = '{rng.choice('xyz')}'" for key in ("language", "scope") if rng.random() < 0.6]
+        folder = rng.choice(folders)
         document = "\n".join(
             ("---", *(line.replace(" =", ":") for line in values), "---", "# T", "", "common")
         )
         manifest = "\n".join(["[metadata]", *values])
-        if chance.random() < 0.4:
+        if rng.random() < 0.4:
             manifest += "\n[[override]]\nmatch = '*deep'\nmetadata = { scope = 'o' }\n"
-        match chance.randrange(6):
+        match rng.randrange(6):
             case 0 | 1:
-                repo.commit({f"{folder}{chance.choice('ab')}.md": document})
+                repo.commit({f"{folder}{rng.choice('ab')}.md": document})
             case 2 | 3 | 4:
-                repo.commit({f"{folder}.taxonomy.toml": chance.choice((manifest, manifest, "[broken"))})
+                repo.commit({f"{folder}.taxonomy.toml": rng.choice((manifest, manifest, "[broken"))})
             case _:
                 (repo.path / folder / ".taxonomy.toml").unlink(missing_ok=True)
-                settings = chance.choice((DECLARED, "[taxonomy.scope]\n", 'exclude = ["notes"]\n' + DECLARED))
+                settings = rng.choice(
+                    (KEYS_SETTINGS, "[taxonomy.scope]\n", 'exclude = ["notes"]\n' + KEYS_SETTINGS)
+                )
                 repo.commit({"docyard.toml": settings})
-        if chance.random() < 0.7:
+        if rng.random() < 0.7:
             index.follow()
-    followed = chunks(index)
+    incremental_sections = collect_sections(index)
     assert index.rebuild() == repo.head()
-    assert chunks(index) == followed
+    assert collect_sections(index) == incremental_sections

@@ -1,4 +1,4 @@
-"""Inversion: the posting lists of pages have the words, headings, facets and dates of each section."""
+"""Inversion: the posting lists contain the words, headings, facets and dates of each section."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ DATES = st.dictionaries(
 )
 
 
-def page_of(
+def make_document(
     text: str, facets: dict[str, tuple[str, ...]] | None = None, dates: dict[str, str] | None = None
 ) -> IndexedDocument:
     document = Document.parse(text.encode("utf-8", "surrogateescape"), "a.md")
@@ -47,29 +47,31 @@ def page_of(
     )
 
 
-PAGES = st.lists(st.builds(page_of, TEXTS, FACETS, DATES), max_size=6)
+PAGES = st.lists(st.builds(make_document, TEXTS, FACETS, DATES), max_size=6)
 
 
-def weights_of(inverted: PostingLists) -> list[dict[bytes, int]]:
+def compute_weights(posting_lists: PostingLists) -> list[dict[bytes, int]]:
     """Return the weight of each key in each section."""
-    sections: list[dict[bytes, int]] = [{} for _ in inverted.lengths]
-    for position, key in enumerate(inverted.terms):
-        posting_range = slice(inverted.starts[position], inverted.starts[position + 1])
-        for number, weight in zip(inverted.ids[posting_range], inverted.weights[posting_range], strict=True):
+    sections: list[dict[bytes, int]] = [{} for _ in posting_lists.lengths]
+    for position, key in enumerate(posting_lists.terms):
+        posting_range = slice(posting_lists.starts[position], posting_lists.starts[position + 1])
+        for number, weight in zip(
+            posting_lists.ids[posting_range], posting_lists.weights[posting_range], strict=True
+        ):
             assert key not in sections[number]
             sections[number][key] = int(weight)
     return sections
 
 
-def words_of(inverted: PostingLists) -> list[dict[bytes, int]]:
+def compute_word_weights(posting_lists: PostingLists) -> list[dict[bytes, int]]:
     """Return the weight of each key of the text field in each section."""
     return [
         {key: weight for key, weight in weights.items() if key.startswith(b"\0")}
-        for weights in weights_of(inverted)
+        for weights in compute_weights(posting_lists)
     ]
 
 
-def expected(pages: list[IndexedDocument]) -> list[dict[bytes, int]]:
+def compute_expected_weights(pages: list[IndexedDocument]) -> list[dict[bytes, int]]:
     return [
         {b"\0" + term.encode(): weight for term, weight in weigh_section_terms(page, section).items()}
         | {
@@ -88,22 +90,25 @@ def expected(pages: list[IndexedDocument]) -> list[dict[bytes, int]]:
 def test_posting_lists_equal_section_weights_for_any_batch_size(
     pages: list[IndexedDocument], batch_size: int, limit: int, portion_size: int
 ) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(inversion, "MAX_PORTION_SIZE", portion_size)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(inversion, "MAX_PORTION_SIZE", portion_size)
         builder = Inversion(batch_size, limit)
         for page in pages:
             builder.add(page)
-        inverted = builder.finish()
-    assert weights_of(inverted) == expected(pages)
-    assert inverted.lengths.tolist() == [
-        sum(weight for key, weight in weights.items() if key.startswith(b"\0")) for weights in expected(pages)
+        posting_lists = builder.finish()
+    assert compute_weights(posting_lists) == compute_expected_weights(pages)
+    assert posting_lists.lengths.tolist() == [
+        sum(weight for key, weight in weights.items() if key.startswith(b"\0"))
+        for weights in compute_expected_weights(pages)
     ]
-    assert inverted.terms == sorted(set(inverted.terms))
-    assert inverted.starts[0] == 0
-    assert inverted.starts[-1] == len(inverted.ids) == len(inverted.weights) == builder.postings
-    assert (np.diff(inverted.starts) > 0).all()
-    for start, end in zip(inverted.starts, inverted.starts[1:], strict=False):
-        assert (np.diff(inverted.ids[start:end].astype(np.int64)) > 0).all()
+    assert posting_lists.terms == sorted(set(posting_lists.terms))
+    assert posting_lists.starts[0] == 0
+    assert (
+        posting_lists.starts[-1] == len(posting_lists.ids) == len(posting_lists.weights) == builder.postings
+    )
+    assert (np.diff(posting_lists.starts) > 0).all()
+    for start, end in zip(posting_lists.starts, posting_lists.starts[1:], strict=False):
+        assert (np.diff(posting_lists.ids[start:end].astype(np.int64)) > 0).all()
 
 
 @given(PAGES)
@@ -111,83 +116,90 @@ def test_shared_vocabulary_gives_correct_lists_repeatedly(pages: list[IndexedDoc
     for page in pages:
         inversion = Inversion()
         inversion.add(page)
-        assert weights_of(inversion.finish()) == expected([page])
+        assert compute_weights(inversion.finish()) == compute_expected_weights([page])
 
 
 def test_text_longer_than_a_batch_leaves_no_words_in_vocabulary() -> None:
     size_before = get_shared_vocabulary().size
     inversion = Inversion(batch=1)
-    inversion.add(page_of("first of all"))
+    inversion.add(make_document("first of all"))
     size_after_first_batch = get_shared_vocabulary().size
-    inversion.add(page_of("second to none"))
+    inversion.add(make_document("second to none"))
     inversion.finish()
     assert size_before <= get_shared_vocabulary().size == size_after_first_batch
 
 
 def test_no_documents_give_empty_posting_lists() -> None:
-    inverted = Inversion().finish()
-    assert inverted.terms == []
-    assert inverted.starts.tolist() == [0]
-    assert [len(array) for array in (inverted.ids, inverted.weights, inverted.lengths)] == [0, 0, 0]
+    posting_lists = Inversion().finish()
+    assert posting_lists.terms == []
+    assert posting_lists.starts.tolist() == [0]
+    assert [len(array) for array in (posting_lists.ids, posting_lists.weights, posting_lists.lengths)] == [
+        0,
+        0,
+        0,
+    ]
 
 
 def test_section_without_words_gets_a_number() -> None:
     inversion = Inversion()
-    inversion.add(page_of("# ...\n\n## b\n\n## d"))
-    inversion.add(page_of("# ..."))
+    inversion.add(make_document("# ...\n\n## b\n\n## d"))
+    inversion.add(make_document("# ..."))
     assert inversion.finish().lengths.tolist() == [0, 2, 2, 0]
 
 
 def test_sections_are_numbered_by_key() -> None:
     inversion = Inversion()
-    inversion.add(page_of("text\n\n## two\n\n## one\n\n## three"))
-    titles = [max(weights, key=weights.__getitem__) for weights in words_of(inversion.finish())]
+    inversion.add(make_document("text\n\n## two\n\n## one\n\n## three"))
+    titles = [max(weights, key=weights.__getitem__) for weights in compute_word_weights(inversion.finish())]
     assert titles == [b"\0text", b"\0one", b"\0three", b"\0two"]
 
 
 def test_added_weights_are_capped() -> None:
     inversion = Inversion()
-    inversion.add(page_of("# word\n\n" + "word " * 254 + "\n\n# " + "word " * 10_000))
-    inverted = inversion.finish()
-    assert words_of(inverted) == [{b"\0word": MAX_WEIGHT}, {b"\0word": MAX_WEIGHT}]
-    assert inverted.lengths.tolist() == [MAX_WEIGHT, MAX_WEIGHT]
+    inversion.add(make_document("# word\n\n" + "word " * 254 + "\n\n# " + "word " * 10_000))
+    posting_lists = inversion.finish()
+    assert compute_word_weights(posting_lists) == [{b"\0word": MAX_WEIGHT}, {b"\0word": MAX_WEIGHT}]
+    assert posting_lists.lengths.tolist() == [MAX_WEIGHT, MAX_WEIGHT]
 
 
 def test_long_heading_is_truncated_in_sections_below() -> None:
     heading = " ".join(f"w{number}" for number in range(1000))
     inversion = Inversion()
-    page = page_of(f"# {heading}\n\n## below\n\n# {heading}\n\n## below")
+    page = make_document(f"# {heading}\n\n## below\n\n# {heading}\n\n## below")
     inversion.add(page)
-    inverted = inversion.finish()
-    assert weights_of(inverted) == expected([page])
-    assert [len(weights) for weights in words_of(inverted)] == [1000, 28, 1000, 28]
+    posting_lists = inversion.finish()
+    assert compute_weights(posting_lists) == compute_expected_weights([page])
+    assert [len(weights) for weights in compute_word_weights(posting_lists)] == [1000, 28, 1000, 28]
 
 
 def test_posting_count_grows_with_each_document() -> None:
     inversion = Inversion(batch=1)
-    inversion.add(page_of("one two\n\nthree"))
-    in_title = 1
-    assert inversion.postings == 3 + in_title
-    inversion.add(page_of("four"))
-    assert inversion.postings == 4 + 2 * in_title
+    inversion.add(make_document("one two\n\nthree"))
+    title_postings = 1
+    assert inversion.postings == 3 + title_postings
+    inversion.add(make_document("four"))
+    assert inversion.postings == 4 + 2 * title_postings
 
 
 def test_packed_postings_preserve_highest_section_and_term_numbers() -> None:
-    top = inversion.PACKED_CAPACITY - 1
-    terms, sections = np.array([0, 1, top], np.uint32), np.array([top, 0, top], np.uint32)
-    packed = inversion.pack(terms, sections, np.array([1, 254, MAX_WEIGHT], np.uint8))
-    assert inversion.unpack_terms(packed).tolist() == terms.tolist()
-    assert inversion.unpack_sections(packed).tolist() == sections.tolist()
-    assert inversion.unpack_weights(packed).tolist() == [1, 254, MAX_WEIGHT]
-    inversion.move_terms(packed[:2], np.array([top, 5], np.uint64))
-    inversion.move_sections(packed[1:2], 1 << 20)
-    assert inversion.unpack_terms(packed).tolist() == [top, 5, top]
-    assert inversion.unpack_sections(packed).tolist() == [top, 1 << 20, top]
-    assert inversion.unpack_weights(packed).tolist() == [1, 254, MAX_WEIGHT]
+    max_number = inversion.PACKED_CAPACITY - 1
+    terms, sections = (
+        np.array([0, 1, max_number], np.uint32),
+        np.array([max_number, 0, max_number], np.uint32),
+    )
+    packed_postings = inversion.pack(terms, sections, np.array([1, 254, MAX_WEIGHT], np.uint8))
+    assert inversion.unpack_terms(packed_postings).tolist() == terms.tolist()
+    assert inversion.unpack_sections(packed_postings).tolist() == sections.tolist()
+    assert inversion.unpack_weights(packed_postings).tolist() == [1, 254, MAX_WEIGHT]
+    inversion.move_terms(packed_postings[:2], np.array([max_number, 5], np.uint64))
+    inversion.move_sections(packed_postings[1:2], 1 << 20)
+    assert inversion.unpack_terms(packed_postings).tolist() == [max_number, 5, max_number]
+    assert inversion.unpack_sections(packed_postings).tolist() == [max_number, 1 << 20, max_number]
+    assert inversion.unpack_weights(packed_postings).tolist() == [1, 254, MAX_WEIGHT]
 
 
 def test_more_sections_than_capacity_raise_overflow_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("index.building.inversion.PACKED_CAPACITY", 2)
     inversion = Inversion(batch=1)
     with pytest.raises(OverflowError, match="limit 2"):
-        inversion.add(page_of("# a\n\n## b\n\n## c"))
+        inversion.add(make_document("# a\n\n## b\n\n## c"))

@@ -1,4 +1,4 @@
-"""Overlays: cached pages are reused, and the remaining pages are added in compact segments."""
+"""Overlays: cached pages are reused, and other pages are added in compact segments."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ PAGES = {
     path: make_page(path, f"# {path}\n\nalpha\n\n## One\n\nbeta {path}\n")
     for path in ("a.md", "b.md", "c.md")
 }
-BLOBS = {path: found.blob for path, found in PAGES.items()}
+BLOBS = {path: page.blob for path, page in PAGES.items()}
 
 
-def nothing(path: str) -> Mapping[str, tuple[str, ...]]:
+def find_no_values(path: str) -> Mapping[str, tuple[str, ...]]:
     """Return no values, as without manifests."""
     return {}
 
 
-def live(parts: Iterable[SegmentReader]) -> list[str]:
+def list_live_paths(parts: Iterable[SegmentReader]) -> list[str]:
     return sorted(
         part.segment.path(number)
         for part in parts
@@ -37,35 +37,39 @@ def live(parts: Iterable[SegmentReader]) -> list[str]:
 def test_document_with_same_path_blob_and_manifests_is_reused() -> None:
     part = SegmentReader.of(make_segment(PAGES.values()))
     required = {"a.md": BLOBS["a.md"], "b.md": "0" * 40, "d.md": BLOBS["c.md"]}
-    reused = reuse_pages(required, nothing, [CachedParts([part], nothing)])
-    assert live(reused.parts) == ["a.md"]
-    assert reused.remaining == {"b.md": "0" * 40, "d.md": BLOBS["c.md"]}
+    reused_parts = reuse_pages(required, find_no_values, [CachedParts([part], find_no_values)])
+    assert list_live_paths(reused_parts.parts) == ["a.md"]
+    assert reused_parts.remaining == {"b.md": "0" * 40, "d.md": BLOBS["c.md"]}
 
 
 def test_documents_with_other_or_unknown_facets_are_not_reused() -> None:
     part = SegmentReader.of(make_segment(PAGES.values()))
     known_values = {"a.md": {"language": ("go",)}, "b.md": {}}
-    reused = reuse_pages(BLOBS, nothing, [CachedParts([part], known_values.get)])
-    assert live(reused.parts) == ["b.md"]
-    assert sorted(reused.remaining) == ["a.md", "c.md"]
+    reused_parts = reuse_pages(BLOBS, find_no_values, [CachedParts([part], known_values.get)])
+    assert list_live_paths(reused_parts.parts) == ["b.md"]
+    assert sorted(reused_parts.remaining) == ["a.md", "c.md"]
 
 
 def test_each_live_document_is_reused_once() -> None:
     first = SegmentReader.of(make_segment(PAGES.values()), [0])
     second = SegmentReader.of(make_segment([PAGES["a.md"], PAGES["b.md"]]))
-    reused = reuse_pages(BLOBS, nothing, [CachedParts([first], nothing), CachedParts([second], nothing)])
-    assert [live([part]) for part in reused.parts] == [["b.md", "c.md"], ["a.md"]]
-    assert reused.remaining == {}
+    reused_parts = reuse_pages(
+        BLOBS, find_no_values, [CachedParts([first], find_no_values), CachedParts([second], find_no_values)]
+    )
+    assert [list_live_paths([part]) for part in reused_parts.parts] == [["b.md", "c.md"], ["a.md"]]
+    assert reused_parts.remaining == {}
 
 
-def test_large_segment_with_few_wanted_documents_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_segment_with_few_needed_documents_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 10)
     pages = [make_page(f"{number:02}.md", "# A\n\nalpha\n") for number in range(40)]
     part = SegmentReader.of(make_segment(pages))
-    few = {page.path: page.blob for page in pages[:4]}
-    assert reuse_pages(few, nothing, [CachedParts([part], nothing)]) == ((), few)
-    more = {page.path: page.blob for page in pages[:5]}
-    assert live(reuse_pages(more, nothing, [CachedParts([part], nothing)]).parts) == sorted(more)
+    few_blobs = {page.path: page.blob for page in pages[:4]}
+    assert reuse_pages(few_blobs, find_no_values, [CachedParts([part], find_no_values)]) == ((), few_blobs)
+    more_blobs = {page.path: page.blob for page in pages[:5]}
+    assert list_live_paths(
+        reuse_pages(more_blobs, find_no_values, [CachedParts([part], find_no_values)]).parts
+    ) == sorted(more_blobs)
 
 
 def test_small_segments_are_merged_without_deleted_documents() -> None:
@@ -74,9 +78,9 @@ def test_small_segments_are_merged_without_deleted_documents() -> None:
     remaining: list[IndexedDocument | UnreadableDocument] = [PAGES["a.md"], PAGES["b.md"], unreadable_page]
     parts, unreadable = add_remaining([part], remaining)
     assert unreadable == {"x.md": "1" * 40}
-    [merged] = parts
-    assert not merged.dead_pages
-    assert are_equal(merged.segment, make_segment(PAGES.values()))
+    [merged_part] = parts
+    assert not merged_part.dead_pages
+    assert are_equal(merged_part.segment, make_segment(PAGES.values()))
 
 
 def test_large_segments_are_reused_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,7 +88,7 @@ def test_large_segments_are_reused_unchanged(monkeypatch: pytest.MonkeyPatch) ->
     part = SegmentReader.of(make_segment([PAGES["a.md"], PAGES["c.md"]]), [0])
     parts, _ = add_remaining([part], [PAGES["b.md"]])
     assert parts[0] is part
-    assert live(parts) == ["b.md", "c.md"]
+    assert list_live_paths(parts) == ["b.md", "c.md"]
 
 
 def test_no_documents_give_no_segments() -> None:

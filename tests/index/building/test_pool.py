@@ -1,4 +1,4 @@
-"""All blocks of work are done, even if worker processes fail."""
+"""The pool of processes: all blocks of work are processed, even if worker processes fail."""
 
 from __future__ import annotations
 
@@ -14,86 +14,88 @@ from tests.loops import loop_over
 
 pytestmark = pytest.mark.process
 
-HERE = os.getpid()
+TEST_PID = os.getpid()
 
 
-def _squared(block: int) -> int:
+def _square(block: int) -> int:
     return block * block
 
 
-def _dying_at(parent_pid: int, fatal_block: int, block: int) -> int:
+def _square_or_die(parent_pid: int, fatal_block: int, block: int) -> int:
     """Square a block; kill the process at the block `fatal_block` unless it is `parent_pid`."""
     if block == fatal_block and os.getpid() != parent_pid:
         os.kill(os.getpid(), signal.SIGKILL)
     return block * block
 
 
-def _failing(block: int) -> int:
+def _fail(block: int) -> int:
     raise ValueError(f"no {block}")
 
 
-def _marked(name: str) -> None:
+def _set_mark(name: str) -> None:
     os.environ["DOCYARD_TEST_POOL"] = name
 
 
-def _mark(block: int) -> str | None:
+def _read_mark(block: int) -> str | None:
     return os.environ.get("DOCYARD_TEST_POOL")
 
 
 @loop_over("processes", [0, 1, 3])
 def test_each_block_is_processed_once(processes: int) -> None:
-    assert sorted(process_map(_squared, iter(range(20)), processes)) == [(n, n * n) for n in range(20)]
+    assert sorted(process_map(_square, iter(range(20)), processes)) == [(n, n * n) for n in range(20)]
 
 
-@loop_over("last", [0, 7])
-def test_block_of_a_killed_process_is_done_in_parent(last: int) -> None:
-    work = partial(_dying_at, HERE, last)
+@loop_over("fatal_block", [0, 7])
+def test_block_of_a_killed_process_is_processed_in_parent(fatal_block: int) -> None:
+    work = partial(_square_or_die, TEST_PID, fatal_block)
     assert sorted(process_map(work, iter(range(20)), 2)) == [(n, n * n) for n in range(20)]
 
 
 def test_error_in_worker_is_raised_in_parent() -> None:
     with pytest.raises(ValueError, match="no 5"):
-        list(process_map(_failing, iter([5, 6]), 1))
+        list(process_map(_fail, iter([5, 6]), 1))
 
 
 def test_initializer_runs_in_each_process() -> None:
-    assert list(process_map(_mark, iter([1]), 1, partial(_marked, "begun"))) == [(1, "begun")]
+    assert list(process_map(_read_mark, iter([1]), 1, partial(_set_mark, "begun"))) == [(1, "begun")]
 
 
-def test_fewer_blocks_than_processes_are_all_done() -> None:
-    assert list(process_map(_squared, iter(()), 2)) == []
-    assert list(process_map(_squared, iter([3]), 2)) == [(3, 9)]
+def test_fewer_blocks_than_processes_are_all_processed() -> None:
+    assert list(process_map(_square, iter(()), 2)) == []
+    assert list(process_map(_square, iter([3]), 2)) == [(3, 9)]
 
 
-class _Deadly:
+class _KillOnUnpickling:
     """An object that kills another process when it is unpickled there."""
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _die_elsewhere, (HERE,)
+        return _kill_other_process, (TEST_PID,)
 
 
-def _die_elsewhere(parent_pid: int) -> None:
+def _kill_other_process(parent_pid: int) -> None:
     if os.getpid() != parent_pid:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _weighed(deadly: object, weight: bytes, block: int) -> int:
+def _square_with_data(killer: object, data: bytes, block: int) -> int:
     return block * block
 
 
 def test_worker_killed_while_receiving_work_loses_no_block() -> None:
-    """The data sent exceed the pipe buffer of a process that does not read."""
-    work = partial(_weighed, _Deadly(), bytes(1_000_000))
+    """Send more data than the pipe buffer of a process that does not read."""
+    work = partial(_square_with_data, _KillOnUnpickling(), bytes(1_000_000))
     assert sorted(process_map(work, iter(range(4)), 2)) == [(n, n * n) for n in range(4)]
 
 
-def _stopping(parent_pid: int, block: int) -> int:
+def _square_or_stop(parent_pid: int, block: int) -> int:
     if os.getpid() != parent_pid:
         os.kill(os.getpid(), signal.SIGSTOP)
     return block * block
 
 
-def test_blocks_of_stopped_processes_are_done_in_parent(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_blocks_of_stopped_processes_are_processed_in_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("index.pool._TIMEOUT_S", 3.0)
-    assert sorted(process_map(partial(_stopping, HERE), iter(range(9)), 2)) == [(n, n * n) for n in range(9)]
+    assert sorted(process_map(partial(_square_or_stop, TEST_PID), iter(range(9)), 2)) == [
+        (n, n * n) for n in range(9)
+    ]
     assert multiprocessing.active_children() == []

@@ -1,4 +1,4 @@
-"""Vocabulary: every different raw token is analysed once."""
+"""The vocabulary, which analyses each distinct raw token once."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from index.building.vocabulary import Vocabulary, get_shared_vocabulary
 TEXTS = st.lists(st.text(st.sampled_from("ab A-._é使\0 \n")).map(str.encode), min_size=1)
 
 
-def read(vocab: Vocabulary, raws: list[bytes], *, stop_words: bool) -> list[list[str]]:
+def read_terms(tested_vocabulary: Vocabulary, raws: list[bytes], *, stop_words: bool) -> list[list[str]]:
     """Return the terms of each raw token."""
-    terms, counts = vocab.terms(vocab.numbers(raws), stop_words=stop_words)
-    keys = [key.removeprefix(b"\0").decode() for key in vocab.keys(terms.astype(np.int64))]
+    terms, counts = tested_vocabulary.terms(tested_vocabulary.numbers(raws), stop_words=stop_words)
+    keys = [key.removeprefix(b"\0").decode() for key in tested_vocabulary.keys(terms.astype(np.int64))]
     ends = np.cumsum(counts).tolist()
     return [keys[end - count : end] for end, count in zip(ends, counts.tolist(), strict=True)]
 
@@ -33,28 +33,30 @@ def test_raw_tokens_map_to_their_terms_repeatedly(batches: list[list[bytes]]) ->
         raws = split_raw_tokens(texts)
         expected = [expand_raw(raw) for raw in raws]
         without_stop_words = [[term for term in terms if term not in STOP_WORDS] for terms in expected]
-        assert read(own_vocabulary, raws, stop_words=False) == without_stop_words
-        assert list(map(sorted, read(own_vocabulary, raws, stop_words=True))) == list(map(sorted, expected))
+        assert read_terms(own_vocabulary, raws, stop_words=False) == without_stop_words
+        assert list(map(sorted, read_terms(own_vocabulary, raws, stop_words=True))) == list(
+            map(sorted, expected)
+        )
 
 
 def test_raw_token_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    analysed: list[bytes] = []
+    analysed_tokens: list[bytes] = []
 
-    def analyse(raws: Sequence[bytes]) -> list[list[str]]:
-        analysed.extend(raws)
+    def record_and_expand(raws: Sequence[bytes]) -> list[list[str]]:
+        analysed_tokens.extend(raws)
         return expand_raws(raws)
 
-    monkeypatch.setattr(vocabulary, "expand_raws", analyse)
+    monkeypatch.setattr(vocabulary, "expand_raws", record_and_expand)
     own_vocabulary = Vocabulary()
     for _ in range(3):
         own_vocabulary.numbers([b"retries", BREAK, b"Retry", b"retries"])
-    assert analysed == [BREAK, b"retries", b"Retry"]
+    assert analysed_tokens == [BREAK, b"retries", b"Retry"]
 
 
 def test_break_token_has_number_0_and_no_terms() -> None:
     own_vocabulary = Vocabulary()
     assert own_vocabulary.numbers([b"a", BREAK, b"b"]).tolist() == [1, 0, 2]
-    assert read(own_vocabulary, [BREAK], stop_words=True) == [[]]
+    assert read_terms(own_vocabulary, [BREAK], stop_words=True) == [[]]
 
 
 def test_field_term_differs_from_equal_text_term() -> None:
@@ -72,16 +74,18 @@ def test_concurrent_threads_get_correct_terms() -> None:
     words = [[b"w%d" % (i * step % 500) for i in range(2000)] for step in range(1, 9)]
     with ThreadPoolExecutor(8) as threads:
         for raws, terms in zip(
-            words, threads.map(lambda raws: read(own_vocabulary, raws, stop_words=False), words), strict=True
+            words,
+            threads.map(lambda raws: read_terms(own_vocabulary, raws, stop_words=False), words),
+            strict=True,
         ):
             assert terms == [[raw.decode()] for raw in raws]
 
 
 def test_full_vocabulary_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    full = Vocabulary(limit=2000)
-    monkeypatch.setattr(vocabulary, "_shared", full)
-    assert get_shared_vocabulary() is full
-    full.numbers([b"word%d" % number for number in range(10)])
-    assert full.is_full
-    assert get_shared_vocabulary() is not full
+    full_vocabulary = Vocabulary(limit=2000)
+    monkeypatch.setattr(vocabulary, "_shared", full_vocabulary)
+    assert get_shared_vocabulary() is full_vocabulary
+    full_vocabulary.numbers([b"word%d" % number for number in range(10)])
+    assert full_vocabulary.is_full
+    assert get_shared_vocabulary() is not full_vocabulary
     assert get_shared_vocabulary() is get_shared_vocabulary()

@@ -1,4 +1,4 @@
-"""Rows of links are equal whether child processes or this one read them."""
+"""The rows of links, which do not depend on the process that reads them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def repo(tmp_path: Path) -> Repo:
 
 @pytest.mark.process
 @pytest.mark.parametrize("is_waited_for", [True, False])
-def test_rows_read_in_child_processes_equal_rows_read_here(
+def test_rows_read_in_child_processes_equal_rows_read_in_parent(
     repo: Repo, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
 ) -> None:
     snapshot = Workspace.open(repo.path).snapshot()
@@ -43,7 +43,7 @@ def test_rows_read_in_child_processes_equal_rows_read_here(
     assert reports[-1] == (300, 300)
 
 
-def test_oversized_document_may_link_anywhere_lfs_pointer_nowhere(repo: Repo) -> None:
+def test_oversized_document_may_link_to_any_path_and_lfs_pointer_to_none(repo: Repo) -> None:
     repo.commit(
         {
             "docyard.toml": "[limits]\ndocument_bytes = 1000\n",

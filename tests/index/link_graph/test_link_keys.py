@@ -1,4 +1,4 @@
-"""Link keys: a link shares a key with each possible target."""
+"""Link keys: a link has a key in common with each possible target."""
 
 from __future__ import annotations
 
@@ -19,21 +19,23 @@ from tests.workspace.links.spellings import PATHS, SOURCES, Paths, read_targets,
 from workspace.config.tables import LinkRules
 from workspace.document.document import Document
 
-sourced = st.sampled_from(SOURCES).flatmap(lambda source: st.tuples(st.just(source), texts(source)))
+documents_with_source = st.sampled_from(SOURCES).flatmap(
+    lambda source: st.tuples(st.just(source), texts(source))
+)
 
 
-@given(rules, sourced)
+@given(rules, documents_with_source)
 @settings(max_examples=scale_examples(120), deadline=None)
 def test_link_and_its_target_share_a_key(links: LinkRules, document: tuple[str, bytes]) -> None:
     path, data = document
-    world = Paths((*PATHS, *SOURCES), links)
-    parsed = Document.parse(data, path)
-    record = make_record(parsed, links)
-    for kind, destination, target in read_targets(world, parsed):
+    file_tree = Paths((*PATHS, *SOURCES), links)
+    parsed_document = Document.parse(data, path)
+    record = make_record(parsed_document, links)
+    for kind, destination, target in read_targets(file_tree, parsed_document):
         assert set(make_link_keys(kind, destination, path, links)) & set(make_path_keys(target))
         if target != path:
             assert record.keys(path, links) & set(make_path_keys(target)), (destination, target)
-        if not world.is_folder(target):
+        if not file_tree.is_folder(target):
             assert make_name_test(target)(destination), (destination, target)
             assert extract_destination_name(destination) in {None, *find_matching_names(target)}, (
                 destination,
@@ -41,7 +43,7 @@ def test_link_and_its_target_share_a_key(links: LinkRules, document: tuple[str, 
             )
 
 
-@given(rules, sourced)
+@given(rules, documents_with_source)
 @settings(max_examples=scale_examples(50), deadline=None)
 def test_written_record_is_read_back(links: LinkRules, document: tuple[str, bytes]) -> None:
     path, data = document

@@ -1,4 +1,4 @@
-"""Long records: read once and cached; only links that may lead to a path are returned."""
+"""Long records: they are read once and cached, and return only links that may lead to a path."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from workspace.links.link import LinkKind
 _NAMES = ["a.md", "A", "sub/a.markdown", "b.md#x", "../", "c%61.md", "sub/", "README.md", "aa.md", ""]
 
 
-def _record(links: int, *, is_open: bool = False) -> LinkRecord:
-    named = [_NAMES[number % len(_NAMES)] for number in range(links)]
+def _make_record(links: int, *, is_open: bool = False) -> LinkRecord:
+    destinations = [_NAMES[number % len(_NAMES)] for number in range(links)]
     references = [
-        Reference("x", line, LinkKind.INLINE, False, name) for line, name in enumerate(named, start=1)
+        Reference("x", line, LinkKind.INLINE, False, destination)
+        for line, destination in enumerate(destinations, start=1)
     ]
     return LinkRecord(tuple(references), is_open)
 
@@ -22,11 +23,11 @@ def _make_linking_document(record: LinkRecord, blob: str = "blob") -> LinkingDoc
 
 
 def _fail_on_read(path: str, blob: str) -> LinkRecord:
-    raise AssertionError("the record was cached or given")
+    raise AssertionError("the record must not be read: it is cached or passed in")
 
 
 def test_long_record_returns_only_possible_references() -> None:
-    records, record = LongRecords(), _record(MIN_LONG_RECORD, is_open=True)
+    records, record = LongRecords(), _make_record(MIN_LONG_RECORD, is_open=True)
     for path in ("a.md", "sub/README.md", "b.md", "other.md"):
         may_name = make_name_test(path)
         expected = tuple(item for item in record.references if may_name(item.destination))
@@ -38,7 +39,7 @@ def test_long_record_returns_only_possible_references() -> None:
 
 
 def test_short_record_is_returned_whole_and_not_cached() -> None:
-    records, record = LongRecords(), _record(MIN_LONG_RECORD - 1)
+    records, record = LongRecords(), _make_record(MIN_LONG_RECORD - 1)
     assert records.select_likely("", "a.md", _fail_on_read, _make_linking_document(record)) == record
     assert ("", "toc.md", "blob") not in records
     without_record = LinkingDocument("toc.md", "blob", None)
@@ -46,11 +47,11 @@ def test_short_record_is_returned_whole_and_not_cached() -> None:
 
 
 def test_cached_long_records_stay_within_limit() -> None:
-    records, record = LongRecords(2 * MIN_LONG_RECORD), _record(MIN_LONG_RECORD)
+    records, record = LongRecords(2 * MIN_LONG_RECORD), _make_record(MIN_LONG_RECORD)
     for blob in ("one", "two", "one", "three"):
         records.select_likely("", "a.md", _fail_on_read, _make_linking_document(record, blob))
     assert [("", "toc.md", blob) in records for blob in ("one", "two", "three")] == [True, False, True]
     records.select_likely(
-        "", "a.md", _fail_on_read, _make_linking_document(_record(2 * MIN_LONG_RECORD + 1), "four")
+        "", "a.md", _fail_on_read, _make_linking_document(_make_record(2 * MIN_LONG_RECORD + 1), "four")
     )
     assert ("", "toc.md", "four") not in records

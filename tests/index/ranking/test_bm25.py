@@ -22,7 +22,7 @@ AVERAGES = st.integers(1, 1 << 40).map(lambda quarters: quarters / 4)
 
 
 @loop_over(
-    ("w", "length", "mean", "expected"),
+    ("weight", "length", "mean", "expected"),
     [
         (1, 1, 1.0, 25206),  # 65536 / (1 + 1.6)
         (1, 40, 40.0, 25206),
@@ -33,8 +33,8 @@ AVERAGES = st.integers(1, 1 << 40).map(lambda quarters: quarters / 4)
         (1, 2**31, 0.25, 1),
     ],
 )
-def test_impact_equals_known_values(w: int, length: int, mean: float, expected: int) -> None:
-    assert compute_impact(w, length, mean) == expected
+def test_impact_equals_known_values(weight: int, length: int, mean: float, expected: int) -> None:
+    assert compute_impact(weight, length, mean) == expected
 
 
 @loop_over(
@@ -73,7 +73,7 @@ def test_lower_score_than_the_minimum_is_not_raised_by_its_title(score: int) -> 
 
 @given(st.lists(st.tuples(st.integers(1, 255), st.integers(0, 1 << 31)), min_size=1), AVERAGES)
 def test_vectorized_impacts_equal_scalar_impacts(items: list[tuple[int, int]], mean: float) -> None:
-    pairs = [(w, min(w + extra, (1 << 32) - 1)) for w, extra in items]
+    pairs = [(w, min(w + extra_length, (1 << 32) - 1)) for w, extra_length in items]
     weights = np.array([w for w, _ in pairs], np.uint8)
     impacts = compute_impacts(weights, np.array([length for _, length in pairs], np.uint32), mean)
     assert impacts.dtype == np.uint16
@@ -81,15 +81,15 @@ def test_vectorized_impacts_equal_scalar_impacts(items: list[tuple[int, int]], m
 
 
 @given(st.integers(1, 255), st.integers(0, 10**9), AVERAGES)
-def test_impact_is_near_exact_value_and_fits_16_bits(w: int, extra: int, mean: float) -> None:
-    length = w + extra
-    true = 65536 * w / (w + Fraction(8, 5) * (Fraction(1, 2) + Fraction(length) / 2 / Fraction(mean)))
+def test_impact_is_near_exact_value_and_fits_16_bits(w: int, extra_length: int, mean: float) -> None:
+    length = w + extra_length
+    exact_impact = 65536 * w / (w + Fraction(8, 5) * (Fraction(1, 2) + Fraction(length) / 2 / Fraction(mean)))
     impact = compute_impact(w, length, mean)
-    assert abs(impact - max(true, Fraction(1))) <= Fraction(501, 1000)
+    assert abs(impact - max(exact_impact, Fraction(1))) <= Fraction(501, 1000)
     assert 1 <= impact <= 65331
 
 
 @given(st.integers(1, 10**6), st.integers(1, 10**7), st.integers(0, 10**7))
-def test_rare_terms_weigh_more(qtf: int, df: int, others: int) -> None:
-    number = df + others
+def test_rare_terms_weigh_more(qtf: int, df: int, other_count: int) -> None:
+    number = df + other_count
     assert compute_weight(qtf, df, number) >= compute_weight(qtf, min(df + 1, number), number) >= 1

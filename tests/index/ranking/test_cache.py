@@ -1,4 +1,4 @@
-"""Cached arrays stay within their limit of bytes."""
+"""The cache of arrays, which stays within its limit in bytes."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from index.ranking.cache import ArrayCache
 
 
 def test_least_recently_used_arrays_are_evicted_by_bytes() -> None:
-    cache, made = ArrayCache(limit=250_000), []
+    cache, computed_names = ArrayCache(limit=250_000), []
 
-    def make(name: str) -> np.ndarray:
-        made.append(name)
+    def compute(name: str) -> np.ndarray:
+        computed_names.append(name)
         return np.zeros(100_000, np.uint8)
 
     for name in ("a", "b", "a", "c", "a", "c", "b"):
-        cache.get(name, make, name)
+        cache.get(name, compute, name)
         assert cache.size <= 250_000
-    assert made == ["a", "b", "c", "b"]
+    assert computed_names == ["a", "b", "c", "b"]
 
 
 def test_value_without_bytes_is_computed_once() -> None:
-    cache, made = ArrayCache(), []
+    cache, computed_names = ArrayCache(), []
     for name in ("a", "b", "a", "a", "b"):
-        assert cache.get(name, made.append, name) is None
-    assert made == ["a", "b"]
+        assert cache.get(name, computed_names.append, name) is None
+    assert computed_names == ["a", "b"]
 
 
 def test_array_over_the_limit_is_returned_and_not_cached() -> None:

@@ -1,4 +1,4 @@
-"""Exact phrases: matches, and the required terms that preselect sections."""
+"""Exact phrases: their matches, and their required terms, which preselect sections."""
 
 from __future__ import annotations
 
@@ -169,8 +169,20 @@ def test_phrase_requires_terms_of_its_complete_words(phrase: str, terms: tuple[s
     assert find_required_terms(split_words(phrase)) == terms
 
 
-PLAIN = ["the", "retries", "RateLimitError", "snake_case", "isOn", "HTTPServer2", "x", "C++", "C#", "v1", "2"]
-ODD = [
+USUAL_WORDS = [
+    "the",
+    "retries",
+    "RateLimitError",
+    "snake_case",
+    "isOn",
+    "HTTPServer2",
+    "x",
+    "C++",
+    "C#",
+    "v1",
+    "2",
+]
+UNUSUAL_WORDS = [
     "café",
     "don't",
     "APIs",
@@ -183,35 +195,35 @@ ODD = [
     "готово",
     "容器网络",
 ]
-WORDS = st.sampled_from(PLAIN + ODD)
-BETWEEN = st.sampled_from(
+WORDS = st.sampled_from(USUAL_WORDS + UNUSUAL_WORDS)
+SEPARATORS = st.sampled_from(
     [" ", "\n", ", ", ".", "/", "::", "-", "@", " **", "` `", ". ", "(", "](u) ", " <!-- a --> "]
 )
 
 
 @st.composite
 def texts(draw: st.DrawFn) -> tuple[str, str]:
-    """Return a text, and a phrase of it."""
+    """Return a text, and a phrase that occurs in it."""
     words = draw(st.lists(WORDS, min_size=1, max_size=8))
-    gaps = draw(st.lists(BETWEEN, min_size=len(words), max_size=len(words)))
+    separators = draw(st.lists(SEPARATORS, min_size=len(words), max_size=len(words)))
     first = draw(st.integers(0, len(words) - 1))
     last = draw(st.integers(first + 1, len(words)))
-    pieces = [piece for pair in zip(words, gaps, strict=True) for piece in pair]
+    pieces = [piece for pair in zip(words, separators, strict=True) for piece in pair]
     return "".join(pieces), "".join(pieces[2 * first : 2 * last - 1])
 
 
 @given(texts())
-def test_text_with_phrase_contains_its_required_terms(drawn: tuple[str, str]) -> None:
-    text, phrase = drawn
+def test_text_with_phrase_contains_its_required_terms(text_and_phrase: tuple[str, str]) -> None:
+    text, phrase = text_and_phrase
     words = split_words(phrase.replace("](u)", " ").replace("<!-- a -->", " "))
     assert Phrases.of([words]).occur_in("", text.encode())
     assert set(find_required_terms(words)) <= count_text_terms(text).keys()
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
-def test_heading_matches_each_phrase_of_itself(before: str, after: str) -> None:
-    words = split_words(after)
-    text = f"{before} {' '.join(words)} {before}"
+def test_heading_matches_each_phrase_of_itself(first_text: str, second_text: str) -> None:
+    words = split_words(second_text)
+    text = f"{first_text} {' '.join(words)} {first_text}"
     assert Phrases.of([words]).occur_in(text, b"")
     if all(word.isascii() for word in words):
         assert set(find_required_terms(words)) <= count_heading_terms(text).keys() - STOP_WORDS
@@ -233,9 +245,9 @@ def test_phrase_occurs_where_splitting_the_full_text_finds_it(
     words: list[str], text: str, heading: str
 ) -> None:
     phrase = " ".join(words)
-    split = split_words(phrase)
+    phrase_words = split_words(phrase)
     for body in (text, f"{text}\n{phrase}", f"x{phrase}, {text} {phrase}\n{text}"):
-        expected = _space_words(" ".join(split)) in _space_words(body) or _space_words(
-            " ".join(split)
+        expected = _space_words(" ".join(phrase_words)) in _space_words(body) or _space_words(
+            " ".join(phrase_words)
         ) in _space_words(heading)
-        assert Phrases.of([split]).occur_in(heading, body.encode()) == expected
+        assert Phrases.of([phrase_words]).occur_in(heading, body.encode()) == expected

@@ -1,4 +1,4 @@
-"""Results equal those of the plain engine: hits, scores, order, and whether there are more."""
+"""The results of a query, which equal the results of the reference engine: hits, scores, order, and flags."""
 
 from __future__ import annotations
 
@@ -24,27 +24,29 @@ from tests.index.pages import (
     WORDS,
     GrowingIndex,
     make_page,
+    make_random_page,
+    make_random_query,
     open_section_reader,
-    random_page,
-    random_query,
 )
-from tests.index.plain import Entry, make_entries, rank
+from tests.index.reference import Entry, make_entries, rank
 from tests.loops import loop_over
 
 PHRASES = ((("alpha", "beta"),), (("gamma",),), (("omega",), ("beta", "delta")), (("the", "RateLimitError"),))
 
-Shown = tuple[list[tuple[str, float]], bool, bool]
+RankedPage = tuple[list[tuple[str, float]], bool, bool]
 
 
-def expected(pages: Iterable[Sequence[Entry]], query: Query, offset: int, limit: int) -> Shown:
-    ranked, partial = rank([entry for page in pages for entry in page], query, max(50, offset + limit + 1))
-    hits = [(item.entry.record.chunk_id, item.score) for item in ranked[offset : offset + limit]]
-    return hits, len(ranked) > offset + limit, partial
+def find_expected(pages: Iterable[Sequence[Entry]], query: Query, offset: int, limit: int) -> RankedPage:
+    results, is_partial = rank(
+        [entry for page in pages for entry in page], query, max(50, offset + limit + 1)
+    )
+    hits = [(item.entry.record.chunk_id, item.score) for item in results[offset : offset + limit]]
+    return hits, len(results) > offset + limit, is_partial
 
 
-def hits_of(
+def find_hits(
     pages: Mapping[str, IndexedDocument], statistics: Statistics, query: Query, offset: int, limit: int
-) -> Shown:
+) -> RankedPage:
     def read(record: SectionRecord) -> bytes:
         return pages[record.path].data[record.body : record.end]
 
@@ -65,10 +67,10 @@ def hits_of(
 
 @pytest.fixture(
     params=[(1 << 16, 1 << 12), (300, 1 << 12), (0, 1 << 12), (0, 50)],
-    ids=["one block", "some blocks", "each part pruned", "large parts joined and pruned"],
+    ids=["one group", "several groups", "each segment pruned", "large segments joined and pruned"],
 )
-def whole(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Score segments together, in some groups, or each by itself with pruning, also small ones."""
+def scoring_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Score all segments together, in groups, or each segment separately with pruning."""
     full_scoring, large_segment = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
         monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", full_scoring)
@@ -76,74 +78,74 @@ def whole(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.fixture(params=[16, 1], ids=["few terms", "many terms"])
-def many(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Treat a query of two terms as one of very many."""
+def pruning_limit(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Handle a query of two terms like a query of very many terms."""
     monkeypatch.setattr("index.ranking.evaluation.MAX_PRUNED_TERMS", request.param)
 
 
 @pytest.mark.property
-@pytest.mark.usefixtures("whole", "many")
+@pytest.mark.usefixtures("scoring_mode", "pruning_limit")
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
 def test_results_after_edits_and_merges_equal_plain_engine(seed: int) -> None:
-    chance = Random(seed)
+    rng = Random(seed)
     index, cache = GrowingIndex(), ArrayCache(limit=100_000)
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(30))]
-    index.change(random_page(chance, path, chance.randrange(30)) for path in paths)
+    index.change(make_random_page(rng, path, rng.randrange(30)) for path in paths)
     for _ in range(6):
-        some = chance.sample(paths, chance.randrange(6))
+        changed_paths = rng.sample(paths, rng.randrange(6))
         index.change(
-            [random_page(chance, path, chance.randrange(30)) for path in some],
-            chance.sample(paths, chance.randrange(4)),
+            [make_random_page(rng, path, rng.randrange(30)) for path in changed_paths],
+            rng.sample(paths, rng.randrange(4)),
         )
-        if chance.random() < 0.3:
-            first = chance.randrange(len(index.parts))
-            index.merge(slice(first, first + chance.randint(1, 3)))
+        if rng.random() < 0.3:
+            first = rng.randrange(len(index.parts))
+            index.merge(slice(first, first + rng.randint(1, 3)))
         statistics = Statistics(open_section_reader(index.parts), cache)
         entries = [make_entries(page) for page in index.pages.values()]
         for _ in range(8):
-            query, limit = random_query(chance), chance.choice((1, 3, 10, 50, 60))
-            offset = chance.choice((0, 0, 1, 10, 41, 49, 50, 51, 70, 300))
-            assert hits_of(index.pages, statistics, query, offset, limit) == expected(
+            query, limit = make_random_query(rng), rng.choice((1, 3, 10, 50, 60))
+            offset = rng.choice((0, 0, 1, 10, 41, 49, 50, 51, 70, 300))
+            assert find_hits(index.pages, statistics, query, offset, limit) == find_expected(
                 entries, query, offset, limit
             )
 
 
-def test_lists_equal_the_plain_ones_if_few_sections_are_read_for_phrases(
+def test_results_equal_plain_engine_if_few_sections_are_read_for_phrases(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("index.ranking.results.MAX_VERIFIED", 6)
-    monkeypatch.setattr("tests.index.plain.MAX_READ", 6)
-    chance = Random(5)
+    monkeypatch.setattr("tests.index.reference.MAX_READ", 6)
+    rng = Random(5)
     index = GrowingIndex()
     for _ in range(3):
-        index.change(random_page(chance, path, 12) for path in chance.sample(PATHS, 6))
+        index.change(make_random_page(rng, path, 12) for path in rng.sample(PATHS, 6))
     statistics = Statistics(open_section_reader(index.parts))
     entries = [make_entries(page) for page in index.pages.values()]
     partial_flags = set()
     for _ in range(150):
-        query = replace(random_query(chance), scored_phrases=chance.choice(PHRASES))
-        results = hits_of(index.pages, statistics, query, 0, 60)
-        assert results == expected(entries, query, 0, 60)
+        query = replace(make_random_query(rng), scored_phrases=rng.choice(PHRASES))
+        results = find_hits(index.pages, statistics, query, 0, 60)
+        assert results == find_expected(entries, query, 0, 60)
         partial_flags.add(results[2])
     assert partial_flags == {True, False}
 
 
-@pytest.mark.usefixtures("whole")
+@pytest.mark.usefixtures("scoring_mode")
 @loop_over("limit", [1, 10, 49, 50, 60, 75, 140, 1000])
 def test_equal_scores_across_segments_are_ordered_by_address(limit: int) -> None:
     index = GrowingIndex()
-    chance = Random(limit)
+    rng = Random(limit)
     names = [f"{number:03}.md" for number in range(150)]
     for start in range(5):
         index.change(make_page(name, "wombat") for name in names[start::5])
-    index.change(deletes=chance.sample(names, 30))
+    index.change(deletes=rng.sample(names, 30))
     statistics = Statistics(open_section_reader(index.parts))
     results = find_top_results(statistics, Query({"wombat": 1}), limit=limit)
     assert [hit.record.path for hit in results.hits] == sorted(index.pages)[:limit]
     assert results.has_more == (limit < 120)
 
 
-# What a commit does to some paths: None deletes one, else it has sections with these headings.
+# The changes of a commit by path: None deletes the document, a list contains the headings of its sections.
 COMMITS = st.lists(
     st.dictionaries(st.sampled_from(PATHS), st.none() | st.lists(st.sampled_from(WORDS), max_size=5)),
     min_size=1,
@@ -167,6 +169,6 @@ def test_results_of_any_commits_equal_plain_engine(
         index.change(make_page(path, text) for path, text in texts.items())
         index.change(deletes=[path for path, words in commit.items() if words is None])
     entries = [make_entries(page) for page in index.pages.values()]
-    assert hits_of(
+    assert find_hits(
         index.pages, Statistics(open_section_reader(index.parts)), query, offset, limit
-    ) == expected(entries, query, offset, limit)
+    ) == find_expected(entries, query, offset, limit)

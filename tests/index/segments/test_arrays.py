@@ -1,4 +1,4 @@
-"""Files of arrays: written arrays are read back, and damaged files are refused."""
+"""Files of arrays: a file contains the written arrays, and a damaged file is refused."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from index.storage.manifest import IndexDamaged
 from tests.loops import loop_over
 
 TYPES = ("u1", "<u4", "<i4", "<u8", "<i8")
-SOME = {
+ARRAYS = {
     "ids": np.arange(5, dtype=np.uint32),
     "none": np.empty((0, 3), np.int32),
     "weights": np.arange(9, dtype=np.uint8),
@@ -33,7 +33,7 @@ def arrays(draw: st.DrawFn) -> NDArray[Any]:
     return np.frombuffer(draw(st.binary(min_size=size, max_size=size)), dtype).reshape(shape)
 
 
-def packed(arrays_by_name: dict[str, NDArray[Any]], value: object = None) -> bytes:
+def pack_arrays(arrays_by_name: dict[str, NDArray[Any]], value: object = None) -> bytes:
     return b"".join(pack(arrays_by_name, value))
 
 
@@ -41,7 +41,7 @@ def packed(arrays_by_name: dict[str, NDArray[Any]], value: object = None) -> byt
 def test_packed_arrays_are_unpacked_unchanged(
     arrays_by_name: dict[str, NDArray[Any]], value: dict[str, int]
 ) -> None:
-    flat = unpack(packed(arrays_by_name, value))
+    flat = unpack(pack_arrays(arrays_by_name, value))
     assert flat.value == value
     assert list(flat.arrays) == list(arrays_by_name)
     for name, array in arrays_by_name.items():
@@ -53,15 +53,15 @@ def test_packed_arrays_are_unpacked_unchanged(
 @loop_over("durable", [False, True])
 def test_written_file_equals_packed_bytes_and_checksum(tmp_path: Path, durable: bool) -> None:
     file = tmp_path / "some.flat"
-    checksum = write_flat(file, SOME, [1], durable)
+    checksum = write_flat(file, ARRAYS, [1], durable)
     data = file.read_bytes()
-    assert data == packed(SOME, [1])
+    assert data == pack_arrays(ARRAYS, [1])
     assert checksum == (len(data), zlib.crc32(data))
 
 
 def test_mapped_file_stays_readable_after_removal(tmp_path: Path) -> None:
     file = tmp_path / "some.flat"
-    write_flat(file, SOME, "value")
+    write_flat(file, ARRAYS, "value")
     flat = map_flat(file)
     file.unlink()
     assert flat.value == "value"
@@ -72,7 +72,7 @@ def test_mapped_file_stays_readable_after_removal(tmp_path: Path) -> None:
 
 def test_existing_file_is_never_overwritten(tmp_path: Path) -> None:
     file = tmp_path / "some.flat"
-    write_flat(file, SOME)
+    write_flat(file, ARRAYS)
     with pytest.raises(FileExistsError):
         write_flat(file, {})
 
@@ -86,32 +86,32 @@ def test_missing_or_empty_file_raises_index_damaged(tmp_path: Path) -> None:
 
 
 def test_truncated_file_is_refused_unless_only_padding_is_missing() -> None:
-    whole = packed(SOME)
-    last = SOME["weights"].nbytes
-    for size in range(len(whole)):
+    data = pack_arrays(ARRAYS)
+    last_size = ARRAYS["weights"].nbytes
+    for size in range(len(data)):
         try:
-            flat = unpack(whole[:size])
+            flat = unpack(data[:size])
         except IndexDamaged:
             continue
-        assert size >= len(whole) - (-last % 8)
-        assert flat.arrays["weights"].tolist() == SOME["weights"].tolist()
+        assert size >= len(data) - (-last_size % 8)
+        assert flat.arrays["weights"].tolist() == ARRAYS["weights"].tolist()
 
 
 def test_changed_byte_is_refused_or_read_within_the_file() -> None:
-    whole = packed(SOME)
-    for place in range(len(whole)):
-        for flip in (1, 0x10, 0x80):
-            data = bytearray(whole)
-            data[place] ^= flip
+    original = pack_arrays(ARRAYS)
+    for position in range(len(original)):
+        for mask in (1, 0x10, 0x80):
+            data = bytearray(original)
+            data[position] ^= mask
             try:
                 flat = unpack(bytes(data))
             except IndexDamaged:
                 continue
-            assert all(array.nbytes <= len(whole) for array in flat.arrays.values())
+            assert all(array.nbytes <= len(original) for array in flat.arrays.values())
 
 
 @loop_over(
-    "place",
+    "array_entry",
     [
         ["<u4", [5], 8],  # ends beyond the file
         ["<u4", [1], 1 << 60],
@@ -128,8 +128,8 @@ def test_changed_byte_is_refused_or_read_within_the_file() -> None:
         None,
     ],
 )
-def test_array_outside_the_file_is_refused(place: object) -> None:
-    head = json.dumps({"arrays": {"ids": place}, "value": None}).encode()
+def test_array_outside_the_file_is_refused(array_entry: object) -> None:
+    head = json.dumps({"arrays": {"ids": array_entry}, "value": None}).encode()
     head += b" " * (-len(head) % 8)
     with pytest.raises(IndexDamaged):
         unpack(b"docyard\x01" + len(head).to_bytes(8, "little") + head + bytes(24))

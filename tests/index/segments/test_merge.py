@@ -1,4 +1,4 @@
-"""Merge: the choice of segments, and equality with a segment of their live pages."""
+"""Merges: the choice of segments, and their result, which equals a segment of the live pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from index.segments.merge import (
     merge,
 )
 from index.segments.segment import Segment
-from tests.index.pages import GrowingIndex, make_page, make_segment, random_page
+from tests.index.pages import GrowingIndex, make_page, make_random_page, make_segment
 from tests.loops import loop_over
 
 
@@ -31,31 +31,35 @@ def are_equal(left_segment: Segment, right_segment: Segment) -> bool:
 
 @loop_over("seed", range(12))
 def test_merged_segment_equals_segment_of_live_documents(seed: int) -> None:
-    chance = Random(seed)
+    rng = Random(seed)
     index = GrowingIndex()
-    paths = [f"{chance.choice('abé')}/{number % 7}{chance.choice(('', '-x'))}.md" for number in range(20)]
-    for _ in range(chance.randint(1, 8)):
-        changed = chance.sample(sorted(set(paths)), 5)
-        index.change((random_page(chance, path, chance.randrange(6)) for path in changed[:4]), changed[4:])
+    paths = [f"{rng.choice('abé')}/{number % 7}{rng.choice(('', '-x'))}.md" for number in range(20)]
+    for _ in range(rng.randint(1, 8)):
+        changed_paths = rng.sample(sorted(set(paths)), 5)
+        index.change(
+            (make_random_page(rng, path, rng.randrange(6)) for path in changed_paths[:4]), changed_paths[4:]
+        )
     assert are_equal(merge(index.parts), make_segment(index.pages.values()))
-    first = chance.randrange(len(index.parts))
+    first = rng.randrange(len(index.parts))
     index.merge(slice(first, first + 2))
     assert are_equal(merge(index.parts), make_segment(index.pages.values()))
 
 
 @loop_over("seed", range(6))
 def test_values_count_only_live_documents(seed: int) -> None:
-    chance = Random(seed)
+    rng = Random(seed)
     index = GrowingIndex()
     for _ in range(6):
-        changed = [f"{number}.md" for number in range(8) if chance.random() < 0.5]
-        index.change((random_page(chance, path, chance.randrange(4)) for path in changed[1:]), changed[:1])
+        changed_paths = [f"{number}.md" for number in range(8) if rng.random() < 0.5]
+        index.change(
+            (make_random_page(rng, path, rng.randrange(4)) for path in changed_paths[1:]), changed_paths[:1]
+        )
         for key in ("type", "tags", "none"):
-            counted: Counter[str] = Counter()
+            value_counts: Counter[str] = Counter()
             for part in index.parts:
-                counted.update(part.values(key))
+                value_counts.update(part.values(key))
             pages = index.pages.values()
-            assert counted == Counter(
+            assert value_counts == Counter(
                 value for page in pages for value in page.facets.get(key, ()) for _ in page.sections
             )
 
@@ -64,9 +68,9 @@ def test_merge_drops_terms_of_deleted_sections() -> None:
     part = SegmentReader.of(
         make_segment([make_page("a.md", "# Zebra\n", tags=["t"]), make_page("b.md", "# Yak\n")])
     )
-    merged = merge([part.with_dead_pages([0])])
-    assert merged.term_keys() == [b"\0yak", b"#heading\0yak", b"#title\0yak"]
-    assert merged.pages == merged.size == 1
+    merged_segment = merge([part.with_dead_pages([0])])
+    assert merged_segment.term_keys() == [b"\0yak", b"#heading\0yak", b"#title\0yak"]
+    assert merged_segment.pages == merged_segment.size == 1
 
 
 def test_deleting_a_document_deletes_its_sections() -> None:
@@ -115,31 +119,33 @@ def test_mostly_deleted_segments_of_any_size_are_rewritten() -> None:
 
 def test_number_of_small_segments_stays_within_limit() -> None:
     sizes = [Size(16 * 3**power, 0) for power in range(12)]
-    small = [number for number, size in enumerate(sizes) if size.live <= MAX_SMALL_SECTIONS]
-    chosen = choose_segments(sizes)
-    assert chosen < set(small)
-    assert len(small) - len(chosen) + 1 <= MAX_SMALL_SEGMENTS
+    small_numbers = [number for number, size in enumerate(sizes) if size.live <= MAX_SMALL_SECTIONS]
+    chosen_numbers = choose_segments(sizes)
+    assert chosen_numbers < set(small_numbers)
+    assert len(small_numbers) - len(chosen_numbers) + 1 <= MAX_SMALL_SEGMENTS
 
 
 @loop_over("commits", [300, 1000])
 @loop_over("base", [[14_000], [80_000, 80_000]])
 def test_few_segments_remain_after_many_commits(base: list[int], commits: int) -> None:
-    """The copied amount grows only with the logarithm of the index."""
-    chance = Random(1)
+    """Check that the number of copied sections grows only with the logarithm of the index size."""
+    rng = Random(1)
     sizes = [Size(live, 0) for live in base]
-    copied = added = 0
+    copied_count = added_count = 0
     for _ in range(commits):
-        old = chance.choices(range(len(sizes)), [size.live for size in sizes])[0]
-        new = min(chance.choice((1, 5, 10, 40)), sizes[old].live)
-        sizes[old] = Size(sizes[old].live - new, sizes[old].dead + new)
-        sizes.append(Size(new, 0))
-        added += new
-        if chosen := choose_segments(sizes):
-            merged = sum(sizes[number].live for number in chosen)
-            sizes = [size for number, size in enumerate(sizes) if number not in chosen] + [Size(merged, 0)]
-            copied += merged
+        old_number = rng.choices(range(len(sizes)), [size.live for size in sizes])[0]
+        new_size = min(rng.choice((1, 5, 10, 40)), sizes[old_number].live)
+        sizes[old_number] = Size(sizes[old_number].live - new_size, sizes[old_number].dead + new_size)
+        sizes.append(Size(new_size, 0))
+        added_count += new_size
+        if chosen_numbers := choose_segments(sizes):
+            merged_size = sum(sizes[number].live for number in chosen_numbers)
+            sizes = [size for number, size in enumerate(sizes) if number not in chosen_numbers] + [
+                Size(merged_size, 0)
+            ]
+            copied_count += merged_size
         assert len(sizes) <= 8
-    assert copied < 12 * added
+    assert copied_count < 12 * added_count
 
 
 def test_compaction_drops_only_deleted_segments() -> None:

@@ -1,4 +1,4 @@
-"""The store of an index: commits are atomic, and files of no commit are deleted."""
+"""The store of an index: commits are atomic, and files that belong to no commit are deleted."""
 
 from __future__ import annotations
 
@@ -19,65 +19,70 @@ from tests.index.pages import make_page, make_segment
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    made = tmp_path / "index"
-    made.mkdir(mode=0o700)
-    return made
+    index_folder = tmp_path / "index"
+    index_folder.mkdir(mode=0o700)
+    return index_folder
 
 
-def part(path: str, text: str = "# Title\n\n## Section\n") -> SegmentReader:
+def make_part(path: str, text: str = "# Title\n\n## Section\n") -> SegmentReader:
     return SegmentReader.of(make_segment([make_page(path, text)]))
 
 
-def state(parts: Iterable[SegmentReader], commit: str = "c0ffee") -> State:
+def make_state(parts: Iterable[SegmentReader], commit: str = "c0ffee") -> State:
     parts = list(parts)
     return State(
         commit,
-        sum(part.pages for part in parts),
-        sum(part.size for part in parts),
-        sum(part.total for part in parts),
+        sum(make_part.pages for make_part in parts),
+        sum(make_part.size for make_part in parts),
+        sum(make_part.total for make_part in parts),
         "2026-01-01T00:00:00Z",
         {"lost.md": "b10b"},
     )
 
 
-def commit(
+def commit_parts(
     store: Store, previous: IndexSnapshot | None, parts: Iterable[SegmentReader], name: str = "one"
 ) -> IndexSnapshot:
     parts = list(parts)
-    return store.commit(previous, parts, state(parts, name))
+    return store.commit(previous, parts, make_state(parts, name))
 
 
-def paths(generation: IndexSnapshot) -> list[str]:
+def list_paths(generation: IndexSnapshot) -> list[str]:
     return sorted(
-        part.segment.path(page)
-        for part in generation.parts
-        for page in range(part.segment.pages)
-        if page not in part.dead_pages
+        make_part.segment.path(page)
+        for make_part in generation.parts
+        for page in range(make_part.segment.pages)
+        if page not in make_part.dead_pages
     )
 
 
 @pytest.mark.parametrize("durable", [False, True])
 def test_committed_index_is_read_back(folder: Path, durable: bool) -> None:
     store = Store(folder, durable)
-    first = commit(store, None, [part("a.md"), part("b.md")])
-    second = commit(store, first, [first.parts[0].with_dead_pages([0]), first.parts[1], part("c.md")], "two")
+    first_snapshot = commit_parts(store, None, [make_part("a.md"), make_part("b.md")])
+    second_snapshot = commit_parts(
+        store,
+        first_snapshot,
+        [first_snapshot.parts[0].with_dead_pages([0]), first_snapshot.parts[1], make_part("c.md")],
+        "two",
+    )
     for reader in (store, Store(folder)):
-        read = reader.read()
-        assert read.number == second.number == first.number + 1
-        assert read.state == second.state == state(second.parts, "two")
-        assert paths(read) == paths(second) == ["b.md", "c.md"]
-        assert [part.dead.tolist() for part in read.parts] == [[0, 1], [], []]
-        assert read.is_untouched()
-    assert paths(first) == ["a.md", "b.md"]
+        snapshot = reader.read()
+        assert snapshot.number == second_snapshot.number == first_snapshot.number + 1
+        assert snapshot.state == second_snapshot.state == make_state(second_snapshot.parts, "two")
+        assert list_paths(snapshot) == list_paths(second_snapshot) == ["b.md", "c.md"]
+        assert [make_part.dead.tolist() for make_part in snapshot.parts] == [[0, 1], [], []]
+        assert snapshot.is_untouched()
+    assert list_paths(first_snapshot) == ["a.md", "b.md"]
 
 
 def test_index_in_memory_is_readable_by_its_own_store_only() -> None:
     store = Store(None)
     with pytest.raises(IndexDamaged):
         store.read()
-    made = commit(store, None, [part("a.md")])
-    assert store.read() is made
-    assert commit(store, made, []).number == made.number + 1
+    snapshot = commit_parts(store, None, [make_part("a.md")])
+    assert store.read() is snapshot
+    assert commit_parts(store, snapshot, []).number == snapshot.number + 1
     with pytest.raises(IndexDamaged):
         Store(None).read()
 
@@ -89,98 +94,104 @@ def test_folder_without_a_commit_raises_index_damaged(folder: Path) -> None:
 
 def test_commit_deletes_files_it_does_not_list(folder: Path) -> None:
     store = Store(folder)
-    first = commit(store, None, [part("a.md")])
+    first_snapshot = commit_parts(store, None, [make_part("a.md")])
     (folder / "MAIN_0123.flat").touch()
     (folder / "9.manifest-0123.draft").touch()
-    second = commit(store, first, [part("b.md")])
-    [remaining] = second.parts
+    second_snapshot = commit_parts(store, first_snapshot, [make_part("b.md")])
+    [remaining_part] = second_snapshot.parts
     assert {file.name for file in folder.iterdir()} == {
         "1.manifest",
-        f"MAIN_{remaining.segment.id}.flat",
+        f"MAIN_{remaining_part.segment.id}.flat",
     }
-    assert first.parts[0].segment.record(0).path == "a.md"
+    assert first_snapshot.parts[0].segment.record(0).path == "a.md"
 
 
 def test_known_segments_are_not_opened_again(folder: Path) -> None:
     store = Store(folder)
-    first = commit(store, None, [part("a.md"), part("b.md")])
-    second = commit(store, first, [first.parts[0], first.parts[1].with_dead_pages([0]), part("c.md")])
-    read = Store(folder).read(first)
-    assert read.parts[0] is first.parts[0]
-    assert read.parts[1].segment is first.parts[1].segment
-    assert read.parts[1].dead_pages == {0}
-    assert store.read(second) is second
+    first_snapshot = commit_parts(store, None, [make_part("a.md"), make_part("b.md")])
+    second_snapshot = commit_parts(
+        store,
+        first_snapshot,
+        [first_snapshot.parts[0], first_snapshot.parts[1].with_dead_pages([0]), make_part("c.md")],
+    )
+    reread_snapshot = Store(folder).read(first_snapshot)
+    assert reread_snapshot.parts[0] is first_snapshot.parts[0]
+    assert reread_snapshot.parts[1].segment is first_snapshot.parts[1].segment
+    assert reread_snapshot.parts[1].dead_pages == {0}
+    assert store.read(second_snapshot) is second_snapshot
 
 
 def test_touched_segment_file_is_verified_again(folder: Path) -> None:
     store = Store(folder)
-    made = commit(store, None, [part("a.md")])
+    snapshot = commit_parts(store, None, [make_part("a.md")])
     [file] = folder.glob("*.flat")
     os.utime(file, (1, 1))
-    assert not made.is_untouched()
-    assert store.read(made).is_untouched()
+    assert not snapshot.is_untouched()
+    assert store.read(snapshot).is_untouched()
     file.write_bytes(file.read_bytes()[:-1])
     with pytest.raises(IndexDamaged):
-        store.read(made)
+        store.read(snapshot)
 
 
-@pytest.mark.parametrize("fails", range(4))
-def test_commit_failing_at_any_fsync_leaves_a_whole_index(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, fails: int
+@pytest.mark.parametrize("successful_calls", range(4))
+def test_commit_failing_at_any_fsync_leaves_a_complete_index(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, successful_calls: int
 ) -> None:
     store = Store(folder)
-    first = commit(store, None, [part("a.md")])
+    first_snapshot = commit_parts(store, None, [make_part("a.md")])
     calls = 0
 
-    def failing(descriptor: int) -> None:
+    def fail_fsync(descriptor: int) -> None:
         nonlocal calls
         calls += 1
-        if calls > fails:
+        if calls > successful_calls:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", failing)
-    with pytest.raises(IndexUnwritable, match="No space left on device") as refused:
-        commit(store, first, [*first.parts, part("b.md"), part("c.md")])
-    assert str(folder) not in str(refused.value.details) + refused.value.message
-    # Two segments, the manifest, and last the folder, when the commit is done already.
-    assert paths(Store(folder).read()) == (["a.md"] if fails < 3 else ["a.md", "b.md", "c.md"])
+    monkeypatch.setattr(os, "fsync", fail_fsync)
+    with pytest.raises(IndexUnwritable, match="No space left on device") as error_info:
+        commit_parts(store, first_snapshot, [*first_snapshot.parts, make_part("b.md"), make_part("c.md")])
+    assert str(folder) not in str(error_info.value.details) + error_info.value.message
+    # The synced files are two segments and the manifest; the folder is synced after the commit.
+    assert list_paths(Store(folder).read()) == (
+        ["a.md"] if successful_calls < 3 else ["a.md", "b.md", "c.md"]
+    )
     monkeypatch.undo()
-    again = Store(folder).read()
-    commit(Store(folder), again, [part("d.md")])
+    snapshot = Store(folder).read()
+    commit_parts(Store(folder), snapshot, [make_part("d.md")])
     assert len(list(folder.iterdir())) == 2
 
 
 def test_reader_survives_concurrent_deletion_of_old_files(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A writer deletes the files of a manifest after a reader has read it, before the files are opened."""
+    """Delete the files of a manifest after a reader has read it and before the reader opens the files."""
     store = Store(folder)
-    first = commit(store, None, [part("a.md")])
+    first_snapshot = commit_parts(store, None, [make_part("a.md")])
     check = Manifest.check
-    commits = [lambda: commit(store, first, [part("b.md")], "two")]
+    commits = [lambda: commit_parts(store, first_snapshot, [make_part("b.md")], "two")]
 
-    def late(manifest: Manifest, *arguments: Any) -> FileStamp:
+    def commit_before_check(manifest: Manifest, *arguments: Any) -> FileStamp:
         while commits:
             commits.pop()()
         return check(manifest, *arguments)
 
-    monkeypatch.setattr(Manifest, "check", late)
-    assert paths(Store(folder).read()) == ["b.md"]
+    monkeypatch.setattr(Manifest, "check", commit_before_check)
+    assert list_paths(Store(folder).read()) == ["b.md"]
 
 
 @pytest.mark.parametrize("change", [{"chunks": 3}, {"commit": "none", "surplus": 1}])
 def test_mismatched_state_raises_index_damaged(folder: Path, change: dict[str, object]) -> None:
-    made = commit(Store(folder), None, [part("a.md")])
+    snapshot = commit_parts(Store(folder), None, [make_part("a.md")])
     manifest = read_manifest(folder)
     write_manifest(
-        folder, Manifest(made.number, manifest.files, {**manifest.state, **change}, manifest.parts)
+        folder, Manifest(snapshot.number, manifest.files, {**manifest.state, **change}, manifest.parts)
     )
     with pytest.raises(IndexDamaged):
         Store(folder).read()
 
 
 def test_manifest_under_another_number_raises_index_damaged(folder: Path) -> None:
-    commit(Store(folder), None, [part("a.md")])
+    commit_parts(Store(folder), None, [make_part("a.md")])
     (folder / "0.manifest").rename(folder / "7.manifest")
     with pytest.raises(IndexDamaged):
         Store(folder).read()

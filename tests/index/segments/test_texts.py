@@ -1,4 +1,4 @@
-"""Texts are read once and sliced by bytes; read errors are never cached."""
+"""The texts of sections: a blob is read once and sliced by bytes, and read errors are never cached."""
 
 from __future__ import annotations
 
@@ -9,48 +9,48 @@ from index.snippets import Texts
 from workspace.git.repository import DamagedRepository
 
 
-class Blobs(dict[str, bytes]):
+class BlobStore(dict[str, bytes]):
     def __init__(self, **blobs: bytes) -> None:
         super().__init__(blobs)
-        self.read: list[str] = []
+        self.read_ids: list[str] = []
 
     def blob(self, id: str) -> bytes:
-        self.read.append(id)
+        self.read_ids.append(id)
         return self[id]
 
 
 def test_blob_is_read_once_for_all_its_sections() -> None:
-    blobs = Blobs(a="é one two".encode())
+    blobs = BlobStore(a="é one two".encode())
     texts = Texts(blobs.blob)
     assert [texts.data("a", 3, 6), texts.data("a", 7, 10), texts.data("a", 0, 2)] == [
         b"one",
         b"two",
         "é".encode(),
     ]
-    assert blobs.read == ["a"]
+    assert blobs.read_ids == ["a"]
 
 
 def test_recently_used_blobs_are_cached_within_limit() -> None:
-    blobs = Blobs(**{name: bytes(10_000) for name in "abc"})
+    blobs = BlobStore(**{name: bytes(10_000) for name in "abc"})
     texts = Texts(blobs.blob, max_cache_bytes=25_000)
     for name in "abac":
         texts.data(name, 0, 1)
-    assert blobs.read == ["a", "b", "c"]
+    assert blobs.read_ids == ["a", "b", "c"]
     texts.data("a", 0, 1)
     texts.data("b", 0, 1)
-    assert blobs.read == ["a", "b", "c", "b"]
+    assert blobs.read_ids == ["a", "b", "c", "b"]
 
 
 def test_blob_over_the_limit_is_cached_until_the_next_read() -> None:
-    blobs = Blobs(a=b"x" * 1_000, b=b"y" * 1_000)
+    blobs = BlobStore(a=b"x" * 1_000, b=b"y" * 1_000)
     texts = Texts(blobs.blob, max_cache_bytes=100)
     assert texts.data("a", 0, 3) == texts.data("a", 0, 3) == b"xxx"
     assert texts.data("b", 0, 1) + texts.data("a", 0, 1) == b"yx"
-    assert blobs.read == ["a", "b", "a"]
+    assert blobs.read_ids == ["a", "b", "a"]
 
 
 def test_read_errors_are_raised_each_time() -> None:
-    blobs = Blobs()
+    blobs = BlobStore()
     texts = Texts(blobs.blob)
     for _ in range(2):
         with pytest.raises(KeyError):
@@ -59,7 +59,7 @@ def test_read_errors_are_raised_each_time() -> None:
     assert texts.data("a", 0, 8) == b"repaired"
 
 
-class Lost(dict[str, bytes]):
+class FaultyBlobStore(dict[str, bytes]):
     def blob(self, id: str) -> bytes:
         try:
             return self[id]
@@ -68,12 +68,12 @@ class Lost(dict[str, bytes]):
 
 
 def test_display_text_of_lost_blob_is_empty() -> None:
-    blobs = Lost()
+    blobs = FaultyBlobStore()
     texts = Texts(blobs.blob)
-    assert (texts.display_text(record("a")), texts.read(record("a"))) == ("", b"")
+    assert (texts.display_text(make_record("a")), texts.read(make_record("a"))) == ("", b"")
     blobs["a"] = b"# Head\n<!-- hidden -->\xff text\n"
-    assert texts.display_text(record("a")) == "\ufffd text"
+    assert texts.display_text(make_record("a")) == "\ufffd text"
 
 
-def record(blob: str) -> SectionRecord:
+def make_record(blob: str) -> SectionRecord:
     return SectionRecord("a.md", "head", blob, 0, 0, 7, 100, 1, 2, "Head", ("Head",), {}, 1, 1)

@@ -1,4 +1,4 @@
-"""Damage to files of an index, without killing processes that have mapped them."""
+"""Damage to files of an index that other processes may have mapped."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import os
 from pathlib import Path
 
 
-def put(file: Path, data: bytes) -> None:
-    """Replace a file with one of other bytes.
+def replace_file(file: Path, data: bytes) -> None:
+    """Replace a file by a new file with other bytes.
 
-    Segments are mapped: truncating one in place would end a reading process by a signal (SIGBUS), for
-    example in the timer of an index of an earlier test. Docyard itself only creates new files and removes
-    old ones, which stay unchanged for processes that have mapped them.
+    If a mapped segment were truncated in place, a process that reads it would be killed by SIGBUS, for
+    example in the timer of an index of an earlier test. Docyard itself never changes a file in place, so
+    processes still see the old bytes of files that they have mapped.
     """
     draft = file.with_name(f"{file.name}.other")
     draft.write_bytes(data)

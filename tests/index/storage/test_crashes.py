@@ -1,7 +1,7 @@
-"""A writer is killed or refused by a full disk at each step that changes the index's folder.
+"""A kill or a full disk at each step of a writer that changes the folder of the index.
 
-An audit hook counts the steps in a forked process. The index that the next process opens must answer like a
-fresh index.
+An audit hook counts the steps in a forked process. The index that the next process opens must return the
+results of a new index.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from pathlib import Path
 import pytest
 
 from index.service import SearchIndex
-from tests.index.lists import index_folder, is_correct, list_orphans, move_branch
+from tests.index.lists import find_index_folder, is_correct, list_orphans, move_branch
 from tests.repositories import Repo
 from workspace.workspace import Workspace
 
-Open = Callable[[], SearchIndex]
+OpenIndex = Callable[[], SearchIndex]
 
 STEPS = frozenset({"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "os.link"})
 
 pytestmark = [pytest.mark.fault, pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")]
 
 
-def kill() -> None:
+def kill_self() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def refuse() -> None:
+def raise_disk_full() -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def stop_at(number: int, folder: Path, stop: Callable[[], None], *, only: bool = False) -> None:
-    """Call `stop` at changes under the folder: from the step of this number on, or at it only."""
+    """Call `stop` at the change with this number below the folder, and at later changes unless `only`."""
     count = 0
 
     def hook(event: str, arguments: tuple[object, ...]) -> None:
@@ -62,7 +62,7 @@ def stop_at(number: int, folder: Path, stop: Callable[[], None], *, only: bool =
     sys.addaudithook(hook)
 
 
-def run(work: Callable[[], None]) -> int | None:
+def run_in_fork(work: Callable[[], None]) -> int | None:
     """Run work in a forked process, and return its exit code."""
     process = multiprocessing.get_context("fork").Process(target=work)
     process.start()
@@ -73,34 +73,34 @@ def run(work: Callable[[], None]) -> int | None:
 
 @pytest.fixture
 def commits(repo: Repo) -> list[str]:
-    """Return commits that change, add and remove documents; the branch is at the last."""
-    made = [repo.head()]
+    """Return commits that change, add and remove documents; the branch is at the last commit."""
+    commit_ids = [repo.head()]
     for number in range(3):
         (repo.path / f"notes/n{number - 1}.md").unlink(missing_ok=True)
         text = f"# Limits\n\n## Errors {number}\n\nA quagga says when to retry.\n"
-        made.append(repo.commit({"guides/limits.md": text, f"notes/n{number}.md": "# New\n\nOkapi.\n"}))
-    return made
+        commit_ids.append(repo.commit({"guides/limits.md": text, f"notes/n{number}.md": "# New\n\nOkapi.\n"}))
+    return commit_ids
 
 
-def follow(open_index: Open) -> None:
-    """Let a fresh index follow, and end its threads: a fork would interrupt one that writes."""
+def follow_and_close(open_index: OpenIndex) -> None:
+    """Update the index, and wait for the end of its threads, which a later fork could interrupt."""
     with closing(open_index()) as index:
         index.follow()
 
 
-def is_right(open_index: Open, repo: Repo) -> bool:
-    """Return True if a fresh index gives the right lists."""
+def is_reopened_index_correct(open_index: OpenIndex, repo: Repo) -> bool:
+    """Return True if an index that is opened now returns correct results."""
     with closing(open_index()) as index:
         return is_correct(index, repo)
 
 
-def begin(work: str, open_index: Open, repo: Repo, commits: list[str], number: int) -> None:
-    """Prepare work: move the branch ahead of the index, or remove the index."""
+def prepare_work(work: str, open_index: OpenIndex, repo: Repo, commits: list[str], number: int) -> None:
+    """Prepare the work: move the branch to another commit than the index, or remove the index."""
     if work == "first":
         for pointer in (repo.path / ".git" / "docyard").glob("index/*/current"):
             pointer.unlink()
     else:
-        follow(open_index)
+        follow_and_close(open_index)
         if work == "follow":
             move_branch(repo, commits[number % len(commits)])
 
@@ -109,67 +109,67 @@ def begin(work: str, open_index: Open, repo: Repo, commits: list[str], number: i
     "work", ["follow", *(pytest.param(work, marks=pytest.mark.slow) for work in ("first", "rebuild"))]
 )
 def test_index_is_correct_after_kill_at_any_step(
-    open_index: Open, repo: Repo, commits: list[str], work: str
+    open_index: OpenIndex, repo: Repo, commits: list[str], work: str
 ) -> None:
-    area = repo.path / ".git" / "docyard"
+    private_folder = repo.path / ".git" / "docyard"
     code: int | None = None
-    stopped = 0
+    step_count = 0
     while code != 0:
-        begin(work, open_index, repo, commits, stopped)
+        prepare_work(work, open_index, repo, commits, step_count)
 
-        def child(number: int = stopped + 1) -> None:
-            stop_at(number, area, kill)
+        def run_child(number: int = step_count + 1) -> None:
+            stop_at(number, private_folder, kill_self)
             index = SearchIndex(Workspace.open(repo.path, read_only=True))
             index.rebuild() if work == "rebuild" else index.follow()
 
-        before = index_folder(repo) if work == "follow" else None
-        code = run(child)
+        old_folder = find_index_folder(repo) if work == "follow" else None
+        code = run_in_fork(run_child)
         assert code in (0, -signal.SIGKILL)
-        assert is_right(open_index, repo)
-        assert before is None or index_folder(repo) == before, "the index was rebuilt"
+        assert is_reopened_index_correct(open_index, repo)
+        assert old_folder is None or find_index_folder(repo) == old_folder, "the index was rebuilt"
         if code:
-            stopped += 1
-            assert stopped < 200, "the work never completes"
-        move_branch(repo, commits[(stopped + 1) % len(commits)])
-        follow(open_index)
+            step_count += 1
+            assert step_count < 200, "the work never completes"
+        move_branch(repo, commits[(step_count + 1) % len(commits)])
+        follow_and_close(open_index)
         assert list_orphans(repo) == []
-    assert stopped >= 10
+    assert step_count >= 10
 
 
 @pytest.mark.parametrize("work", ["follow", pytest.param("first", marks=pytest.mark.slow)])
-def test_answers_are_correct_with_disk_full_at_any_step(
-    open_index: Open, repo: Repo, commits: list[str], work: str
+def test_results_are_correct_with_disk_full_at_any_step(
+    open_index: OpenIndex, repo: Repo, commits: list[str], work: str
 ) -> None:
-    """With a disk full from some step on, the index is in the cache folder or in memory."""
-    area = repo.path / ".git" / "docyard"
-    was_refused, stopped = 0, 0
-    while was_refused == 0:
-        begin(work, open_index, repo, commits, stopped)
+    """Check that the index moves to the cache folder or to memory if the disk is full from a step on."""
+    private_folder = repo.path / ".git" / "docyard"
+    exit_code, step_count = 0, 0
+    while exit_code == 0:
+        prepare_work(work, open_index, repo, commits, step_count)
 
-        def child(number: int = stopped + 1) -> None:
-            stop_at(number, area, refuse)
+        def run_child(number: int = step_count + 1) -> None:
+            stop_at(number, private_folder, raise_disk_full)
             assert is_correct(SearchIndex(Workspace.open(repo.path, read_only=True)), repo)
             try:
-                (area / "probe").write_bytes(b"")
+                (private_folder / "probe").write_bytes(b"")
             except OSError:
                 sys.exit(0)
             sys.exit(3)
 
-        was_refused = run(child) or 0
-        assert was_refused in (0, 3)
-        (area / "probe").unlink(missing_ok=True)
-        assert is_right(open_index, repo)
-        stopped += 1
-        assert stopped < 200, "the work never completes"
-    assert stopped >= 10
+        exit_code = run_in_fork(run_child) or 0
+        assert exit_code in (0, 3)
+        (private_folder / "probe").unlink(missing_ok=True)
+        assert is_reopened_index_correct(open_index, repo)
+        step_count += 1
+        assert step_count < 200, "the work never completes"
+    assert step_count >= 10
 
 
 def test_index_is_correct_after_kill_at_random_moments(
-    open_index: Open, repo: Repo, commits: list[str]
+    open_index: OpenIndex, repo: Repo, commits: list[str]
 ) -> None:
-    follow(open_index)
+    follow_and_close(open_index)
 
-    def writer() -> None:
+    def run_writer() -> None:
         index = SearchIndex(Workspace.open(repo.path, read_only=True))
         for number in range(1_000):
             move_branch(repo, commits[number % len(commits)])
@@ -177,12 +177,12 @@ def test_index_is_correct_after_kill_at_random_moments(
             if number % 7 == 3:
                 index.rebuild()
 
-    chance = random.Random(11)
+    rng = random.Random(11)
     for _ in range(12):
-        process = multiprocessing.get_context("fork").Process(target=writer)
+        process = multiprocessing.get_context("fork").Process(target=run_writer)
         process.start()
-        time.sleep(chance.uniform(0.01, 0.25))
+        time.sleep(rng.uniform(0.01, 0.25))
         process.kill()
         process.join()
         assert process.exitcode == -signal.SIGKILL
-        assert is_right(open_index, repo)
+        assert is_reopened_index_correct(open_index, repo)

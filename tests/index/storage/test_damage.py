@@ -1,4 +1,4 @@
-"""Damage: every changed byte is detected before use, and the rebuilt index is correct."""
+"""Damage to an index: each changed byte is detected before use, and the rebuilt index is correct."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from index.service import SearchIndex
 from index.storage.location import Location, make_private_folder
 from index.storage.manifest import IndexDamaged
 from index.storage.metadata import read_metadata
-from tests.index.lists import index_folder, is_correct, list_orphans, location_folder
-from tests.index.storage.damage import put
+from tests.index.lists import find_index_folder, find_location_folder, is_correct, list_orphans
+from tests.index.storage.damage import replace_file
 from tests.repositories import Repo
 from workspace.workspace import Workspace
 
-Open = Callable[[], SearchIndex]
+OpenIndex = Callable[[], SearchIndex]
 
 
-def files(repo: Repo) -> list[Path]:
-    return sorted(index_folder(repo).iterdir())
+def list_index_files(repo: Repo) -> list[Path]:
+    return sorted(find_index_folder(repo).iterdir())
 
 
 def flip_bit(data: bytes, position: int, bit: int) -> bytes:
-    changed = bytearray(data)
-    changed[position] ^= 1 << bit
-    return bytes(changed)
+    changed_data = bytearray(data)
+    changed_data[position] ^= 1 << bit
+    return bytes(changed_data)
 
 
-def damage(data: bytes) -> Iterator[bytes]:
-    """Yield the bytes with one bit changed, and truncated, at each offset or at some of a large file."""
+def generate_damage(data: bytes) -> Iterator[bytes]:
+    """Yield the bytes with one bit changed, and truncated, at up to 250 offsets."""
     step = max(1, len(data) // 250)
     for position in range(0, len(data), step):
         yield flip_bit(data, position, position % 8)
@@ -46,44 +46,46 @@ def damage(data: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.property
-def test_every_flipped_bit_and_truncation_is_detected(open_index: Open, repo: Repo) -> None:
+def test_every_flipped_bit_and_truncation_is_detected(open_index: OpenIndex, repo: Repo) -> None:
     open_index().follow()
-    folder = index_folder(repo)
+    folder = find_index_folder(repo)
     Store(folder).read()
-    assert {file.suffix for file in files(repo)} == {".manifest", ".flat"}
-    for file in files(repo):
-        whole = file.read_bytes()
-        for data in damage(whole):
-            put(file, data)
+    assert {file.suffix for file in list_index_files(repo)} == {".manifest", ".flat"}
+    for file in list_index_files(repo):
+        data = file.read_bytes()
+        for damaged_data in generate_damage(data):
+            replace_file(file, damaged_data)
             with pytest.raises(IndexDamaged):
                 Store(folder).read()
-        put(file, whole)
+        replace_file(file, data)
     Store(folder).read()
 
 
-@pytest.mark.parametrize("harm", ["flipped", "cut", "empty", "deleted", "exchanged"])
-def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> None:
+@pytest.mark.parametrize("damage", ["flipped", "cut", "empty", "deleted", "exchanged"])
+def test_damaged_index_is_rebuilt(open_index: OpenIndex, repo: Repo, damage: str) -> None:
     for number in range(3):
         repo.commit({f"notes/n{number}.md": f"# New {number}\n\nA quagga.\n"})
         open_index().follow()
     for kind in (".manifest", ".flat"):
-        file, *other_files = [file for file in files(repo) if file.name.endswith(kind)]
-        data, old = file.read_bytes(), index_folder(repo)
-        if harm == "deleted":
+        file, *other_files = [file for file in list_index_files(repo) if file.name.endswith(kind)]
+        data, old_folder = file.read_bytes(), find_index_folder(repo)
+        if damage == "deleted":
             file.unlink()
-        elif harm == "exchanged":
+        elif damage == "exchanged":
             other_file = (
                 other_files[0]
                 if other_files
-                else next(other_file for other_file in files(repo) if other_file != file)
+                else next(other_file for other_file in list_index_files(repo) if other_file != file)
             )
-            put(file, other_file.read_bytes())
+            replace_file(file, other_file.read_bytes())
         else:
-            put(file, {"flipped": flip_bit(data, len(data) // 2, 3), "cut": data[:-1], "empty": b""}[harm])
+            replace_file(
+                file, {"flipped": flip_bit(data, len(data) // 2, 3), "cut": data[:-1], "empty": b""}[damage]
+            )
         assert open_index().status().is_damaged
         index = open_index()
         assert is_correct(index, repo)
-        assert index_folder(repo) != old
+        assert find_index_folder(repo) != old_folder
         assert not index.status().is_damaged
         assert list_orphans(repo) == []
 
@@ -91,129 +93,129 @@ def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> No
 def change_last_byte(repo: Repo) -> None:
     """Change a byte that a running server does not read again."""
     time.sleep(0.02)  # file times are coarse
-    [segment] = index_folder(repo).glob("*.flat")
+    [segment] = find_index_folder(repo).glob("*.flat")
     data = segment.read_bytes()
-    put(segment, flip_bit(data, len(data) - 1, 1))
+    replace_file(segment, flip_bit(data, len(data) - 1, 1))
 
 
 def test_running_server_detects_changed_files(index: SearchIndex, repo: Repo) -> None:
     assert is_correct(index, repo)
-    old = index_folder(repo)
+    old_folder = find_index_folder(repo)
     change_last_byte(repo)
     assert is_correct(index, repo)
-    assert index_folder(repo) != old
+    assert find_index_folder(repo) != old_folder
 
 
 def test_damage_is_not_copied_into_the_next_commit(index: SearchIndex, repo: Repo) -> None:
-    """A merge reads old segments: their damage would get a valid checksum in the new segment."""
+    """Damage an old segment that a merge reads; the new segment would give the damage a valid checksum."""
     index.follow()
-    old = index_folder(repo)
+    old_folder = find_index_folder(repo)
     change_last_byte(repo)
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
     assert is_correct(index, repo)
-    assert index_folder(repo) != old
+    assert find_index_folder(repo) != old_folder
 
 
 def test_touched_files_are_verified_and_reused(index: SearchIndex, repo: Repo) -> None:
     index.follow()
-    folder = index_folder(repo)
-    for file in files(repo):
+    folder = find_index_folder(repo)
+    for file in list_index_files(repo):
         file.touch()
     assert is_correct(index, repo)
-    assert index_folder(repo) == folder
+    assert find_index_folder(repo) == folder
 
 
 def test_manifest_of_another_folder_raises_index_damaged(
-    open_index: Open, repo: Repo, tmp_path: Path
+    open_index: OpenIndex, repo: Repo, tmp_path: Path
 ) -> None:
     open_index().follow()
     copy = tmp_path / "0123456789abcdef"
-    shutil.copytree(index_folder(repo), copy)
+    shutil.copytree(find_index_folder(repo), copy)
     with pytest.raises(IndexDamaged):
         Store(copy).read()
 
 
-def test_metadata_torn_at_any_byte_is_ignored(open_index: Open, repo: Repo) -> None:
+def test_metadata_torn_at_any_byte_is_ignored(open_index: OpenIndex, repo: Repo) -> None:
     index = open_index()
     index.follow()
-    file = location_folder(repo) / "metadata.json"
-    whole, metadata = file.read_bytes(), index.metadata()
+    file = find_location_folder(repo) / "metadata.json"
+    file_data, metadata = file.read_bytes(), index.metadata()
     assert read_metadata(file) == metadata is not None
-    for size in range(len(whole)):
-        file.write_bytes(whole[:size])
+    for size in range(len(file_data)):
+        file.write_bytes(file_data[:size])
         assert read_metadata(file) is None
-        file.write_bytes(flip_bit(whole, size, 1))
+        file.write_bytes(flip_bit(file_data, size, 1))
         assert read_metadata(file) is None
     checksum = file.with_suffix(".sum").read_bytes()
     for size in range(len(checksum)):
         file.with_suffix(".sum").write_bytes(checksum[:size])
         assert read_metadata(file) is None
     open_index().follow()
-    assert file.read_bytes() == whole
+    assert file.read_bytes() == file_data
     assert open_index().metadata() == metadata
 
 
-def test_pointer_torn_at_any_byte_is_ignored(open_index: Open, repo: Repo) -> None:
+def test_pointer_torn_at_any_byte_is_ignored(open_index: OpenIndex, repo: Repo) -> None:
     open_index().follow()
-    pointer = location_folder(repo) / "current"
-    whole, location = pointer.read_bytes(), Location(location_folder(repo))
-    assert location.current() == index_folder(repo)
-    for size in range(len(whole)):
-        pointer.write_bytes(whole[:size])
+    pointer = find_location_folder(repo) / "current"
+    file_data, location = pointer.read_bytes(), Location(find_location_folder(repo))
+    assert location.current() == find_index_folder(repo)
+    for size in range(len(file_data)):
+        pointer.write_bytes(file_data[:size])
         assert location.current() is None
-        pointer.write_bytes(flip_bit(whole, size, 2))
+        pointer.write_bytes(flip_bit(file_data, size, 2))
         assert location.current() is None
     assert is_correct(open_index(), repo)
 
 
-def test_index_of_another_version_is_left_unchanged(open_index: Open, repo: Repo) -> None:
+def test_index_of_another_version_is_left_unchanged(open_index: OpenIndex, repo: Repo) -> None:
     open_index().follow()
-    version, _, rest = location_folder(repo).name.partition("-")
-    newer = location_folder(repo).with_name(f"{int(version) + 1}-{rest}")
-    shutil.copytree(location_folder(repo), newer)
-    (newer / "current").write_text("not of this version")
-    before = {file: file.read_bytes() for file in newer.rglob("*") if file.is_file()}
+    version, _, rest = find_location_folder(repo).name.partition("-")
+    newer_folder = find_location_folder(repo).with_name(f"{int(version) + 1}-{rest}")
+    shutil.copytree(find_location_folder(repo), newer_folder)
+    (newer_folder / "current").write_text("not of this version")
+    before = {file: file.read_bytes() for file in newer_folder.rglob("*") if file.is_file()}
     repo.commit({"notes/new.md": "# New\n\nAn okapi.\n"})
     assert is_correct(open_index(), repo)
-    assert {file: file.read_bytes() for file in newer.rglob("*") if file.is_file()} == before
+    assert {file: file.read_bytes() for file in newer_folder.rglob("*") if file.is_file()} == before
 
 
 def test_recreated_branch_is_searched_at_its_new_commit(repo: Repo) -> None:
     repo.git("branch", "side")
 
-    def side() -> SearchIndex:
+    def open_side_index() -> SearchIndex:
         return SearchIndex(Workspace.open(repo.path, branch="side"))
 
-    first = side()
-    assert first.search("jitter").hits
+    first_index = open_side_index()
+    assert first_index.search("jitter").hits
     repo.git("branch", "-D", "side")
     new_commit = repo.commit({"guides/retries.md": "# Retries\n\nA quagga.\n"})
     repo.git("branch", "side")
-    for index in (first, side()):
+    for index in (first_index, open_side_index()):
         page = index.search("quagga")
         assert (page.commit, page.is_stale, len(page.hits)) == (new_commit, False, 1)
         assert index.search("jitter").hits == ()
 
 
 @pytest.mark.property
-def test_random_damage_between_commits_gives_correct_results(open_index: Open, repo: Repo) -> None:
-    chance = random.Random(5)
+def test_random_damage_between_commits_gives_correct_results(open_index: OpenIndex, repo: Repo) -> None:
+    rng = random.Random(5)
     index = open_index()
     for number in range(30):
         repo.commit({f"notes/n{number % 4}.md": f"# New {number}\n\nA quagga and an okapi.\n"})
-        assert is_correct(index if chance.random() < 0.5 else open_index(), repo)
-        # An index that knows its metadata writes a missing file up to half a second later, with new figures.
-        ours = [location_folder(repo) / name for name in ("current", "metadata.json")]
-        file = chance.choice([*files(repo), *(file for file in ours if file.exists())])
+        assert is_correct(index if rng.random() < 0.5 else open_index(), repo)
+        # An index with loaded metadata writes a missing metadata file up to half a second later.
+        pointer_files = [find_location_folder(repo) / name for name in ("current", "metadata.json")]
+        file = rng.choice([*list_index_files(repo), *(file for file in pointer_files if file.exists())])
         data = file.read_bytes()
         time.sleep(0.01)
-        if chance.random() < 0.3:
+        if rng.random() < 0.3:
             file.unlink()
         else:
-            put(file, flip_bit(data, chance.randrange(len(data)), chance.randrange(8)))
+            replace_file(file, flip_bit(data, rng.randrange(len(data)), rng.randrange(8)))
 
 
-FULL = """
+FULL_DISK_SCRIPT = """
 import sys
 from pathlib import Path
 from tests.index.lists import is_correct
@@ -230,7 +232,7 @@ print(index.status().folder)
 """
 
 
-def small_disk(folder: Path, size: int, script: list[str]) -> subprocess.CompletedProcess[str]:
+def run_on_small_disk(folder: Path, size: int, script: list[str]) -> subprocess.CompletedProcess[str]:
     """Run a script with a folder mounted as a file system of `size` bytes."""
     mount = 'mount -t tmpfs -o "size=$1" tmpfs "$2" && shift 2 && exec "$@"'
     return subprocess.run(
@@ -247,32 +249,32 @@ def small_disk(folder: Path, size: int, script: list[str]) -> subprocess.Complet
 def test_full_disk_moves_the_index_to_the_cache_folder(
     repo: Repo, tmp_path: Path, own_key: Path, size: int
 ) -> None:
-    """The disk of the Git directory has space for the lock alone, half of the index, or all of it."""
-    area = repo.path / ".git" / "docyard"
-    assert make_private_folder(area)
-    if not shutil.which("unshare") or small_disk(area, 8_192, ["-c", ""]).returncode:
+    """Use a disk with space for only the lock, for half of the index, or for the whole index."""
+    private_folder = repo.path / ".git" / "docyard"
+    assert make_private_folder(private_folder)
+    if not shutil.which("unshare") or run_on_small_disk(private_folder, 8_192, ["-c", ""]).returncode:
         pytest.skip("no file system can be mounted here")
     repo.write({f"notes/n{n}.md": f"# New {n}\n\n" + "words of all kinds " * 50 for n in range(99)})
     repo.commit({})
-    done = small_disk(area, size, ["-c", FULL, str(repo.path)])
-    assert done.returncode == 0, done.stderr
-    place = Path(done.stdout.strip())
-    assert place.is_relative_to(area if size > 1_000_000 else tmp_path / "cache")
+    process = run_on_small_disk(private_folder, size, ["-c", FULL_DISK_SCRIPT, str(repo.path)])
+    assert process.returncode == 0, process.stderr
+    index_path = Path(process.stdout.strip())
+    assert index_path.is_relative_to(private_folder if size > 1_000_000 else tmp_path / "cache")
 
 
 @pytest.mark.process
 def test_index_stays_in_memory_if_no_disk_has_space(repo: Repo) -> None:
     resource = pytest.importorskip("resource")
 
-    def child() -> None:
-        # Every write beyond this size fails in the middle of a file, in the cache folder too.
+    def run_child() -> None:
+        # In all folders, each write beyond this file size fails.
         resource.setrlimit(resource.RLIMIT_FSIZE, (600, 600))
         index = SearchIndex(Workspace.open(repo.path, read_only=True))
         assert is_correct(index, repo)
         assert index.status().folder is None
         assert index.status().state is not None
 
-    process = multiprocessing.get_context("fork").Process(target=child)
+    process = multiprocessing.get_context("fork").Process(target=run_child)
     process.start()
     process.join(60)
     assert process.exitcode == 0

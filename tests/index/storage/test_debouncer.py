@@ -1,4 +1,4 @@
-"""Debouncer: background work runs once, and is not lost when the process exits."""
+"""The debouncer: background work runs once, and also runs if the process exits before its time."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import pytest
 
 from index.storage.metadata_file import Debouncer
 
-NEVER = 1_000.0
+LONG_DELAY_S = 1_000.0
 
 
 def test_scheduled_work_runs_after_the_delay() -> None:
-    runs = threading.Event()
-    Debouncer(runs.set, 0.01).schedule()
-    assert runs.wait(60)
+    run_event = threading.Event()
+    Debouncer(run_event.set, 0.01).schedule()
+    assert run_event.wait(60)
 
 
 def test_work_scheduled_twice_runs_once() -> None:
     runs: list[str] = []
-    debouncer = Debouncer(lambda: runs.append(threading.current_thread().name), NEVER)
+    debouncer = Debouncer(lambda: runs.append(threading.current_thread().name), LONG_DELAY_S)
     debouncer.flush()
     assert runs == []
     debouncer.schedule()
@@ -43,7 +43,7 @@ def test_work_scheduled_while_running_runs_again() -> None:
         if len(runs) == 1:
             debouncer.schedule()
 
-    debouncer = Debouncer(work, NEVER)
+    debouncer = Debouncer(work, LONG_DELAY_S)
     debouncer.schedule()
     debouncer.flush()
     assert len(runs) == 1
@@ -57,6 +57,6 @@ def test_process_exit_runs_scheduled_work() -> None:
         "from index.storage.metadata_file import Debouncer\n"
         "Debouncer(lambda: print('done'), 1000).schedule()\nprint('end')\n"
     )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert ended.stdout.split() == ["end", "done"]
-    assert ended.stderr == ""
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert process.stdout.split() == ["end", "done"]
+    assert process.stderr == ""

@@ -1,4 +1,4 @@
-"""Checks of a key file: size, mode and kind."""
+"""The checks of a key file: its size, its mode, and the kind of file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The user's key: created once, private, and never read from a file that others could have written."""
+"""The user's key: it is created once, is private, and is not read from a file that others could write."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def test_key_readable_by_others_is_not_used(tmp_path: Path) -> None:
 
 
 def test_symlink_or_key_of_wrong_length_is_not_used(tmp_path: Path) -> None:
-    real = tmp_path / "real"
-    real.write_bytes(b"x" * KEY_BYTES)
-    real.chmod(0o600)
-    (tmp_path / "link").symlink_to(real)
+    key_file = tmp_path / "real"
+    key_file.write_bytes(b"x" * KEY_BYTES)
+    key_file.chmod(0o600)
+    (tmp_path / "link").symlink_to(key_file)
     assert load_or_create_key(tmp_path / "link") is None
-    real.write_bytes(b"short")
-    assert load_or_create_key(real) is None
+    key_file.write_bytes(b"short")
+    assert load_or_create_key(key_file) is None
 
 
 def test_key_stays_in_memory_if_home_is_unwritable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

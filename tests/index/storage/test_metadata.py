@@ -1,4 +1,4 @@
-"""metadata.json: written metadata follow the commit, and read metadata are validated."""
+"""`metadata.json`: it is written for each commit, and validated when it is read."""
 
 from __future__ import annotations
 
@@ -109,14 +109,14 @@ def test_changed_stats_are_returned_immediately_and_written_on_close(index: Sear
 def test_late_stats_do_not_overwrite_newer_metadata(
     open_index: Callable[[], SearchIndex], repo: Repo
 ) -> None:
-    slow, fast = open_index(), open_index()
-    slow.follow()
+    slow_index, fast_index = open_index(), open_index()
+    slow_index.follow()
     repo.commit({"new.md": "# New\n"})
-    slow.follow()
+    slow_index.follow()
     repo.commit({"newer.md": "# Newer\n"})
-    fast.follow()
-    fast.close()
-    slow.close()
+    fast_index.follow()
+    fast_index.close()
+    slow_index.close()
     metadata = open_index().metadata()
     assert metadata is not None
     assert (metadata.stats.source_commit, metadata.stats.total_files) == (repo.head(), 6)
@@ -143,19 +143,19 @@ def test_metadata_of_another_process_is_returned(open_index: Callable[[], Search
     assert "fresh" in metadata.taxonomy["tags"].values
 
 
-@pytest.mark.parametrize("torn", [0, 10, 200])
+@pytest.mark.parametrize("size", [0, 10, 200])
 def test_torn_metadata_file_is_ignored_and_rewritten(
-    open_index: Callable[[], SearchIndex], repo: Repo, torn: int
+    open_index: Callable[[], SearchIndex], repo: Repo, size: int
 ) -> None:
     index = open_index()
     index.follow()
     file = index.status().folder / "metadata.json"  # type: ignore[operator]
-    whole = file.read_bytes()
-    file.write_bytes(whole[:torn])
+    data = file.read_bytes()
+    file.write_bytes(data[:size])
     reader = open_index()
     assert reader.metadata() is None
     reader.follow()
-    assert file.read_bytes() == whole
+    assert file.read_bytes() == data
 
 
 def test_example_metadata_is_read_and_normalised() -> None:
@@ -163,36 +163,36 @@ def test_example_metadata_is_read_and_normalised() -> None:
     assert metadata.taxonomy["scope"].values == ("global-guide", "sdk-specific")
     embedding = {"provider": "openai", "model": "text-embedding-3-large", "dimensions": 3072}
     assert parse_metadata(json.dumps({**VALID, "embedding": embedding}).encode()).embedding is not None
-    without = {key: value for key, value in VALID["stats"].items() if key != "source_commit"}
-    assert parse_metadata(json.dumps({**VALID, "stats": without}).encode()).stats.source_commit is None
+    other_fields = {key: value for key, value in VALID["stats"].items() if key != "source_commit"}
+    assert parse_metadata(json.dumps({**VALID, "stats": other_fields}).encode()).stats.source_commit is None
 
 
-def _with(field: str, value: object) -> dict[str, Any]:
-    changed = json.loads(json.dumps(VALID))
-    target = changed
+def replace_value(field: str, value: object) -> dict[str, Any]:
+    metadata = json.loads(json.dumps(VALID))
+    target = metadata
     *parents, last = field.split(".")
     for parent in parents:
         target = target[parent]
     target[int(last) if isinstance(target, list) else last] = value
-    return dict(changed)
+    return dict(metadata)
 
 
 def test_values_at_every_limit_are_accepted() -> None:
     keys = [f"{i:064}" for i in range(64)]
     values = [f"{i:0128}" for i in range(512)]
-    read = parse_metadata(
+    metadata = parse_metadata(
         json.dumps({**VALID, "taxonomy": {key: {"values": values} for key in keys}}).encode()
     )
-    assert list(read.taxonomy) == keys
-    assert list(read.taxonomy[keys[-1]].values) == values
+    assert list(metadata.taxonomy) == keys
+    assert list(metadata.taxonomy[keys[-1]].values) == values
 
 
 def test_limits_apply_after_trimming() -> None:
     values = [text for i in range(511) for text in (f" {i} ", f"{i}")] + [" " * 99 + "x" * 128]
     taxonomy = {" " + "k" * 64 + " ": {"values": values}}
-    read = parse_metadata(json.dumps({**VALID, "taxonomy": taxonomy}).encode())
-    assert list(read.taxonomy) == ["k" * 64]
-    assert len(read.taxonomy["k" * 64].values) == 512
+    metadata = parse_metadata(json.dumps({**VALID, "taxonomy": taxonomy}).encode())
+    assert list(metadata.taxonomy) == ["k" * 64]
+    assert len(metadata.taxonomy["k" * 64].values) == 512
 
 
 @loop_over("version", ["1.0.0", "1.1.7", "1.99.0", "1.18446744073709551616.0"])
@@ -205,15 +205,15 @@ def test_newer_minor_version_with_unknown_fields_is_read(version: str) -> None:
     "time", ["2026-02-21T14:32:00.123Z", "2026-02-21T14:32:00+00:00", "2026-02-21T14:32Z", "20260221T143200Z"]
 )
 def test_utc_times_are_accepted(time: str) -> None:
-    assert find_problems(json.dumps(_with("stats.indexed_at", time)).encode()) == []
+    assert find_problems(json.dumps(replace_value("stats.indexed_at", time)).encode()) == []
 
 
 def test_integer_written_as_float_is_accepted() -> None:
     data = json.dumps({**VALID, "embedding": {"provider": "p", "model": "m", "dimensions": 3072.0}})
-    read = parse_metadata(data.replace("2847", "2847.0").encode())
-    assert read.embedding is not None
-    assert (read.embedding.dimensions, read.stats.total_chunks) == (3072, 2847)
-    assert b"3072.0" not in read.as_bytes()
+    metadata = parse_metadata(data.replace("2847", "2847.0").encode())
+    assert metadata.embedding is not None
+    assert (metadata.embedding.dimensions, metadata.stats.total_chunks) == (3072, 2847)
+    assert b"3072.0" not in metadata.as_bytes()
 
 
 @given(
@@ -231,19 +231,19 @@ def test_written_metadata_equals_read_metadata(
         key: {"values": values} | ({} if text is None else {"description": text})
         for key, (text, values) in keys.items()
     }
-    read = parse_metadata(
+    metadata = parse_metadata(
         json.dumps(
             {**VALID, "taxonomy": taxonomy, "stats": {**VALID["stats"], "source_commit": commit}}
         ).encode()
     )
-    written = json.loads(read.as_bytes())
-    assert parse_metadata(read.as_bytes()) == read
-    assert list(written) == list(VALID)
-    assert list(written["stats"]) == list(VALID["stats"])
-    assert written["embedding"] is None
-    assert written["stats"]["source_commit"] == commit
+    data = json.loads(metadata.as_bytes())
+    assert parse_metadata(metadata.as_bytes()) == metadata
+    assert list(data) == list(VALID)
+    assert list(data["stats"]) == list(VALID["stats"])
+    assert data["embedding"] is None
+    assert data["stats"]["source_commit"] == commit
     for key, (text, values) in keys.items():
-        facet = written["taxonomy"][key.strip()]
+        facet = data["taxonomy"][key.strip()]
         assert facet.get("description") == text
         assert ("description" in facet) == (text is not None)
         assert facet["values"] == sorted({value.strip() for value in values})
@@ -294,7 +294,7 @@ def test_written_metadata_equals_read_metadata(
 )
 def test_invalid_value_error_names_its_field(field: str, value: object) -> None:
     with pytest.raises(InvalidMetadata) as error:
-        parse_metadata(json.dumps(_with(field, value)).encode())
+        parse_metadata(json.dumps(replace_value(field, value)).encode())
     assert str(error.value.details["field"]).startswith(field)
     assert error.value.message == error.value.message.removesuffix(".")
     assert error.value.fix
@@ -302,12 +302,12 @@ def test_invalid_value_error_names_its_field(field: str, value: object) -> None:
 
 @loop_over("field", ["metadata_version", "corpus_description", "taxonomy", "stats"])
 def test_missing_required_field_is_reported(field: str) -> None:
-    without = {key: value for key, value in VALID.items() if key != field}
-    assert [problem.field for problem in find_problems(json.dumps(without).encode())] == [field]
+    other_fields = {key: value for key, value in VALID.items() if key != field}
+    assert [problem.field for problem in find_problems(json.dumps(other_fields).encode())] == [field]
 
 
 def test_every_invalid_field_is_listed() -> None:
-    wrong = {
+    invalid_metadata = {
         "metadata_version": "1.x",
         "corpus_description": 3,
         "taxonomy": {
@@ -320,7 +320,7 @@ def test_every_invalid_field_is_listed() -> None:
         "stats": {"total_chunks": -1, "indexed_at": "", "source_commit": "abc"},
         "embedding": {"provider": "p", "model": "m", "dimensions": 0},
     }
-    problems = find_problems(json.dumps(wrong).encode())
+    problems = find_problems(json.dumps(invalid_metadata).encode())
     assert [problem.field for problem in problems] == [
         "metadata_version",
         "corpus_description",
@@ -388,13 +388,15 @@ def test_only_visible_values_are_listed(value: str, is_listed: bool) -> None:
         assert (Facet.model_construct(values=(value,)).listed == (value,)) is is_listed
 
 
-def _described(keys: dict[str, str | None], values: dict[str, list[str]]) -> Metadata:
+def describe_state(keys: dict[str, str | None], values: dict[str, list[str]]) -> Metadata:
     return describe_index(State("a" * 40, 2, 3, 4, "2026-02-21T14:32:00Z"), values, "Docs", keys)
 
 
 def test_declared_keys_are_listed_in_order_with_descriptions() -> None:
     keys = {"scope": "The scope.", "empty": None, "many": "Too many.", "type": None, "tags": None}
-    metadata = _described(keys, {"scope": ["b", "a"], "many": [str(i) for i in range(513)], "tags": ["t"]})
+    metadata = describe_state(
+        keys, {"scope": ["b", "a"], "many": [str(i) for i in range(513)], "tags": ["t"]}
+    )
     assert json.loads(metadata.as_bytes())["taxonomy"] == {
         "scope": {"description": "The scope.", "values": ["a", "b"]},
         "empty": {"values": []},
@@ -405,21 +407,21 @@ def test_declared_keys_are_listed_in_order_with_descriptions() -> None:
 
 
 def test_64_declared_keys_displace_built_in_keys() -> None:
-    declared = {f"k{i}": None for i in range(64)}
+    keys = {f"k{i}": None for i in range(64)}
     values = {"type": ["a"], "tags": ["b"]}
-    assert list(_described({**declared, "type": None, "tags": None}, values).taxonomy) == list(declared)
-    del declared["k0"]
-    assert list(_described({**declared, "type": None, "tags": None}, values).taxonomy) == [*declared, "type"]
+    assert list(describe_state({**keys, "type": None, "tags": None}, values).taxonomy) == list(keys)
+    del keys["k0"]
+    assert list(describe_state({**keys, "type": None, "tags": None}, values).taxonomy) == [*keys, "type"]
 
 
 def test_unchanged_values_of_a_key_reuse_its_facet() -> None:
     values = {"a": ["x", "y"]}
-    first, second = _described({"a": None}, values), _described({"a": None}, values)
-    assert first.taxonomy["a"] is second.taxonomy["a"]
+    first_metadata, second_metadata = describe_state({"a": None}, values), describe_state({"a": None}, values)
+    assert first_metadata.taxonomy["a"] is second_metadata.taxonomy["a"]
 
 
 @loop_over(
-    ("configured", "name", "description"),
+    ("setting", "name", "description"),
     [
         ("Handbook", "docs", "Handbook"),
         (None, "docs", "documentation of docs"),
@@ -431,10 +433,8 @@ def test_unchanged_values_of_a_key_reuse_its_facet() -> None:
         ("x" * 900, "docs", "x" * 500),
     ],
 )
-def test_corpus_description_is_one_printable_line(
-    configured: str | None, name: str, description: str
-) -> None:
-    assert format_corpus_description(configured, name) == description
+def test_corpus_description_is_one_printable_line(setting: str | None, name: str, description: str) -> None:
+    assert format_corpus_description(setting, name) == description
 
 
 def test_description_is_equal_before_and_after_first_indexing(
@@ -464,7 +464,7 @@ def test_description_of_an_earlier_version_is_replaced(
     assert folder is not None
     index.close()
     write_metadata(folder / "metadata.json", metadata.model_copy(update={"corpus_description": "docs"}))
-    upgraded = open_index()
-    upgraded.follow()
-    assert upgraded.description() == "documentation of docs"
-    assert upgraded.metadata() == metadata
+    new_index = open_index()
+    new_index.follow()
+    assert new_index.description() == "documentation of docs"
+    assert new_index.metadata() == metadata

@@ -1,4 +1,4 @@
-"""A missing repository gets no index: neither at its path nor in the user's cache."""
+"""A missing repository, for which no index is created at its path or in the user's cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Races of threads and processes at one index: no caller gets older results than another before."""
+"""Races of threads and processes at one index: no caller gets older results than an earlier caller."""
 
 from __future__ import annotations
 
@@ -19,49 +19,51 @@ from index.storage.metadata import Metadata
 from index.storage.metadata_file import MetadataPublisher
 from tests.repositories import Repo
 
-Open = Callable[[], SearchIndex]
+OpenIndex = Callable[[], SearchIndex]
 
 MEMO = {"new.md": "---\ntype: memo\n---\n# New\n\nAn okapi.\n"}
 LETTER = {"new.md": "---\ntype: letter\n---\n# New\n\nA quagga.\n"}
 
 
-def run_before_call(patch: pytest.MonkeyPatch, owner: object, name: str, act: Callable[[], object]) -> None:
-    """Run `act` once, right before a function is called for the first time."""
-    original, pending = getattr(owner, name), [act]
+def run_before_call(
+    monkeypatch: pytest.MonkeyPatch, owner: object, name: str, action: Callable[[], object]
+) -> None:
+    """Run `action` once, immediately before the first call of a function."""
+    original, pending_actions = getattr(owner, name), [action]
 
-    def called(*arguments: Any) -> object:
-        while pending:
-            pending.pop()()
+    def run_actions_and_call(*arguments: Any) -> object:
+        while pending_actions:
+            pending_actions.pop()()
         return original(*arguments)
 
-    patch.setattr(owner, name, called)
+    monkeypatch.setattr(owner, name, run_actions_and_call)
 
 
-def engine_of(index: SearchIndex) -> Any:
+def get_engine(index: SearchIndex) -> Any:
     return index._live.engine
 
 
-def current_metadata(index: SearchIndex) -> Metadata:
+def read_current_metadata(index: SearchIndex) -> Metadata:
     metadata = index.metadata()
     assert metadata is not None
     return metadata
 
 
 def test_search_is_not_older_than_the_followed_commit(
-    open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
+    open_index: OpenIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One thread reads the last generation, while another has read the one before it."""
-    index, elsewhere = open_index(), open_index()
+    """Update the index in another process after a search has read the generation before."""
+    index, other_index = open_index(), open_index()
     index.follow()
     repo.commit(LETTER)
-    elsewhere.follow()
+    other_index.follow()
     repo.commit(MEMO)
 
-    def act() -> None:
-        assert engine_of(index).state().commit != repo.head()
-        elsewhere.follow()
+    def action() -> None:
+        assert get_engine(index).state().commit != repo.head()
+        other_index.follow()
 
-    run_before_call(monkeypatch, Store, "read", act)
+    run_before_call(monkeypatch, Store, "read", action)
     page = index.search("okapi")
     assert (page.commit, page.is_stale, [hit.filepath for hit in page.hits]) == (
         repo.head(),
@@ -71,13 +73,13 @@ def test_search_is_not_older_than_the_followed_commit(
 
 
 @pytest.mark.parametrize("times", [1, 10])
-def test_index_that_went_back_is_followed_or_reported_stale(
-    open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch, times: int
+def test_index_at_an_older_commit_is_updated_or_reported_stale(
+    open_index: OpenIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    """The followed generation can no longer be opened, as if its folder were deleted."""
+    """Restore an older generation, as if the folder of the last generation were deleted."""
     index = open_index()
     index.follow()
-    older_searcher, older_commit = engine_of(index)._searcher, repo.head()
+    older_searcher, older_commit = get_engine(index)._searcher, repo.head()
     repo.commit(MEMO)
     original_search, remaining_calls = LiveIndex.search, [None] * times
 
@@ -97,15 +99,15 @@ def test_index_deleted_after_following_is_rebuilt(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch, path: str | None
 ) -> None:
     index.follow()
-    location = engine_of(index)._index_location.peek()
+    location = get_engine(index)._index_location.peek()
 
-    def act() -> None:
-        """Delete the index folder, and let another thread detect that."""
+    def action() -> None:
+        """Delete the index folder, and call the engine, which detects it."""
         shutil.rmtree(location.folder)
-        assert engine_of(index).state() is None
+        assert get_engine(index).state() is None
 
     owner, name = (LiveIndex, "search") if path is None else (search, "_make_hint")
-    run_before_call(monkeypatch, owner, name, act)
+    run_before_call(monkeypatch, owner, name, action)
     page = index.search("errors", path=path)
     assert (bool(page.hits), page.commit) == (path is None, repo.head())
     assert page.hint is None or "nowhere/" in page.hint.message
@@ -116,41 +118,41 @@ def test_slower_thread_does_not_publish_older_metadata(
 ) -> None:
     index.follow()
 
-    def act() -> None:
+    def action() -> None:
         repo.commit(MEMO)
         thread = threading.Thread(target=index.follow)
         thread.start()
         thread.join()
 
     repo.commit(LETTER)
-    run_before_call(monkeypatch, MetadataPublisher, "publish", act)
+    run_before_call(monkeypatch, MetadataPublisher, "publish", action)
     index.follow()
-    assert current_metadata(index).stats.source_commit == repo.head()
+    assert read_current_metadata(index).stats.source_commit == repo.head()
 
 
 def test_slower_process_does_not_publish_older_metadata(
-    open_index: Open, repo: Repo, monkeypatch: pytest.MonkeyPatch
+    open_index: OpenIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    index, elsewhere = open_index(), open_index()
+    index, other_index = open_index(), open_index()
     index.follow()
 
-    def act() -> None:
+    def action() -> None:
         repo.commit(MEMO)
-        elsewhere.follow()
+        other_index.follow()
 
     repo.commit(LETTER)
-    run_before_call(monkeypatch, MetadataPublisher, "_write", act)
+    run_before_call(monkeypatch, MetadataPublisher, "_write", action)
     index.follow()
-    for metadata in (current_metadata(index), current_metadata(elsewhere)):
+    for metadata in (read_current_metadata(index), read_current_metadata(other_index)):
         assert metadata.stats.source_commit == repo.head()
         assert "memo" in metadata.taxonomy["type"].values
 
 
 def test_concurrent_branch_switch_resolves_the_right_location(tmp_path: Path) -> None:
-    """One thread resolves the branch before the switch, another the branch after it."""
+    """Resolve the branch in one thread before a switch of the branch, and in another thread after it."""
     branch, next_branches = "one", ["two"]
 
-    class Slow(IndexLocation):
+    class SwitchingLocation(IndexLocation):
         def __setattr__(self, name: str, value: object) -> None:
             nonlocal branch
             super().__setattr__(name, value)
@@ -158,9 +160,9 @@ def test_concurrent_branch_switch_resolves_the_right_location(tmp_path: Path) ->
                 branch = next_branches.pop()
                 thread = threading.Thread(target=self.resolve)
                 thread.start()
-                thread.join(0.2)  # a correct thread waits for this one
+                thread.join(0.2)  # correct code makes this thread wait for the current thread
 
-    index_location = Slow(lambda: branch, lambda name: [tmp_path / name])
+    index_location = SwitchingLocation(lambda: branch, lambda name: [tmp_path / name])
     index_location.resolve()
     for branch in ("one", "two", "one"):
         location = index_location.resolve()

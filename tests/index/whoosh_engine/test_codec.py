@@ -1,4 +1,4 @@
-"""Whoosh's own reader and searcher open the parts of an index, and find the content of its segments."""
+"""The codec: the reader and searcher of Whoosh return the contents of the segments of an index."""
 
 from __future__ import annotations
 
@@ -16,23 +16,25 @@ from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.store import Store
 from index.whoosh_engine.codec import make_key, split_term
 from index.whoosh_engine.flat_index import FlatIndex
-from tests.index.pages import GrowingIndex, make_page, make_segment, random_page
+from tests.index.pages import GrowingIndex, make_page, make_random_page, make_segment
 
 PATHS = [f"{letter}{number}.md" for letter in "abc" for number in range(5)]
 
 
 def grow_index(seed: int) -> GrowingIndex:
-    chance = Random(seed)
+    rng = Random(seed)
     index = GrowingIndex()
     for _ in range(4):
-        changed = chance.sample(PATHS, 6)
-        index.change((random_page(chance, path, chance.randrange(5)) for path in changed[:5]), changed[5:])
+        changed_paths = rng.sample(PATHS, 6)
+        index.change(
+            (make_random_page(rng, path, rng.randrange(5)) for path in changed_paths[:5]), changed_paths[5:]
+        )
     return index
 
 
 @pytest.fixture(params=range(4))
 def generation(request: pytest.FixtureRequest, tmp_path: Path) -> IndexSnapshot:
-    """Return an index that was committed to a folder and read again, in which pages were replaced."""
+    """Return an index with replaced pages that was committed to a folder and read again."""
     parts = grow_index(request.param).parts
     state = State("c", 1, sum(part.size for part in parts), 1, "now")
     assert any(part.dead_pages for part in parts)
@@ -40,38 +42,40 @@ def generation(request: pytest.FixtureRequest, tmp_path: Path) -> IndexSnapshot:
     return Store(tmp_path).read()
 
 
-def reader_of(*parts: SegmentReader) -> IndexReader:
+def open_reader(*parts: SegmentReader) -> IndexReader:
     state = State(None, 0, sum(part.size for part in parts), 0, "")
     return FlatIndex(IndexSnapshot(0, state, parts)).reader()
 
 
 def test_whoosh_reader_equals_its_segment(generation: IndexSnapshot) -> None:
     parts = generation.parts
-    with FlatIndex(generation).reader() as multi:
-        assert multi.doc_count() == generation.state.chunks
-        leaves = multi.leaf_readers()
+    with FlatIndex(generation).reader() as index_reader:
+        assert index_reader.doc_count() == generation.state.chunks
+        leaves = index_reader.leaf_readers()
         assert len(leaves) == len(parts)
         for (reader, _), part in zip(leaves, parts, strict=True):
-            agree(reader, part)
+            check_reader(reader, part)
 
 
-def agree(reader: Any, part: SegmentReader) -> None:
-    made, dead = part.segment, set(part.dead.tolist())
-    live = [number for number in range(made.size) if number not in dead]
-    assert list(reader.all_doc_ids()) == live
-    assert (reader.doc_count_all(), reader.doc_count()) == (made.size, len(live))
-    assert reader.has_deletions() == bool(dead)
-    assert [reader.is_deleted(number) for number in range(made.size)] == [n in dead for n in range(made.size)]
-    assert [reader.doc_field_length(n, "text") for n in range(made.size)] == made.lengths.tolist()
+def check_reader(reader: Any, part: SegmentReader) -> None:
+    segment, dead_numbers = part.segment, set(part.dead.tolist())
+    live_numbers = [number for number in range(segment.size) if number not in dead_numbers]
+    assert list(reader.all_doc_ids()) == live_numbers
+    assert (reader.doc_count_all(), reader.doc_count()) == (segment.size, len(live_numbers))
+    assert reader.has_deletions() == bool(dead_numbers)
+    assert [reader.is_deleted(number) for number in range(segment.size)] == [
+        n in dead_numbers for n in range(segment.size)
+    ]
+    assert [reader.doc_field_length(n, "text") for n in range(segment.size)] == segment.lengths.tolist()
     assert reader.field_length("text") == part.total
-    assert reader.min_field_length("text") == min(made.lengths, default=0)
-    assert reader.max_field_length("text") == max(made.lengths, default=0)
-    for number in live:
-        assert reader.stored_fields(number) == {"record": made.record(number)}
-    assert sorted(reader.all_terms()) == sorted(map(split_term, made.term_keys()))
-    for key in made.term_keys():
+    assert reader.min_field_length("text") == min(segment.lengths, default=0)
+    assert reader.max_field_length("text") == max(segment.lengths, default=0)
+    for number in live_numbers:
+        assert reader.stored_fields(number) == {"record": segment.record(number)}
+    assert sorted(reader.all_terms()) == sorted(map(split_term, segment.term_keys()))
+    for key in segment.term_keys():
         name, text = split_term(key)
-        ids, weights = (array.tolist() for array in made.postings(key))
+        ids, weights = (array.tolist() for array in segment.postings(key))
         info = reader.term_info(name, text)
         assert (info.doc_frequency(), info.weight(), info.max_weight()) == (
             len(ids),
@@ -79,16 +83,16 @@ def agree(reader: Any, part: SegmentReader) -> None:
             max(weights),
         )
         assert (info.min_id(), info.max_id()) == (ids[0], ids[-1])
-        assert info.min_length() == min(made.lengths[number] for number in ids)
-        assert info.max_length() == max(made.lengths[number] for number in ids)
+        assert info.min_length() == min(segment.lengths[number] for number in ids)
+        assert info.max_length() == max(segment.lengths[number] for number in ids)
         assert reader.doc_frequency(name, text) == len(ids)
         assert (name, text) in reader
         terms = reader.postings(name, text)
-        posted = []
+        postings = []
         while terms.is_active():
-            posted.append((terms.id(), terms.weight()))
+            postings.append((terms.id(), terms.weight()))
             terms.next()
-        assert posted == [pair for pair in zip(ids, weights, strict=True) if pair[0] not in dead]
+        assert postings == [pair for pair in zip(ids, weights, strict=True) if pair[0] not in dead_numbers]
 
 
 def test_terms_are_listed_in_order_field_by_field(generation: IndexSnapshot) -> None:
@@ -124,27 +128,27 @@ def test_whoosh_searcher_finds_live_sections_of_each_term(
 
 def test_matcher_skips_and_starts_again() -> None:
     pages = [make_page(f"{number}.md", "# Yak" if number % 3 else "# Gnu") for number in range(9)]
-    reader = reader_of(SegmentReader.of(make_segment(pages))).leaf_readers()
+    reader = open_reader(SegmentReader.of(make_segment(pages))).leaf_readers()
     [(leaf, _)] = reader
     matcher = leaf.postings("text", "yak")
     assert list(matcher.all_ids()) == [1, 2, 4, 5, 7, 8]
     matcher.skip_to(3)
     assert matcher.id() == 4
-    copied = matcher.copy()
-    copied.skip_to(2)
-    assert copied.id() == 4
-    copied.skip_to(9)
-    assert not copied.is_active()
-    for move in (copied.next, lambda: copied.skip_to(9)):
+    matcher_copy = matcher.copy()
+    matcher_copy.skip_to(2)
+    assert matcher_copy.id() == 4
+    matcher_copy.skip_to(9)
+    assert not matcher_copy.is_active()
+    for failing_call in (matcher_copy.next, lambda: matcher_copy.skip_to(9)):
         with pytest.raises(ReadTooFar):
-            move()
-    copied.reset()
-    assert (copied.id(), matcher.id()) == (1, 4)
-    assert copied.value() == b""
+            failing_call()
+    matcher_copy.reset()
+    assert (matcher_copy.id(), matcher.id()) == (1, 4)
+    assert matcher_copy.value() == b""
 
 
 def test_unknown_term_raises_term_not_found() -> None:
-    with reader_of(SegmentReader.of(make_segment([make_page("a.md", "# Yak\n")]))) as reader:
+    with open_reader(SegmentReader.of(make_segment([make_page("a.md", "# Yak\n")]))) as reader:
         assert ("text", "zebra") not in reader
         assert ("text", "yak") in reader
         assert ("path", "yak") not in reader

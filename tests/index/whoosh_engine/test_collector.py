@@ -1,4 +1,4 @@
-"""Whoosh runs every search; its own matchers give the same sets of sections as the collector."""
+"""The collector: Whoosh runs every search, and its matchers select the same sections as the collector."""
 
 from __future__ import annotations
 
@@ -23,42 +23,44 @@ from index.whoosh_engine.codec import FlatDocumentReader, FlatTermsReader, make_
 from index.whoosh_engine.engine import Searcher
 from index.whoosh_engine.flat_index import FlatIndex
 from index.whoosh_engine.section_query import SectionQuery
-from tests.index.pages import PATHS, GrowingIndex, random_page, random_query
-from tests.index.test_follow import Open
+from tests.index.pages import PATHS, GrowingIndex, make_random_page, make_random_query
+from tests.index.test_branch_updates import OpenIndex
 
 
-def make_index(chance: Random) -> tuple[IndexSnapshot, Mapping[str, IndexedDocument]]:
+def make_index(rng: Random) -> tuple[IndexSnapshot, Mapping[str, IndexedDocument]]:
     index = GrowingIndex()
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(12))]
     for _ in range(4):
-        changed = chance.sample(paths, 8)
-        index.change((random_page(chance, path, chance.randrange(8)) for path in changed[:6]), changed[6:])
+        changed_paths = rng.sample(paths, 8)
+        index.change(
+            (make_random_page(rng, path, rng.randrange(8)) for path in changed_paths[:6]), changed_paths[6:]
+        )
     state = State("c", len(index.pages), sum(part.size for part in index.parts), 0, "now")
     return IndexSnapshot(0, state, index.parts), index.pages
 
 
-def reader_of(pages: Mapping[str, IndexedDocument]) -> Callable[[SectionRecord], bytes]:
+def make_section_reader(pages: Mapping[str, IndexedDocument]) -> Callable[[SectionRecord], bytes]:
     return lambda record: bytes(pages[record.path].data[record.body : record.end])
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_whoosh_matchers_give_the_same_sets(seed: int) -> None:
-    chance = Random(seed)
-    generation, pages = make_index(chance)
+    rng = Random(seed)
+    generation, pages = make_index(rng)
     searcher = Searcher(Store(None), generation, ArrayCache())
-    read = reader_of(pages)
-    found_any = False
+    read = make_section_reader(pages)
+    has_hits = False
     with FlatIndex(generation).searcher(weighting=scoring.BM25F()) as whoosh:
         for _ in range(40):
-            query = random_query(chance)
+            query = make_random_query(rng)
             hits = searcher.search(query, read, limit=10_000).hits
             results = whoosh.search(SectionQuery(query, read), limit=None)
             assert {hit["record"][:2] for hit in results} == {hit.record[:2] for hit in hits}
-            found_any = found_any or bool(hits)
-    assert found_any
+            has_hits = has_hits or bool(hits)
+    assert has_hits
 
 
-def test_every_search_runs_whoosh_searcher(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_search_runs_whoosh_searcher(open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch) -> None:
     runs: list[Any] = []
     original = WhooshSearcher.search_with_collector
 
@@ -76,9 +78,9 @@ def test_every_search_runs_whoosh_searcher(open_index: Open, monkeypatch: pytest
     assert not index.search("retries").hits
 
 
-def test_terms_counts_and_stored_fields_come_through_the_codec(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_terms_counts_and_stored_fields_are_read_with_the_codec(monkeypatch: pytest.MonkeyPatch) -> None:
     generation, pages = make_index(Random(1))
-    read = reader_of(pages)
+    read = make_section_reader(pages)
 
     def search() -> list[tuple[str, float]]:
         searcher = Searcher(Store(None), generation, ArrayCache())
@@ -87,19 +89,19 @@ def test_terms_counts_and_stored_fields_come_through_the_codec(monkeypatch: pyte
 
     expected = search()
     assert expected
-    with monkeypatch.context() as patch:
-        patch.setattr(FlatDocumentReader, "doc_count", lambda self: 1_000_000)
+    with monkeypatch.context() as context:
+        context.setattr(FlatDocumentReader, "doc_count", lambda self: 1_000_000)
         assert [score for _, score in search()] != [score for _, score in expected]
-    with monkeypatch.context() as patch:
-        patch.setattr(FlatDocumentReader, "field_length", lambda self, name: 1_000_000)
+    with monkeypatch.context() as context:
+        context.setattr(FlatDocumentReader, "field_length", lambda self, name: 1_000_000)
         assert [score for _, score in search()] != [score for _, score in expected]
     record = generation.parts[0].segment.record(0)
-    with monkeypatch.context() as patch:
-        patch.setattr(FlatDocumentReader, "stored_fields", lambda self, number: {"record": record})
+    with monkeypatch.context() as context:
+        context.setattr(FlatDocumentReader, "stored_fields", lambda self, number: {"record": record})
         assert {path for path, _ in search()} == {record.path}
     matcher = FlatTermsReader.matcher
-    with monkeypatch.context() as patch:
-        patch.setattr(
+    with monkeypatch.context() as context:
+        context.setattr(
             FlatTermsReader, "matcher", lambda self, name, text, *rest: matcher(self, name, b"beta", *rest)
         )
         assert search() != expected
@@ -119,5 +121,5 @@ def test_no_search_works_without_whoosh() -> None:
 def test_analyzer_gives_whoosh_the_terms_of_the_index(text: str) -> None:
     terms = [token.text for token in make_schema()["text"].analyzer(text)]
     assert dict.fromkeys(terms) == dict.fromkeys(weigh_query_terms(TOKEN.findall(text)))
-    parsed = qparser.QueryParser("text", make_schema(), plugins=[], group=qparser.OrGroup).parse(text)
-    assert {term for _, term in parsed.iter_all_terms()} == set(terms)
+    parsed_query = qparser.QueryParser("text", make_schema(), plugins=[], group=qparser.OrGroup).parse(text)
+    assert {term for _, term in parsed_query.iter_all_terms()} == set(terms)

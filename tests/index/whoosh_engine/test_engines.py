@@ -1,4 +1,4 @@
-"""The contract of a search engine (`index.port`), tested with every engine."""
+"""The contract of search engines (`index.port`), which is tested with every engine."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from index.port import BaseMoved, GenerationGone, NotIndexed, Query, State
 from index.query import parse_query
 from index.ranking.results import MAX_VERIFIED
 from tests.index.engines import ENGINES, Commit, History
-from tests.index.pages import PATHS, make_page, random_page, random_query
-from tests.index.plain import make_entries
+from tests.index.pages import PATHS, make_page, make_random_page, make_random_query
+from tests.index.reference import make_entries
 
 BLOB = "ab" * 20
 
@@ -86,8 +86,8 @@ def test_deleted_sections_are_not_found(history: History) -> None:
     )
     history.commit(make_page("a.md", "# A\n\n## Limits\n\njitter"))
     assert history.ids("retry backoff") == ["b.md#_preamble"]
-    renamed = make_page("c.md", "retry jitter")
-    history.commit(renamed, deletes=["b.md"])
+    renamed_page = make_page("c.md", "retry jitter")
+    history.commit(renamed_page, deletes=["b.md"])
     assert history.ids("retry") == ["c.md#_preamble"]
     assert sorted(history.ids("jitter")) == ["a.md#limits", "c.md#_preamble"]
     history.commit(deletes=["a.md", "c.md", "never.md"])
@@ -181,39 +181,41 @@ def test_short_phrase_among_words_counts_as_a_term(history: History) -> None:
 
 
 def test_phrase_check_beyond_limit_gives_partial_results(history: History) -> None:
-    many = "\n\n".join(f"## S{number}\n\nbeta alpha" for number in range(MAX_VERIFIED))
-    history.commit(make_page("a.md", many), make_page("b.md", "alpha beta, " + "more words " * 20))
+    many_sections = "\n\n".join(f"## S{number}\n\nbeta alpha" for number in range(MAX_VERIFIED))
+    history.commit(make_page("a.md", many_sections), make_page("b.md", "alpha beta, " + "more words " * 20))
     results = history.search('"alpha beta"')
     assert (results.hits, results.has_more, results.is_partial) == ((), False, True)
     assert not history.search(replace(parse_query('"alpha beta"'), excluded=("s7",))).is_partial
-    mixed = history.search('gamma "alpha beta"')
-    assert mixed.is_partial
-    assert mixed.hits == history.search("gamma beta alpha").hits
+    mixed_results = history.search('gamma "alpha beta"')
+    assert mixed_results.is_partial
+    assert mixed_results.hits == history.search("gamma beta alpha").hits
     assert history.search('gamma "alpha beta"', limit=1, offset=500).hits
-    narrowed = history.search(replace(parse_query('gamma "alpha beta"'), path="b.md"))
-    assert not narrowed.is_partial
+    filtered_results = history.search(replace(parse_query('gamma "alpha beta"'), path="b.md"))
+    assert not filtered_results.is_partial
     assert (
-        narrowed.hits[0].score
+        filtered_results.hits[0].score
         > history.search(replace(parse_query("gamma alpha beta"), path="b.md")).hits[0].score
     )
 
 
 def test_pages_cover_all_results_once(history: History) -> None:
-    chance = Random(1)
+    rng = Random(1)
     for start in (0, 40):
-        history.commit(*(random_page(chance, f"{number}.md", 4) for number in range(start, start + 40)))
+        history.commit(*(make_random_page(rng, f"{number}.md", 4) for number in range(start, start + 40)))
     query = Query({"alpha": 1, "beta": 2, "gamma": 1})
-    whole = history.search(query, limit=1000)
-    assert not whole.has_more
-    paged: list[object] = []
-    more = True
+    full_results = history.search(query, limit=1000)
+    assert not full_results.has_more
+    paged_hits: list[object] = []
+    has_more = True
     for size in (1, 7, 40, 2, 1, 1, 13, 500):
-        assert more
-        part = history.search(query, offset=len(paged), limit=size, generation=whole.generation)
-        paged += part.hits
-        more = part.has_more
-    assert not more
-    assert tuple(paged) == whole.hits
+        assert has_more
+        page_results = history.search(
+            query, offset=len(paged_hits), limit=size, generation=full_results.generation
+        )
+        paged_hits += page_results.hits
+        has_more = page_results.has_more
+    assert not has_more
+    assert tuple(paged_hits) == full_results.hits
     assert history.search(query, offset=5000).hits == ()
 
 
@@ -240,9 +242,9 @@ def test_unreadable_documents_are_omitted_and_reported(history: History) -> None
     assert history.state() == state
 
     generation = history.search("retry").generation
-    repaired = make_page("a.md", "retry retry")
-    history.blobs[repaired.blob] = repaired.data
-    state = history.engine.apply("c3", "c3", [repaired], ())
+    repaired_page = make_page("a.md", "retry retry")
+    history.blobs[repaired_page.blob] = repaired_page.data
+    state = history.engine.apply("c3", "c3", [repaired_page], ())
     assert (state.commit, state.files, state.unreadable) == ("c3", 3, {})
     assert "a.md#_preamble" in history.ids("retry")
     assert history.search("retry").generation != generation
@@ -291,8 +293,8 @@ def test_misspelt_word_gives_similar_terms_of_live_sections(history: History) ->
     assert similar("expnentil", 5) == ("exponenti",)
     assert similar("schon", 5) == ()
     assert similar("schom", 5) == similar("schn", 5) == ("schon",)
-    for nothing in ("", "c+", "node.j", "x" * 10_000, "検索", "zzzz", "\ud800"):
-        assert similar(nothing, 5) == ()
+    for word in ("", "c+", "node.j", "x" * 10_000, "検索", "zzzz", "\ud800"):
+        assert similar(word, 5) == ()
     history.commit(
         make_page("b.md", "# B"), make_page("a.md", "retired retries"), make_page("c.md", "retired")
     )
@@ -302,7 +304,7 @@ def test_misspelt_word_gives_similar_terms_of_live_sections(history: History) ->
     assert similar("retrie", 5) == ("retir",)
 
 
-def test_rebuild_is_skipped_if_condition_holds(history: History) -> None:
+def test_rebuild_is_skipped_if_condition_is_true(history: History) -> None:
     history.commit(make_page("a.md", "retry"))
     checked_states: list[State] = []
     source = Commit("c2", {"b.md": make_page("b.md", "retry")})
@@ -311,26 +313,26 @@ def test_rebuild_is_skipped_if_condition_holds(history: History) -> None:
         checked_states.append(state)
         return True
 
-    unchanged = history.engine.rebuild(source, unless=accept)
-    assert (unchanged.commit, [state.commit for state in checked_states]) == ("c1", ["c1"])
+    old_state = history.engine.rebuild(source, unless=accept)
+    assert (old_state.commit, [state.commit for state in checked_states]) == ("c1", ["c1"])
     assert history.engine.rebuild(source, unless=lambda state: False).commit == "c2"
     assert history.ids("retry") == ["b.md#_preamble"]
 
 
 def test_failed_rebuild_leaves_the_old_index(history: History) -> None:
-    class Lost(Commit):
+    class CommitWithMissingDocument(Commit):
         def paths(self) -> tuple[str, ...]:
             return ("a.md", "lost.md")
 
     history.commit(make_page("a.md", "retry"))
     with pytest.raises(KeyError):
-        history.engine.rebuild(Lost("c2", {"a.md": make_page("a.md", "jitter")}))
+        history.engine.rebuild(CommitWithMissingDocument("c2", {"a.md": make_page("a.md", "jitter")}))
     assert history.ids("retry") == ["a.md#_preamble"]
 
 
 def test_persistent_index_is_reopened_unchanged(history: History) -> None:
-    if history.name == "plain":
-        pytest.skip("this engine keeps nothing")
+    if history.name == "reference":
+        pytest.skip("this engine stores nothing")
     history.commit(make_page("a.md", "retry"), UnreadableDocument("b.md", BLOB))
     before, results = history.engine.state(), history.search("retry")
     history.engine.close()
@@ -344,17 +346,17 @@ def test_persistent_index_is_reopened_unchanged(history: History) -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_incremental_index_equals_plain_engine_and_rebuild(history: History, seed: int) -> None:
-    chance = Random(seed)
-    plain = History("plain", history.folder)
+    rng = Random(seed)
+    reference_history = History("reference", history.folder)
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(12))]
     for _ in range(12):
-        some = [random_page(chance, path, chance.randrange(12)) for path in chance.sample(paths, 4)]
-        deleted = set(chance.sample(paths, 2)) - {document.path for document in some}
-        for engine_history in (plain, history):
-            engine_history.commit(*some, deletes=deleted)
-    assert history.state() == plain.state()
-    queries = [random_query(chance) for _ in range(12)]
-    expected = [plain.search(query, limit=60) for query in queries]
+        pages = [make_random_page(rng, path, rng.randrange(12)) for path in rng.sample(paths, 4)]
+        deleted_paths = set(rng.sample(paths, 2)) - {document.path for document in pages}
+        for engine_history in (reference_history, history):
+            engine_history.commit(*pages, deletes=deleted_paths)
+    assert history.state() == reference_history.state()
+    queries = [make_random_query(rng) for _ in range(12)]
+    expected = [reference_history.search(query, limit=60) for query in queries]
     for _ in range(2):
         for query, plain_results in zip(queries, expected, strict=True):
             results = history.search(query, limit=60)
@@ -364,6 +366,6 @@ def test_incremental_index_equals_plain_engine_and_rebuild(history: History, see
                 plain_results.is_partial,
             )
         for word in ("alhpa", "gama", "betas", "rare", "deltta", "ratelimiteror", "mega", "snak"):
-            assert history.engine.similar(word, 9) == plain.engine.similar(word, 9)
+            assert history.engine.similar(word, 9) == reference_history.engine.similar(word, 9)
         history.rebuild()
-    assert history.state() == plain.state()
+    assert history.state() == reference_history.state()

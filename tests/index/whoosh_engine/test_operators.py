@@ -1,4 +1,4 @@
-"""Queries with operators: sets and lists equal the plain ones, in every layout of the index."""
+"""Queries with operators: results and selected sections equal those of the reference engine."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from index.whoosh_engine.condition_nodes import ConditionFlags, ConditionNodes, 
 from index.whoosh_engine.engine import Searcher
 from index.whoosh_engine.flat_index import FlatIndex
 from tests.index.pages import PATHS, GrowingIndex, make_page, make_segment
-from tests.index.plain import make_entries
-from tests.index.plain_conditions import expand, rank, satisfies
-from tests.index.random_conditions import random_condition, random_dated_page, random_operators
+from tests.index.random_conditions import make_random_condition, make_random_dated_page, make_random_operators
+from tests.index.reference import make_entries
+from tests.index.reference_conditions import expand, rank, satisfies
 from tests.loops import loop_over
 from tests.stdio_client import ROOT
 
 Pages = Mapping[str, IndexedDocument]
 
 
-def searcher_of(index: GrowingIndex) -> Searcher:
+def make_searcher(index: GrowingIndex) -> Searcher:
     state = State("c", len(index.pages), sum(part.size for part in index.parts), 0, "now")
     return Searcher(Store(None), IndexSnapshot(0, state, index.parts), ArrayCache())
 
 
-def reader_of(pages: Pages) -> Callable[[SectionRecord], bytes]:
+def make_section_reader(pages: Pages) -> Callable[[SectionRecord], bytes]:
     def read(record: SectionRecord) -> bytes:
         document = pages[record.path]
         [section] = [section for section in document.sections if section.key == record.key]
@@ -49,116 +49,123 @@ def reader_of(pages: Pages) -> Callable[[SectionRecord], bytes]:
     return read
 
 
-def make_index(chance: Random) -> GrowingIndex:
+def make_index(rng: Random) -> GrowingIndex:
     index = GrowingIndex()
     paths = [*PATHS, *(f"docs/{number}.md" for number in range(12))]
-    for _ in range(chance.randint(1, 5)):
-        changed = chance.sample(paths, 8)
+    for _ in range(rng.randint(1, 5)):
+        changed_paths = rng.sample(paths, 8)
         index.change(
-            (random_dated_page(chance, path, chance.randrange(8)) for path in changed[:6]), changed[6:]
+            (make_random_dated_page(rng, path, rng.randrange(8)) for path in changed_paths[:6]),
+            changed_paths[6:],
         )
-        if chance.random() < 0.3:
-            first = chance.randrange(len(index.parts))
-            index.merge(slice(first, first + chance.randint(1, 3)))
+        if rng.random() < 0.3:
+            first = rng.randrange(len(index.parts))
+            index.merge(slice(first, first + rng.randint(1, 3)))
     return index
 
 
 def search(searcher: Searcher, pages: Pages, query: Query, limit: int = 10) -> list[tuple[str, float]]:
-    hits = searcher.search(query, reader_of(pages), limit=limit).hits
+    hits = searcher.search(query, make_section_reader(pages), limit=limit).hits
     return [(hit.record.chunk_id, hit.score) for hit in hits]
 
 
 @pytest.fixture(
     params=[(1 << 16, 1 << 12), (60, 1 << 12), (0, 1 << 12), (0, 20)],
-    ids=["one group", "some groups", "each part pruned", "large parts joined and pruned"],
+    ids=["one group", "several groups", "each segment pruned", "large segments joined and pruned"],
 )
 def _groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Score parts together, in some groups, or each by itself and with pruning."""
-    full_scoring, large = request.param
+    """Score all segments together, in groups, or each segment separately with pruning."""
+    full_scoring, large_segment = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
         monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", full_scoring)
-    monkeypatch.setattr("index.ranking.segment_groups.LARGE_SEGMENT", large)
+    monkeypatch.setattr("index.ranking.segment_groups.LARGE_SEGMENT", large_segment)
 
 
 @pytest.mark.property
 @pytest.mark.usefixtures("_groups")
 @pytest.mark.parametrize("seed", [0, 1, *(pytest.param(n, marks=pytest.mark.slow) for n in range(2, 12))])
-def test_lists_equal_the_plain_ones(seed: int) -> None:
-    chance = Random(seed)
-    index = make_index(chance)
-    searcher = searcher_of(index)
+def test_results_equal_plain_engine(seed: int) -> None:
+    rng = Random(seed)
+    index = make_index(rng)
+    searcher = make_searcher(index)
     entries = [entry for page in index.pages.values() for entry in make_entries(page)]
     for _ in range(60):
-        query, limit = random_operators(chance), chance.choice((1, 3, 10, 50, 60))
-        offset = chance.choice((0, 0, 1, 10, 41, 51))
-        ranked, partial = rank(entries, query, max(50, offset + limit + 1))
-        expected = [(item.entry.record.chunk_id, item.score) for item in ranked[offset : offset + limit]]
-        results = searcher.search(query, reader_of(index.pages), offset=offset, limit=limit)
+        query, limit = make_random_operators(rng), rng.choice((1, 3, 10, 50, 60))
+        offset = rng.choice((0, 0, 1, 10, 41, 51))
+        expected_results, is_partial = rank(entries, query, max(50, offset + limit + 1))
+        expected = [
+            (item.entry.record.chunk_id, item.score) for item in expected_results[offset : offset + limit]
+        ]
+        results = searcher.search(query, make_section_reader(index.pages), offset=offset, limit=limit)
         assert [(hit.record.chunk_id, hit.score) for hit in results.hits] == expected
-        assert (results.has_more, results.is_partial) == (len(ranked) > offset + limit, partial)
+        assert (results.has_more, results.is_partial) == (len(expected_results) > offset + limit, is_partial)
 
 
 @pytest.mark.property
 @pytest.mark.parametrize("seed", range(4))
-def test_sets_equal_the_plain_ones_and_those_of_whoosh_matchers(seed: int) -> None:
-    chance = Random(seed)
-    index = make_index(chance)
-    searcher = searcher_of(index)
-    read = reader_of(index.pages)
+def test_selected_sections_equal_plain_engine_and_whoosh_matchers(seed: int) -> None:
+    rng = Random(seed)
+    index = make_index(rng)
+    searcher = make_searcher(index)
+    read = make_section_reader(index.pages)
     entries = [entry for page in index.pages.values() for entry in make_entries(page)]
     whoosh = FlatIndex(searcher.generation).searcher()
     for _ in range(60):
-        condition = random_condition(chance)
-        selected = {(entry.page.path, entry.section.key) for entry in entries if satisfies(entry, condition)}
+        condition = make_random_condition(rng)
+        selected_addresses = {
+            (entry.page.path, entry.section.key) for entry in entries if satisfies(entry, condition)
+        }
         query = Query({}, condition=condition, selects_all=True)
-        assert {hit.record[:2] for hit in searcher.search(query, read, limit=10_000).hits} == selected
+        assert {
+            hit.record[:2] for hit in searcher.search(query, read, limit=10_000).hits
+        } == selected_addresses
         node = ConditionNodes(searcher.statistics, read, Deadline()).make_node(condition)
         whoosh_hits = whoosh.search(whoosh_query.And([whoosh_query.Every(), node]), limit=None)
-        assert {hit["record"][:2] for hit in whoosh_hits} == selected
+        assert {hit["record"][:2] for hit in whoosh_hits} == selected_addresses
     assert whoosh.reader().doc_count() == len(entries)
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_expansions_equal_the_plain_ones(seed: int) -> None:
-    chance = Random(seed)
-    index = make_index(chance)
-    searcher = searcher_of(index)
+def test_expansions_equal_plain_engine(seed: int) -> None:
+    rng = Random(seed)
+    index = make_index(rng)
+    searcher = make_searcher(index)
     entries = [entry for page in index.pages.values() for entry in make_entries(page)]
-    live = {term for entry in entries for term in entry.terms}
-    nodes = ConditionNodes(searcher.statistics, reader_of(index.pages), Deadline())
+    live_terms = {term for entry in entries for term in entry.terms}
+    nodes = ConditionNodes(searcher.statistics, make_section_reader(index.pages), Deadline())
     for part in [
         *(HasPrefix("text", prefix, "") for prefix in ("a", "alphas", "rare", "é", "x", "snake_c", "rate")),
         *(HasSimilarWord("text", word, edits, "") for word in ("alpah", "rare", "be") for edits in (1, 2)),
     ]:
-        assert set(nodes.expand(part)) & live == expand(entries, part)
+        assert set(nodes.expand(part)) & live_terms == expand(entries, part)
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_layout_of_segments_does_not_change_lists(seed: int) -> None:
-    chance = Random(seed)
-    index = make_index(chance)
-    merged, rebuilt = GrowingIndex(), GrowingIndex()
-    merged.parts, merged.pages = index.parts, index.pages
-    merged.merge(slice(None))
-    rebuilt.change(index.pages.values())
-    searchers = [searcher_of(layout) for layout in (index, merged, rebuilt)]
+def test_layout_of_segments_does_not_change_results(seed: int) -> None:
+    rng = Random(seed)
+    index = make_index(rng)
+    merged_index, rebuilt_index = GrowingIndex(), GrowingIndex()
+    merged_index.parts, merged_index.pages = index.parts, index.pages
+    merged_index.merge(slice(None))
+    rebuilt_index.change(index.pages.values())
+    searchers = [make_searcher(layout) for layout in (index, merged_index, rebuilt_index)]
     for _ in range(40):
-        query = random_operators(chance)
+        query = make_random_operators(rng)
         first, *other_hits = (search(searcher, index.pages, query, limit=1_000) for searcher in searchers)
         assert all(hits == first for hits in other_hits)
 
 
 @pytest.mark.process
-def test_hash_seeds_do_not_change_lists() -> None:
+def test_hash_seeds_do_not_change_results() -> None:
     code = """if True:
         from random import Random
-        from tests.index.random_conditions import random_operators
-        from tests.index.whoosh_engine.test_operators import make_index, search, searcher_of
-        chance = Random(7)
-        index = make_index(chance)
-        searcher = searcher_of(index)
+        from tests.index.random_conditions import make_random_operators
+        from tests.index.whoosh_engine.test_operators import make_index, make_searcher, search
+        rng = Random(7)
+        index = make_index(rng)
+        searcher = make_searcher(index)
         for _ in range(40):
-            print(search(searcher, index.pages, random_operators(chance), limit=100))
+            print(search(searcher, index.pages, make_random_operators(rng), limit=100))
     """
 
     def run(seed: str) -> str:
@@ -175,7 +182,7 @@ def test_hash_seeds_do_not_change_lists() -> None:
     assert run("1") == run("2") != ""
 
 
-def words_index(count: int, stem: str = "word", parts: int = 1) -> GrowingIndex:
+def make_index_of_words(count: int, stem: str = "word", parts: int = 1) -> GrowingIndex:
     """Return an index of `count` different terms with the same prefix, in `parts` segments."""
     index = GrowingIndex()
     for number in range(parts):
@@ -187,38 +194,38 @@ def words_index(count: int, stem: str = "word", parts: int = 1) -> GrowingIndex:
 def test_prefix_of_too_many_terms_is_refused_before_matching(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    index = words_index(condition_nodes.MAX_EXPANSIONS + 1, stem="a")
-    searcher = searcher_of(index)
+    index = make_index_of_words(condition_nodes.MAX_EXPANSIONS + 1, stem="a")
+    searcher = make_searcher(index)
     monkeypatch.setattr(ConditionFlags, "evaluate_by_segment", lambda *_: pytest.fail("matched"))
     for text in ("a*", "a* AND b", "tag:x OR (c AND NOT a*)", "path:docs a*"):
-        with pytest.raises(QueryTooBroad, match=r"'a\*' matches more than 1,000") as caught:
-            searcher.search(parse_query(text), reader_of(index.pages))
-        assert caught.value.details == {"limit": 1_000, "part": "a*"}
-        assert caught.value.fix.endswith(".")
+        with pytest.raises(QueryTooBroad, match=r"'a\*' matches more than 1,000") as error_info:
+            searcher.search(parse_query(text), make_section_reader(index.pages))
+        assert error_info.value.details == {"limit": 1_000, "part": "a*"}
+        assert error_info.value.fix.endswith(".")
 
 
 @loop_over("parts", [1, 4])
 def test_expansions_up_to_the_limit_are_searched(parts: int) -> None:
-    index = words_index(condition_nodes.MAX_EXPANSIONS, parts=parts)
-    assert len(search(searcher_of(index), index.pages, parse_query("wor*"))) == parts
+    index = make_index_of_words(condition_nodes.MAX_EXPANSIONS, parts=parts)
+    assert len(search(make_searcher(index), index.pages, parse_query("wor*"))) == parts
 
 
 def test_prefix_of_very_many_terms_is_counted_without_reading_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    index = words_index(50_000)
-    searcher = searcher_of(index)
+    index = make_index_of_words(50_000)
+    searcher = make_searcher(index)
     assert searcher.statistics.number == 1
     monkeypatch.setattr(Segment, "terms_from", lambda *_: pytest.fail("the terms were read"))
     with pytest.raises(QueryTooBroad):
-        searcher.search(parse_query("word*"), reader_of(index.pages))
+        searcher.search(parse_query("word*"), make_section_reader(index.pages))
 
 
 def test_only_terms_of_live_sections_count() -> None:
-    index = words_index(5_000)
+    index = make_index_of_words(5_000)
     index.change([make_page("0.md", "wordy words worded")])
     assert len(index.parts) == 2
-    assert [path for path, _ in search(searcher_of(index), index.pages, parse_query("word*"))] == [
+    assert [path for path, _ in search(make_searcher(index), index.pages, parse_query("word*"))] == [
         "0.md#_preamble"
     ]
 
@@ -226,9 +233,9 @@ def test_only_terms_of_live_sections_count() -> None:
 def test_values_of_a_prefix_are_limited_too() -> None:
     index = GrowingIndex()
     index.change(make_page(f"{number}.md", "# A", tags=[f"t{number}"]) for number in range(1_001))
-    searcher = searcher_of(index)
+    searcher = make_searcher(index)
     with pytest.raises(QueryTooBroad, match=r"'tag:t\*'"):
-        searcher.search(parse_query("tag:t*"), reader_of(index.pages))
+        searcher.search(parse_query("tag:t*"), make_section_reader(index.pages))
     assert len(search(searcher, index.pages, parse_query("tag:T100*"), limit=50)) == 2
 
 
@@ -238,45 +245,47 @@ def test_phrase_condition_over_the_candidate_limit_is_refused(
     monkeypatch.setattr(condition_nodes, "MAX_PHRASE_CANDIDATES", 3)
     index = GrowingIndex()
     index.change(make_page(f"{number}.md", "alpha beta" + " gamma" * (number < 3)) for number in range(5))
-    searcher = searcher_of(index)
-    # Only sections that satisfy the other parts count.
-    allowed = {
+    searcher = make_searcher(index)
+    # Only sections that satisfy the other conditions are counted as candidates.
+    hit_counts = {
         'alpha AND "beta gamma"': 3,
         '"alpha beta" AND gamma': 3,
         '"alpha beta" OR gamma': 5,
         'gamma NOT "alpha beta"': 0,
         '"alpha beta" AND path:0.md': 1,
     }
-    for text, count in allowed.items():
+    for text, count in hit_counts.items():
         assert len(search(searcher, index.pages, parse_query(text))) == count
     for text in ('alpha AND "alpha beta"', 'alpha AND "of the"', '"alpha beta" OR delta'):
-        with pytest.raises(QueryTooBroad, match=r"are in more than 3 sections") as caught:
-            searcher.search(parse_query(text), reader_of(index.pages))
-        assert caught.value.details["part"] in text
+        with pytest.raises(QueryTooBroad, match=r"are in more than 3 sections") as error_info:
+            searcher.search(parse_query(text), make_section_reader(index.pages))
+        assert error_info.value.details["part"] in text
 
 
 @loop_over("text", ["auth* x", "alpha AND beta", 'alpha AND "beta gamma"', "NOT alpha beta", "path:docs"])
 def test_time_of_operators_is_limited(text: str) -> None:
-    index = words_index(10, stem="auth")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Deadline, "__init__", lambda self: self.__dict__.update(_seconds=2, _end=0))
+    index = make_index_of_words(10, stem="auth")
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr(Deadline, "__init__", lambda self: self.__dict__.update(_seconds=2, _end=0))
         with pytest.raises(QueryTooBroad, match=r"take too long \(limit 2 s\)"):
-            searcher_of(index).search(parse_query(text), reader_of(index.pages))
+            make_searcher(index).search(parse_query(text), make_section_reader(index.pages))
 
 
-def with_empty_list(pages: list[IndexedDocument], terms: list[bytes]) -> Segment:
-    """Return a segment of pages whose dictionary also has terms without postings."""
-    whole, tables = make_segment(pages), Tables()
+def make_segment_with_empty_lists(pages: list[IndexedDocument], terms: list[bytes]) -> Segment:
+    """Return a segment of pages whose dictionary also contains terms without postings."""
+    segment, tables = make_segment(pages), Tables()
     for page in sorted(pages, key=lambda page: page.path):
         tables.add(page)
-    starts = whole.arrays["starts"].astype(np.int64).tolist()
-    lists = dict(zip(whole.term_keys(), itertools.pairwise(starts), strict=True))
+    starts = segment.arrays["starts"].astype(np.int64).tolist()
+    lists = dict(zip(segment.term_keys(), itertools.pairwise(starts), strict=True))
     keys = sorted({*lists, *terms})
     ends = [0]
     for key in keys:
         ends.append(lists[key][1] if key in lists else ends[-1])
-    inverted = PostingLists(keys, np.array(ends, np.int64), whole.ids, whole.weights, whole.lengths)
-    return Segment.of(tables.arrays(), inverted)
+    posting_lists = PostingLists(
+        keys, np.array(ends, np.int64), segment.ids, segment.weights, segment.lengths
+    )
+    return Segment.of(tables.arrays(), posting_lists)
 
 
 @loop_over("dead", [(), (0,)])
@@ -284,7 +293,7 @@ def with_empty_list(pages: list[IndexedDocument], terms: list[bytes]) -> Segment
     "text",
     ["auth*", "authz", "authz AND x", "x NOT authz", "authz~1", "title:authz*", "tag:zzz", "updated:>2020"],
 )
-def test_term_without_postings_gives_the_plain_list(text: str, dead: tuple[int, ...]) -> None:
+def test_term_without_postings_gives_results_of_plain_engine(text: str, dead: tuple[int, ...]) -> None:
     pages = [make_page("a.md", "# Author\n\nx", tags=["t"]), make_page("b.md", "# Author\n\nx y", tags=["t"])]
     terms = [
         b"\0authz",
@@ -295,9 +304,9 @@ def test_term_without_postings_gives_the_plain_list(text: str, dead: tuple[int, 
         b"\0\xff",
     ]
     index = GrowingIndex()
-    index.parts = (SegmentReader.of(with_empty_list(pages, terms), dead),)
+    index.parts = (SegmentReader.of(make_segment_with_empty_lists(pages, terms), dead),)
     index.pages = {page.path: page for page in pages[len(dead) :]}
-    searcher = searcher_of(index)
+    searcher = make_searcher(index)
     assert searcher.values("tags") == {"t": len(index.pages)}
     assert not searcher.has_dates("updated")
     query = parse_query(text)
@@ -308,18 +317,18 @@ def test_term_without_postings_gives_the_plain_list(text: str, dead: tuple[int, 
 
 def test_empty_index_has_no_results() -> None:
     for text in ("auth*", "title:x", "a1 AND NOT b1", "path:/", "updated:>2020"):
-        assert search(searcher_of(GrowingIndex()), {}, parse_query(text)) == []
+        assert search(make_searcher(GrowingIndex()), {}, parse_query(text)) == []
 
 
-def test_dates_of_a_live_document_make_a_field() -> None:
+def test_only_dates_of_live_documents_make_a_field() -> None:
     index = GrowingIndex()
-    dated = make_page("a.md", "---\nupdated: 2026-01-31\ncreated: '2026-02-30'\n---\n# A")
-    index.change([dated, make_page("b.md", "# B")])
-    searcher = searcher_of(index)
+    dated_page = make_page("a.md", "---\nupdated: 2026-01-31\ncreated: '2026-02-30'\n---\n# A")
+    index.change([dated_page, make_page("b.md", "# B")])
+    searcher = make_searcher(index)
     assert searcher.has_dates("updated")
     assert not any(map(searcher.has_dates, ("created", "upd", "updated\0", "", "updated2")))
     index.change(deletes=["a.md"])
-    assert not searcher_of(index).has_dates("updated")
+    assert not make_searcher(index).has_dates("updated")
 
 
 def test_values_in_any_case_and_script_are_found() -> None:
@@ -327,7 +336,7 @@ def test_values_in_any_case_and_script_are_found() -> None:
     index.change(
         [make_page("a.md", "# A", tags=["Straße", "重試"]), make_page("b.md", "# B", tags=["strasse"])]
     )
-    searcher = searcher_of(index)
+    searcher = make_searcher(index)
 
     def paths(condition: Condition) -> list[str]:
         query = Query({}, condition=condition, selects_all=True)
@@ -340,7 +349,7 @@ def test_values_in_any_case_and_script_are_found() -> None:
 def test_stems_are_compared_with_prefixes() -> None:
     index = GrowingIndex()
     index.change([make_page("a.md", "We retry."), make_page("b.md", "Retries are configured.")])
-    searcher = searcher_of(index)
+    searcher = make_searcher(index)
     for text in ("retr*", "retries*", "RETRIES*", "config*", "configuring*"):
         expected = ["b.md#_preamble"] if "onf" in text else ["a.md#_preamble", "b.md#_preamble"]
         assert sorted(path for path, _ in search(searcher, index.pages, parse_query(text))) == expected
@@ -352,6 +361,6 @@ def test_exact_word_ranks_before_words_with_it_as_prefix() -> None:
     index.change(
         [make_page("a.md", "charset charset"), make_page("b.md", "char"), make_page("c.md", "chart")]
     )
-    paths = search(searcher_of(index), index.pages, parse_query("char* s"))
+    paths = search(make_searcher(index), index.pages, parse_query("char* s"))
     assert next(path for path, _ in paths) == "b.md#_preamble"
     assert len(paths) == 3

@@ -12,16 +12,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 HUGE_BODY_BYTES = 11_000_000
-_TRICKLE_INTERVAL_S = 0.05
+_SLOW_INTERVAL_S = 0.05
 
 
 @dataclass
 class Fault:
     """A fault of the next `times` requests that match `method` and `path` (a regular expression).
 
-    `kind`: "status" returns the status; "after" runs the request first;
-    "silent" never responds; "trickle" sends a byte at intervals; "cut" ends early; "nonsense" is not
-    JSON; "shapeless" is JSON with other fields; "huge" is too large; "elsewhere" redirects to another host.
+    `kind`: "status" returns the status; "after_request" first executes the request; "silent" never responds;
+    "slow" sends a byte at intervals; "incomplete" ends early; "not_json" is HTML; "wrong_fields" is JSON with
+    invalid fields; "huge" is too large; "redirect" redirects to another host.
     """
 
     kind: str = "status"
@@ -32,7 +32,7 @@ class Fault:
     method: str = ""
     path: str = ""
 
-    def fits(self, request: Request) -> bool:
+    def matches(self, request: Request) -> bool:
         """Return True if the fault applies to a request."""
         return (
             self.times > 0
@@ -40,30 +40,30 @@ class Fault:
             and bool(re.search(self.path, request.url.path))
         )
 
-    async def answer(self, request: Request) -> Response:
+    async def create_response(self, request: Request) -> Response:
         """Return the response. A silent fault waits until the client disconnects."""
         match self.kind:
             case "silent":
                 while not await request.is_disconnected():
                     await asyncio.sleep(0.02)
                 return Response(status_code=500)
-            case "trickle":
-                return StreamingResponse(_trickle(), media_type="application/json")
-            case "cut":
+            case "slow":
+                return StreamingResponse(_send_slowly(), media_type="application/json")
+            case "incomplete":
                 return Response(b'{"number": 1', headers={"content-length": "1000"})
-            case "nonsense":
+            case "not_json":
                 return Response(b"<html>Welcome</html>", media_type="text/html")
-            case "shapeless":
+            case "wrong_fields":
                 return JSONResponse({"number": "one"})
             case "huge":
                 return Response(b'"' + b"x" * HUGE_BODY_BYTES + b'"', media_type="application/json")
-            case "elsewhere":
+            case "redirect":
                 return Response(status_code=307, headers={"location": "http://127.0.0.2:9/taken"})
             case _:
                 return JSONResponse(self.body, self.status, dict(self.headers))
 
 
-async def _trickle() -> AsyncIterator[bytes]:
+async def _send_slowly() -> AsyncIterator[bytes]:
     while True:
         yield b" "
-        await asyncio.sleep(_TRICKLE_INTERVAL_S)
+        await asyncio.sleep(_SLOW_INTERVAL_S)

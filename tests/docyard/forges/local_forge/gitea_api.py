@@ -8,13 +8,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from tests.docyard.forges.local_forge.state import Comment, PullRequest, Refused, Review
+from tests.docyard.forges.local_forge.state import Comment, PullRequest, RequestRefused, Review
 
 if TYPE_CHECKING:
     from tests.docyard.forges.local_forge.server import LocalForge
 
 PREFIX = "/api/v1"
-PAGES = "limit"
+PAGE_SIZE_NAME = "limit"
 _STATUSES = {"missing": 404, "invalid": 422, "exists": 409, "closed": 405, "moved": 409, "conflict": 405}
 _VERDICTS = {
     "approved": "APPROVED",
@@ -30,7 +30,7 @@ def read_token(request: Request) -> str:
     return request.headers.get("authorization", "").removeprefix("token ")
 
 
-def make_refusal(error: Refused) -> Response:
+def make_refusal(error: RequestRefused) -> Response:
     """Return the response to a refused request."""
     body = {"message": error.reason, "url": "https://gitea.example/api/swagger"}
     return JSONResponse(body, _STATUSES[error.kind])
@@ -43,84 +43,92 @@ def make_routes(forge: LocalForge) -> list[Route]:
 
     async def list_requests(request: Request) -> Response:
         state_filter = request.query_params.get("state", "open")
-        every = sorted(state.pull_requests, key=lambda item: item.updated, reverse=True)
-        shown = [
+        sorted_requests = sorted(state.pull_requests, key=lambda item: item.updated_at, reverse=True)
+        results = [
             pull_request
-            for pull_request in map(state.refresh, every)
+            for pull_request in map(state.refresh, sorted_requests)
             if state_filter == "all" or (pull_request.state == "open") == (state_filter == "open")
         ]
-        return forge.page(request, [_pull_request(forge, item) for item in shown], PAGES)
+        return forge.build_page(
+            request, [_make_pull_request(forge, item) for item in results], PAGE_SIZE_NAME
+        )
 
-    async def by_ends(request: Request) -> Response:
+    async def find_by_branches(request: Request) -> Response:
         base, head = request.path_params["base"], request.path_params["head"]
         for item in reversed(state.pull_requests):
             if (item.target, item.head) == (base, head):
-                return JSONResponse(_pull_request(forge, state.refresh(item)))
-        raise Refused("missing", "The target couldn't be found.")
+                return JSONResponse(_make_pull_request(forge, state.refresh(item)))
+        raise RequestRefused("missing", "The target couldn't be found.")
 
     async def open_request(request: Request) -> Response:
         body = await request.json()
-        opened = state.open(body["title"], body.get("body", ""), body["head"], body["base"], forge.bot)
-        return JSONResponse(_pull_request(forge, opened), 201)
+        pull_request = state.open(body["title"], body.get("body", ""), body["head"], body["base"], forge.bot)
+        return JSONResponse(_make_pull_request(forge, pull_request), 201)
 
     async def read_request(request: Request) -> Response:
-        return JSONResponse(_pull_request(forge, state.find_pull_request(_number(request))))
+        return JSONResponse(_make_pull_request(forge, state.find_pull_request(_read_number(request))))
 
     async def edit_request(request: Request) -> Response:
         body = await request.json()
-        pull_request = state.edit(_number(request), body.get("title"), body.get("body"), body.get("state"))
-        return JSONResponse(_pull_request(forge, pull_request), 201)
+        pull_request = state.edit(
+            _read_number(request), body.get("title"), body.get("body"), body.get("state")
+        )
+        return JSONResponse(_make_pull_request(forge, pull_request), 201)
 
-    async def reviews(request: Request) -> Response:
-        pull_request = state.find_pull_request(_number(request))
-        return forge.page(
-            request, [_review(forge, pull_request, review) for review in pull_request.reviews], PAGES
+    async def list_reviews(request: Request) -> Response:
+        pull_request = state.find_pull_request(_read_number(request))
+        return forge.build_page(
+            request,
+            [_make_review(forge, pull_request, review) for review in pull_request.reviews],
+            PAGE_SIZE_NAME,
         )
 
-    async def comments(request: Request) -> Response:
-        pull_request = state.find_pull_request(_number(request))
-        general = [
+    async def list_comments(request: Request) -> Response:
+        pull_request = state.find_pull_request(_read_number(request))
+        general_comments = [
             comment
             for comment in pull_request.comments
             if not (comment.by_system or comment.is_internal or comment.on_line)
         ]
         # This list has no pages: a response always contains all items.
-        headers = {"x-total-count": str(len(general))}
-        return JSONResponse([_comment(forge, pull_request, comment) for comment in general], headers=headers)
+        headers = {"x-total-count": str(len(general_comments))}
+        return JSONResponse(
+            [_make_comment(forge, pull_request, comment) for comment in general_comments], headers=headers
+        )
 
     async def add_comment(request: Request) -> Response:
-        number = _number(request)
+        number = _read_number(request)
         comment = state.comment(number, forge.bot, (await request.json())["body"])
-        return JSONResponse(_comment(forge, state.find_pull_request(number), comment), 201)
+        return JSONResponse(_make_comment(forge, state.find_pull_request(number), comment), 201)
 
     return [
         Route(f"{repo}/pulls", list_requests, methods=["GET"]),
         Route(f"{repo}/pulls", open_request, methods=["POST"]),
         Route(f"{repo}/pulls/{{number:int}}", read_request, methods=["GET"]),
         Route(f"{repo}/pulls/{{number:int}}", edit_request, methods=["PATCH"]),
-        Route(f"{repo}/pulls/{{number:int}}/reviews", reviews, methods=["GET"]),
-        Route(f"{repo}/pulls/{{base}}/{{head:path}}", by_ends, methods=["GET"]),
-        Route(f"{repo}/issues/{{number:int}}/comments", comments, methods=["GET"]),
+        Route(f"{repo}/pulls/{{number:int}}/reviews", list_reviews, methods=["GET"]),
+        Route(f"{repo}/pulls/{{base}}/{{head:path}}", find_by_branches, methods=["GET"]),
+        Route(f"{repo}/issues/{{number:int}}/comments", list_comments, methods=["GET"]),
         Route(f"{repo}/issues/{{number:int}}/comments", add_comment, methods=["POST"]),
     ]
 
 
-def _number(request: Request) -> int:
+def _read_number(request: Request) -> int:
     number: int = request.path_params["number"]
     return number
 
 
-def _time(time: Any) -> str:
+def _format_time(time: Any) -> str:
     return str(time.strftime("%Y-%m-%dT%H:%M:%S+00:00"))
 
 
-def _user(login: str) -> dict[str, Any]:
+def _make_user(login: str) -> dict[str, Any]:
     return {"id": 7, "login": login, "full_name": "", "email": f"{login}@noreply.gitea.example"}
 
 
-def _pull_request(forge: LocalForge, pull_request: PullRequest) -> dict[str, Any]:
+def _make_pull_request(forge: LocalForge, pull_request: PullRequest) -> dict[str, Any]:
     is_merged = pull_request.state == "merged"
-    is_there = forge.state.tip(pull_request.head) is not None
+    has_branch = forge.state.find_tip(pull_request.head) is not None
     return {
         "id": 1_000 + pull_request.number,
         "number": pull_request.number,
@@ -129,35 +137,35 @@ def _pull_request(forge: LocalForge, pull_request: PullRequest) -> dict[str, Any
         "title": pull_request.title,
         "body": pull_request.body,
         "state": "open" if pull_request.state == "open" else "closed",
-        "user": _user(pull_request.author),
+        "user": _make_user(pull_request.author),
         "draft": False,
         "merged": is_merged,
-        "mergeable": forge.state.mergeable(pull_request),
-        "merged_at": _time(pull_request.updated) if is_merged else None,
-        "closed_at": _time(pull_request.ended) if pull_request.ended else None,
+        "mergeable": forge.state.is_mergeable(pull_request),
+        "merged_at": _format_time(pull_request.updated_at) if is_merged else None,
+        "closed_at": _format_time(pull_request.ended_at) if pull_request.ended_at else None,
         "merge_commit_sha": pull_request.merge_sha,
-        "merged_by": _user(pull_request.author) if is_merged else None,
-        "updated_at": _time(pull_request.updated),
-        "created_at": _time(pull_request.updated),
+        "merged_by": _make_user(pull_request.author) if is_merged else None,
+        "updated_at": _format_time(pull_request.updated_at),
+        "created_at": _format_time(pull_request.updated_at),
         "head": {
             "label": pull_request.head,
-            "ref": pull_request.head if is_there else f"refs/pull/{pull_request.number}/head",
+            "ref": pull_request.head if has_branch else f"refs/pull/{pull_request.number}/head",
             "sha": pull_request.last_head,
             "repo_id": 5,
         },
         "base": {
             "label": pull_request.target,
             "ref": pull_request.target,
-            "sha": forge.state.tip(pull_request.target),
+            "sha": forge.state.find_tip(pull_request.target),
             "repo_id": 5,
         },
     }
 
 
-def _review(forge: LocalForge, pull_request: PullRequest, review: Review) -> dict[str, Any]:
+def _make_review(forge: LocalForge, pull_request: PullRequest, review: Review) -> dict[str, Any]:
     return {
         "id": review.id,
-        "user": _user(review.author),
+        "user": _make_user(review.author),
         "body": review.text,
         "state": _VERDICTS[review.verdict],
         "commit_id": review.commit,
@@ -165,17 +173,17 @@ def _review(forge: LocalForge, pull_request: PullRequest, review: Review) -> dic
         "official": True,
         "dismissed": review.verdict == "dismissed",
         "comments_count": 0,
-        "submitted_at": _time(review.time),
+        "submitted_at": _format_time(review.time),
         "html_url": f"{forge.build_url(pull_request)}#issuecomment-{review.id}",
     }
 
 
-def _comment(forge: LocalForge, pull_request: PullRequest, comment: Comment) -> dict[str, Any]:
+def _make_comment(forge: LocalForge, pull_request: PullRequest, comment: Comment) -> dict[str, Any]:
     return {
         "id": comment.id,
-        "user": _user(comment.author),
+        "user": _make_user(comment.author),
         "body": comment.text,
-        "created_at": _time(comment.time),
-        "updated_at": _time(comment.time),
+        "created_at": _format_time(comment.time),
+        "updated_at": _format_time(comment.time),
         "html_url": f"{forge.build_url(pull_request)}#issuecomment-{comment.id}",
     }

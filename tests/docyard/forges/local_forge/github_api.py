@@ -11,13 +11,13 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tests.docyard.forges.local_forge.published_api import load_published
-from tests.docyard.forges.local_forge.state import Comment, PullRequest, Refused, Review
+from tests.docyard.forges.local_forge.state import Comment, PullRequest, RequestRefused, Review
 
 if TYPE_CHECKING:
     from tests.docyard.forges.local_forge.server import LocalForge
 
 PREFIX = "/api/v3"
-PAGES = "per_page"
+PAGE_SIZE_NAME = "per_page"
 _STATUSES = {"missing": 404, "invalid": 422, "exists": 422, "closed": 405, "moved": 409, "conflict": 405}
 _VERDICTS = {
     "approved": "APPROVED",
@@ -33,7 +33,7 @@ def read_token(request: Request) -> str:
     return request.headers.get("authorization", "").removeprefix("Bearer ")
 
 
-def make_refusal(error: Refused) -> Response:
+def make_refusal(error: RequestRefused) -> Response:
     """Return the response to a refused request."""
     body: dict[str, Any] = {"message": error.reason, "documentation_url": "https://docs.github.com/rest"}
     if error.kind in ("invalid", "exists"):
@@ -52,124 +52,136 @@ def make_routes(forge: LocalForge) -> list[Route]:
         head = query.get("head", "").removeprefix("ana:")
         pull_requests = [
             state.refresh(item)
-            for item in sorted(state.pull_requests, key=lambda item: item.updated, reverse=True)
+            for item in sorted(state.pull_requests, key=lambda item: item.updated_at, reverse=True)
             if head in ("", item.head) and query.get("base") in (None, item.target)
         ]
         state_filter = query.get("state", "open")
-        shown = [
+        results = [
             item
             for item in pull_requests
             if state_filter == "all" or (item.state == "open") == (state_filter == "open")
         ]
-        return forge.page(
-            request, [_pull_request(forge, item, "pull-request-simple") for item in shown], PAGES
+        return forge.build_page(
+            request,
+            [_make_pull_request(forge, item, "pull-request-simple") for item in results],
+            PAGE_SIZE_NAME,
         )
 
     async def open_request(request: Request) -> Response:
         body = await request.json()
         head = body["head"].removeprefix("ana:")
-        opened = state.open(body["title"], body.get("body") or "", head, body["base"], forge.bot)
-        return JSONResponse(_pull_request(forge, opened, "pull-request"), 201)
+        pull_request = state.open(body["title"], body.get("body") or "", head, body["base"], forge.bot)
+        return JSONResponse(_make_pull_request(forge, pull_request, "pull-request"), 201)
 
     async def read_request(request: Request) -> Response:
-        return JSONResponse(_pull_request(forge, state.find_pull_request(_number(request)), "pull-request"))
+        return JSONResponse(
+            _make_pull_request(forge, state.find_pull_request(_read_number(request)), "pull-request")
+        )
 
     async def edit_request(request: Request) -> Response:
         body = await request.json()
-        pull_request = state.edit(_number(request), body.get("title"), body.get("body"), body.get("state"))
-        return JSONResponse(_pull_request(forge, pull_request, "pull-request"))
+        pull_request = state.edit(
+            _read_number(request), body.get("title"), body.get("body"), body.get("state")
+        )
+        return JSONResponse(_make_pull_request(forge, pull_request, "pull-request"))
 
-    async def reviews(request: Request) -> Response:
-        pull_request = state.find_pull_request(_number(request))
-        return forge.page(
-            request, [_review(forge, pull_request, review) for review in pull_request.reviews], PAGES
+    async def list_reviews(request: Request) -> Response:
+        pull_request = state.find_pull_request(_read_number(request))
+        return forge.build_page(
+            request,
+            [_make_review(forge, pull_request, review) for review in pull_request.reviews],
+            PAGE_SIZE_NAME,
         )
 
-    async def comments(request: Request) -> Response:
-        pull_request = state.find_pull_request(_number(request))
-        general = [
+    async def list_comments(request: Request) -> Response:
+        pull_request = state.find_pull_request(_read_number(request))
+        general_comments = [
             comment
             for comment in pull_request.comments
             if not (comment.by_system or comment.is_internal or comment.on_line)
         ]
-        return forge.page(request, [_comment(forge, pull_request, comment) for comment in general], PAGES)
+        return forge.build_page(
+            request,
+            [_make_comment(forge, pull_request, comment) for comment in general_comments],
+            PAGE_SIZE_NAME,
+        )
 
     async def add_comment(request: Request) -> Response:
-        number = _number(request)
+        number = _read_number(request)
         comment = state.comment(number, forge.bot, (await request.json())["body"])
-        return JSONResponse(_comment(forge, state.find_pull_request(number), comment), 201)
+        return JSONResponse(_make_comment(forge, state.find_pull_request(number), comment), 201)
 
     return [
         Route(f"{repo}/pulls", list_requests, methods=["GET"]),
         Route(f"{repo}/pulls", open_request, methods=["POST"]),
         Route(f"{repo}/pulls/{{number:int}}", read_request, methods=["GET"]),
         Route(f"{repo}/pulls/{{number:int}}", edit_request, methods=["PATCH"]),
-        Route(f"{repo}/pulls/{{number:int}}/reviews", reviews, methods=["GET"]),
-        Route(f"{repo}/issues/{{number:int}}/comments", comments, methods=["GET"]),
+        Route(f"{repo}/pulls/{{number:int}}/reviews", list_reviews, methods=["GET"]),
+        Route(f"{repo}/issues/{{number:int}}/comments", list_comments, methods=["GET"]),
         Route(f"{repo}/issues/{{number:int}}/comments", add_comment, methods=["POST"]),
     ]
 
 
-def _number(request: Request) -> int:
+def _read_number(request: Request) -> int:
     number: int = request.path_params["number"]
     return number
 
 
-def _example(schema: str) -> dict[str, Any]:
+def _copy_example(schema: str) -> dict[str, Any]:
     example: dict[str, Any] = copy.deepcopy(load_published("github")["examples"][schema])
     return example
 
 
-def _time(time: Any) -> str:
+def _format_time(time: Any) -> str:
     return str(time.strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
-def _user(login: str) -> dict[str, Any]:
-    return {**_example("issue-comment")["user"], "login": login}
+def _make_user(login: str) -> dict[str, Any]:
+    return {**_copy_example("issue-comment")["user"], "login": login}
 
 
-def _pull_request(forge: LocalForge, pull_request: PullRequest, schema: str) -> dict[str, Any]:
+def _make_pull_request(forge: LocalForge, pull_request: PullRequest, schema: str) -> dict[str, Any]:
     is_open, is_merged = pull_request.state == "open", pull_request.state == "merged"
-    response = _example(schema)
+    response = _copy_example(schema)
     response |= {
         "number": pull_request.number,
         "html_url": forge.build_url(pull_request),
         "title": pull_request.title,
         "body": pull_request.body or None,
         "state": "open" if is_open else "closed",
-        "user": _user(pull_request.author),
-        "updated_at": _time(pull_request.updated),
-        "closed_at": _time(pull_request.ended) if pull_request.ended else None,
-        "merged_at": _time(pull_request.updated) if is_merged else None,
+        "user": _make_user(pull_request.author),
+        "updated_at": _format_time(pull_request.updated_at),
+        "closed_at": _format_time(pull_request.ended_at) if pull_request.ended_at else None,
+        "merged_at": _format_time(pull_request.updated_at) if is_merged else None,
         # For an open pull request, GitHub returns a test merge.
         "merge_commit_sha": pull_request.merge_sha or "e" * 40,
         # The published example of a team lacks fields that the published schema requires.
         "requested_teams": [],
     }
-    ends: Iterable[tuple[str, str, str]] = (
+    branches: Iterable[tuple[str, str, str]] = (
         ("head", pull_request.head, pull_request.last_head),
-        ("base", pull_request.target, forge.state.tip(pull_request.target) or ""),
+        ("base", pull_request.target, forge.state.find_tip(pull_request.target) or ""),
     )
-    for end, branch, sha in ends:
-        response[end] |= {"ref": branch, "label": f"ana:{branch}", "sha": sha}
-        response[end]["repo"] = copy.deepcopy(response["base"]["repo"])
+    for name, branch, sha in branches:
+        response[name] |= {"ref": branch, "label": f"ana:{branch}", "sha": sha}
+        response[name]["repo"] = copy.deepcopy(response["base"]["repo"])
     if schema == "pull-request":
         response |= {
             "merged": is_merged,
-            "mergeable": forge.state.mergeable(pull_request) if is_open else None,
+            "mergeable": forge.state.is_mergeable(pull_request) if is_open else None,
         }
     return response
 
 
-def _review(forge: LocalForge, pull_request: PullRequest, review: Review) -> dict[str, Any]:
-    response = _example("pull-request-review")
+def _make_review(forge: LocalForge, pull_request: PullRequest, review: Review) -> dict[str, Any]:
+    response = _copy_example("pull-request-review")
     response |= {
         "id": review.id,
-        "user": _user(review.author),
+        "user": _make_user(review.author),
         "body": review.text,
         "state": _VERDICTS[review.verdict],
         "commit_id": review.commit,
-        "submitted_at": _time(review.time),
+        "submitted_at": _format_time(review.time),
         "html_url": f"{forge.build_url(pull_request)}#pullrequestreview-{review.id}",
     }
     if review.verdict == "pending":
@@ -177,12 +189,12 @@ def _review(forge: LocalForge, pull_request: PullRequest, review: Review) -> dic
     return response
 
 
-def _comment(forge: LocalForge, pull_request: PullRequest, comment: Comment) -> dict[str, Any]:
-    return _example("issue-comment") | {
+def _make_comment(forge: LocalForge, pull_request: PullRequest, comment: Comment) -> dict[str, Any]:
+    return _copy_example("issue-comment") | {
         "id": comment.id,
-        "user": _user(comment.author),
+        "user": _make_user(comment.author),
         "body": comment.text,
-        "created_at": _time(comment.time),
-        "updated_at": _time(comment.time),
+        "created_at": _format_time(comment.time),
+        "updated_at": _format_time(comment.time),
         "html_url": f"{forge.build_url(pull_request)}#issuecomment-{comment.id}",
     }

@@ -19,40 +19,41 @@ from starlette.routing import Mount
 
 from tests.docyard.forges.local_forge import gitea_api, github_api, gitlab_api
 from tests.docyard.forges.local_forge.faults import Fault
-from tests.docyard.forges.local_forge.state import ForgeState, PullRequest, Refused
+from tests.docyard.forges.local_forge.state import ForgeState, PullRequest, RequestRefused
 
 PASSWORD = "forge-7c1d90e2"
 BOT = "docyard-bot"
-_READER = "reader-5b2f"
+_READ_ONLY_TOKEN = "reader-5b2f"
 _APIS: dict[str, Any] = {"github": github_api, "gitlab": gitlab_api, "gitea": gitea_api}
 
 
 class ReceivedRequest(NamedTuple):
-    """A recorded request, and the status of its response; 0 without one."""
+    """A recorded request, with the status of its response, or 0 if it had none."""
 
     method: str
     path: str
     query: dict[str, str]
     body: Any
     status: int
-    answer: Any
+    response: Any
 
 
 class LocalForge:
     """A forge of one kind over one bare repository.
 
-    `page_size` is the maximum size of a page. `faults` occur in their order. `reader` is a read-only token.
+    `page_size` is the maximum size of a page. `faults` apply in order.
+    `read_only_token` permits only GET requests.
     """
 
     def __init__(self, kind: str, bare: Path) -> None:
         self.kind = kind
         self.state = ForgeState(bare)
         self.faults: list[Fault] = []
-        self.received: list[ReceivedRequest] = []
+        self.requests: list[ReceivedRequest] = []
         self.page_size = 2
         self.has_reviewers = True
         self.bot = BOT
-        self.reader = _READER
+        self.read_only_token = _READ_ONLY_TOKEN
         self.url = ""
         self.git_path = "ana/teams/docs.git" if kind == "gitlab" else "ana/docs.git"
 
@@ -62,87 +63,87 @@ class LocalForge:
         segment = {"github": "pull", "gitlab": "-/merge_requests", "gitea": "pulls"}[self.kind]
         return f"https://forge.example/{path}/{segment}/{pull_request.number}"
 
-    def page(self, request: Request, items: list[Any], size_name: str) -> Response:
+    def build_page(self, request: Request, items: list[Any], size_name: str) -> Response:
         """Return a page of a list, with links to the next page in the APIs' formats."""
         query = request.query_params
         size = min(self.page_size, int(query.get(size_name, "20")))
         number = int(query.get("page", "1"))
         headers = {"x-total-count": str(len(items)), "x-ratelimit-remaining": "4999"}
         if number * size < len(items):
-            following = request.url.include_query_params(page=number + 1)
-            url = f"{self.url}{request.scope['raw_path'].decode()}?{following.query}"
+            next_url = request.url.include_query_params(page=number + 1)
+            url = f"{self.url}{request.scope['raw_path'].decode()}?{next_url.query}"
             headers["link"] = f'<{url}>; rel="next", <{self.url}/last>; rel="last"'
             headers["x-next-page"] = str(number + 1)
         return JSONResponse(items[(number - 1) * size : number * size], headers=headers)
 
-    def app(self) -> Any:
-        """Return the application: the API with token check, faults and recorded requests."""
+    def build_app(self) -> Any:
+        """Return the application: the API with a token check and faults; it records requests."""
         api = _APIS[self.kind]
-        inner = Starlette(
+        api_app = Starlette(
             routes=[Mount(api.PREFIX, routes=api.make_routes(self))],
-            exception_handlers={Refused: lambda request, error: api.make_refusal(error)},
+            exception_handlers={RequestRefused: lambda request, error: api.make_refusal(error)},
         )
 
-        async def asgi(scope: Any, receive: Any, send: Any) -> None:
+        async def handle(scope: Any, receive: Any, send: Any) -> None:
             if scope["type"] != "http":
                 return
             # GitLab names a project by its path with %2F, which a server decodes, so routes use the raw path.
             scope["path"] = scope["raw_path"].decode() if self.kind == "gitlab" else scope["path"]
-            body = await _body(receive)
+            body = await _read_body(receive)
             request = Request(scope, _replay_body(body))
-            fault = next((item for item in self.faults if item.fits(request)), None)
+            fault = next((item for item in self.faults if item.matches(request)), None)
             if fault is not None:
                 fault.times -= 1
-            failing = fault if fault is not None and fault.kind != "after" else None
-            if failing is not None:
-                self._note(request, body, 0, None)
-                await (await failing.answer(Request(scope, receive)))(scope, receive, send)
+            early_fault = fault if fault is not None and fault.kind != "after_request" else None
+            if early_fault is not None:
+                self._record(request, body, 0, None)
+                await (await early_fault.create_response(Request(scope, receive)))(scope, receive, send)
                 return
-            denied = self._check_token(request, api.read_token(request))
-            if denied is not None:
-                self._note(request, body, denied.status_code, None)
-                await denied(scope, receive, send)
+            refusal = self._check_token(request, api.read_token(request))
+            if refusal is not None:
+                self._record(request, body, refusal.status_code, None)
+                await refusal(scope, receive, send)
                 return
             messages: list[Any] = []
 
             async def record_message(message: Any) -> None:
                 messages.append(message)
 
-            await inner(scope, _replay_body(body), record_message)
+            await api_app(scope, _replay_body(body), record_message)
             status = messages[0]["status"]
             data = b"".join(message.get("body", b"") for message in messages[1:])
-            self._note(request, body, status, data)
+            self._record(request, body, status, data)
             if fault is not None:
-                await (await Fault(status=fault.status, body=fault.body).answer(request))(
+                await (await Fault(status=fault.status, body=fault.body).create_response(request))(
                     scope, receive, send
                 )
                 return
             for message in messages:
                 await send(message)
 
-        return asgi
+        return handle
 
     def _check_token(self, request: Request, token: str) -> Response | None:
-        if token == PASSWORD or (token == self.reader and request.method == "GET"):
+        if token == PASSWORD or (token == self.read_only_token and request.method == "GET"):
             return None
-        if token == self.reader:
+        if token == self.read_only_token:
             return JSONResponse({"message": "Resource not accessible by personal access token"}, 403)
         return JSONResponse({"message": "Bad credentials"}, 401)
 
-    def _note(self, request: Request, body: bytes, status: int, answer: bytes | None) -> None:
-        self.received.append(
+    def _record(self, request: Request, body: bytes, status: int, response: bytes | None) -> None:
+        self.requests.append(
             ReceivedRequest(
                 request.method,
                 request.url.path,
                 dict(request.query_params),
                 json.loads(body) if body else None,
                 status,
-                json.loads(answer) if answer else None,
+                json.loads(response) if response else None,
             )
         )
 
 
-async def _body(receive: Callable[[], Awaitable[Any]]) -> bytes:
+async def _read_body(receive: Callable[[], Awaitable[Any]]) -> bytes:
     body, is_more = b"", True
     while is_more:
         message = await receive()
@@ -159,14 +160,18 @@ def _replay_body(body: bytes) -> Callable[[], Awaitable[Any]]:
 
 
 @contextmanager
-def local_forge(kind: str, bare: Path) -> Iterator[LocalForge]:
+def start_local_forge(kind: str, bare: Path) -> Iterator[LocalForge]:
     """Start a forge of a kind ("github", "gitlab", "gitea") over a bare repository; `url` is its address."""
     forge = LocalForge(kind, bare)
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     forge.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
     config = uvicorn.Config(
-        forge.app(), log_level="critical", lifespan="off", timeout_graceful_shutdown=1, server_header=False
+        forge.build_app(),
+        log_level="critical",
+        lifespan="off",
+        timeout_graceful_shutdown=1,
+        server_header=False,
     )
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, daemon=True)

@@ -34,7 +34,7 @@ def forge_pages(forge_scene: ForgeScene) -> Pages:
 
 def test_submission_shows_pull_request_or_error(forge_scene: ForgeScene, forge_pages: Pages) -> None:
     proposal = forge_scene.open("Say more")
-    forge_scene.append(proposal.id, "More.", forge_scene.page())
+    forge_scene.append(proposal.id, "More.", forge_scene.choose_page())
     forge_scene.local.faults.append(Fault(status=401, body={"message": f"{PASSWORD} <b>is bad</b>"}))
     refusal = forge_pages.submit_refused(proposal, "submit", 502)
     assert "It was submitted, but its pull request was not opened" in extract_text(refusal)
@@ -62,7 +62,7 @@ def test_submission_shows_pull_request_or_error(forge_scene: ForgeScene, forge_p
 def test_proposed_edit_opens_a_pull_request(
     forge_scene: ForgeScene, forge_pages: Pages, is_forge_available: bool
 ) -> None:
-    url = f"/edit/{forge_scene.page()}?section=use"
+    url = f"/edit/{forge_scene.choose_page()}?section=use"
     html = forge_pages.client.get(url).text
     inputs = re.findall(r'name="(base|key)" value="([^"]*)"', html)
     fields = {name: unescape(value) for name, value in inputs} | {"csrf": CSRF, "act": "propose"}

@@ -1,4 +1,4 @@
-"""The reading tools through a client: every promised field, and every unreadable file."""
+"""The reading tools through a client: every promised field, and errors for unreadable files."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from tests.acceptance.reading.reading_contract import (
     SECTION_ERROR,
     SUMMARY,
     Schema,
-    every_field,
+    require_every_field,
 )
-from tests.acceptance.server import Reply, Server, serving
+from tests.acceptance.server import Server, ToolResponse, serve_repository
 from tests.loops import loop_over
 from tests.repositories import Repo, normal
 
@@ -59,7 +59,7 @@ FILES: dict[str, str | bytes] = {
 
 @pytest.fixture(scope="module")
 def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
-    """Return a repository with files of many kinds, also unreadable files."""
+    """Return a repository with readable and unreadable files of many kinds."""
     folder = tmp_path_factory.mktemp("reading")
     (folder / "outside.md").write_text("# Outside\n")
     repo = normal(folder / "docs", FILES)
@@ -75,34 +75,34 @@ def repo(tmp_path_factory: pytest.TempPathFactory) -> Repo:
 @pytest.fixture(scope="module")
 def server(repo: Repo, home: Path) -> Iterator[Server]:
     """Yield a server, and check after the tests that it still responds."""
-    with serving(repo.path, home, "--toolsets", "search,reading") as server:
+    with serve_repository(repo.path, home, "--toolsets", "search,reading") as server:
         yield server
         assert not server.call("list_sections", file_path="short.md").is_error
 
 
-def check_fields(reply: Reply, schema: Schema, repo: Repo) -> dict[str, Any]:
-    """Return the data of a response, after a check that the data have every field of a schema."""
-    Draft202012Validator(every_field(schema)).validate(reply.data)
-    assert json.loads(reply.text) == reply.data
-    assert reply.data["commit"] == repo.head()
-    return reply.data
+def check_fields(response: ToolResponse, schema: Schema, repo: Repo) -> dict[str, Any]:
+    """Check that the data of a response contain every field of a schema; return the data."""
+    Draft202012Validator(require_every_field(schema)).validate(response.data)
+    assert json.loads(response.text) == response.data
+    assert response.data["commit"] == repo.head()
+    return response.data
 
 
-def follow(server: Server, reply: Reply) -> Reply:
-    """Make the call that a response suggests, and return the new response."""
-    match = re.search(r"(\w+) (\{.*\})", reply.data["next_step"])
-    assert match, reply.data["next_step"]
+def make_suggested_call(server: Server, response: ToolResponse) -> ToolResponse:
+    """Make the call that a response suggests, and return its response."""
+    match = re.search(r"(\w+) (\{.*\})", response.data["next_step"])
+    assert match, response.data["next_step"]
     return server.call(match[1], **json.loads(match[2]))
 
 
 def test_input_schemas_match_contract(server: Server) -> None:
     tools = server.tools()
     for name, schema in INPUTS.items():
-        offered = tools[name]["inputSchema"]
-        assert offered["type"] == "object"
-        assert set(offered["required"]) == set(schema["required"])
-        for field, promised in schema["properties"].items():
-            assert promised.items() <= offered["properties"][field].items(), (name, field)
+        offered_schema = tools[name]["inputSchema"]
+        assert offered_schema["type"] == "object"
+        assert set(offered_schema["required"]) == set(schema["required"])
+        for field, promised_field in schema["properties"].items():
+            assert promised_field.items() <= offered_schema["properties"][field].items(), (name, field)
         assert tools[name]["description"].startswith(DESCRIPTIONS[name])
         assert tools[name]["annotations"]["readOnlyHint"] is True
 
@@ -112,12 +112,12 @@ def test_input_schemas_match_contract(server: Server) -> None:
 def test_short_file_is_returned_in_full(
     server: Server, repo: Repo, file: str, fields: dict[str, Any]
 ) -> None:
-    reply = server.call("smart_read", file_path=file, **fields)
-    data = check_fields(reply, FULL, repo)
+    response = server.call("smart_read", file_path=file, **fields)
+    data = check_fields(response, FULL, repo)
     content = FILES[file]
     assert data["content"] == content
     assert (data["path"], data["type"]) == (file, "full")
-    assert not follow(server, reply).is_error
+    assert not make_suggested_call(server, response).is_error
 
 
 @loop_over(
@@ -130,8 +130,8 @@ def test_short_file_is_returned_in_full(
     ],
 )
 def test_long_file_is_summarized(server: Server, repo: Repo, fields: dict[str, Any]) -> None:
-    reply = server.call("smart_read", file_path="long.md", **fields)
-    data = check_fields(reply, SUMMARY, repo)
+    response = server.call("smart_read", file_path="long.md", **fields)
+    data = check_fields(response, SUMMARY, repo)
     assert data["style"] == fields.get("summary_style", "structured")
     assert data["original_tokens"] == data["original"]["size_tokens"] > 10_000
     assert data["summary_tokens"] < data["original_tokens"]
@@ -150,15 +150,15 @@ def test_long_file_is_summarized(server: Server, repo: Repo, fields: dict[str, A
     header = data["sections"]["headers"][-1]
     section = server.call("read_section", file_path="long.md", section_heading=header)
     assert section.data["section"] == header
-    assert not follow(server, reply).is_error
+    assert not make_suggested_call(server, response).is_error
 
 
 def test_long_file_is_returned_in_parts(server: Server, repo: Repo) -> None:
-    reply = server.call("smart_read", file_path="long.md", mode="full")
-    parts = [check_fields(reply, FULL, repo)["content"]]
-    while reply.data.get("truncated"):
-        reply = follow(server, reply)
-        parts.append(check_fields(reply, FULL, repo)["content"])
+    response = server.call("smart_read", file_path="long.md", mode="full")
+    parts = [check_fields(response, FULL, repo)["content"]]
+    while response.data.get("truncated"):
+        response = make_suggested_call(server, response)
+        parts.append(check_fields(response, FULL, repo)["content"])
     assert "".join(parts) == LONG
 
 
@@ -177,8 +177,8 @@ def test_long_file_is_returned_in_parts(server: Server, repo: Repo) -> None:
 def test_section_is_returned(
     server: Server, repo: Repo, file: str, section_heading: str, section: str, lines: tuple[int, int] | None
 ) -> None:
-    reply = server.call("read_section", file_path=file, section_heading=section_heading)
-    data = check_fields(reply, SECTION, repo)
+    response = server.call("read_section", file_path=file, section_heading=section_heading)
+    data = check_fields(response, SECTION, repo)
     source = FILES[file]
     assert isinstance(source, str)
     assert data["section"].endswith(section)
@@ -186,27 +186,27 @@ def test_section_is_returned(
         assert (data["start_line"], data["end_line"]) == lines
     lines_of_section = source.splitlines(keepends=True)[data["start_line"] - 1 : data["end_line"]]
     assert data["content"] == "".join(lines_of_section)
-    assert not follow(server, reply).is_error
+    assert not make_suggested_call(server, response).is_error
 
 
 @loop_over("file", ["short.md", "long.md", "guide.rst", "app.py", "bare.md", "server.log"])
 def test_sections_are_listed_in_order(server: Server, repo: Repo, file: str) -> None:
-    reply = server.call("list_sections", file_path=file)
-    data = check_fields(reply, CONTENTS, repo)
+    response = server.call("list_sections", file_path=file)
+    data = check_fields(response, CONTENTS, repo)
     assert data["count"] == len(data["sections"]) == len(data["outline"])
     assert data["sections"] == [entry["address"] for entry in data["outline"]]
     for address in (data["sections"][0], data["sections"][-1]):
         section = server.call("read_section", file_path=file, section_heading=address)
         assert check_fields(section, SECTION, repo)["section"] == address
-    assert not follow(server, reply).is_error
+    assert not make_suggested_call(server, response).is_error
 
 
-READERS: dict[str, dict[str, str]] = {
+READING_CALLS: dict[str, dict[str, str]] = {
     "smart_read": {},
     "read_section": {"section_heading": "tests"},
     "list_sections": {},
 }
-UNREADABLE = {
+UNREADABLE_FILES = {
     "an image": ("logo.png", "NOT_TEXT", "binary"),
     "binary data": ("data.bin", "NOT_TEXT", "binary"),
     "an archive": ("archive.zip", "NOT_TEXT", "binary"),
@@ -226,33 +226,33 @@ UNREADABLE = {
 }
 
 
-@loop_over("tool", READERS)
-@loop_over(("file", "code", "word"), UNREADABLE.values(), ids=list(UNREADABLE))
+@loop_over("tool", READING_CALLS)
+@loop_over(("file", "code", "word"), UNREADABLE_FILES.values(), ids=list(UNREADABLE_FILES))
 def test_unreadable_file_returns_error(
     server: Server, repo: Repo, tool: str, file: str, code: str, word: str
 ) -> None:
-    reply = server.call(tool, file_path=file, **READERS[tool])
-    check_error(server, repo, tool, reply)
-    assert code in ("", reply.data["code"])
-    assert word in f"{reply.data['error']} {reply.data.get('fix')}"
+    response = server.call(tool, file_path=file, **READING_CALLS[tool])
+    check_error(server, repo, tool, response)
+    assert code in ("", response.data["code"])
+    assert word in f"{response.data['error']} {response.data.get('fix')}"
 
 
-def check_error(server: Server, repo: Repo, tool: str, reply: Reply) -> None:
-    """Check that an error has the promised fields, no local path, and a working example."""
+def check_error(server: Server, repo: Repo, tool: str, response: ToolResponse) -> None:
+    """Check that an error contains the promised fields, no local path, and a valid example."""
     schema = SECTION_ERROR if tool == "read_section" else ERROR
-    data = check_fields(reply, schema, repo)
-    assert reply.is_error
+    data = check_fields(response, schema, repo)
+    assert response.is_error
     assert data["fix"]
-    assert str(repo.path) not in reply.text
+    assert str(repo.path) not in response.text
     assert "/etc/hosts" not in data["error"]
     example = server.call(tool, **data["example"])
     assert not example.is_error, (data["example"], example.data)
 
 
 def test_ten_thousand_headings_are_listed_in_pages(server: Server) -> None:
-    reply = server.call("list_sections", file_path="ten-thousand.md")
-    assert (reply.data["count"], len(reply.data["sections"])) == (10_001, 500)
-    assert follow(server, reply).data["sections"][0] == "heading-499"
+    response = server.call("list_sections", file_path="ten-thousand.md")
+    assert (response.data["count"], len(response.data["sections"])) == (10_001, 500)
+    assert make_suggested_call(server, response).data["sections"][0] == "heading-499"
     section = server.call("read_section", file_path="ten-thousand.md", section_heading="Heading 9876")
     assert section.data["section"] == "heading-9876"
     assert server.call("smart_read", file_path="ten-thousand.md").data["sections"]["count"] == 10_001

@@ -1,17 +1,17 @@
-"""Write the fixture of version 0.1.0: a repository of this version, and its responses.
+"""Write the archive of version 0.1.0: a repository that this version wrote, and its responses.
 
-    python -m tests.compatibility.make
+    python -m tests.compatibility.write_archive
 
-The code of 0.1.0 is extracted from Git's history and runs as real processes: servers with a client, and
-commands of people with tokens. The result, `version-0.1.0.tar.xz` next to this file, contains
+The code of 0.1.0 is extracted from the history of this repository. It runs as processes: servers with a
+client, and commands of people with tokens. The archive, `version-0.1.0.tar.xz` next to this file, contains
 
-    repository/         checked out, with proposals, tokens, the index and every kind of trailer
+    repository/         a checkout with proposals, tokens, the index and every kind of trailer
     before/ after/      a repository whose writer was killed immediately before or after its commit
     artifact/ site.key  an exported artifact, and the key of its seal
     home/               the state of the user, whose key seals cursors
     facts.json          the responses of 0.1.0: addresses, proposals, comments, retries, cursors, searches
 
-Clock and random numbers are fixed, so a second run creates the same commits, ids and tokens.
+The clock and the random numbers are fixed, so a second run creates the same commits, ids and tokens.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from typing import Any
 from tests import repositories
 from tests.compatibility.versions import VERSION_0_1_0, Client, Version, extract_code
 
-FIXTURE = Path(__file__).with_name("version-0.1.0.tar.xz")
+ARCHIVE = Path(__file__).with_name("version-0.1.0.tar.xz")
 TOOLSETS = "documents,tasks,search,reading,history,proposals"
-START = 1_750_000_000
+START_TIME = 1_750_000_000
 
 # Each section has a unique word, so that a test can identify the section of an address.
 START_GUIDE = """---
@@ -134,22 +134,22 @@ FILES = {
 }
 
 
-def make(out: Path) -> dict[str, Any]:
-    """Write the contents of the fixture into a folder and return the facts."""
+def write_contents(out: Path) -> dict[str, Any]:
+    """Write the contents of the archive into a folder and return the facts."""
     with tempfile.TemporaryDirectory() as folder:
         code = extract_code(VERSION_0_1_0, Path(folder))
-        agent = Version(code, out / "home", START)
-        os.environ |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"{START} +0000")
+        agent = Version(code, out / "home", START_TIME)
+        os.environ |= dict.fromkeys(("GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE"), f"{START_TIME} +0000")
         repo = repositories.normal(out / "repository", FILES)
         facts = write_repository(repo, agent, out)
         (out / "facts.json").write_text(json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False))
         for when in ("before", "after"):
-            kill_writer(agent, out / when, when)
+            leave_killed_writer(agent, out / when, when)
     return facts
 
 
 def write_repository(repo: repositories.Repo, agent: Version, out: Path) -> dict[str, Any]:
-    """Run typical calls of a team with 0.1.0, and record the responses."""
+    """Run the usual calls of a team with 0.1.0, and return the responses."""
     secrets = {}
     for name, person in (("ana", "Ana Li"), ("ben", "Ben Ode")):
         output = agent.run(
@@ -157,7 +157,7 @@ def write_repository(repo: repositories.Repo, agent: Version, out: Path) -> dict
         )
         secrets[name] = re.findall(rf"docyard_{name}_[0-9a-f]+", output)[0]
     people = {
-        name: Version(agent.code, agent.home, START + 7 * 86_400 * number, {"DOCYARD_TOKEN": secret})
+        name: Version(agent.code, agent.home, START_TIME + 7 * 86_400 * number, {"DOCYARD_TOKEN": secret})
         for number, (name, secret) in enumerate(secrets.items(), 1)
     }
     with agent.serve("-C", repo.path, "--no-sync", "--toolsets", TOOLSETS) as client:
@@ -173,14 +173,14 @@ def write_repository(repo: repositories.Repo, agent: Version, out: Path) -> dict
 
 def succeed(client: Client, tool: str, /, **arguments: Any) -> dict[str, Any]:
     """Call a tool and return its data. The call must succeed."""
-    answer = client.call(tool, **arguments)
-    assert answer.get("type") != "error", answer
-    assert "error" not in answer, answer
-    return answer
+    response = client.call(tool, **arguments)
+    assert response.get("type") != "error", response
+    assert "error" not in response, response
+    return response
 
 
 def write_documents(client: Client) -> dict[str, Any]:
-    """Write documents, sections and tasks to the branch; record each call with a key for its retry."""
+    """Write documents, sections and tasks to the branch; return each call, with its key, and its response."""
     calls: list[tuple[str, dict[str, Any]]] = [
         (
             "create_document",
@@ -230,10 +230,10 @@ def write_documents(client: Client) -> dict[str, Any]:
             {"file": "guides/start.md", "slug": "twice-1[0]", "note": "Counted", "idempotency_key": "task-2"},
         ),
     ]
-    return {"retries": [record(client, tool, arguments) for tool, arguments in calls]}
+    return {"retries": [record_call(client, tool, arguments) for tool, arguments in calls]}
 
 
-def record(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def record_call(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     """Call a tool and return the call with its response."""
     return {"tool": tool, "arguments": arguments, "answer": succeed(client, tool, **arguments)}
 
@@ -241,7 +241,7 @@ def record(client: Client, tool: str, arguments: dict[str, Any]) -> dict[str, An
 def write_proposals(
     client: Client, repo: repositories.Repo, people: dict[str, Version]
 ) -> dict[str, dict[str, Any]]:
-    """Open a proposal for each state; some have comments on sections and quotes."""
+    """Open a proposal for each state, with comments on a section, a quote and a document."""
     proposals_by_state: dict[str, dict[str, Any]] = {}
     edits = {
         "draft": ("guides/start.md", "word05", "word05 drafted"),
@@ -252,14 +252,17 @@ def write_proposals(
         "closed": ("guides/start.md", "word08", "word08 closed"),
     }
     for state, (file, old, new) in edits.items():
-        opening = record(
+        creation = record_call(
             client,
             "create_proposal",
             {"title": f"To be {state}", "description": f"Says *{new}*.", "idempotency_key": f"open-{state}"},
         )
-        id = opening["answer"]["proposal"]
+        id = creation["answer"]["proposal"]
         edit = {"operation": "replace_text", "file": file, "old": old, "new": new, "proposal": id}
-        retries = [opening, record(client, "edit_document", {**edit, "idempotency_key": f"write-{state}"})]
+        retries = [
+            creation,
+            record_call(client, "edit_document", {**edit, "idempotency_key": f"write-{state}"}),
+        ]
         comment = {"action": "comment", "proposal": id, "text": f"On {state}.", "file": file}
         for name, position in {
             "section": {
@@ -269,7 +272,7 @@ def write_proposals(
             "document": {},
         }.items():
             arguments = {**comment, **position, "idempotency_key": f"comment-{name}-{state}"}
-            retries.append(record(client, "update_proposal", arguments))
+            retries.append(record_call(client, "update_proposal", arguments))
         if state != "draft":
             succeed(client, "update_proposal", proposal=id, action="submit")
         proposals_by_state[state] = {"id": id, "retries": retries}
@@ -290,7 +293,7 @@ def write_proposals(
     )
     ana.run("proposals", "merge", ids["merged"], *repository_options)
     ben.run("proposals", "close", ids["closed"], "-m", "Later.", *repository_options)
-    redirected = record(
+    direct_write = record_call(
         client,
         "edit_document",
         {
@@ -301,12 +304,12 @@ def write_proposals(
             "idempotency_key": "direct-1",
         },
     )
-    proposals_by_state["direct"] = {"id": redirected["answer"]["proposal"], "retries": [redirected]}
+    proposals_by_state["direct"] = {"id": direct_write["answer"]["proposal"], "retries": [direct_write]}
     return proposals_by_state
 
 
 def read_all(client: Client) -> dict[str, Any]:
-    """Record the response for every address, list and search."""
+    """Return the response for every address, list and search."""
     addresses: dict[str, dict[str, Any]] = {}
     for file in ("guides/start.md", "guides/angle.md", "guides/markup.md", "specs/api.md"):
         for section in succeed(client, "list_sections", file_path=file)["outline"]:
@@ -328,10 +331,10 @@ def read_all(client: Client) -> dict[str, Any]:
         "history": succeed(client, "view_history", file="specs/api.md"),
         "tasks": succeed(client, "view_document", file="specs/api.md"),
         "pages": {
-            "search": record(client, "search_docs", {"query": "quagga", "limit": 10}),
-            "documents": record(client, "list_documents", {"limit": 10}),
-            "history": record(client, "view_history", {"file": "guides/start.md", "limit": 1}),
-            "sections": record(client, "list_sections", {"file_path": "guides/start.md", "limit": 3}),
+            "search": record_call(client, "search_docs", {"query": "quagga", "limit": 10}),
+            "documents": record_call(client, "list_documents", {"limit": 10}),
+            "history": record_call(client, "view_history", {"file": "guides/start.md", "limit": 1}),
+            "sections": record_call(client, "list_sections", {"file_path": "guides/start.md", "limit": 3}),
         },
         "searches": {
             word: [hit["chunk_id"] for hit in succeed(client, "search_docs", query=word, limit=20)["hits"]]
@@ -340,8 +343,8 @@ def read_all(client: Client) -> dict[str, Any]:
     }
 
 
-def kill_writer(agent: Version, folder: Path, when: str) -> None:
-    """Write a repository whose writer 0.1.0 was killed immediately before or after its commit."""
+def leave_killed_writer(agent: Version, folder: Path, when: str) -> None:
+    """Write a repository whose writer was killed immediately before or after its commit."""
     repo = repositories.normal(folder, {"notes/one.md": "# One\n\n## Part\n\nold\n"})
     command = agent.command("serve", "-C", repo.path, "--no-sync")
     process = subprocess.Popen(
@@ -352,7 +355,7 @@ def kill_writer(agent: Version, folder: Path, when: str) -> None:
         stdout=subprocess.PIPE,
     )
     client = Client(process)
-    client.greet()
+    client.initialize()
     try:
         client.call(
             "edit_document",
@@ -373,24 +376,24 @@ def kill_writer(agent: Version, folder: Path, when: str) -> None:
 def pack(folder: Path, archive: Path) -> None:
     """Write a folder as an archive without times and owners."""
 
-    def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
-        entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = START, 0, 0, "", ""
+    def remove_metadata(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+        entry.mtime, entry.uid, entry.gid, entry.uname, entry.gname = START_TIME, 0, 0, "", ""
         return entry
 
     with tarfile.open(archive, "w:xz", preset=9) as file:
         for entry in sorted(folder.iterdir()):
-            file.add(entry, entry.name, filter=plain)
+            file.add(entry, entry.name, filter=remove_metadata)
 
 
 def main() -> None:
-    """Write the fixture."""
+    """Write the archive."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder, "fixture")
         out.mkdir()
-        make(out)
+        write_contents(out)
         shutil.rmtree(out / "home" / "xdg_cache_home", ignore_errors=True)
-        pack(out, FIXTURE)
-    print(f"{FIXTURE.name}: {FIXTURE.stat().st_size:,} bytes")
+        pack(out, ARCHIVE)
+    print(f"{ARCHIVE.name}: {ARCHIVE.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

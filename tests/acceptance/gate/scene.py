@@ -32,9 +32,9 @@ approvers = ["ada", "bea", "cyd"]
 merge = ["bea", "cyd"]
 checks = []
 """
-LAX = 'overwrite = "any"\n[[protect]]\npaths = ["specs/**"]\napprovals = 0\nchecks = []\n'
-STRICT = 'overwrite = "any"\n[[protect]]\napprovals = 2\nchecks = []\n'
-NONE = 'overwrite = "any"\n'
+RULES_WITHOUT_APPROVAL = 'overwrite = "any"\n[[protect]]\npaths = ["specs/**"]\napprovals = 0\nchecks = []\n'
+RULES_FOR_ALL_PATHS = 'overwrite = "any"\n[[protect]]\napprovals = 2\nchecks = []\n'
+NO_RULES = 'overwrite = "any"\n'
 
 FILES: Mapping[str, str] = {
     "docyard.toml": RULES,
@@ -48,8 +48,8 @@ PATHS = ("specs/api.md", "specs/old.md", "notes/steps.md", "notes/run.md", "free
 PEOPLE = ("ada", "bea", "cyd")
 
 
-class World:
-    """A repository, two toolboxes, people with tokens, and the model."""
+class GateScene:
+    """A repository, two toolboxes of agents, people with tokens, and the model."""
 
     def __init__(self, folder: Path, environment: pytest.MonkeyPatch, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -77,7 +77,7 @@ class World:
         return self.tokens.add(name, name.title(), f"{name}@example.org")
 
     def call(self, tool: str, /, **arguments: object) -> Answer:
-        """Call a tool of one of the toolboxes, without the arguments that are None."""
+        """Call a tool of a random toolbox, without the arguments that are None."""
         fields = {name: value for name, value in arguments.items() if value is not None}
         response = self.rng.choice(self.toolboxes)(tool, **fields)
         self.model.log_step(
@@ -103,7 +103,7 @@ class World:
         return next((proposal for proposal in self.list_proposals() if proposal.id == id), None)
 
     def choose_proposal_id(self) -> str:
-        """Return the id of a proposal, usually of a recent one."""
+        """Return the id of a proposal, usually of an unmerged proposal."""
         recent_ids = [
             proposal.id
             for proposal in self.list_proposals()

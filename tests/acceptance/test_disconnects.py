@@ -1,7 +1,7 @@
-"""Disconnects of a client, of every kind and at every moment: each call is completed or not executed.
+"""Disconnects of a client in different ways and at different moments: each call is complete or not executed.
 
-A started call finishes, also the steps after its commit. The server then exits without an error, and a retry
-with the same key returns the first response.
+A started call finishes, including the steps after its commit. The server then exits without an error, and a
+retry with the same key returns the first response.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import Any
 import pytest
 
 from index.storage.locking import hold_lock
-from tests.acceptance.clients import slow_lock_command, start_slow_lock_server, wait_until
+from tests.acceptance.clients import build_slow_lock_command, start_slow_lock_server, wait_until
 from tests.acceptance.server import user_environment
 from tests.repositories import Repo, normal
 from tests.soak import inspection
 from tests.stdio_client import HANDSHAKE, TIMEOUT_S, Message, RawClient, call_line
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="servers and clients are sent signals of POSIX")
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="the tests send POSIX signals")
 
 TASKS = "# Work\n\n## Tasks\n\n- [ ] Begin\n"
-CALLS = 12  # more than the number of workers
+CALL_COUNT = 12  # more than the number of workers
 KILLED_CLIENT = str(Path(__file__).with_name("killed_client.py"))
 
 
@@ -45,41 +45,49 @@ def client(repo: Repo, tmp_path: Path) -> Iterator[RawClient]:
         client.process.wait()
 
 
-def add_task_call(number: int) -> dict[str, Any]:
+def build_task_call(number: int) -> dict[str, Any]:
     """Return a call that adds one task, identified by its number."""
     task = {"operation": "add_task", "file": "tasks.md", "slug": "tasks"}
     return {**task, "title": f"Heron {number}.", "idempotency_key": f"key-{number}"}
 
 
-def commits_by_task(repo: Repo) -> dict[int, str]:
+def find_commits_by_task(repo: Repo) -> dict[int, str]:
     """Return the commit of each task, after a check that each commit added exactly one task."""
     commits: dict[int, str] = {}
     for commit in repo.git("rev-list", "--reverse", "HEAD").split()[1:]:
-        added = [line for line in repo.git("show", "--format=", commit).splitlines() if line[:2] == "+-"]
-        [title] = [line.removeprefix("+- [ ] ") for line in added]
+        added_lines = [
+            line for line in repo.git("show", "--format=", commit).splitlines() if line[:2] == "+-"
+        ]
+        [title] = [line.removeprefix("+- [ ] ") for line in added_lines]
         number = int(title.removeprefix("Heron ").removesuffix("."))
         assert number not in commits
         commits[number] = commit
     return commits
 
 
-def assert_complete(repo: Repo, home: Path, responses: list[Message], calls: int = CALLS) -> None:
+def check_calls_complete(
+    repo: Repo, home: Path, responses: list[Message], call_count: int = CALL_COUNT
+) -> None:
     """Check that every call is complete or not executed, and that retries return the same answers."""
-    inspection.assert_sound(repo)
-    committed = commits_by_task(repo)
-    assert len((repo.path / "tasks.md").read_text().splitlines()) == len(TASKS.splitlines()) + len(committed)
+    inspection.assert_valid(repo)
+    commits_by_task = find_commits_by_task(repo)
+    assert len((repo.path / "tasks.md").read_text().splitlines()) == len(TASKS.splitlines()) + len(
+        commits_by_task
+    )
     log = repo.git("log", "-g", "--format=%H", "main").split()
     assert log == repo.git("rev-list", "HEAD").split()
     for response in responses:
         if "result" in response:
-            assert response["result"]["structuredContent"]["commit"] == committed[response["id"]]
+            assert response["result"]["structuredContent"]["commit"] == commits_by_task[response["id"]]
     new_client = start_slow_lock_server(repo.path, home)
-    for number in range(calls):
-        retry = new_client.call(number, "edit_document", add_task_call(number))["result"]["structuredContent"]
+    for number in range(call_count):
+        retry = new_client.call(number, "edit_document", build_task_call(number))["result"][
+            "structuredContent"
+        ]
         assert "error" not in retry, retry
-        assert retry.get("repeated", False) is (number in committed)
-        assert retry["commit"] == committed.get(number, retry["commit"])
-    search = new_client.call(calls, "search_docs", {"query": f"heron {calls - 1}"})["result"][
+        assert retry.get("repeated", False) is (number in commits_by_task)
+        assert retry["commit"] == commits_by_task.get(number, retry["commit"])
+    search = new_client.call(call_count, "search_docs", {"query": f"heron {call_count - 1}"})["result"][
         "structuredContent"
     ]
     assert search["hits"][0]["chunk_id"] == "tasks.md#tasks"
@@ -87,9 +95,9 @@ def assert_complete(repo: Repo, home: Path, responses: list[Message], calls: int
     new_client.close_input()
     assert new_client.receive_all() == []
     assert new_client.wait_for_exit() == (0, "")
-    assert sorted(commits_by_task(repo)) == list(range(calls))
-    assert repo.git("rev-list", "HEAD").split()[-len(committed) - 1 :] == log
-    inspection.assert_sound(repo)
+    assert sorted(find_commits_by_task(repo)) == list(range(call_count))
+    assert repo.git("rev-list", "HEAD").split()[-len(commits_by_task) - 1 :] == log
+    inspection.assert_valid(repo)
 
 
 def is_indexed(repo: Repo, commit: str) -> bool:
@@ -103,7 +111,7 @@ def is_indexed(repo: Repo, commit: str) -> bool:
 
 @contextmanager
 def wait_for_nothing(repo: Repo, client: RawClient, send: Callable[[], None]) -> Iterator[None]:
-    """Send the calls."""
+    """Send the calls, and do not wait."""
     send()
     yield
 
@@ -134,7 +142,7 @@ def wait_after_commit(repo: Repo, client: RawClient, send: Callable[[], None]) -
 MOMENTS = (wait_for_nothing, wait_in_publication, wait_after_commit)
 
 
-# Kinds of disconnects
+# Disconnects
 
 
 def close_input(client: RawClient) -> None:
@@ -159,18 +167,18 @@ def interrupt(client: RawClient) -> None:
 
 
 def close_and_terminate(client: RawClient) -> None:
-    """Disconnect as hosts do from a slow server."""
+    """Close the input and send SIGTERM, as hosts do for a slow server."""
     client.close_input()
     client.process.send_signal(signal.SIGTERM)
 
 
 def cancel_and_close(client: RawClient) -> None:
-    for number in range(CALLS):
+    for number in range(CALL_COUNT):
         client.notify("notifications/cancelled", requestId=number, reason="not needed")
     client.close_input()
 
 
-HANG_UPS = (
+DISCONNECTS = (
     close_input,
     close_output,
     close_both,
@@ -180,67 +188,71 @@ HANG_UPS = (
     cancel_and_close,
 )
 
-QUICK = {
+QUICK_CASES = {
     (close_input, wait_in_publication),
     (close_both, wait_after_commit),
     (terminate, wait_in_publication),
 }
 CASES = [
     pytest.param(
-        hang_up,
+        disconnect,
         moment,
-        marks=[] if (hang_up, moment) in QUICK else [pytest.mark.slow],
-        id=f"{hang_up.__name__}-{moment.__name__}",
+        marks=[] if (disconnect, moment) in QUICK_CASES else [pytest.mark.slow],
+        id=f"{disconnect.__name__}-{moment.__name__}",
     )
-    for hang_up in HANG_UPS
+    for disconnect in DISCONNECTS
     for moment in MOMENTS
 ]
 
 
 @pytest.mark.promise
 @pytest.mark.process
-@pytest.mark.parametrize(("hang_up", "moment"), CASES)
+@pytest.mark.parametrize(("disconnect", "moment"), CASES)
 def test_disconnect_leaves_each_call_complete_or_undone(
-    repo: Repo, client: RawClient, tmp_path: Path, hang_up: Callable[[RawClient], None], moment: Any
+    repo: Repo, client: RawClient, tmp_path: Path, disconnect: Callable[[RawClient], None], moment: Any
 ) -> None:
     def send() -> None:
-        for number in range(CALLS):
-            client.write(call_line(number, "edit_document", add_task_call(number), progress=number % 2 == 0))
+        for number in range(CALL_COUNT):
+            client.write(
+                call_line(number, "edit_document", build_task_call(number), progress=number % 2 == 0)
+            )
 
     with moment(repo, client, send):
-        hang_up(client)
-    can_receive = hang_up not in (close_output, close_both)
+        disconnect(client)
+    can_receive = disconnect not in (close_output, close_both)
     responses = client.receive_all() if can_receive else []
     assert client.wait_for_exit() == (0, "")
-    committed = commits_by_task(repo)
+    commits_by_task = find_commits_by_task(repo)
     if moment is not wait_for_nothing:
-        assert committed, "a started call finishes"
+        assert commits_by_task, "a started call finishes"
     if moment is wait_after_commit:
         assert is_indexed(repo, repo.head())
-    if hang_up is close_input:  # a client that still reads receives every response
-        assert sorted(response["id"] for response in responses if "result" in response) == list(range(CALLS))
-        assert sorted(committed) == list(range(CALLS))
-    if hang_up is cancel_and_close:
-        # A cancelled request has no answer, unless it was answered before.
+    if disconnect is close_input:  # a client that still reads receives every response
+        assert sorted(response["id"] for response in responses if "result" in response) == list(
+            range(CALL_COUNT)
+        )
+        assert sorted(commits_by_task) == list(range(CALL_COUNT))
+    if disconnect is cancel_and_close:
+        # A cancelled request has no response, unless its response was sent before the cancellation.
         assert all("result" in response for response in responses)
-    assert_complete(repo, tmp_path / "home", responses)
+    check_calls_complete(repo, tmp_path / "home", responses)
 
 
 @pytest.mark.parametrize(
     "report_index", [0, *(pytest.param(report_index, marks=pytest.mark.slow) for report_index in range(1, 5))]
 )
-@pytest.mark.parametrize("hang_up", [close_input, pytest.param(close_both, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("disconnect", [close_input, pytest.param(close_both, marks=pytest.mark.slow)])
 def test_disconnect_at_progress_report_leaves_call_complete(
-    tmp_path: Path, hang_up: Callable[[RawClient], None], report_index: int
+    tmp_path: Path, disconnect: Callable[[RawClient], None], report_index: int
 ) -> None:
-    part = "## Part {}\n\nAn otter and a badger went by number {}.\n\n"
-    page = "".join(part.format(number, number) for number in range(8))
+    section_format = "## Part {}\n\nAn otter and a badger went by number {}.\n\n"
+    page = "".join(section_format.format(number, number) for number in range(8))
     pages = {f"pages/{number}.md": f"# Page {number}\n\n{page}" for number in range(200)}
     repo = normal(tmp_path / "docs", {"tasks.md": TASKS, **pages})
     client = start_slow_lock_server(repo.path, tmp_path / "home")
     client.write(call_line(1000, "search_docs", {"query": "otter"}, progress=True))
     reports, responses = -1, []
-    # A fast machine reports less often; then the response of the search is the last moment.
+    # A fast machine sends fewer reports; then the client disconnects after the response of the search.
     while reports < report_index and not responses:
         message = client.receive()
         if "id" in message:
@@ -248,33 +260,33 @@ def test_disconnect_at_progress_report_leaves_call_complete(
         else:
             reports += 1
     assert reports >= 0, "there was no report"
-    for number in range(CALLS):
-        client.write(call_line(number, "edit_document", add_task_call(number), progress=True))
-    hang_up(client)
-    if hang_up is close_input:
+    for number in range(CALL_COUNT):
+        client.write(call_line(number, "edit_document", build_task_call(number), progress=True))
+    disconnect(client)
+    if disconnect is close_input:
         responses += [message for message in client.receive_all() if "id" in message]
         results = {response["id"]: response["result"]["structuredContent"] for response in responses}
-        assert results.keys() == {1000, *range(CALLS)}
+        assert results.keys() == {1000, *range(CALL_COUNT)}
         assert results.pop(1000)["hits"]
         responses = [response for response in responses if response["id"] != 1000]
     else:
         responses = []
     assert client.wait_for_exit() == (0, "")
-    assert_complete(repo, tmp_path / "home", responses)
+    check_calls_complete(repo, tmp_path / "home", responses)
 
 
 class KilledClient:
-    """A client process that has sent calls to its own server, and waits to be killed."""
+    """A client process that has sent calls to its own server and then sleeps."""
 
     def __init__(self, repo: Repo, folder: Path, numbers: range) -> None:
         folder.mkdir(exist_ok=True)
         self._log, self._exit_code = folder / "log", folder / "exit"
         lines = folder / "lines"
-        calls = [call_line(number, "edit_document", add_task_call(number)) for number in numbers]
+        calls = [call_line(number, "edit_document", build_task_call(number)) for number in numbers]
         lines.write_bytes(b"".join([*HANDSHAKE, *calls]))
         files = [str(file) for file in (lines, self._log, self._exit_code)]
         self._process = subprocess.Popen(
-            [sys.executable, KILLED_CLIENT, *files, *slow_lock_command(repo.path)],
+            [sys.executable, KILLED_CLIENT, *files, *build_slow_lock_command(repo.path)],
             stdout=subprocess.PIPE,
             env=user_environment(folder),
         )
@@ -282,7 +294,7 @@ class KilledClient:
         assert self._process.stdout.readline() == b"sent\n"
 
     def kill(self) -> None:
-        """Kill the client, not its server."""
+        """Kill the client, but not its server."""
         self._process.kill()
         self._process.communicate()
 
@@ -292,49 +304,49 @@ class KilledClient:
         return int(self._exit_code.read_text()), self._log.read_text()
 
 
-@pytest.mark.parametrize("is_prepared", [True, pytest.param(False, marks=pytest.mark.slow)])
-def test_killed_client_leaves_calls_complete(repo: Repo, tmp_path: Path, is_prepared: bool) -> None:
+@pytest.mark.parametrize("has_lock", [True, pytest.param(False, marks=pytest.mark.slow)])
+def test_killed_client_leaves_calls_complete(repo: Repo, tmp_path: Path, has_lock: bool) -> None:
     lock = repo.path / ".git" / "index.lock"
-    if is_prepared:
+    if has_lock:
         lock.touch()
-    client = KilledClient(repo, tmp_path / "killed", range(CALLS))
-    if is_prepared:
+    client = KilledClient(repo, tmp_path / "killed", range(CALL_COUNT))
+    if has_lock:
         wait_until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     client.kill()
     lock.unlink(missing_ok=True)
     assert client.wait_for_server() == (0, "")
-    assert not is_prepared or commits_by_task(repo)
-    assert_complete(repo, tmp_path / "home", [])
+    assert not has_lock or find_commits_by_task(repo)
+    check_calls_complete(repo, tmp_path / "home", [])
 
 
 @pytest.mark.slow
 def test_killed_client_does_not_affect_other_client(repo: Repo, client: RawClient, tmp_path: Path) -> None:
-    half = CALLS // 2
+    first_count = CALL_COUNT // 2
     lock = repo.path / ".git" / "index.lock"
     lock.touch()
-    killed_client = KilledClient(repo, tmp_path / "killed", range(half))
+    killed_client = KilledClient(repo, tmp_path / "killed", range(first_count))
     wait_until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
-    for number in range(half, CALLS):
-        client.write(call_line(number, "edit_document", add_task_call(number)))
+    for number in range(first_count, CALL_COUNT):
+        client.write(call_line(number, "edit_document", build_task_call(number)))
     killed_client.kill()
     lock.unlink()
-    responses = [client.receive() for _ in range(half, CALLS)]
-    assert sorted(response["id"] for response in responses) == list(range(half, CALLS))
+    responses = [client.receive() for _ in range(first_count, CALL_COUNT)]
+    assert sorted(response["id"] for response in responses) == list(range(first_count, CALL_COUNT))
     assert not any(response["result"]["isError"] for response in responses)
     assert killed_client.wait_for_server() == (0, "")
     client.close_input()
     assert client.receive_all() == []
     assert client.wait_for_exit() == (0, "")
-    assert set(commits_by_task(repo)) >= set(range(half, CALLS))
-    assert_complete(repo, tmp_path / "home", responses)
+    assert set(find_commits_by_task(repo)) >= set(range(first_count, CALL_COUNT))
+    check_calls_complete(repo, tmp_path / "home", responses)
 
 
 @pytest.mark.slow
 def test_next_server_recovers_after_second_signal(repo: Repo, client: RawClient, tmp_path: Path) -> None:
     lock = repo.path / ".git" / "index.lock"
     lock.touch()
-    for number in range(CALLS):
-        client.write(call_line(number, "edit_document", add_task_call(number)))
+    for number in range(CALL_COUNT):
+        client.write(call_line(number, "edit_document", build_task_call(number)))
     wait_until(lambda: list((repo.path / ".git" / "docyard" / "pending").glob("*/*")), "a publication")
     client.process.send_signal(signal.SIGTERM)
     wait_until(
@@ -346,27 +358,27 @@ def test_next_server_recovers_after_second_signal(repo: Repo, client: RawClient,
     wait_until(lambda: not inspection.find_leftover_files(repo), "the recovery")
     new_client.close_input()
     assert new_client.wait_for_exit() == (0, "")
-    assert_complete(repo, tmp_path / "home", [])
+    check_calls_complete(repo, tmp_path / "home", [])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hang_up", [close_both, close_input])
+@pytest.mark.parametrize("disconnect", [close_both, close_input])
 def test_disconnect_with_two_hundred_open_calls(
-    repo: Repo, client: RawClient, tmp_path: Path, hang_up: Callable[[RawClient], None]
+    repo: Repo, client: RawClient, tmp_path: Path, disconnect: Callable[[RawClient], None]
 ) -> None:
-    calls = 200
-    for number in range(calls):
-        client.write(call_line(number, "edit_document", add_task_call(number)))
-    hang_up(client)
-    responses = client.receive_all() if hang_up is close_input else []
+    call_count = 200
+    for number in range(call_count):
+        client.write(call_line(number, "edit_document", build_task_call(number)))
+    disconnect(client)
+    responses = client.receive_all() if disconnect is close_input else []
     assert client.wait_for_exit() == (0, "")
-    assert len(responses) == (calls if hang_up is close_input else 0)
-    assert_complete(repo, tmp_path / "home", responses, calls)
+    assert len(responses) == (call_count if disconnect is close_input else 0)
+    check_calls_complete(repo, tmp_path / "home", responses, call_count)
 
 
 def test_incomplete_line_is_not_executed(repo: Repo, client: RawClient, tmp_path: Path) -> None:
-    client.write(call_line(0, "edit_document", add_task_call(0)))
-    client.write(call_line(1, "edit_document", add_task_call(1))[:-30])
+    client.write(call_line(0, "edit_document", build_task_call(0)))
+    client.write(call_line(1, "edit_document", build_task_call(1))[:-30])
     client.close_input()
     responses = client.receive_all()
     assert client.wait_for_exit() == (0, "")
@@ -374,23 +386,23 @@ def test_incomplete_line_is_not_executed(repo: Repo, client: RawClient, tmp_path
         0: None,
         1: -32700,
     }
-    assert commits_by_task(repo).keys() == {0}
-    assert_complete(repo, tmp_path / "home", responses, 2)
+    assert find_commits_by_task(repo).keys() == {0}
+    check_calls_complete(repo, tmp_path / "home", responses, 2)
 
 
 @pytest.mark.slow
 def test_complete_line_without_line_break_is_executed(repo: Repo, client: RawClient, tmp_path: Path) -> None:
-    client.write(call_line(0, "edit_document", add_task_call(0)).rstrip())
+    client.write(call_line(0, "edit_document", build_task_call(0)).rstrip())
     client.close_input()
     responses = client.receive_all()
     assert client.wait_for_exit() == (0, "")
-    assert commits_by_task(repo).keys() == {0}
-    assert_complete(repo, tmp_path / "home", responses, 1)
+    assert find_commits_by_task(repo).keys() == {0}
+    check_calls_complete(repo, tmp_path / "home", responses, 1)
 
 
 @pytest.mark.slow
 def test_endless_line_is_refused(repo: Repo, client: RawClient, tmp_path: Path) -> None:
-    client.write(call_line(0, "edit_document", add_task_call(0)))
+    client.write(call_line(0, "edit_document", build_task_call(0)))
     client.write(b'{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"x":"')
     client.write(b"x" * 40_000_000)
     client.close_input()
@@ -400,22 +412,22 @@ def test_endless_line_is_refused(repo: Repo, client: RawClient, tmp_path: Path) 
         0: None,
         1: -32600,
     }
-    assert_complete(repo, tmp_path / "home", responses, 1)
+    check_calls_complete(repo, tmp_path / "home", responses, 1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hang_up", [terminate, close_input])
+@pytest.mark.parametrize("disconnect", [terminate, close_input])
 def test_client_that_stops_reading_is_disconnected(
-    repo: Repo, client: RawClient, tmp_path: Path, hang_up: Callable[[RawClient], None]
+    repo: Repo, client: RawClient, tmp_path: Path, disconnect: Callable[[RawClient], None]
 ) -> None:
     for number in range(
         100, 130
     ):  # more responses than a pipe buffers, but fewer than the limit of open requests
         client.write(call_line(number, "edit_document", {}))
-    client.write(call_line(0, "edit_document", add_task_call(0)))
-    wait_until(lambda: commits_by_task(repo), "the commit")
-    hang_up(client)
+    client.write(call_line(0, "edit_document", build_task_call(0)))
+    wait_until(lambda: find_commits_by_task(repo), "the commit")
+    disconnect(client)
     code, log = client.wait_for_exit()
     assert code == 0
     assert "Traceback" not in log
-    assert_complete(repo, tmp_path / "home", [], 1)
+    check_calls_complete(repo, tmp_path / "home", [], 1)

@@ -14,7 +14,7 @@ from workspace.git.loose import build_loose_path
 
 pytestmark = pytest.mark.process
 
-NAMES = {"commit": "", "root": "^{tree}", "folder": ":d", "blob": ":d/a.md"}
+REVISION_SUFFIXES = {"commit": "", "root": "^{tree}", "folder": ":d", "blob": ":d/a.md"}
 EDIT = {"operation": "append_content", "file": "d/a.md", "slug": "log", "content": "next"}
 
 
@@ -26,18 +26,20 @@ def repo(tmp_path: Path) -> Repo:
 
 @pytest.fixture
 def server(repo: Repo) -> Iterator[RawClient]:
-    served = RawClient(serve_command(repo.path, "--toolsets", "documents,search,proposals"))
-    yield served
-    served.close()
+    client = RawClient(serve_command(repo.path, "--toolsets", "documents,search,proposals"))
+    yield client
+    client.close()
 
 
 def prune(repo: Repo, commit: str, *names: str) -> None:
-    ids = [repo.git("rev-parse", f"{commit}{NAMES[name]}").strip() for name in names]
+    ids = [repo.git("rev-parse", f"{commit}{REVISION_SUFFIXES[name]}").strip() for name in names]
     for id in ids:
         build_loose_path(repo.path / ".git", id).unlink()
 
 
-@pytest.mark.parametrize("names", [(name,) for name in NAMES] + [tuple(NAMES)], ids="-".join)
+@pytest.mark.parametrize(
+    "names", [(name,) for name in REVISION_SUFFIXES] + [tuple(REVISION_SUFFIXES)], ids="-".join
+)
 def test_pruned_objects_are_restored_by_the_next_call(
     repo: Repo, server: RawClient, names: tuple[str, ...]
 ) -> None:
@@ -49,11 +51,11 @@ def test_pruned_objects_are_restored_by_the_next_call(
         ("edit_document", {"operations": [EDIT, EDIT]}),
     ]
     for number, (tool, arguments) in enumerate(calls):
-        edited = server.call(2 * number + 1, "edit_document", EDIT)["result"]
-        prune(repo, edited["structuredContent"]["commit"], *names)
-        answer = server.call(2 * number + 2, tool, arguments)["result"]
-        assert "DAMAGED_REPO" not in str(answer)
-        assert not answer["isError"]
+        edit_result = server.call(2 * number + 1, "edit_document", EDIT)["result"]
+        prune(repo, edit_result["structuredContent"]["commit"], *names)
+        response = server.call(2 * number + 2, tool, arguments)["result"]
+        assert "DAMAGED_REPO" not in str(response)
+        assert not response["isError"]
     server.call(90, "edit_document", EDIT)
     assert repo.fsck() == ""
 
@@ -74,6 +76,6 @@ def test_pruned_commit_of_a_proposal_is_restored_by_the_next_call(
     comment = {"proposal": id, "action": "comment", "text": "again"}
     calls = [("edit_document", {**EDIT, "proposal": id}), ("update_proposal", comment)]
     for number, (tool, arguments) in enumerate(calls):
-        answer = server.call(10 + number, tool, arguments)["result"]
-        assert not answer["isError"], answer
+        response = server.call(10 + number, tool, arguments)["result"]
+        assert not response["isError"], response
     assert repo.fsck() == ""

@@ -1,4 +1,4 @@
-"""Following: the next search uses the present branch after any change of branch or index."""
+"""Updates of the index: a search uses the tip of the branch after any change of branch or index."""
 
 from __future__ import annotations
 
@@ -20,42 +20,44 @@ from index.storage.keys import load_user_key
 from index.storage.location import SCHEMA_VERSION, make_index_name
 from index.storage.locking import hold_lock
 from index.storage.manifest import IndexDamaged
-from tests.index.lists import index_folder, location_folder
-from tests.index.storage.damage import put
+from tests.index.lists import find_index_folder, find_location_folder
+from tests.index.storage.damage import replace_file
 from tests.loops import loop_over
 from tests.repositories import Repo, bare, detached, linked, normal, unborn
 from workspace.workspace import Workspace
 
-Open = Callable[[], SearchIndex]
+OpenIndex = Callable[[], SearchIndex]
 
 
-def ids(index: SearchIndex, query: str) -> list[str]:
+def search_ids(index: SearchIndex, query: str) -> list[str]:
     return [hit.chunk_id for hit in index.search(query, limit=50).hits]
 
 
 def test_search_follows_commits_amends_and_resets(index: SearchIndex, repo: Repo) -> None:
-    first = repo.head()
-    assert ids(index, "quagga") == []
+    first_commit = repo.head()
+    assert search_ids(index, "quagga") == []
     repo.commit({"new.md": "# New\n\n## Quagga\n"})
-    assert ids(index, "quagga") == ["new.md#quagga"]
+    assert search_ids(index, "quagga") == ["new.md#quagga"]
     repo.write({"new.md": "# New\n\n## Okapi\n"})
     repo.git("commit", "-qa", "--amend", "-m", "amended")
-    assert (ids(index, "quagga"), ids(index, "okapi")) == ([], ["new.md#okapi"])
+    assert (search_ids(index, "quagga"), search_ids(index, "okapi")) == ([], ["new.md#okapi"])
     repo.git("mv", "new.md", "old.md")
     repo.commit({})
-    assert ids(index, "okapi") == ["old.md#okapi"]
-    repo.git("reset", "-q", "--hard", first)
-    assert ids(index, "okapi") == []
-    assert index.search("retries").commit == first
+    assert search_ids(index, "okapi") == ["old.md#okapi"]
+    repo.git("reset", "-q", "--hard", first_commit)
+    assert search_ids(index, "okapi") == []
+    assert index.search("retries").commit == first_commit
 
 
-def test_index_of_an_earlier_schema_is_rebuilt(open_index: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    with monkeypatch.context() as patch:
+def test_index_of_an_earlier_schema_is_rebuilt(
+    open_index: OpenIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as context:
         for module in ("index.live", "index.storage.location", "index.whoosh_engine.engine"):
-            patch.setattr(f"{module}.SCHEMA_VERSION", SCHEMA_VERSION - 1)
-        earlier = open_index()
-        assert ids(earlier, "retries")
-        earlier.close()
+            context.setattr(f"{module}.SCHEMA_VERSION", SCHEMA_VERSION - 1)
+        earlier_index = open_index()
+        assert search_ids(earlier_index, "retries")
+        earlier_index.close()
     index = open_index()
     page = index.search("title:retries heading:backoff")
     assert [hit.chunk_id for hit in page.hits] == ["guides/retries.md#backoff"]
@@ -69,20 +71,20 @@ def test_commit_without_documents_moves_the_index(index: SearchIndex, repo: Repo
 
 
 def test_excluded_documents_are_not_indexed(index: SearchIndex, repo: Repo) -> None:
-    assert ids(index, "jitter")
+    assert search_ids(index, "jitter")
     repo.commit({"docyard.toml": 'exclude = ["guides/retries.md"]\n'})
-    assert ids(index, "jitter") == []
+    assert search_ids(index, "jitter") == []
     repo.commit({"docyard.toml": ""})
-    assert ids(index, "jitter")
+    assert search_ids(index, "jitter")
 
 
 def test_documents_over_the_limit_are_not_indexed(index: SearchIndex, repo: Repo) -> None:
     repo.commit({"notes/long.md": "# Quagga\n\n" + "text " * 400})
-    assert ids(index, "quagga") == ["notes/long.md#_preamble"]
+    assert search_ids(index, "quagga") == ["notes/long.md#_preamble"]
     repo.commit({"docyard.toml": "[limits]\ndocument_bytes = 1000\n"})
-    assert ids(index, "quagga") == []
+    assert search_ids(index, "quagga") == []
     repo.commit({"docyard.toml": ""})
-    assert ids(index, "quagga") == ["notes/long.md#_preamble"]
+    assert search_ids(index, "quagga") == ["notes/long.md#_preamble"]
 
 
 def test_threads_find_their_own_writes(index: SearchIndex, repo: Repo) -> None:
@@ -107,22 +109,22 @@ def test_threads_find_their_own_writes(index: SearchIndex, repo: Repo) -> None:
     assert failures == []
 
 
-def test_existing_index_is_opened_and_not_rebuilt(open_index: Open, repo: Repo) -> None:
+def test_existing_index_is_opened_and_not_rebuilt(open_index: OpenIndex, repo: Repo) -> None:
     open_index().follow()
-    folder = index_folder(repo)
+    folder = find_index_folder(repo)
     reopened = open_index()
-    assert ids(reopened, "jitter")
-    assert index_folder(repo) == folder
+    assert search_ids(reopened, "jitter")
+    assert find_index_folder(repo) == folder
 
 
-def test_two_servers_share_an_index(open_index: Open, repo: Repo) -> None:
+def test_two_servers_share_an_index(open_index: OpenIndex, repo: Repo) -> None:
     first_server, second_server = open_index(), open_index()
     for number in range(8):
         repo.commit({"new.md": f"# New\n\n## Quagga{number}\n"})
         writer, reader = (first_server, second_server) if number % 2 else (second_server, first_server)
-        assert ids(writer, f"quagga{number}") == [f"new.md#quagga{number}"]
-        assert ids(reader, f"quagga{number}") == [f"new.md#quagga{number}"]
-        assert ids(reader, f"quagga{number - 1}") == []
+        assert search_ids(writer, f"quagga{number}") == [f"new.md#quagga{number}"]
+        assert search_ids(reader, f"quagga{number}") == [f"new.md#quagga{number}"]
+        assert search_ids(reader, f"quagga{number - 1}") == []
     assert (first_server.status().segments, first_server.status().is_damaged) == (
         second_server.status().segments,
         False,
@@ -130,7 +132,9 @@ def test_two_servers_share_an_index(open_index: Open, repo: Repo) -> None:
 
 
 @pytest.mark.process
-def test_processes_following_at_once_do_no_damage(open_index: Open, repo: Repo, own_key: Path) -> None:
+def test_concurrent_processes_do_not_damage_the_index(
+    open_index: OpenIndex, repo: Repo, own_key: Path
+) -> None:
     script = (
         "import sys; from pathlib import Path; from workspace.workspace import Workspace\n"
         "from index.service import SearchIndex\n"
@@ -147,16 +151,16 @@ def test_processes_following_at_once_do_no_damage(open_index: Open, repo: Repo, 
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 0, errors.decode()
     index = open_index()
-    assert ids(index, "new") == ["new.md#_preamble"]
+    assert search_ids(index, "new") == ["new.md#_preamble"]
     assert not index.status().is_damaged
 
 
 def test_threads_search_without_errors_while_branch_moves(index: SearchIndex, repo: Repo) -> None:
     failures: list[BaseException] = []
-    stop = threading.Event()
+    stop_event = threading.Event()
 
     def search() -> None:
-        while not stop.is_set():
+        while not stop_event.is_set():
             try:
                 assert index.search("jitter retries errors").hits
             except BaseException as error:
@@ -168,73 +172,75 @@ def test_threads_search_without_errors_while_branch_moves(index: SearchIndex, re
         thread.start()
     for number in range(10):
         repo.commit({"new.md": f"# New {number}\n"})
-    stop.set()
+    stop_event.set()
     for thread in threads:
         thread.join()
     assert failures == []
 
 
-def test_incrementally_updated_index_ranks_like_a_rebuilt_one(index: SearchIndex, repo: Repo) -> None:
+def test_incrementally_updated_index_ranks_like_a_rebuilt_index(index: SearchIndex, repo: Repo) -> None:
     words = ["retry", "jitter", "limit", "error", "quagga", "okapi", "wombat"]
-    chance = random.Random(7)
+    rng = random.Random(7)
     for number in range(25):
-        name = f"notes/n{chance.randrange(6)}.md"
+        name = f"notes/n{rng.randrange(6)}.md"
         text = "".join(
-            f"## {chance.choice(words)} {i}\n\n{' '.join(chance.choices(words, k=8))}\n\n"
-            for i in range(chance.randrange(1, 9))
+            f"## {rng.choice(words)} {i}\n\n{' '.join(rng.choices(words, k=8))}\n\n"
+            for i in range(rng.randrange(1, 9))
         )
-        if chance.random() < 0.2 and (repo.path / name).exists():
+        if rng.random() < 0.2 and (repo.path / name).exists():
             (repo.path / name).unlink()
             repo.commit({})
         else:
             repo.commit({name: f"# Title {number}\n\n{text}"})
         index.follow()
 
-    def lists() -> list[object]:
+    def rank_all() -> list[object]:
         pages = [
             index.search(query, limit=50) for query in (*words, "retry okapi", "title of the limit error")
         ]
         return [(len(page.hits), [(hit.chunk_id, hit.score) for hit in page.hits]) for page in pages]
 
-    followed, segments = lists(), index.status().segments
+    incremental_results, segments = rank_all(), index.status().segments
     metadata = index.metadata()
     index.rebuild()
-    assert lists() == followed
+    assert rank_all() == incremental_results
     assert segments <= 6
     assert metadata is not None
     assert index.metadata().stats.total_chunks == metadata.stats.total_chunks  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
-    "harm", ["missing", "no pointer", "torn pointer", "empty files", "cut files", "lost commit"]
+    "damage", ["missing", "no pointer", "torn pointer", "empty files", "cut files", "lost commit"]
 )
-def test_damaged_index_is_rebuilt(open_index: Open, repo: Repo, harm: str) -> None:
+def test_damaged_index_is_rebuilt(open_index: OpenIndex, repo: Repo, damage: str) -> None:
     open_index().follow()
-    if harm == "missing":
-        for file in index_folder(repo).iterdir():
+    if damage == "missing":
+        for file in find_index_folder(repo).iterdir():
             file.unlink()
-    elif harm == "no pointer":
-        (location_folder(repo) / "current").unlink()
-    elif harm == "torn pointer":
-        (location_folder(repo) / "current").write_bytes((location_folder(repo) / "current").read_bytes()[:20])
-    elif harm == "lost commit":
+    elif damage == "no pointer":
+        (find_location_folder(repo) / "current").unlink()
+    elif damage == "torn pointer":
+        (find_location_folder(repo) / "current").write_bytes(
+            (find_location_folder(repo) / "current").read_bytes()[:20]
+        )
+    elif damage == "lost commit":
         repo.commit({"new.md": "# Quagga\n"}, "soon lost")
         open_index().follow()
         repo.git("reset", "-q", "--hard", "HEAD~1")
         repo.git("reflog", "expire", "--expire=now", "--all")
         repo.git("gc", "-q", "--prune=now")
     else:
-        for file in index_folder(repo).iterdir():
+        for file in find_index_folder(repo).iterdir():
             data = file.read_bytes()
-            put(file, data[: len(data) // 2] if harm == "cut files" else b"")
+            replace_file(file, data[: len(data) // 2] if damage == "cut files" else b"")
     index = open_index()
-    assert ids(index, "thundering herds") == ["guides/retries.md#backoff/jitter"]
-    assert ids(index, "quagga") == []
+    assert search_ids(index, "thundering herds") == ["guides/retries.md#backoff/jitter"]
+    assert search_ids(index, "quagga") == []
     assert not index.status().is_damaged
-    assert len([entry for entry in location_folder(repo).iterdir() if entry.is_dir()]) == 1
+    assert len([entry for entry in find_location_folder(repo).iterdir() if entry.is_dir()]) == 1
 
 
-class _Marker:
+class _MakeFolderOnUnpickling:
     def __init__(self, file: Path) -> None:
         self.file = file
 
@@ -243,32 +249,32 @@ class _Marker:
 
 
 def test_planted_index_is_never_unpickled(
-    open_index: Open, repo: Repo, tmp_path: Path, own_key: Path
+    open_index: OpenIndex, repo: Repo, tmp_path: Path, own_key: Path
 ) -> None:
-    """A foreign repository contains an index and a pointer sealed with another key."""
+    """Plant an index, and change the key, so that its pointer has the seal of another key."""
     open_index().follow()
-    old, marker = index_folder(repo), tmp_path / "marked"
-    (old / "_MAIN_1.toc").write_bytes(pickle.dumps(_Marker(marker)))
-    next(old.glob("*.flat")).write_bytes(pickle.dumps(_Marker(marker)))
+    old_folder, marker_folder = find_index_folder(repo), tmp_path / "marked"
+    (old_folder / "_MAIN_1.toc").write_bytes(pickle.dumps(_MakeFolderOnUnpickling(marker_folder)))
+    next(old_folder.glob("*.flat")).write_bytes(pickle.dumps(_MakeFolderOnUnpickling(marker_folder)))
     with pytest.raises(IndexDamaged):
-        Store(old).read()
-    assert not marker.exists()
+        Store(old_folder).read()
+    assert not marker_folder.exists()
 
     own_key.unlink()
     load_user_key.cache_clear()
-    assert ids(open_index(), "jitter")
-    assert index_folder(repo) != old
-    assert not marker.exists()
+    assert search_ids(open_index(), "jitter")
+    assert find_index_folder(repo) != old_folder
+    assert not marker_folder.exists()
 
 
 @pytest.mark.process
-def test_copied_index_is_rebuilt(open_index: Open, repo: Repo) -> None:
+def test_copied_index_is_rebuilt(open_index: OpenIndex, repo: Repo) -> None:
     open_index().follow()
-    folder = index_folder(repo)
+    folder = find_index_folder(repo)
     folder.rename(folder.with_name("aside"))
     subprocess.run(["cp", "-r", str(folder.with_name("aside")), str(folder)], check=True)
-    assert ids(open_index(), "jitter")
-    assert index_folder(repo) != folder
+    assert search_ids(open_index(), "jitter")
+    assert find_index_folder(repo) != folder
 
 
 def test_index_folder_and_key_are_private(
@@ -276,26 +282,26 @@ def test_index_folder_and_key_are_private(
 ) -> None:
     index.follow()
     assert (
-        stat.S_IMODE(location_folder(repo).stat().st_mode)
-        == stat.S_IMODE(index_folder(repo).stat().st_mode)
+        stat.S_IMODE(find_location_folder(repo).stat().st_mode)
+        == stat.S_IMODE(find_index_folder(repo).stat().st_mode)
         == 0o700
     )
     assert stat.S_IMODE(own_key.stat().st_mode) == 0o600
     assert repo.status() == ""
-    location_folder(repo).chmod(0o755)
+    find_location_folder(repo).chmod(0o755)
     index.close()
-    assert ids(index, "jitter")
+    assert search_ids(index, "jitter")
     assert index.status().folder.is_relative_to(tmp_path / "cache")  # type: ignore[union-attr]
 
 
 def test_index_without_usable_folder_stays_in_memory(repo: Repo, tmp_path: Path) -> None:
-    blocked = tmp_path / "blocked"
-    blocked.write_text("a file where a folder should be")
-    index = SearchIndex(Workspace.open(repo.path), location=blocked)
+    blocking_file = tmp_path / "blocked"
+    blocking_file.write_text("a file where a folder should be")
+    index = SearchIndex(Workspace.open(repo.path), location=blocking_file)
     assert index.metadata() is None
-    assert ids(index, "jitter")
+    assert search_ids(index, "jitter")
     repo.commit({"new.md": "# Quagga\n"})
-    assert ids(index, "quagga") == ["new.md#_preamble"]
+    assert search_ids(index, "quagga") == ["new.md#_preamble"]
     assert index.rebuild() == repo.head()
     assert index.status().folder is None
     assert index.metadata().stats.source_commit == repo.head()  # type: ignore[union-attr]
@@ -305,11 +311,11 @@ def test_locked_index_serves_old_commit_as_stale(
     index: SearchIndex, repo: Repo, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("index.storage.write_lock.WRITE_TIMEOUT_S", 0.05)
-    old = index.follow()
-    with hold_lock(location_folder(repo) / "lock", 0):
+    old_commit = index.follow()
+    with hold_lock(find_location_folder(repo) / "lock", 0):
         repo.commit({"new.md": "# Quagga\n"})
         page = index.search("jitter")
-        assert (page.commit, page.is_stale) == (old, True)
+        assert (page.commit, page.is_stale) == (old_commit, True)
     page = index.search("quagga")
     assert (page.commit, page.is_stale, len(page.hits)) == (repo.head(), False, 1)
 
@@ -330,7 +336,7 @@ def test_first_commit_of_an_unborn_branch_is_found(tmp_path: Path) -> None:
     index = SearchIndex(Workspace.open(repo.path))
     assert index.follow() is None
     repo.commit({"a.md": "# Quagga\n"})
-    assert ids(index, "quagga") == ["a.md#_preamble"]
+    assert search_ids(index, "quagga") == ["a.md#_preamble"]
 
 
 def test_linked_work_trees_have_separate_indexes(repo: Repo, tmp_path: Path) -> None:
@@ -340,7 +346,10 @@ def test_linked_work_trees_have_separate_indexes(repo: Repo, tmp_path: Path) -> 
         SearchIndex(Workspace.open(repo.path)),
         SearchIndex(Workspace.open(linked_repo.path)),
     )
-    assert (ids(main_index, "quagga"), ids(linked_index, "quagga")) == ([], ["side.md#_preamble"])
+    assert (search_ids(main_index, "quagga"), search_ids(linked_index, "quagga")) == (
+        [],
+        ["side.md#_preamble"],
+    )
     assert len(list((repo.path / ".git" / "docyard" / "index").iterdir())) == 2
 
 
@@ -361,22 +370,24 @@ def test_indexing_reports_progress(index: SearchIndex) -> None:
 
 
 def test_commit_pruned_while_serving_is_no_longer_searched(index: SearchIndex, repo: Repo) -> None:
-    """Libgit2 caches commits it has read, so the lost commit seems to exist, but its trees do not."""
-    first = repo.head()
-    lost = repo.commit({"guides/new.md": "# New\n\n## Quagga\n"})
-    assert ids(index, "quagga") == ["guides/new.md#quagga"]
-    repo.git("reset", "-q", "--hard", first)
+    """Check a commit that libgit2 has cached: the commit seems to exist, but its trees are missing."""
+    first_commit = repo.head()
+    lost_commit = repo.commit({"guides/new.md": "# New\n\n## Quagga\n"})
+    assert search_ids(index, "quagga") == ["guides/new.md#quagga"]
+    repo.git("reset", "-q", "--hard", first_commit)
     repo.git("reflog", "expire", "--expire=now", "--all")
     repo.git("gc", "-q", "--prune=now")
-    assert repo.git("cat-file", "-t", lost, check=False) == ""
-    assert ids(index, "quagga") == []
-    assert index.search("retries").commit == first
+    assert repo.git("cat-file", "-t", lost_commit, check=False) == ""
+    assert search_ids(index, "quagga") == []
+    assert index.search("retries").commit == first_commit
 
 
-def test_leftovers_of_a_killed_rebuild_are_deleted(open_index: Open, repo: Repo) -> None:
+def test_leftovers_of_a_killed_rebuild_are_deleted(open_index: OpenIndex, repo: Repo) -> None:
     open_index().follow()
-    (location_folder(repo) / "0123456789abcdef").mkdir()
-    (location_folder(repo) / "0123456789abcdef" / "MAIN_1.toc").write_bytes(b"half")
+    (find_location_folder(repo) / "0123456789abcdef").mkdir()
+    (find_location_folder(repo) / "0123456789abcdef" / "MAIN_1.toc").write_bytes(b"half")
     repo.commit({"notes/new.md": "# New\n"})
-    assert ids(open_index(), "thundering herds") == ["guides/retries.md#backoff/jitter"]
-    assert [entry for entry in location_folder(repo).iterdir() if entry.is_dir()] == [index_folder(repo)]
+    assert search_ids(open_index(), "thundering herds") == ["guides/retries.md#backoff/jitter"]
+    assert [entry for entry in find_location_folder(repo).iterdir() if entry.is_dir()] == [
+        find_index_folder(repo)
+    ]

@@ -1,7 +1,7 @@
-"""The operators of a query, evaluated section by section in plain Python: an oracle for the real evaluation.
+"""The operators of a query, evaluated section by section in simple Python to check the real evaluation.
 
-Both evaluations share the analysis of words, the check of phrases and globs, and the formula of a term's
-score in `tests.index.plain`.
+Both evaluations have the same code for the analysis of words and the check of phrases and globs. The score
+of a term is computed by `tests.index.reference`.
 """
 
 from __future__ import annotations
@@ -27,40 +27,40 @@ from index.conditions import (
 from index.phrases import Phrases
 from index.port import Query
 from index.spelling import is_word, stem_all_edits
-from tests.index import plain
-from tests.index.plain import Entry, Ranked, edits_between
+from tests.index import reference
+from tests.index.reference import Entry, RankedSection, count_edits_between
 
 UNSELECTED = "\0unselected"
 
 
 @dataclass(frozen=True)
 class OperatorEntry(Entry):
-    """A section with a further term for each expansion of a query, and one if no operator selects it."""
+    """A section with a term for each expansion that it matches, and one if the condition is not satisfied."""
 
-    unextended: Entry | None = None
+    original_entry: Entry | None = None
 
     @property
     def length(self) -> int:
-        return sum(self.unextended.terms.values()) if self.unextended else super().length
+        return sum(self.original_entry.terms.values()) if self.original_entry else super().length
 
 
-def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranked], bool]:
+def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[RankedSection], bool]:
     """Return all results of a query, and True if phrases were checked only for some of them."""
-    unions = [expand(entries, part) for part in query.expansions]
-    extended = [_extend(entry, query.condition, unions) for entry in entries]
-    terms = {**query.terms, **{_expansion_term(number): 1 for number in range(len(unions))}}
-    words_only = replace(query, terms=terms, excluded=(*query.excluded, UNSELECTED))
-    return plain.rank(extended, words_only, depth)
+    term_sets = [expand(entries, part) for part in query.expansions]
+    extended_entries = [_extend(entry, query.condition, term_sets) for entry in entries]
+    terms = {**query.terms, **{_expansion_term(number): 1 for number in range(len(term_sets))}}
+    query_of_words = replace(query, terms=terms, excluded=(*query.excluded, UNSELECTED))
+    return reference.rank(extended_entries, query_of_words, depth)
 
 
 def _expansion_term(number: int) -> str:
     return f"\0expansion {number}"
 
 
-def _extend(entry: Entry, condition: Condition | None, unions: Sequence[frozenset[str]]) -> OperatorEntry:
+def _extend(entry: Entry, condition: Condition | None, term_sets: Sequence[frozenset[str]]) -> OperatorEntry:
     terms = dict(entry.terms)
-    for number, union in enumerate(unions):
-        if weight := sum(entry.terms[term] for term in union & entry.terms.keys()):
+    for number, terms_of_expansion in enumerate(term_sets):
+        if weight := sum(entry.terms[term] for term in terms_of_expansion & entry.terms.keys()):
             terms[_expansion_term(number)] = min(weight, MAX_WEIGHT)
     if condition is not None and not satisfies(entry, condition):
         terms[UNSELECTED] = 1
@@ -69,7 +69,7 @@ def _extend(entry: Entry, condition: Condition | None, unions: Sequence[frozense
 
 def expand(entries: Sequence[Entry], part: HasPrefix | HasSimilarWord) -> frozenset[str]:
     """Return the terms of the sections that a prefix or a similar word matches."""
-    all_terms = {term for entry in entries for term in terms_of(entry, part.field)}
+    all_terms = {term for entry in entries for term in get_field_terms(entry, part.field)}
     return frozenset(term for term in all_terms if matches_term(part, term))
 
 
@@ -80,11 +80,13 @@ def matches_term(part: HasPrefix | HasSimilarWord, term: str) -> bool:
     if term == own_term or not is_word(part.word):
         return term == own_term
     has_prefix = term.startswith(own_term[:2])
-    return term in stem_all_edits(part.word) or (has_prefix and edits_between(own_term, term) <= part.edits)
+    return term in stem_all_edits(part.word) or (
+        has_prefix and count_edits_between(own_term, term) <= part.edits
+    )
 
 
-def terms_of(entry: Entry, field: str) -> Mapping[str, int]:
-    """Return the terms of a section's words, of its document's title, or of its own heading."""
+def get_field_terms(entry: Entry, field: str) -> Mapping[str, int]:
+    """Return the terms of a field: of the words of a section, the title of its document, or its heading."""
     match field:
         case "title":
             return count_heading_terms(entry.page.title[:MAX_HEADING_ABOVE_LENGTH])
@@ -105,9 +107,9 @@ def satisfies(entry: Entry, condition: Condition) -> bool:
         case Negation(part):
             return not satisfies(entry, part)
         case HasWord(field, terms):
-            return all(term in terms_of(entry, field) for term in terms)
+            return all(term in get_field_terms(entry, field) for term in terms)
         case HasPrefix(field) | HasSimilarWord(field):
-            return any(matches_term(condition, term) for term in terms_of(entry, field))
+            return any(matches_term(condition, term) for term in get_field_terms(entry, field))
         case HasPhrase(words):
             return Phrases.of([words]).occur_in(entry.section.title, page.text(entry.section))
         case HasValue(key, value, _, is_prefix):
@@ -121,4 +123,4 @@ def satisfies(entry: Entry, condition: Condition) -> bool:
             day = page.dates.get(key)
             return day is not None and (first or day) <= day <= (last or day)
         case IsUnder(path):
-            return not path.strip("/") or plain._is_at(page.path, path.strip("/"))
+            return not path.strip("/") or reference._is_at(page.path, path.strip("/"))

@@ -1,9 +1,9 @@
 """Run `docyard` with a fixed clock and seeded random numbers.
 
-    python tests/compatibility/fixed.py SECONDS [--die BEFORE|AFTER] serve -C …
+    python tests/compatibility/fixed_clock.py SECONDS [--die BEFORE|AFTER] serve -C …
 
-With `--die` the process kills itself immediately before or after the rename of a branch's file, which is the
-commit point. An audit hook, which Python calls for each rename, detects it.
+With `--die` the process kills itself immediately before or after the rename of the file of a branch, which is
+the commit point. An audit hook, which Python calls for each rename, detects the rename.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from pathlib import Path
 
 
 def main() -> None:
-    moment, *arguments = sys.argv[1:]
-    rng = random.Random(int(moment))
-    time.time = lambda: float(moment)
+    timestamp, *arguments = sys.argv[1:]
+    rng = random.Random(int(timestamp))
+    time.time = lambda: float(timestamp)
 
     class FixedDatetime(datetime.datetime):
         """A datetime class with a fixed present."""
 
         @classmethod
         def now(cls, tz: datetime.tzinfo | None = None) -> FixedDatetime:
-            return cls.fromtimestamp(int(moment), tz)
+            return cls.fromtimestamp(int(timestamp), tz)
 
     datetime.datetime = FixedDatetime  # type: ignore[misc]
     secrets.token_bytes = lambda count=None: rng.randbytes(count or 32)  # type: ignore[assignment]
@@ -46,18 +46,18 @@ def main() -> None:
 
 def die_at_commit_point(when: str) -> None:
     """Kill this process before the rename of a branch's file, or at the next event after it."""
-    committed = False
+    has_committed = False
 
-    def watch(event: str, arguments: tuple[object, ...]) -> None:
-        nonlocal committed
-        if committed and event != "os.kill":
+    def kill_at_rename(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal has_committed
+        if has_committed and event != "os.kill":
             os.kill(os.getpid(), signal.SIGKILL)
         if event == "os.rename" and "/refs/heads/" in os.fsdecode(str(arguments[1])):
             if when == "before":
                 os.kill(os.getpid(), signal.SIGKILL)
-            committed = True
+            has_committed = True
 
-    sys.addaudithook(watch)
+    sys.addaudithook(kill_at_rename)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""A server of slow, broken and noisy tools for tests: `python odd_server.py FOLDER`."""
+"""A server of slow, broken and noisy tools for tests: `python stub_server.py FOLDER`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FOLDER = Path(sys.argv[1])
 NAMES = ("slow", "broken", "noisy", "whoami", "surrogate")
 
 
-class OddToolbox:
+class StubToolbox:
     def definitions(self) -> list[dict[str, Any]]:
         return [
             {"name": name, "description": name, "inputSchema": {"type": "object", "properties": {}}}
@@ -43,10 +43,10 @@ class OddToolbox:
         match name:
             case "slow":
                 (FOLDER / "begun").touch()
-                for item in range(10):
+                for step in range(10):
                     time.sleep(0.06)
                     if progress:
-                        progress(item + 1, 10, "Counting")
+                        progress(step + 1, 10, "Counting")
                 (FOLDER / "done").touch()
                 return Answer({"done": True})
             case "broken":
@@ -63,10 +63,10 @@ class OddToolbox:
 
 def warm(progress: Any) -> None:
     (FOLDER / "warming").touch()
-    for item in range(600):
+    for step in range(600):
         time.sleep(0.1)
-        progress(item, 600, "Warming")
+        progress(step, 600, "Warming")
 
 
 logging.basicConfig(stream=sys.stderr)
-run_stdio(OddToolbox(), version="0", warm=warm)  # type: ignore[arg-type]
+run_stdio(StubToolbox(), version="0", warm=warm)  # type: ignore[arg-type]

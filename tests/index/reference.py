@@ -1,7 +1,7 @@
-"""A reference engine, which scores every section for every query in plain Python.
+"""A reference engine that scores every section for every query in simple Python.
 
-The results of other engines are compared with its results. All engines share the formula for one term in one
-section and for one title, the analysis of words, and the check of phrases.
+The tests compare the results of other engines with its results. All engines have the same code for the score
+of a term in a section and of a title, for the analysis of words, and for the check of phrases.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from workspace.document.sections import Section
 
 @dataclass(frozen=True)
 class Entry:
-    """A section in the index, with the weights of its terms."""
+    """A section in the index, and the weights of its terms."""
 
     page: IndexedDocument
     section: Section
@@ -70,7 +70,7 @@ class Entry:
         )
 
 
-class Ranked(NamedTuple):
+class RankedSection(NamedTuple):
     entry: Entry
     points: int
 
@@ -80,10 +80,10 @@ class Ranked(NamedTuple):
 
 
 POINTS_PER_SCORE = 4 * 2**32
-"""The points of a score of 1, so that a quarter of a score is a whole number of points."""
+"""The number of points of a score of 1; a quarter of a weight is then a whole number of points."""
 
 MAX_READ = 500
-"""The number of sections that are read for phrases, and as many for scored phrases."""
+"""The maximum number of sections that are read for phrases, and again for scored phrases."""
 
 
 def make_entries(page: IndexedDocument) -> list[Entry]:
@@ -91,21 +91,21 @@ def make_entries(page: IndexedDocument) -> list[Entry]:
     return [Entry(page, section, weigh_section_terms(page, section)) for section in page.sections]
 
 
-def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranked], bool]:
+def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[RankedSection], bool]:
     """Return all results of a query, and True if phrases were checked only for some of them.
 
-    Phrases are checked for the best 500 candidates. The results are complete if these contain `depth` hits,
-    and if all candidates of the scored phrases are read.
+    Phrases are checked only in the best `MAX_READ` candidates. The results are complete if these candidates
+    contain `depth` hits, and if all candidates of the scored phrases are read.
     """
-    number = len(entries)
-    average = bm25.average_length(sum(entry.length for entry in entries), number)
-    df = Counter(term for entry in entries for term in entry.terms)
+    section_count = len(entries)
+    average_length = bm25.average_length(sum(entry.length for entry in entries), section_count)
+    section_counts = Counter(term for entry in entries for term in entry.terms)
     required = {term for phrase in query.phrases for term in find_required_terms(phrase)}
 
-    def word_points(entry: Entry) -> int:
+    def compute_word_points(entry: Entry) -> int:
         return 4 * sum(
-            bm25.compute_weight(count, df[term], number)
-            * bm25.compute_impact(entry.terms[term], entry.length, average)
+            bm25.compute_weight(count, section_counts[term], section_count)
+            * bm25.compute_impact(entry.terms[term], entry.length, average_length)
             for term, count in query.terms.items()
             if term in entry.terms
         )
@@ -113,42 +113,46 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
     scored_phrases: list[tuple[int, Mapping[tuple[str, str], int]]] = []
     has_unread = False
     for words in query.scored_phrases:
-        share = MAX_READ // len(query.scored_phrases)
+        max_entries = MAX_READ // len(query.scored_phrases)
         read_entries = candidates = [
             entry for entry in entries if entry.terms.keys() >= set(find_required_terms(words))
         ]
-        if len(candidates) > share:
-            allowed = [entry for entry in candidates if _is_allowed(entry, query)]
-            read_entries = sorted(allowed, key=lambda entry: (-word_points(entry), entry.address))[:share]
-            has_unread = has_unread or len(allowed) > share
+        if len(candidates) > max_entries:
+            allowed_entries = [entry for entry in candidates if _is_allowed(entry, query)]
+            read_entries = sorted(
+                allowed_entries, key=lambda entry: (-compute_word_points(entry), entry.address)
+            )[:max_entries]
+            has_unread = has_unread or len(allowed_entries) > max_entries
         weights = {entry.address: _phrase_weight(entry, words) for entry in read_entries}
         addresses_without_phrase = [address for address, weight in weights.items() if not weight]
         phrase_df = len(candidates) - len(addresses_without_phrase)
-        scored_phrases.append((bm25.compute_weight(1, phrase_df, number), weights))
+        scored_phrases.append((bm25.compute_weight(1, phrase_df, section_count), weights))
 
-    def points(entry: Entry) -> int:
-        return word_points(entry) + 4 * sum(
-            weight * bm25.compute_impact(weights[entry.address], entry.length, average)
+    def compute_points(entry: Entry) -> int:
+        return compute_word_points(entry) + 4 * sum(
+            weight * bm25.compute_impact(weights[entry.address], entry.length, average_length)
             for weight, weights in scored_phrases
             if weights.get(entry.address)
         )
 
-    def is_hit(item: Ranked) -> bool:
+    def is_hit(item: RankedSection) -> bool:
         if required:
             return required <= item.entry.terms.keys()
         return item.points > 0 or query.selects_all
 
-    scored_items = [Ranked(entry, points(entry)) for entry in entries if _is_allowed(entry, query)]
+    scored_items = [
+        RankedSection(entry, compute_points(entry)) for entry in entries if _is_allowed(entry, query)
+    ]
     hits = sorted(filter(is_hit, scored_items), key=_sort_key)
     is_partial = False
     if query.phrases:
-        passed = [item for item in hits[:MAX_READ] if _has_phrases(item.entry, query)]
-        is_partial = len(hits) > MAX_READ and len(passed) < depth
-        hits = passed
+        passing_items = [item for item in hits[:MAX_READ] if _has_phrases(item.entry, query)]
+        is_partial = len(hits) > MAX_READ and len(passing_items) < depth
+        hits = passing_items
 
-    def title_gain(item: Ranked) -> int:
+    def compute_title_gain(item: RankedSection) -> int:
         title = {
-            term: bm25.compute_weight(1, df[term], number)
+            term: bm25.compute_weight(1, section_counts[term], section_count)
             for term in extract_title_terms(item.entry.page.title)
         }
         matched_weight = sum(weight for term, weight in title.items() if term in query.terms)
@@ -156,37 +160,41 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
             bm25.compute_title_gain(item.points, matched_weight, sum(title.values())) if matched_weight else 0
         )
 
-    top = [Ranked(item.entry, item.points + title_gain(item)) for item in _add_bonus(hits[:50])]
-    ranked = sorted(top, key=_sort_key) + hits[50:]
+    top = [
+        RankedSection(item.entry, item.points + compute_title_gain(item)) for item in _add_bonus(hits[:50])
+    ]
+    results = sorted(top, key=_sort_key) + hits[50:]
     if query.phrases and query.phrases_first:
         hits_by_words, _ = rank(entries, replace(query, phrases=()), depth)
-        lift = hits_by_words[0].points if hits_by_words else 0
-        ranked_addresses = {item.entry.address for item in ranked}
-        lifted_items = [Ranked(item.entry, item.points + lift) for item in ranked]
-        ranked = lifted_items + [item for item in hits_by_words if item.entry.address not in ranked_addresses]
-    return ranked, is_partial or has_unread
+        added_points = hits_by_words[0].points if hits_by_words else 0
+        ranked_addresses = {item.entry.address for item in results}
+        lifted_items = [RankedSection(item.entry, item.points + added_points) for item in results]
+        results = lifted_items + [
+            item for item in hits_by_words if item.entry.address not in ranked_addresses
+        ]
+    return results, is_partial or has_unread
 
 
-def edits_between(word: str, other_word: str) -> int:
+def count_edits_between(word: str, other_word: str) -> int:
     """Return the smallest number of letters to insert, delete, replace, or exchange with a neighbour."""
 
     @cache
-    def between(i: int, j: int) -> int:
+    def count_edits(i: int, j: int) -> int:
         if not (i and j):
             return i + j
         fewest = min(
-            between(i - 1, j) + 1,
-            between(i, j - 1) + 1,
-            between(i - 1, j - 1) + (word[i - 1] != other_word[j - 1]),
+            count_edits(i - 1, j) + 1,
+            count_edits(i, j - 1) + 1,
+            count_edits(i - 1, j - 1) + (word[i - 1] != other_word[j - 1]),
         )
         if i > 1 and j > 1 and word[i - 2 : i] == other_word[j - 2 : j][::-1]:
-            fewest = min(fewest, between(i - 2, j - 2) + 1)
+            fewest = min(fewest, count_edits(i - 2, j - 2) + 1)
         return fewest
 
-    return between(len(word), len(other_word))
+    return count_edits(len(word), len(other_word))
 
 
-def _sort_key(item: Ranked) -> tuple[int, tuple[str, str]]:
+def _sort_key(item: RankedSection) -> tuple[int, tuple[str, str]]:
     return -item.points, item.entry.address
 
 
@@ -216,18 +224,18 @@ def _phrase_weight(entry: Entry, words: tuple[str, ...]) -> int:
     return make_phrase_counter(words, lambda _: entry.page.text(entry.section))(entry.record)
 
 
-def _add_bonus(top: list[Ranked]) -> list[Ranked]:
-    def bonus(item: Ranked) -> int:
+def _add_bonus(top: list[RankedSection]) -> list[RankedSection]:
+    def compute_bonus(item: RankedSection) -> int:
         page_points = sorted(
             (other_item.points for other_item in top if other_item.entry.page is item.entry.page),
             reverse=True,
         )
         return sum(page_points[1:3]) // 4
 
-    return [Ranked(item.entry, item.points + bonus(item)) for item in top]
+    return [RankedSection(item.entry, item.points + compute_bonus(item)) for item in top]
 
 
-class PlainEngine:
+class ReferenceEngine:
     """An engine in memory."""
 
     def __init__(self) -> None:
@@ -248,11 +256,11 @@ class PlainEngine:
         upserts: Iterable[IndexedDocument | UnreadableDocument],
         deletes: Iterable[str],
     ) -> State:
-        current = self._state.commit if self._state else None
-        if self._state and current == commit != base:
+        current_commit = self._state.commit if self._state else None
+        if self._state and current_commit == commit != base:
             return self._state
-        if current != base:
-            raise BaseMoved("the index is at another commit", commit=current)
+        if current_commit != base:
+            raise BaseMoved("the index is at another commit", commit=current_commit)
         unreadable = dict(self._state.unreadable) if self._state else {}
         for path in deletes:
             self._pages.pop(path, None)
@@ -292,9 +300,9 @@ class PlainEngine:
         if generation not in (None, str(self._generation)):
             raise GenerationGone("the results belong to another generation")
         end = offset + limit
-        ranked, is_partial = rank(self._entries(), query, max(50, end + 1))
-        hits = tuple(ScoredSection(item.entry.record, item.score) for item in ranked[offset:end])
-        return Results(hits, len(ranked) > end, str(self._generation), self._state, is_partial)
+        results, is_partial = rank(self._entries(), query, max(50, end + 1))
+        hits = tuple(ScoredSection(item.entry.record, item.score) for item in results[offset:end])
+        return Results(hits, len(results) > end, str(self._generation), self._state, is_partial)
 
     def values(self, key: str) -> Mapping[str, int]:
         return Counter(value for entry in self._entries() for value in entry.page.facets.get(key, ()))
@@ -305,7 +313,7 @@ class PlainEngine:
         counts = Counter(term for entry in self._entries() for term in entry.terms)
         own_term, terms_one_edit_away = stem(word), stem_all_edits(word)
         all_distances = {
-            term: 1 if term in terms_one_edit_away else edits_between(own_term, term)
+            term: 1 if term in terms_one_edit_away else count_edits_between(own_term, term)
             for term in counts
             if term != own_term
         }
