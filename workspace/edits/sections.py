@@ -33,7 +33,7 @@ from workspace.edits.content import (
 )
 from workspace.edits.metadata import set_front_matter_keys
 from workspace.edits.operation import DocumentOperation, Outcome
-from workspace.edits.section_place import TOP_LEVEL, InvalidMove, find_target_position, resolve_position
+from workspace.edits.section_position import TOP_LEVEL, InvalidMove, find_target_position, resolve_position
 from workspace.edits.text import UpdateContent
 from workspace.errors import HintKind, SuggestionSource
 from workspace.links.link import display_destination
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from workspace.document.headings import AnchoredHeading
     from workspace.document.sections import Section
     from workspace.document.splices import EditContext
-    from workspace.edits.transplant import SectionMoveResult
+    from workspace.edits.section_move import SectionMoveResult
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
 
@@ -94,7 +94,13 @@ class AddSection(DocumentOperation):
             strip_blank_lines(check_text(self.content or "", "content")), to_plain_text(title), level
         )
         content = prepare_content(
-            document, raw_content, below=None, level=level, address=address, form=form, reserved=(address,)
+            document,
+            raw_content,
+            parent=None,
+            level=level,
+            address=address,
+            form=form,
+            reserved_names=(address,),
         )
         heading = format_heading(level, title, address, form)
         text = f"{heading}\n\n{content.text}" if content.text else heading
@@ -268,7 +274,7 @@ class MoveSection(DocumentOperation):
         LevelConflict, StructureChanged, LimitExceeded.
         """
         # Imported late, because the first calls of a server do not need it.
-        from workspace.edits.transplant import is_in_place, move_section
+        from workspace.edits.section_move import is_in_place, move_section
 
         path = check_path(self.file)
         source = overlay.document(path)
@@ -407,7 +413,7 @@ def _read_target(overlay: Overlay, path: str) -> Document:
             paths[name]
             for name in get_close_matches(stem, paths, n=_MAX_LISTED_ITEMS, cutoff=_MIN_NAME_SIMILARITY)
         ]
-        advice = f"Did you mean '{similar_paths[0]}'? Else create" if similar_paths else "Create"
+        advice = f"Did you mean '{similar_paths[0]}'? Otherwise, create" if similar_paths else "Create"
         raise DocumentNotFound(
             f"no document '{display_destination(path)}'",
             fix=f"{advice} that document, then send the call again.",

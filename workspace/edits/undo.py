@@ -36,7 +36,7 @@ class UndoConflict(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """A change of a document by a commit: its paths and bytes before and after; None if it was missing."""
+    """A change of a document by a commit: its paths and bytes before and after, None if it did not exist."""
 
     old_path: str | None
     path: str | None
@@ -49,8 +49,8 @@ class CommitUndo:
 
     After a clash the revert continues with the next change. A caller that needs all changes reverted or none
     must discard the overlay after a clash. `skipped_paths` are files that are not documents.
-    `unreverted_lines` are lines whose move was not reverted because of a clash. With these as
-    `preserved_lines` of another run, they stay in all documents.
+    `unreverted_lines` are lines whose move was not reverted because of a clash. If another run
+    gets these lines as `preserved_lines`, they stay in all documents.
     """
 
     def __init__(self, overlay: Overlay, commit: Commit, preserved_lines: PreservedLines = NO_LINES) -> None:
@@ -139,7 +139,7 @@ class CommitUndo:
         if current_path is None or document is None:
             return
         if document.data != after:
-            self._record_clash(current_path, None, "it was made by the commit, and changed since")
+            self._record_clash(current_path, None, "it was created by the commit, and changed since")
             self._record_unreverted_lines(_Change(None, path, None, after))
             return
         if self._preserved_lines.affects(b"", after):
@@ -153,15 +153,15 @@ class CommitUndo:
     def _revert_removal(self, path: str, before: bytes) -> None:
         """Revert the removal of a document."""
         check_pointer(path, before)
-        current = self._overlay.find(path)
-        if current is None and self._preserved_lines.affects(before, b""):
+        current_document = self._overlay.find(path)
+        if current_document is None and self._preserved_lines.affects(before, b""):
             self._record_clash(path, None, _PRESERVED_REASON)
             self._record_unreverted_lines(_Change(path, None, before, None))
-        elif current is None:
+        elif current_document is None:
             self._overlay.create(self._parse(before, path))
             self._documents[path] = path
             self._record_action(path, None, "brought_back")
-        elif current.data != before:
+        elif current_document.data != before:
             self._record_clash(path, None, "it was removed by the commit, and another document is there now")
             self._record_unreverted_lines(_Change(path, None, before, None))
 
@@ -206,8 +206,8 @@ class CommitUndo:
             self._preserved_spans.append(PreservedSpan(current_path, 0, len(document.data), target, 0))
         if target != current_path:
             # If the sections differ, addresses in the document do not map to its old addresses.
-            is_same = len(new_document.sections) == len(document.sections)
-            self._documents |= {current_path: target if is_same else None, target: target}
+            has_same_count = len(new_document.sections) == len(document.sections)
+            self._documents |= {current_path: target if has_same_count else None, target: target}
         elif new_document.data != document.data:
             self._documents[current_path] = current_path
 
@@ -218,7 +218,7 @@ class CommitUndo:
         self.unreverted_lines |= reverted_text.clashing_lines
         for unit, action in reverted_text.result.actions:
             self._record_action(target, unit.key, action.value)
-        if reverted_text.has_metadata_changed:
+        if reverted_text.is_metadata_changed:
             self._record_action(target, None, "metadata_restored")
         for unit in reverted_text.result.clashes:
             reason = (
@@ -229,12 +229,12 @@ class CommitUndo:
             self._record_clash(document.path, unit.key, reason)
         for key in reverted_text.metadata_clashes:
             self._record_clash(
-                document.path, None, f"'{key}' of its front matter was changed by it, and again since"
+                document.path, None, f"'{key}' of its front matter was changed by the commit, and again since"
             )
 
     def _record_unreverted_lines(self, change: _Change) -> None:
         """Record the lines that the commit moved to this document, or away from it, as not reverted."""
-        self.unreverted_lines |= PreservedLines.of(change.before or b"", change.after or b"")
+        self.unreverted_lines |= PreservedLines.of_change(change.before or b"", change.after or b"")
 
     def _find_current_path(self, path: str) -> str | None:
         """Return the current path of a document that the commit left at a path; None if it is missing."""

@@ -5,8 +5,8 @@ Three rows are compared: after the commit (`base`), before the commit (`before`)
 and `current`, it is already reverted. Any other unit that the commit changed is a clash. Units that the
 commit did not change stay as they are in `current`.
 
-A document is a row of units: its front matter, its sections' own texts, and the blank lines between them. The
-units of one section have one id in all three versions.
+A row is a list of units: the sections of a document without their subsections, or the keys of front matter. A
+unit has the same id in all three rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class UndoAction(StrEnum):
 class RevertResult(NamedTuple):
     """The row after the revert, the reverted units with their actions, and the units that clash.
 
-    Each unit is the current version of it, or else the version before the commit.
+    Each unit has its current text or, if it is missing now, its text before the commit.
     """
 
     units: tuple[SectionUnit, ...]
@@ -54,10 +54,10 @@ def revert_row(
 
     Units in `preserved_ids` stay as they are, because the source or the target of their move is not reverted.
     """
-    return _Row(base, before, current, preserved_ids).run()
+    return _RowRevert(base, before, current, preserved_ids).run()
 
 
-class _Row:
+class _RowRevert:
     """A revert of the row `current`, with the actions and clashes so far."""
 
     def __init__(
@@ -73,18 +73,18 @@ class _Row:
         self._current_by_id = {unit.id: unit for unit in current}
         self._clashes: dict[Id, SectionUnit] = {}
         self._actions: dict[Id, tuple[SectionUnit, UndoAction]] = {}
-        self._removed: set[Id] = set()
+        self._removed_ids: set[Id] = set()
 
     def run(self) -> RevertResult:
         self._compare()
         self._preserve_used_parents()
-        for id in self._removed:
+        for id in self._removed_ids:
             self._actions[id] = self._current_by_id[id], UndoAction.REMOVED
         returning_ids = self._find_moved_units()
         remaining_units = [
             self._before_by_id[unit.id] if unit.id in self._actions else unit
             for unit in self._current
-            if unit.id not in self._removed and unit.id not in returning_ids
+            if unit.id not in self._removed_ids and unit.id not in returning_ids
         ]
         units = self._reinsert(remaining_units, returning_ids)
         units_by_id = {**self._before_by_id, **self._current_by_id}
@@ -100,7 +100,7 @@ class _Row:
                 if current is not None and (current.text != unit.text or unit.id in self._preserved_ids):
                     self._clashes[unit.id] = current
                 elif current is not None:
-                    self._removed.add(unit.id)
+                    self._removed_ids.add(unit.id)
             elif old.text == unit.text or (current is not None and current.text == old.text):
                 continue
             elif current is not None and current.text == unit.text and unit.id not in self._preserved_ids:
@@ -115,12 +115,12 @@ class _Row:
     def _preserve_used_parents(self) -> None:
         """Preserve a section to which later commits have added sections."""
         for unit in self._current:
-            parent = self.find_parent(unit) if unit.id not in self._removed else None
+            parent = self.find_parent(unit) if unit.id not in self._removed_ids else None
             visited: set[Id] = set()  # two sections can each have been moved below the other one
             while parent is not None and parent not in visited:
                 visited.add(parent)
-                if parent in self._removed:
-                    self._removed.discard(parent)
+                if parent in self._removed_ids:
+                    self._removed_ids.discard(parent)
                     self._clashes[parent] = self._current_by_id[parent]
                     self._clashes.setdefault(unit.id, unit)
                 parent_unit = self._current_by_id.get(parent) or self._before_by_id.get(parent)
@@ -181,38 +181,36 @@ class _Row:
                 if (
                     predecessor is None
                     and unit.level
-                    and (first := row.after(None))
-                    and not units[first].level
+                    and (first_id := row.after(None))
+                    and not units[first_id].level
                 ):
-                    predecessor = first  # no unit is inserted before a preamble
+                    predecessor = first_id  # no unit is inserted before a preamble
                 # A reinserted preamble (level 0) is not moved after deeper units, because it comes first.
                 while (
-                    unit.level
-                    and (following := row.after(predecessor))
-                    and units[following].level > unit.level
+                    unit.level and (next_id := row.after(predecessor)) and units[next_id].level > unit.level
                 ):
-                    if self._is_below(following, unit.id):
+                    if self._is_below(next_id, unit.id):
                         break
-                    predecessor = following
-                is_edited = unit.id in returning_ids and unit.text == self._base_by_id[unit.id].text
-                units[unit.id] = self._current_by_id[unit.id] if is_edited else unit
+                    predecessor = next_id
+                is_only_moved = unit.id in returning_ids and unit.text == self._base_by_id[unit.id].text
+                units[unit.id] = self._current_by_id[unit.id] if is_only_moved else unit
                 row.insert(predecessor, unit.id)
                 self._actions.setdefault(unit.id, (unit, UndoAction.REINSERTED))
                 last_id = unit.id
         return tuple(units[id] for id in row)
 
-    def _is_below(self, id: Id, other: Id) -> bool:
+    def _is_below(self, id: Id, other_id: Id) -> bool:
         """Return True if a unit was below another one before the commit."""
         unit = self._before_by_id.get(id)
         while unit is not None and unit.parent is not None:
-            if unit.parent == other:
+            if unit.parent == other_id:
                 return True
             unit = self._before_by_id.get(unit.parent)
         return False
 
 
 def _find_predecessors(row: Sequence[SectionUnit], other_ids: Collection[Id]) -> Mapping[Id, Id | None]:
-    """Return the nearest preceding unit that is in `other_ids`, for each unit of a row."""
+    """Return the id of the nearest preceding unit that is in `other_ids`, by the id of each unit of a row."""
     predecessors: dict[Id, Id | None] = {}
     last_id: Id | None = None
     for unit in row:
@@ -230,7 +228,7 @@ class SectionUnit(NamedTuple):
     """A section's own bytes, without the blank lines after them.
 
     `gap` are these blank lines (None for the last unit). `start` is the offset of the section in its
-    document, `key` its address, and `parent` the unit of its parent.
+    document, `key` its address, and `parent` the id of the parent's unit.
     """
 
     id: Id

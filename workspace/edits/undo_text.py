@@ -45,7 +45,7 @@ class PreservedLines(NamedTuple):
     added: frozenset[bytes] = frozenset()
 
     @classmethod
-    def of(cls, before: bytes, after: bytes) -> PreservedLines:
+    def of_change(cls, before: bytes, after: bytes) -> PreservedLines:
         """Return the changed lines of a text that is not reverted, before and after the commit."""
         old_lines, new_lines = _read_lines(before), _read_lines(after)
         return cls(old_lines - new_lines, new_lines - old_lines)
@@ -92,7 +92,7 @@ class RevertedText(NamedTuple):
     document: Document
     result: RevertResult
     is_sound: bool
-    has_metadata_changed: bool
+    is_metadata_changed: bool
     metadata_clashes: tuple[str, ...]
     clashing_lines: PreservedLines
     preserved_ids: frozenset[Id]
@@ -122,17 +122,17 @@ def revert_text(
         # The document is unchanged since the commit, so there are no clashes.
         return _restore_fully(before, result._replace(clashes=()), current, path, ids)
     head, metadata_clashes = _revert_front_matter(base_row.head, before_row.head, current_row.head)
-    blocks = [head]
+    parts = [head]
     starts: list[int] = []
     size = len(head)
     gaps = _Gaps(base_row, before_row, current_row, current.ending)
     for position, unit in enumerate(result.units):
         starts.append(size)
         is_last = position + 1 == len(result.units)
-        block = unit.text + (gaps.find_end() if is_last else gaps.find_gap(unit.id))
-        blocks.append(block)
-        size += len(block)
-    document = Document.parse(b"".join(blocks), path)
+        part = unit.text + (gaps.find_end_gap() if is_last else gaps.find_gap(unit.id))
+        parts.append(part)
+        size += len(part)
+    document = Document.parse(b"".join(parts), path)
     return RevertedText(
         document,
         result,
@@ -154,8 +154,10 @@ def _restore_fully(
     document = Document.parse(before.data, path)
     sections = {id: before.sections[position] for position, id in ids[1].items()}
     new_headings = _map_headings(current, ids[2], path, sections)
-    has_metadata = current.data[: current.front_matter_end] != before.data[: before.front_matter_end]
-    return RevertedText(document, result, True, has_metadata, (), NO_LINES, frozenset(), (), new_headings)
+    is_metadata_changed = current.data[: current.front_matter_end] != before.data[: before.front_matter_end]
+    return RevertedText(
+        document, result, True, is_metadata_changed, (), NO_LINES, frozenset(), (), new_headings
+    )
 
 
 def _find_changed_texts(base: UnitRow, before: UnitRow) -> Mapping[Id, tuple[bytes, bytes]]:
@@ -169,7 +171,7 @@ def _collect_clashing_lines(
     result: RevertResult, changed_texts: Mapping[Id, tuple[bytes, bytes]]
 ) -> PreservedLines:
     texts = (changed_texts[unit.id] for unit in result.clashes if unit.id in changed_texts)
-    return reduce(or_, (PreservedLines.of(*pair) for pair in texts), NO_LINES)
+    return reduce(or_, (PreservedLines.of_change(*pair) for pair in texts), NO_LINES)
 
 
 class _Gaps:
@@ -177,14 +179,14 @@ class _Gaps:
 
     def __init__(self, base: UnitRow, before: UnitRow, current: UnitRow, ending: bytes) -> None:
         self._rows = base, before, current
-        self._base, self._before, self._current = (
+        self._base_gaps, self._before_gaps, self._current_gaps = (
             {unit.id: unit.gap for unit in row.units} for row in self._rows
         )
         self._default_gap = ending * 2
 
     def find_gap(self, id: Id) -> bytes:
         """Return the blank lines after a unit that is not the last one."""
-        base, before, current = self._base.get(id), self._before.get(id), self._current.get(id)
+        base, before, current = self._base_gaps.get(id), self._before_gaps.get(id), self._current_gaps.get(id)
         if (
             current is None
             or (current == base and before is not None)
@@ -193,14 +195,17 @@ class _Gaps:
             current = before if before is not None else current if current is not None else base
         return self._default_gap if current is None else current
 
-    def find_end(self) -> bytes:
+    def find_end_gap(self) -> bytes:
         """Return the blank lines at the end of the document."""
         base, before, current = self._rows
         return before.end if current.end == base.end else current.end
 
 
 def _revert_front_matter(base: bytes, before: bytes, current: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """Return the reverted front matter and its clashes; revert each key if later commits changed it."""
+    """Return the reverted front matter and its clashes.
+
+    If later commits changed the front matter, each key is reverted separately.
+    """
     if base == before or current == before:
         return current, ()
     if current == base:
@@ -244,12 +249,12 @@ def _is_sound(document: Document, units: tuple[SectionUnit, ...], rows: list[Uni
     base_units, before_units, current_units = ({unit.id: unit for unit in row.units} for row in rows)
     ids = {item.position: unit.id for item, unit in zip(document.sections, units, strict=True)}
     for item, unit in zip(document.sections, units, strict=True):
-        before_unit, base_unit, current = (
+        before_unit, base_unit, current_unit = (
             before_units.get(unit.id),
             base_units.get(unit.id),
             current_units.get(unit.id),
         )
-        expected_parent = unit.parent if current is None else current.parent
+        expected_parent = unit.parent if current_unit is None else current_unit.parent
         if before_unit is not None and (base_unit is None or before_unit.parent != base_unit.parent):
             expected_parent = before_unit.parent
         parent = None if item.parent is None else ids[item.parent]
@@ -285,7 +290,9 @@ def _map_headings(
 ) -> dict[Offset, Offset]:
     """Return the new offsets of the current headings. `sections` are the sections after the revert, by id."""
     return {
-        (current.path, old.heading_start): (path, item.heading_start)
+        (current.path, current_section.heading_start): (path, item.heading_start)
         for position, id in ids.items()
-        if (item := sections.get(id)) and (old := current.sections[position]).has_heading and item.has_heading
+        if (item := sections.get(id))
+        and (current_section := current.sections[position]).has_heading
+        and item.has_heading
     }

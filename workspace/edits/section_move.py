@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workspace.config.tables import LinkRules
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.edits.section_place import TargetPosition
+    from workspace.edits.section_position import TargetPosition
     from workspace.links.offset_map import PreservedSpan
     from workspace.markdown.attribute_lists import AnchorForm
 
@@ -42,7 +42,7 @@ class CutSection(NamedTuple):
 
 
 class MovedText(NamedTuple):
-    """Moved bytes and their unchanged runs. A run is its old start, its old end, and its start in `data`."""
+    """Moved bytes, and their unchanged runs, each as its old start, its old end, and its start in `data`."""
 
     data: bytes
     runs: tuple[tuple[int, int, int], ...]
@@ -286,29 +286,37 @@ class _Move:
         source: Document,
         section: Section,
         target: Document,
-        place: TargetPosition,
+        position: TargetPosition,
         forms: tuple[AnchorForm, AnchorForm],
         rules: LinkRules,
     ) -> None:
-        self.source, self.section, self.target, self.place, self.forms = source, section, target, place, forms
-        self.moved = (section, *source.descendants(section))
-        self.shift = place.level - section.level
+        self.source, self.section, self.target, self.position, self.forms = (
+            source,
+            section,
+            target,
+            position,
+            forms,
+        )
+        self.moved_sections = (section, *source.descendants(section))
+        self.shift = position.level - section.level
         self.rules = rules
-        _check_depth(self.moved, self.shift)
-        self.is_within = target is source
-        self.is_in_place = is_in_place(source, section, target, place)
+        _check_depth(self.moved_sections, self.shift)
+        self.is_same_document = target is source
+        self.is_in_place = is_in_place(source, section, target, position)
         self.address_plan = plan_addresses(
-            source, self.moved, set() if self.is_within else collect_anchor_names(target)
+            source, self.moved_sections, set() if self.is_same_document else collect_anchor_names(target)
         )
         self.labels = (
             NO_LABEL_UPDATES
             if self.is_in_place
-            else update_labels(source, section, target, place.offset, rules)
+            else update_labels(source, section, target, position.offset, rules)
         )
         # The splices of labels that change the words of a heading, by the position of its section.
         self.heading_splices: dict[int, list[Splice]] = {}
         for splice in self.labels.splices:
-            item = self.moved[bisect_right(self.moved, splice.start, key=lambda item: item.start) - 1]
+            item = self.moved_sections[
+                bisect_right(self.moved_sections, splice.start, key=lambda item: item.start) - 1
+            ]
             if splice.start < item.body:
                 self.heading_splices.setdefault(item.position, []).append(splice)
         self.pins: dict[int, str] = {}
@@ -319,16 +327,16 @@ class _Move:
         """Add anchors until each section has its planned address, and return the move result."""
         for _ in range(_MAX_ROUNDS):
             draft = self._make_draft()
-            moved_sections = self._list_moved_sections(draft)
-            lost_addresses = self._find_lost_addresses(draft, moved_sections)
+            new_sections = self._list_moved_sections(draft)
+            lost_addresses = self._find_lost_addresses(draft, new_sections)
             if not lost_addresses:
-                return self._make_result(draft, moved_sections)
+                return self._make_result(draft, new_sections)
             if any(position in self.pins for position in lost_addresses):
                 break
             self.pins |= lost_addresses
         raise StructureChanged(
-            f"'{self.section.address}' cannot be moved there without another address for what stays",
-            fix="Give the headings anchors by hand first.",
+            f"'{self.section.address}' cannot be moved there without a change of another section's address",
+            fix="Add anchors to the headings first.",
             section=self.section.address,
         )
 
@@ -364,9 +372,9 @@ class _Move:
             else b""
         )
         paste_splice, block_start = paste_block(
-            target, self.place.offset, block, heading.data, cut_range.gap, ending
+            target, self.position.offset, block, heading.data, cut_range.gap, ending
         )
-        if self.is_within:
+        if self.is_same_document:
             splices = [cut_range.splice, paste_splice, *outer_splices]
             new_source = new_target = _apply(source, splices)
             preserved_spans = OffsetMap.of_splices(source, splices).preserved_spans
@@ -397,7 +405,7 @@ class _Move:
             splice for splices_in_heading in self.heading_splices.values() for splice in splices_in_heading
         }
         splices = [splice for splice in self.labels.splices if splice not in heading_splices]
-        for item in self.moved:
+        for item in self.moved_sections:
             splices += rewrite_heading(
                 self.source,
                 item,
@@ -421,71 +429,73 @@ class _Move:
 
         Raises StructureChanged unless they have the expected titles, levels and parents.
         """
-        moved_sections = [
-            item for item in _list_with_heading(draft.target) if draft.start <= item.heading_start < draft.end
+        new_sections = [
+            item
+            for item in _list_sections_with_heading(draft.target)
+            if draft.start <= item.heading_start < draft.end
         ]
-        if len(moved_sections) != len(self.moved):
+        if len(new_sections) != len(self.moved_sections):
             raise self._make_structure_error(self.section)
-        first_position, old_first_position = moved_sections[0].position, self.section.position
-        for item, moved_section in zip(self.moved, moved_sections, strict=True):
+        first_position, old_first_position = new_sections[0].position, self.section.position
+        for item, new_section in zip(self.moved_sections, new_sections, strict=True):
             has_same_parent = item is self.section or (
-                moved_section.parent is not None
+                new_section.parent is not None
                 and item.parent is not None
-                and moved_section.parent - first_position == item.parent - old_first_position
+                and new_section.parent - first_position == item.parent - old_first_position
             )
-            has_same_title = item.title == moved_section.title or item.position in self.heading_splices
-            if not has_same_title or item.level + self.shift != moved_section.level or not has_same_parent:
+            has_same_title = item.title == new_section.title or item.position in self.heading_splices
+            if not has_same_title or item.level + self.shift != new_section.level or not has_same_parent:
                 raise self._make_structure_error(item)
-        return moved_sections
+        return new_sections
 
-    def _find_lost_addresses(self, draft: _Draft, moved_sections: Sequence[Section]) -> dict[int, str]:
+    def _find_lost_addresses(self, draft: _Draft, new_sections: Sequence[Section]) -> dict[int, str]:
         """Return the required address of each section that would have another one, by its position."""
         lost_addresses: dict[int, str] = {}
-        for item, moved_section in zip(self.moved, moved_sections, strict=True):
+        for item, new_section in zip(self.moved_sections, new_sections, strict=True):
             planned_address = self.address_plan.addresses[item.position]
-            if moved_section.address != planned_address and item.parent not in lost_addresses:
+            if new_section.address != planned_address and item.parent not in lost_addresses:
                 lost_addresses[item.position] = planned_address
-        ids = {item.position for item in self.moved}
-        remaining = [item for item in _list_with_heading(self.source) if item.position not in ids]
+        moved_positions = {item.position for item in self.moved_sections}
+        remaining_sections = [
+            item for item in _list_sections_with_heading(self.source) if item.position not in moved_positions
+        ]
         remaining_in_draft = [
             item
-            for item in _list_with_heading(draft.source)
-            if not (self.is_within and draft.start <= item.heading_start < draft.end)
+            for item in _list_sections_with_heading(draft.source)
+            if not (self.is_same_document and draft.start <= item.heading_start < draft.end)
         ]
-        for item, moved_section in zip(remaining, remaining_in_draft, strict=True):
+        for item, new_section in zip(remaining_sections, remaining_in_draft, strict=True):
             if (
-                moved_section.address != item.address
+                new_section.address != item.address
                 and item.anchor is None
                 and item.parent not in lost_addresses
             ):
                 lost_addresses[item.position] = item.address
         return lost_addresses
 
-    def _make_result(self, draft: _Draft, moved_sections: Sequence[Section]) -> SectionMoveResult:
+    def _make_result(self, draft: _Draft, new_sections: Sequence[Section]) -> SectionMoveResult:
         source, target = self.source, self.target
         new_headings = {
             (source.path, item.heading_start): (target.path, current.heading_start)
-            for item, current in zip(self.moved, moved_sections, strict=True)
+            for item, current in zip(self.moved_sections, new_sections, strict=True)
         }
         documents = {source.path: source.path, target.path: target.path}
         copies = find_copied_links(source, (draft.source, draft.target), self.labels.copies, self.rules)
         offset_map = OffsetMap(draft.preserved_spans, new_headings, documents, tuple(copies))
-        parent = self.place.parent
-        new_parent = (
-            None if moved_sections[0].parent is None else draft.target.sections[moved_sections[0].parent]
-        )
+        parent = self.position.parent
+        new_parent = None if new_sections[0].parent is None else draft.target.sections[new_sections[0].parent]
         expected_parent = offset_map.map_offset(target.path, parent.heading_start) if parent else None
         if expected_parent != ((target.path, new_parent.heading_start) if new_parent else None):
             raise self._make_structure_error(self.section)
-        ids = {item.position for item in self.moved}
+        moved_positions = {item.position for item in self.moved_sections}
         pinned_addresses = tuple(
-            f"{(target if position in ids else source).path}#{name}"
+            f"{(target if position in moved_positions else source).path}#{name}"
             for position, name in sorted(self.pins.items())
         )
         return SectionMoveResult(
             draft.source,
             draft.target,
-            moved_sections[0],
+            new_sections[0],
             offset_map,
             pinned_addresses,
             self.labels.linked_labels,
@@ -493,8 +503,8 @@ class _Move:
 
     def _make_structure_error(self, section: Section) -> StructureChanged:
         return StructureChanged(
-            f"'{section.address}' would not be read as the same section in its new place",
-            fix="Close every code fence (```) and comment (<!-- -->) in it and before that place.",
+            f"'{section.address}' would not be read as the same section at its new position",
+            fix="Close every code fence (```) and comment (<!-- -->) in it and before that position.",
             section=section.address,
         )
 
@@ -514,15 +524,15 @@ def _sum_growth(splices: Sequence[Splice], offset: int) -> int:
     return sum(len(item.replacement) - (item.end - item.start) for item in splices if item.end <= offset)
 
 
-def _list_with_heading(document: Document) -> list[Section]:
+def _list_sections_with_heading(document: Document) -> list[Section]:
     return [item for item in document.sections if item.has_heading]
 
 
 def _check_depth(sections: Sequence[Section], shift: int) -> None:
-    deepest = max(sections, key=lambda item: item.level)
-    if deepest.level + shift > MAX_LEVEL:
+    deepest_section = max(sections, key=lambda item: item.level)
+    if deepest_section.level + shift > MAX_LEVEL:
         raise LevelConflict(
-            f"'{deepest.address}' would be deeper than H{MAX_LEVEL}",
+            f"'{deepest_section.address}' would be deeper than H{MAX_LEVEL}",
             fix="Move it higher up, or move or rewrite its deepest subsections first.",
-            slug=deepest.address,
+            slug=deepest_section.address,
         )
