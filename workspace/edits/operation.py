@@ -146,7 +146,7 @@ class DocumentOperation(Operation):
             return Outcome(path, edit.result, edit.summary, False, edit.hints)
         overlay.put(new_document)
         new_headings = match_same_headings(document, new_document, edit.splices)
-        offset_map = OffsetMap.of_splices(document, edit.splices, renamed=new_headings)
+        offset_map = OffsetMap.of_splices(document, edit.splices, new_headings=new_headings)
         return Outcome(path, edit.result, edit.summary, True, edit.hints, offset_map)
 
 

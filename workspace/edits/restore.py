@@ -225,7 +225,7 @@ class RestoreSection(DocumentOperation):
             result["subsections"] = subsections
         overlay.put(reinsertion.document)
         new_headings = match_same_headings(document, reinsertion.document, reinsertion.splices)
-        offset_map = OffsetMap.of_splices(document, reinsertion.splices, renamed=new_headings)
+        offset_map = OffsetMap.of_splices(document, reinsertion.splices, new_headings=new_headings)
         return Outcome(path, result, summary, True, offset_map=offset_map)
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:

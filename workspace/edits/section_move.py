@@ -479,9 +479,9 @@ class _Move:
             (source.path, item.heading_start): (target.path, current.heading_start)
             for item, current in zip(self.moved_sections, new_sections, strict=True)
         }
-        documents = {source.path: source.path, target.path: target.path}
+        path_map = {source.path: source.path, target.path: target.path}
         copies = find_copied_links(source, (draft.source, draft.target), self.labels.copies, self.rules)
-        offset_map = OffsetMap(draft.preserved_spans, new_headings, documents, tuple(copies))
+        offset_map = OffsetMap(draft.preserved_spans, new_headings, path_map, tuple(copies))
         parent = self.position.parent
         new_parent = None if new_sections[0].parent is None else draft.target.sections[new_sections[0].parent]
         expected_parent = offset_map.map_offset(target.path, parent.heading_start) if parent else None

@@ -65,7 +65,7 @@ class CommitUndo:
         self._tracer = HistoryTracer(self._tip)
         self._preserved_spans: list[PreservedSpan] = []
         self._new_headings: dict[Offset, Offset] = {}
-        self._documents: dict[str, str | None] = {}
+        self._path_map: dict[str, str | None] = {}
 
     def run(self) -> None:
         """Revert each change that does not clash."""
@@ -87,7 +87,7 @@ class CommitUndo:
 
     def make_offset_map(self) -> OffsetMap:
         """Return the map of preserved text, by which links are updated."""
-        return OffsetMap(tuple(self._preserved_spans), self._new_headings, self._documents)
+        return OffsetMap(tuple(self._preserved_spans), self._new_headings, self._path_map)
 
     def _list_changes(self) -> Iterator[_Change]:
         """Yield the commit's changes in an order in which the revert of each finds its path unused."""
@@ -147,7 +147,7 @@ class CommitUndo:
             self._record_unreverted_lines(_Change(None, path, None, after))
             return
         self._overlay.remove(current_path)
-        self._documents[current_path] = None
+        self._path_map[current_path] = None
         self._record_action(current_path, None, "removed")
 
     def _revert_removal(self, path: str, before: bytes) -> None:
@@ -159,7 +159,7 @@ class CommitUndo:
             self._record_unreverted_lines(_Change(path, None, before, None))
         elif current_document is None:
             self._overlay.create(self._parse(before, path))
-            self._documents[path] = path
+            self._path_map[path] = path
             self._record_action(path, None, "brought_back")
         elif current_document.data != before:
             self._record_clash(path, None, "it was removed by the commit, and another document is there now")
@@ -207,9 +207,9 @@ class CommitUndo:
         if target != current_path:
             # If the sections differ, addresses in the document do not map to its old addresses.
             has_same_count = len(new_document.sections) == len(document.sections)
-            self._documents |= {current_path: target if has_same_count else None, target: target}
+            self._path_map |= {current_path: target if has_same_count else None, target: target}
         elif new_document.data != document.data:
-            self._documents[current_path] = current_path
+            self._path_map[current_path] = current_path
 
     def _record_result(self, reverted_text: RevertedText, document: Document, target: str) -> None:
         """Record the reverted changes and the clashes of a document."""

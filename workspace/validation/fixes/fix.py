@@ -239,12 +239,12 @@ def combine_offset_maps(candidates: Iterable[OffsetMap | None]) -> OffsetMap | N
         return None
     preserved_spans = tuple(piece for offset_map in offset_maps for piece in offset_map.preserved_spans)
     new_headings = {
-        place: current for offset_map in offset_maps for place, current in offset_map.renamed.items()
+        place: current for offset_map in offset_maps for place, current in offset_map.new_headings.items()
     }
     return OffsetMap(
         preserved_spans,
         new_headings,
-        {path: current for offset_map in offset_maps for path, current in offset_map.documents.items()},
+        {path: current for offset_map in offset_maps for path, current in offset_map.path_map.items()},
     )
 
 
