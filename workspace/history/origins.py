@@ -141,7 +141,7 @@ class OriginFinder:
         self._is_in_other_document = False
 
     def find(self, text_range: TextRange, tree: str, parent_tree: str, blob: str | None) -> Origin:
-        """Return the origin, in `parent_tree`, of a range of `tree`. `blob` is the blob at its path in `parent_tree`."""
+        """Return the origin of a range of `tree` in `parent_tree`, where the blob at its path is `blob`."""
         self._work, self._is_in_other_document = 0, False
         origin = self._find_range(text_range, tree, parent_tree, blob)
         return Origin(origin, self._work, self._is_in_other_document)
