@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workspace.markdown.attribute_lists import AnchorForm
 
 MAX_LEVEL = 6
-DEEP_LEVEL = 4
+MAX_RECOMMENDED_LEVEL = 4
 MAX_TITLE_CHARACTERS = 300
 
 _CONTROL_CHARACTER = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
@@ -262,7 +262,7 @@ def prepare_content(
             position = end
         addresses.append(name)
         open_sections.append((heading.block.level, name))
-        if heading.block.level > DEEP_LEVEL:
+        if heading.block.level > MAX_RECOMMENDED_LEVEL:
             hints.append(format_deep_hint(name, heading.block.level))
     parts.append(lines.data[position:])
     return Content(b"".join(parts).decode(), tuple(addresses), tuple(hints[:_MAX_HINTS]))

@@ -136,7 +136,7 @@ class CreateDocument(Operation):
         skeleton_introduction, skeleton_sections = _split_sections(skeleton)
         for content_section in content_sections:
             _check_level(content_section.heading)
-        blocks = [skeleton_introduction, introduction]
+        text_parts = [skeleton_introduction, introduction]
         for skeleton_section in skeleton_sections:
             matching_section = next(
                 (
@@ -146,21 +146,21 @@ class CreateDocument(Operation):
                 ),
                 None,
             )
-            blocks += [
+            text_parts += [
                 (matching_section or skeleton_section).format_heading_at(skeleton_section.level),
                 skeleton_section.text,
             ]
             if matching_section:
                 content_sections.remove(matching_section)
-                blocks.append(matching_section.format_text_at(skeleton_section.level))
+                text_parts.append(matching_section.format_text_at(skeleton_section.level))
         for content_section in content_sections:
-            blocks += [
+            text_parts += [
                 content_section.format_heading_at(TOP_LEVEL),
                 content_section.format_text_at(TOP_LEVEL),
             ]
         body = prepare_content(
             Document.parse(b""),
-            "\n\n".join(filter(None, blocks)),
+            "\n\n".join(filter(None, text_parts)),
             parent=None,
             level=1,
             address=None,
@@ -275,18 +275,18 @@ class MoveDocument(DocumentOperation):
             )
         overlay.move(path, new_path)
         offset_map = OffsetMap.of_splices(document, (), new_path)
-        hints = _find_taxonomy_hints(overlay.snapshot.taxonomy, document, new_path)
+        hints = _make_taxonomy_hints(overlay.snapshot.taxonomy, document, new_path)
         return Outcome(new_path, result, f"Move {path} to {new_path}", True, hints, offset_map)
 
     def _resolve_target(self, path: str, overlay: Overlay) -> str:
         """Return the new path of the document. Raises InvalidPath."""
-        name = path.rpartition("/")[2]
+        file_name = path.rpartition("/")[2]
         requested_path = self.new_path.strip()
         if requested_path in _ROOT_NAMES:
-            return name
+            return file_name
         target = check_path(requested_path.rstrip("/") if len(requested_path.strip("/")) else requested_path)
         if requested_path.endswith("/") or overlay.is_folder(target):
-            return check_path(f"{target}/{name}")
+            return check_path(f"{target}/{file_name}")
         if target.endswith(DOCUMENT_SUFFIXES):
             return target
         if _SUFFIX.search(target):
@@ -294,7 +294,7 @@ class MoveDocument(DocumentOperation):
         return check_path(target + next(suffix for suffix in DOCUMENT_SUFFIXES if path.endswith(suffix)))
 
 
-def _find_taxonomy_hints(taxonomy: Taxonomy, document: Document, new_path: str) -> tuple[str, ...]:
+def _make_taxonomy_hints(taxonomy: Taxonomy, document: Document, new_path: str) -> tuple[str, ...]:
     """Return a hint if the taxonomy values of the document differ at its new path."""
     old_values = taxonomy.values(document.path, document.front_matter)
     new_values = taxonomy.values(new_path, document.front_matter)

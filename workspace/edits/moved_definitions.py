@@ -61,7 +61,7 @@ class LabelUpdates(NamedTuple):
 NO_LABEL_UPDATES = LabelUpdates()
 
 
-def update_labels(
+def find_label_updates(
     source: Document,
     section: Section,
     target: Document,
@@ -94,13 +94,13 @@ class _LabelMove:
         data = source.data
         moved_document = Document.parse(data[section.start : section.tree_end], source.path)
         remaining_document = Document.parse(data[: section.start] + data[section.tree_end :], source.path)
-        size = section.tree_end - section.start
+        moved_size = section.tree_end - section.start
         self.moved_definitions = {
             label: _shift_definition(item, section.start)
             for label, item in find_definitions(moved_document, rules).items()
         }
         self.remaining_definitions = {
-            label: _shift_definition(item, 0 if item.start < section.start else size)
+            label: _shift_definition(item, 0 if item.start < section.start else moved_size)
             for label, item in find_definitions(remaining_document, rules).items()
         }
         self.moved_labels = find_labels(moved_document)
@@ -148,12 +148,12 @@ class _LabelMove:
                 self.moved_definitions.get(label),
                 target_definitions.get(label),
             )
-            clashes = (
+            is_clashing = (
                 label in clashing_labels
                 if target_definition is None
                 else moved_definition is not None and moved_definition.meaning != target_definition.meaning
             )
-            if moved_definition is not None and clashes:
+            if moved_definition is not None and is_clashing:
                 name = self._find_free_label(label, moved_definition, target)
                 self._rename_definitions(label, name)
                 if self._is_moved(definition.start):
@@ -162,7 +162,7 @@ class _LabelMove:
                 continue
             if target_definition is not None and target_definition.meaning == definition.meaning:
                 continue
-            if target_definition is not None or moved_definition is not None or clashes:
+            if target_definition is not None or moved_definition is not None or is_clashing:
                 new_names[label] = self._find_free_label(label, definition, target)
             copied_definitions.append(definition)
         for use in self.uses:

@@ -322,7 +322,7 @@ def _list_with_subsections(document: Document, section: Section) -> tuple[Sectio
 
 # Preserved lines may require further preserved lines, so the search is repeated.
 _MAX_ROUNDS = 5
-_MAX_NAMED_CLASHES = 3
+_MAX_NAMED_CONFLICTS = 3
 
 
 class NotInHistory(WorkspaceError):
@@ -366,15 +366,15 @@ class Undo(Operation):
         commit_undo.run()
         short_id = self.commit[:SHORT_ID_LENGTH]
         is_complete = commit_undo.unreverted_lines <= preserved_lines
-        if commit_undo.clashes and (not self.is_partial or not commit_undo.actions or not is_complete):
+        if commit_undo.conflicts and (not self.is_partial or not commit_undo.actions or not is_complete):
             raise self._make_conflict_error(short_id, commit_undo)
         subject = commit.message.strip().partition("\n")[0]
         summary = f"Undo {short_id}: {subject}"
         result: dict[str, object] = {"undo": self.commit, "undone": commit_undo.actions[:_MAX_REPORTED_ITEMS]}
         if len(commit_undo.actions) > _MAX_REPORTED_ITEMS:
             result["undone_total"] = len(commit_undo.actions)
-        if commit_undo.clashes:
-            result["conflicts"] = commit_undo.describe_clashes(_MAX_REPORTED_ITEMS)
+        if commit_undo.conflicts:
+            result["conflicts"] = commit_undo.describe_conflicts(_MAX_REPORTED_ITEMS)
         if commit_undo.skipped_paths:
             result["left_alone"] = commit_undo.skipped_paths[:_MAX_REPORTED_ITEMS]
         hints = _make_hints(commit_undo, short_id)
@@ -426,16 +426,20 @@ class Undo(Operation):
         return commit
 
     def _make_conflict_error(self, short_id: str, commit_undo: CommitUndo) -> ConcurrentChange:
-        clashes = commit_undo.clashes
-        names = [f"{clash.file}#{clash.slug}" if clash.slug else clash.file for clash in clashes]
-        more_text = f" and {len(names) - _MAX_NAMED_CLASHES} more" if len(names) > _MAX_NAMED_CLASHES else ""
+        conflicts = commit_undo.conflicts
+        names = [
+            f"{conflict.file}#{conflict.slug}" if conflict.slug else conflict.file for conflict in conflicts
+        ]
+        more_text = (
+            f" and {len(names) - _MAX_NAMED_CONFLICTS} more" if len(names) > _MAX_NAMED_CONFLICTS else ""
+        )
         return ConcurrentChange(
             f"commit {short_id} cannot be undone completely, because other commits have changed texts since: "
-            f"{', '.join(names[:_MAX_NAMED_CLASHES])}{more_text}; nothing was changed",
+            f"{', '.join(names[:_MAX_NAMED_CONFLICTS])}{more_text}; nothing was changed",
             fix="Undo the commits that 'conflicts' names first, or "
             + ("restore what you need." if self.is_partial else 'send mode "each" to undo the rest.'),
             ref=self.commit,
-            conflicts=commit_undo.describe_clashes(_MAX_REPORTED_ITEMS),
+            conflicts=commit_undo.describe_conflicts(_MAX_REPORTED_ITEMS),
         )
 
 
@@ -443,7 +447,7 @@ def _make_hints(commit_undo: CommitUndo, short_id: str) -> tuple[str, ...]:
     hints: list[str] = []
     if not commit_undo.actions:
         hints.append(f"{short_id} has no changes left to undo")
-    if commit_undo.clashes:
+    if commit_undo.conflicts:
         hints.append("texts that were changed since were not reverted: see 'conflicts'")
     if commit_undo.skipped_paths:
         hints.append("files that are not documents were skipped: see 'left_alone'")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.document.heading_text import rewrite_heading
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit, find_text_end
 from workspace.edits.content import MAX_LEVEL, LevelConflict, collect_anchor_names
-from workspace.edits.moved_definitions import NO_LABEL_UPDATES, find_copied_links, update_labels
+from workspace.edits.moved_definitions import NO_LABEL_UPDATES, find_copied_links, find_label_updates
 from workspace.links.offset_map import OffsetMap, PreservedSpan
 from workspace.markdown import anchors
 from workspace.markdown.lines import BOM, LINE_END_BYTES, decode_with_newlines, detect_line_ending
@@ -128,26 +128,26 @@ def move_text(data: bytes, start: int, end: int, splices: Iterable[Splice], endi
     is_converted = detect_line_ending(data) != ending
     parts: list[bytes] = []
     runs: list[tuple[int, int, int]] = []
-    position, size = start, 0
+    position, new_size = start, 0
 
     def copy_until(stop: int) -> None:
-        nonlocal position, size
+        nonlocal position, new_size
         while position < stop:
             match = LINE_END_BYTES.search(data, position, stop) if is_converted else None
-            run = match.start() if match else stop
-            if position < run:
-                runs.append((position, run, size))
-                parts.append(data[position:run])
-                size += run - position
+            run_end = match.start() if match else stop
+            if position < run_end:
+                runs.append((position, run_end, new_size))
+                parts.append(data[position:run_end])
+                new_size += run_end - position
             if match:
                 parts.append(ending)
-                size += len(ending)
+                new_size += len(ending)
             position = match.end() if match else stop
 
     for splice in sorted(splices, key=lambda item: (item.start, item.end)):
         copy_until(splice.start)
         parts.append(splice.replacement)
-        size += len(splice.replacement)
+        new_size += len(splice.replacement)
         position = splice.end
     copy_until(end)
     return MovedText(b"".join(parts), tuple(runs))
@@ -232,7 +232,7 @@ class SectionMoveResult(NamedTuple):
 
     For a move within one document, `source` and `target` are equal.
 
-    `pinned_addresses` are the full addresses that were written as anchors. `linked_labels` are words in
+    `anchored_addresses` are the full addresses that were written as anchors. `linked_labels` are words in
     brackets in the moved sections that became links, because the target defines these labels.
     """
 
@@ -240,7 +240,7 @@ class SectionMoveResult(NamedTuple):
     target: Document
     section: Section
     offset_map: OffsetMap
-    pinned_addresses: tuple[str, ...]
+    anchored_addresses: tuple[str, ...]
     linked_labels: tuple[str, ...]
 
 
@@ -309,7 +309,7 @@ class _Move:
         self.labels = (
             NO_LABEL_UPDATES
             if self.is_in_place
-            else update_labels(source, section, target, position.offset, rules)
+            else find_label_updates(source, section, target, position.offset, rules)
         )
         # The splices of labels that change the words of a heading, by the position of its section.
         self.heading_splices: dict[int, list[Splice]] = {}
@@ -319,9 +319,9 @@ class _Move:
             ]
             if splice.start < item.body:
                 self.heading_splices.setdefault(item.position, []).append(splice)
-        self.pins: dict[int, str] = {}
+        self.new_anchors: dict[int, str] = {}
         if section.anchor is None:
-            self.pins[section.position] = self.address_plan.addresses[section.position]
+            self.new_anchors[section.position] = self.address_plan.addresses[section.position]
 
     def run(self) -> SectionMoveResult:
         """Add anchors until each section has its planned address, and return the move result."""
@@ -331,9 +331,9 @@ class _Move:
             lost_addresses = self._find_lost_addresses(draft, new_sections)
             if not lost_addresses:
                 return self._make_result(draft, new_sections)
-            if any(position in self.pins for position in lost_addresses):
+            if any(position in self.new_anchors for position in lost_addresses):
                 break
-            self.pins |= lost_addresses
+            self.new_anchors |= lost_addresses
         raise StructureChanged(
             f"'{self.section.address}' cannot be moved there without a change of another section's address",
             fix="Add anchors to the headings first.",
@@ -344,7 +344,9 @@ class _Move:
         source, target, section = self.source, self.target, self.section
         inner_splices = self._make_inner_splices()
         outer_splices = [
-            splice for position, name in self.pins.items() for splice in self._pin_remaining(position, name)
+            splice
+            for position, name in self.new_anchors.items()
+            for splice in self._add_anchor_to_remaining(position, name)
         ]
         if self.is_in_place:
             new_source = _apply(source, [*inner_splices, *outer_splices])
@@ -410,14 +412,14 @@ class _Move:
                 self.source,
                 item,
                 level=item.level + self.shift,
-                anchor=self.pins.get(item.position),
+                anchor=self.new_anchors.get(item.position),
                 form=self.forms[1],
                 names=self.address_plan.new_names,
                 title_splices=self.heading_splices.get(item.position, ()),
             )
         return splices
 
-    def _pin_remaining(self, position: int, name: str) -> list[Splice]:
+    def _add_anchor_to_remaining(self, position: int, name: str) -> list[Splice]:
         """Return the splices that add an anchor to a section that is not moved."""
         item = self.source.sections[position]
         if self.section.start <= item.start < self.section.tree_end:
@@ -488,16 +490,16 @@ class _Move:
         if expected_parent != ((target.path, new_parent.heading_start) if new_parent else None):
             raise self._make_structure_error(self.section)
         moved_positions = {item.position for item in self.moved_sections}
-        pinned_addresses = tuple(
+        anchored_addresses = tuple(
             f"{(target if position in moved_positions else source).path}#{name}"
-            for position, name in sorted(self.pins.items())
+            for position, name in sorted(self.new_anchors.items())
         )
         return SectionMoveResult(
             draft.source,
             draft.target,
             new_sections[0],
             offset_map,
-            pinned_addresses,
+            anchored_addresses,
             self.labels.linked_labels,
         )
 

@@ -17,8 +17,8 @@ from workspace.document.headings import replace_inline
 from workspace.document.section_text import read_full_text
 from workspace.document.splices import Edit, EditContext, Splice, find_text_start, insert_block, remove_block
 from workspace.edits.content import (
-    DEEP_LEVEL,
     MAX_LEVEL,
+    MAX_RECOMMENDED_LEVEL,
     LevelConflict,
     SectionExists,
     check_text,
@@ -107,7 +107,10 @@ class AddSection(DocumentOperation):
         result: dict[str, object] = {"slug": address, "created": True}
         if content.addresses:
             result["subsections"] = list(content.addresses)
-        hints = (*([format_deep_hint(address, level)] if level > DEEP_LEVEL else ()), *content.hints)
+        hints = (
+            *([format_deep_hint(address, level)] if level > MAX_RECOMMENDED_LEVEL else ()),
+            *content.hints,
+        )
         splice = insert_block(document, offset, text)
         return Edit((splice,), result, f"Add section {address} to {self.file}", hints)
 
@@ -371,8 +374,8 @@ def _describe_move(move_result: SectionMoveResult) -> dict[str, object]:
     details: dict[str, object] = {"level": move_result.section.level}
     if subsections:
         details["subsections"] = subsections
-    if move_result.pinned_addresses:
-        details["anchors_added"] = list(move_result.pinned_addresses)
+    if move_result.anchored_addresses:
+        details["anchors_added"] = list(move_result.anchored_addresses)
     return details
 
 
@@ -391,7 +394,7 @@ def _make_hints(move_result: SectionMoveResult, old_key: str) -> tuple[str, ...]
             f"'[{display_destination(label)}]' becomes a link, "
             f"because {move_result.target.path} defines that label"
         )
-    if section.level > DEEP_LEVEL:
+    if section.level > MAX_RECOMMENDED_LEVEL:
         hints.append(format_deep_hint(section.key, section.level))
     return tuple(hints)
 

@@ -2,7 +2,7 @@
 
 Three rows are compared: after the commit (`base`), before the commit (`before`), and the current row
 (`current`). A unit is reverted only if it is the same in `base` and `current`. If it is the same in `before`
-and `current`, it is already reverted. Any other unit that the commit changed is a clash. Units that the
+and `current`, it is already reverted. Any other unit that the commit changed is a conflict. Units that the
 commit did not change stay as they are in `current`.
 
 A row is a list of units: the sections of a document without their subsections, or the keys of front matter. A
@@ -34,14 +34,14 @@ class UndoAction(StrEnum):
 
 
 class RevertResult(NamedTuple):
-    """The row after the revert, the reverted units with their actions, and the units that clash.
+    """The row after the revert, the reverted units with their actions, and the units that conflict.
 
     Each unit has its current text or, if it is missing now, its text before the commit.
     """
 
     units: tuple[SectionUnit, ...]
     actions: tuple[tuple[SectionUnit, UndoAction], ...]
-    clashes: tuple[SectionUnit, ...]
+    conflicts: tuple[SectionUnit, ...]
 
 
 def revert_row(
@@ -58,7 +58,7 @@ def revert_row(
 
 
 class _RowRevert:
-    """A revert of the row `current`, with the actions and clashes so far."""
+    """A revert of the row `current`, with the actions and conflicts so far."""
 
     def __init__(
         self,
@@ -71,7 +71,7 @@ class _RowRevert:
         self._base_by_id = {unit.id: unit for unit in base}
         self._before_by_id = {unit.id: unit for unit in before}
         self._current_by_id = {unit.id: unit for unit in current}
-        self._clashes: dict[Id, SectionUnit] = {}
+        self._conflicts: dict[Id, SectionUnit] = {}
         self._actions: dict[Id, tuple[SectionUnit, UndoAction]] = {}
         self._removed_ids: set[Id] = set()
 
@@ -88,17 +88,17 @@ class _RowRevert:
         ]
         units = self._reinsert(remaining_units, returning_ids)
         units_by_id = {**self._before_by_id, **self._current_by_id}
-        clashes = tuple(units_by_id.get(id, unit) for id, unit in self._clashes.items())
+        conflicts = tuple(units_by_id.get(id, unit) for id, unit in self._conflicts.items())
         positions = {unit.id: position for position, unit in enumerate([*self._current, *self._before])}
         actions = sorted(self._actions.values(), key=lambda item: positions[item[0].id])
-        return RevertResult(units, tuple(actions), clashes)
+        return RevertResult(units, tuple(actions), conflicts)
 
     def _compare(self) -> None:
         for unit in self._base:
             old, current = self._before_by_id.get(unit.id), self._current_by_id.get(unit.id)
             if old is None:
                 if current is not None and (current.text != unit.text or unit.id in self._preserved_ids):
-                    self._clashes[unit.id] = current
+                    self._conflicts[unit.id] = current
                 elif current is not None:
                     self._removed_ids.add(unit.id)
             elif old.text == unit.text or (current is not None and current.text == old.text):
@@ -106,11 +106,11 @@ class _RowRevert:
             elif current is not None and current.text == unit.text and unit.id not in self._preserved_ids:
                 self._actions[unit.id] = current, UndoAction.RESTORED
             else:
-                self._clashes[unit.id] = current or unit
+                self._conflicts[unit.id] = current or unit
         for unit in self._before:
             current = self._current_by_id.get(unit.id)
             if unit.id not in self._base_by_id and current is not None and current.text != unit.text:
-                self._clashes[unit.id] = current
+                self._conflicts[unit.id] = current
 
     def _preserve_used_parents(self) -> None:
         """Preserve a section to which later commits have added sections."""
@@ -121,8 +121,8 @@ class _RowRevert:
                 visited.add(parent)
                 if parent in self._removed_ids:
                     self._removed_ids.discard(parent)
-                    self._clashes[parent] = self._current_by_id[parent]
-                    self._clashes.setdefault(unit.id, unit)
+                    self._conflicts[parent] = self._current_by_id[parent]
+                    self._conflicts.setdefault(unit.id, unit)
                 parent_unit = self._current_by_id.get(parent) or self._before_by_id.get(parent)
                 parent = self.find_parent(parent_unit) if parent_unit else None
 
@@ -149,11 +149,11 @@ class _RowRevert:
         returning_ids: set[Id] = set()
         for id in moved_ids:
             if id not in self._current_by_id:
-                self._clashes.setdefault(id, self._base_by_id[id])
+                self._conflicts.setdefault(id, self._base_by_id[id])
             elif id in later_moved_ids:
                 if old_predecessors[id] != current_predecessors[id]:  # no later commit has moved it back
-                    self._clashes.setdefault(id, self._current_by_id[id])
-            elif id not in self._clashes:
+                    self._conflicts.setdefault(id, self._current_by_id[id])
+            elif id not in self._conflicts:
                 returning_ids.add(id)
                 self._actions[id] = self._current_by_id[id], UndoAction.MOVED
         return returning_ids
@@ -175,7 +175,7 @@ class _RowRevert:
                 unit.id not in self._base_by_id and unit.id not in self._current_by_id
             ):
                 if unit.id in self._preserved_ids and unit.id not in returning_ids:
-                    self._clashes[unit.id] = unit
+                    self._conflicts[unit.id] = unit
                     continue
                 predecessor = last_id
                 if (

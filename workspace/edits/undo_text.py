@@ -83,18 +83,18 @@ _METADATA_KEY = re.compile(rb"""(?![#\s-])[^:]+:(?=\s|$)""")
 class RevertedText(NamedTuple):
     """A document after the revert. `is_sound` is True if the parsed document has the expected sections.
 
-    `metadata_clashes` are keys of the front matter that later commits have changed. `clashing_lines` are the
-    lines of sections that clash. `preserved_ids` are the sections that stay because of clashes in other
-    sections. `preserved_spans` are the unchanged spans of the document. `new_headings` maps the offset of
-    each current heading to the offset after the revert.
+    `metadata_conflicts` are keys of the front matter that later commits have changed. `conflicting_lines` are
+    the lines of sections that conflict. `preserved_ids` are the sections that stay because of conflicts in
+    other sections. `preserved_spans` are the unchanged spans of the document. `new_headings` maps the offset
+    of each current heading to the offset after the revert.
     """
 
     document: Document
     result: RevertResult
     is_sound: bool
     is_metadata_changed: bool
-    metadata_clashes: tuple[str, ...]
-    clashing_lines: PreservedLines
+    metadata_conflicts: tuple[str, ...]
+    conflicting_lines: PreservedLines
     preserved_ids: frozenset[Id]
     preserved_spans: tuple[PreservedSpan, ...]
     new_headings: dict[Offset, Offset]
@@ -119,9 +119,9 @@ def revert_text(
     )
     result = revert_row(base_row.units, before_row.units, current_row.units, preserved_ids)
     if current.data == base.data and not preserved_ids:
-        # The document is unchanged since the commit, so there are no clashes.
-        return _restore_fully(before, result._replace(clashes=()), current, path, ids)
-    head, metadata_clashes = _revert_front_matter(base_row.head, before_row.head, current_row.head)
+        # The document is unchanged since the commit, so there are no conflicts.
+        return _restore_fully(before, result._replace(conflicts=()), current, path, ids)
+    head, metadata_conflicts = _revert_front_matter(base_row.head, before_row.head, current_row.head)
     parts = [head]
     starts: list[int] = []
     size = len(head)
@@ -139,8 +139,8 @@ def revert_text(
         _is_sound(document, result.units, rows)
         and (document.front_matter_error is None or current.front_matter_error is not None),
         head != current_row.head,
-        metadata_clashes,
-        _collect_clashing_lines(result, changed_texts),
+        metadata_conflicts,
+        _collect_conflicting_lines(result, changed_texts),
         preserved_ids,
         tuple(_list_preserved_spans(result.units, starts, current_row, current.path, path, head)),
         _map_current_headings(document, result.units, current, ids[2]),
@@ -167,10 +167,10 @@ def _find_changed_texts(base: UnitRow, before: UnitRow) -> Mapping[Id, tuple[byt
     return {id: texts for id, texts in pairs.items() if texts[0] != texts[1]}
 
 
-def _collect_clashing_lines(
+def _collect_conflicting_lines(
     result: RevertResult, changed_texts: Mapping[Id, tuple[bytes, bytes]]
 ) -> PreservedLines:
-    texts = (changed_texts[unit.id] for unit in result.clashes if unit.id in changed_texts)
+    texts = (changed_texts[unit.id] for unit in result.conflicts if unit.id in changed_texts)
     return reduce(or_, (PreservedLines.of_change(*pair) for pair in texts), NO_LINES)
 
 
@@ -202,7 +202,7 @@ class _Gaps:
 
 
 def _revert_front_matter(base: bytes, before: bytes, current: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """Return the reverted front matter and its clashes.
+    """Return the reverted front matter and its conflicts.
 
     If later commits changed the front matter, each key is reverted separately.
     """
@@ -215,30 +215,30 @@ def _revert_front_matter(base: bytes, before: bytes, current: bytes) -> tuple[by
         return current, ("front matter",)
     base_units, before_units, current_units = (row or () for row in rows)
     result = revert_row(base_units, before_units, current_units)
-    clashes = tuple(unit.key for unit in result.clashes)
-    return b"".join(unit.text for unit in result.units), clashes
+    conflicts = tuple(unit.key for unit in result.conflicts)
+    return b"".join(unit.text for unit in result.units), conflicts
 
 
 def _split_front_matter(head: bytes) -> tuple[SectionUnit, ...] | None:
     """Return the lines of front matter as one unit for each key; None if they cannot be split."""
     lines = Lines(head)
-    blocks: list[tuple[bytes, list[bytes]]] = [(b"", [])]
+    line_groups: list[tuple[bytes, list[bytes]]] = [(b"", [])]
     is_open = True
     for number in range(len(lines)):
         line = head[lines.offset(number) : lines.offset(number + 1)]
         match = _METADATA_KEY.match(line) if is_open else None
         if match:
-            blocks.append((match.group()[:-1], []))
+            line_groups.append((match.group()[:-1], []))
         elif is_open and number and line.rstrip() in (b"---", b"..."):
-            blocks.append((b"---", []))
+            line_groups.append((b"---", []))
             is_open = False
-        blocks[-1][1].append(line)
-    names = Counter(name for name, _ in blocks)
+        line_groups[-1][1].append(line)
+    names = Counter(name for name, _ in line_groups)
     if is_open or max(names.values()) > 1:
         return None
     return tuple(
         SectionUnit(("key", name), b"".join(parts), key=name.decode("utf-8", "replace"))
-        for name, parts in blocks
+        for name, parts in line_groups
     )
 
 

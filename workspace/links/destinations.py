@@ -147,27 +147,28 @@ def _list_candidates(link: Link, source: str, target: Target, tree: FileTree) ->
     """
     old_parts = split_destination(link.destination)
     style = _read_style(old_parts, link.enclosure)
-    tail = old_parts.query + _format_fragment(old_parts, target, style)
+    query_and_fragment = old_parts.query + _format_fragment(old_parts, target, style)
     if not old_parts.path and target.path == source:
-        yield tail
+        yield query_and_fragment
     rules = tree.rules
     folder, _, name = target.path.rpartition("/")
     if style.is_folder:
         if target.path in list_index_paths(folder, rules):
-            yield _format_path(folder, source, tree, style, is_folder=True) + tail
+            yield _format_path(folder, source, tree, style, is_folder=True) + query_and_fragment
         for suffix in list_omittable_suffixes(rules):
             if name.endswith(suffix) and rules.omits_suffixes:
                 yield (
-                    _format_path(target.path.removesuffix(suffix), source, tree, style, is_folder=True) + tail
+                    _format_path(target.path.removesuffix(suffix), source, tree, style, is_folder=True)
+                    + query_and_fragment
                 )
     elif style.omits_suffix:
         if target.path in list_index_paths(folder, rules):
-            yield _format_path(folder, source, tree, style) + tail
+            yield _format_path(folder, source, tree, style) + query_and_fragment
         for suffix in list_omittable_suffixes(rules):
             if name.endswith(suffix) and rules.omits_suffixes:
-                yield _format_path(target.path.removesuffix(suffix), source, tree, style) + tail
+                yield _format_path(target.path.removesuffix(suffix), source, tree, style) + query_and_fragment
     is_folder = style.is_folder and (tree.is_folder(target.path) or not tree.exists(target.path))
-    yield _format_path(target.path, source, tree, style, is_folder=is_folder) + tail
+    yield _format_path(target.path, source, tree, style, is_folder=is_folder) + query_and_fragment
 
 
 def _read_style(parts: DestinationParts, enclosure: Enclosure) -> _Style:

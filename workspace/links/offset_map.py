@@ -40,9 +40,9 @@ class OffsetMap:
     """The bytes that one operation preserved in the documents that it changed.
 
     `preserved_spans` are unordered. In one document, neither their old ranges nor their new ranges overlap.
-    `new_headings` maps the old offset of the line of a rewritten heading to the new offset, if it is still the
-    same heading. `path_map` maps the old path of each document to the new path, or to None if the document
-    was removed. A document that is only in `preserved_spans` keeps its path. `copies` are destinations of
+    `new_headings` maps the old offset of the line of a rewritten heading to the new offset, if it is still
+    the same heading. `path_map` maps the old path of each document to the new path, or to None if the
+    document was removed. A document that is only in `preserved_spans` keeps its path. `copies` are destinations of
     links that were copied to other positions, where they must lead to the same targets.
     """
 
@@ -252,8 +252,8 @@ def match_same_headings(
     for splice in sorted(splices, key=lambda splice: (splice.start, splice.end)):
         new_start = splice.start + growth
         growth += len(splice.replacement) - (splice.end - splice.start)
-        first, last = bisect_left(starts, splice.start), bisect_left(starts, splice.end)
-        for section in before.sections[first:last]:
+        first_index, end_index = bisect_left(starts, splice.start), bisect_left(starts, splice.end)
+        for section in before.sections[first_index:end_index]:
             counterparts = after.sections_by_address(section.address)
             if len(before.sections_by_address(section.address)) != 1 or len(counterparts) != 1:
                 continue

@@ -271,9 +271,9 @@ class _LinewiseReader:
             line = self._text[start:end]
             if "[[" in line or ("<" in line and "\\|" in line):
                 raise _NeedsFullParse
-            for first, last in split_cells(self._text, start, end)[:column_count]:
-                if _LINK_CANDIDATE.search(self._text, first, last):
-                    self._results += read_inline(self._text, first, last)
+            for cell_start, cell_end in split_cells(self._text, start, end)[:column_count]:
+                if _LINK_CANDIDATE.search(self._text, cell_start, cell_end):
+                    self._results += read_inline(self._text, cell_start, cell_end)
 
     def _skip_indented(self, start: int) -> int:
         """Return the line end after text that may be indented code.
@@ -331,10 +331,10 @@ def read_parsed_links(text: str, shift: int, *, wiki: bool = False) -> list[tupl
 
 
 def _parse_definition(text: str) -> LinkSpan | None:
-    parsed = read_definition(text)
-    if parsed is None:
+    definition = read_definition(text)
+    if definition is None:
         return None
-    label, (start, end, enclosure, _) = parsed
+    label, (start, end, enclosure, _) = definition
     text_end = len(text.rstrip(" \t\n"))
     name = normalize_label(decode_utf8(label))
     return LinkSpan(LinkKind.DEFINITION, False, 0, text_end, start, end, enclosure, name)
@@ -362,11 +362,13 @@ def _shift_span(span: LinkSpan | NameSpan, source: InlineSource, shift: int) -> 
         return span._replace(start=start)
     end = shift + source.source_position(span.end - 1) + 1
     if span.destination_start == span.destination_end:
-        first = last = shift + source.source_position(span.destination_start - 1) + 1
+        destination_start = destination_end = shift + source.source_position(span.destination_start - 1) + 1
     else:
-        first = shift + source.source_position(span.destination_start)
-        last = shift + source.source_position(span.destination_end - 1) + 1
-    return span._replace(start=start, end=end, destination_start=first, destination_end=last)
+        destination_start = shift + source.source_position(span.destination_start)
+        destination_end = shift + source.source_position(span.destination_end - 1) + 1
+    return span._replace(
+        start=start, end=end, destination_start=destination_start, destination_end=destination_end
+    )
 
 
 def read_cached_links(document: Document, wiki: bool = False) -> Links:

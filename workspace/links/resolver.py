@@ -368,9 +368,9 @@ def format_wiki_destination(link: Link, source: str, target: Target, tree: FileT
     destination is returned.
     """
     page, separator, headings = link.destination.partition("#")
-    tail = "" if target.fragment is None else f"#{target.fragment}"
+    fragment_part = "" if target.fragment is None else f"#{target.fragment}"
     if separator and headings.rpartition("#")[2].strip() == target.fragment:
-        tail = separator + headings
+        fragment_part = separator + headings
     path = target.path
     if not page.strip().endswith(DOCUMENT_SUFFIXES):
         path = strip_suffix(path)
@@ -378,9 +378,9 @@ def format_wiki_destination(link: Link, source: str, target: Target, tree: FileT
     inner_path = path.removeprefix(f"{tree.rules.root}/") if tree.rules.root else path
     candidates = [inner_path, name, target.path] if "/" in page else [name, inner_path, target.path]
     for candidate in candidates if page.strip() else ["", *candidates]:
-        resolved_link = resolve_wiki(tree, source, candidate + tail)
-        if resolved_link.path == target.path and not set(candidate + tail) & set("[]|\n"):
-            return candidate + tail
+        resolved_link = resolve_wiki(tree, source, candidate + fragment_part)
+        if resolved_link.path == target.path and not set(candidate + fragment_part) & set("[]|\n"):
+            return candidate + fragment_part
     return link.destination
 
 
@@ -452,9 +452,9 @@ def _correct_case(tree: FileTree, folder: str) -> str:
     return corrected_folder
 
 
-def _count_shared_folders(path: str, other: str) -> int:
+def _count_shared_folders(path: str, other_path: str) -> int:
     """Return how many leading folders two paths have in common."""
-    pairs = zip(path.split("/"), other.split("/"), strict=False)
+    pairs = zip(path.split("/"), other_path.split("/"), strict=False)
     return next((index for index, (left, right) in enumerate(pairs) if left != right), 0)
 
 

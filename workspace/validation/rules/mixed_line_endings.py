@@ -33,9 +33,9 @@ def _find(context: RuleContext) -> Iterator[ByteFinding]:
         return
     first_other_match = next(match for match in _ENDING.finditer(data) if match[0] != main_ending)
     other_counts = ", ".join(
-        f"{count:,} in {_ENDING_NAMES[other]}"
-        for other, count in counts.items()
-        if other != main_ending and count
+        f"{count:,} in {_ENDING_NAMES[ending]}"
+        for ending, count in counts.items()
+        if ending != main_ending and count
     )
     yield ByteFinding(
         first_other_match.start(),
