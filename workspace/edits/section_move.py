@@ -306,14 +306,14 @@ class _Move:
         self.address_plan = plan_addresses(
             source, self.moved_sections, set() if self.is_same_document else collect_anchor_names(target)
         )
-        self.labels = (
+        self.label_updates = (
             NO_LABEL_UPDATES
             if self.is_in_place
             else find_label_updates(source, section, target, position.offset, rules)
         )
         # The splices of labels that change the words of a heading, by the position of its section.
         self.heading_splices: dict[int, list[Splice]] = {}
-        for splice in self.labels.splices:
+        for splice in self.label_updates.splices:
             item = self.moved_sections[
                 bisect_right(self.moved_sections, splice.start, key=lambda item: item.start) - 1
             ]
@@ -359,7 +359,9 @@ class _Move:
             preserved_spans = OffsetMap.of_splices(source, [*inner_splices, *outer_splices]).preserved_spans
             return _Draft(new_source, new_source, start, end, preserved_spans)
         ending = target.ending if b"\n" in target.data or b"\r" in target.data else source.ending
-        cut_range = cut_section(source, section, convert_line_endings(self.labels.replacement, source.ending))
+        cut_range = cut_section(
+            source, section, convert_line_endings(self.label_updates.replacement, source.ending)
+        )
         moved_text = move_text(source.data, cut_range.start, cut_range.end, inner_splices, ending)
         heading = move_text(
             source.data,
@@ -369,8 +371,8 @@ class _Move:
             ending,
         )
         block = moved_text.data + (
-            ending * 2 + convert_line_endings(self.labels.appended_text, ending)
-            if self.labels.appended_text
+            ending * 2 + convert_line_endings(self.label_updates.appended_text, ending)
+            if self.label_updates.appended_text
             else b""
         )
         paste_splice, block_start = paste_block(
@@ -406,7 +408,7 @@ class _Move:
         heading_splices = {
             splice for splices_in_heading in self.heading_splices.values() for splice in splices_in_heading
         }
-        splices = [splice for splice in self.labels.splices if splice not in heading_splices]
+        splices = [splice for splice in self.label_updates.splices if splice not in heading_splices]
         for item in self.moved_sections:
             splices += rewrite_heading(
                 self.source,
@@ -478,11 +480,13 @@ class _Move:
     def _make_result(self, draft: _Draft, new_sections: Sequence[Section]) -> SectionMoveResult:
         source, target = self.source, self.target
         new_headings = {
-            (source.path, item.heading_start): (target.path, current.heading_start)
-            for item, current in zip(self.moved_sections, new_sections, strict=True)
+            (source.path, item.heading_start): (target.path, new_section.heading_start)
+            for item, new_section in zip(self.moved_sections, new_sections, strict=True)
         }
         path_map = {source.path: source.path, target.path: target.path}
-        copies = find_copied_links(source, (draft.source, draft.target), self.labels.copies, self.rules)
+        copies = find_copied_links(
+            source, (draft.source, draft.target), self.label_updates.copies, self.rules
+        )
         offset_map = OffsetMap(draft.preserved_spans, new_headings, path_map, tuple(copies))
         parent = self.position.parent
         new_parent = None if new_sections[0].parent is None else draft.target.sections[new_sections[0].parent]
@@ -500,7 +504,7 @@ class _Move:
             new_sections[0],
             offset_map,
             anchored_addresses,
-            self.labels.linked_labels,
+            self.label_updates.linked_labels,
         )
 
     def _make_structure_error(self, section: Section) -> StructureChanged:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workspace.links.offset_map import Offset
     from workspace.snapshot.overlay import Overlay
 
-_MAX_COMMITS = 5
+_MAX_REPORTED_COMMITS = 5
 _PRESERVED_REASON = "text that the commit moved to it or from it was changed since"
 
 
@@ -83,7 +83,7 @@ class CommitUndo:
             commits = self._tracer.list_later_changes(self._list_commits(), conflict.file, conflict.slug)
             location = {"file": conflict.file, **({} if conflict.slug is None else {"slug": conflict.slug})}
             descriptions.append(
-                {**location, "reason": conflict.reason, "commits": list(commits[:_MAX_COMMITS])}
+                {**location, "reason": conflict.reason, "commits": list(commits[:_MAX_REPORTED_COMMITS])}
             )
         return descriptions
 
@@ -92,7 +92,7 @@ class CommitUndo:
         return OffsetMap(tuple(self._preserved_spans), self._new_headings, self._path_map)
 
     def _list_changes(self) -> Iterator[_Change]:
-        """Yield the commit's changes in an order in which the revert of each finds its path unused."""
+        """Yield the commit's changes in an order in which the path that each revert restores is unused."""
         parents = self._commit.parents
         old, new = self._git.commit(parents[0]).tree if parents else None, self._commit.tree
         created_blobs: dict[str, str] = {}
@@ -210,8 +210,8 @@ class CommitUndo:
             self._preserved_spans.append(PreservedSpan(current_path, 0, len(document.data), target, 0))
         if target != current_path:
             # If the sections differ, addresses in the document do not map to its old addresses.
-            has_same_count = len(new_document.sections) == len(document.sections)
-            self._path_map |= {current_path: target if has_same_count else None, target: target}
+            has_same_section_count = len(new_document.sections) == len(document.sections)
+            self._path_map |= {current_path: target if has_same_section_count else None, target: target}
         elif new_document.data != document.data:
             self._path_map[current_path] = current_path
 

@@ -39,15 +39,15 @@ class RevertResult(NamedTuple):
     Each unit has its current text or, if it is missing now, its text before the commit.
     """
 
-    units: tuple[SectionUnit, ...]
-    actions: tuple[tuple[SectionUnit, UndoAction], ...]
-    conflicts: tuple[SectionUnit, ...]
+    units: tuple[RowUnit, ...]
+    actions: tuple[tuple[RowUnit, UndoAction], ...]
+    conflicts: tuple[RowUnit, ...]
 
 
 def revert_row(
-    base: Sequence[SectionUnit],
-    before: Sequence[SectionUnit],
-    current: Sequence[SectionUnit],
+    base: Sequence[RowUnit],
+    before: Sequence[RowUnit],
+    current: Sequence[RowUnit],
     preserved_ids: Collection[Id] = (),
 ) -> RevertResult:
     """Return the row `current` without the changes from `before` to `base`.
@@ -62,21 +62,21 @@ class _RowRevert:
 
     def __init__(
         self,
-        base: Sequence[SectionUnit],
-        before: Sequence[SectionUnit],
-        current: Sequence[SectionUnit],
+        base: Sequence[RowUnit],
+        before: Sequence[RowUnit],
+        current: Sequence[RowUnit],
         preserved_ids: Collection[Id],
     ) -> None:
         self._base, self._before, self._current, self._preserved_ids = base, before, current, preserved_ids
         self._base_by_id = {unit.id: unit for unit in base}
         self._before_by_id = {unit.id: unit for unit in before}
         self._current_by_id = {unit.id: unit for unit in current}
-        self._conflicts: dict[Id, SectionUnit] = {}
-        self._actions: dict[Id, tuple[SectionUnit, UndoAction]] = {}
+        self._conflicts: dict[Id, RowUnit] = {}
+        self._actions: dict[Id, tuple[RowUnit, UndoAction]] = {}
         self._removed_ids: set[Id] = set()
 
     def run(self) -> RevertResult:
-        self._compare()
+        self._compare_units()
         self._preserve_used_parents()
         for id in self._removed_ids:
             self._actions[id] = self._current_by_id[id], UndoAction.REMOVED
@@ -93,7 +93,7 @@ class _RowRevert:
         actions = sorted(self._actions.values(), key=lambda item: positions[item[0].id])
         return RevertResult(units, tuple(actions), conflicts)
 
-    def _compare(self) -> None:
+    def _compare_units(self) -> None:
         for unit in self._base:
             old, current = self._before_by_id.get(unit.id), self._current_by_id.get(unit.id)
             if old is None:
@@ -126,7 +126,7 @@ class _RowRevert:
                 parent_unit = self._current_by_id.get(parent) or self._before_by_id.get(parent)
                 parent = self.find_parent(parent_unit) if parent_unit else None
 
-    def find_parent(self, unit: SectionUnit) -> Id | None:
+    def find_parent(self, unit: RowUnit) -> Id | None:
         """Return the parent of a unit after the revert."""
         old, base = self._before_by_id.get(unit.id), self._base_by_id.get(unit.id)
         if old is not None and (base is None or old.parent != base.parent):
@@ -161,9 +161,7 @@ class _RowRevert:
     def _has_new_parent(self, id: Id) -> bool:
         return self._base_by_id[id].parent != self._before_by_id[id].parent
 
-    def _reinsert(
-        self, remaining_units: Sequence[SectionUnit], returning_ids: set[Id]
-    ) -> tuple[SectionUnit, ...]:
+    def _reinsert(self, remaining_units: Sequence[RowUnit], returning_ids: set[Id]) -> tuple[RowUnit, ...]:
         """Return the row with the reverted units, each after its nearest earlier predecessor that remains."""
         units = {unit.id: unit for unit in remaining_units}
         row = LinkedList(units)
@@ -209,7 +207,7 @@ class _RowRevert:
         return False
 
 
-def _find_predecessors(row: Sequence[SectionUnit], other_ids: Collection[Id]) -> Mapping[Id, Id | None]:
+def _find_predecessors(row: Sequence[RowUnit], other_ids: Collection[Id]) -> Mapping[Id, Id | None]:
     """Return the id of the nearest preceding unit that is in `other_ids`, by the id of each unit of a row."""
     predecessors: dict[Id, Id | None] = {}
     last_id: Id | None = None
@@ -224,8 +222,8 @@ Id = tuple[str, int | bytes]
 """The id of a unit: the first version that contains it, and its position (or its key) in that version."""
 
 
-class SectionUnit(NamedTuple):
-    """A section's own bytes, without the blank lines after them.
+class RowUnit(NamedTuple):
+    """A section's own bytes, or the lines of a front matter key, without the blank lines after them.
 
     `gap` are these blank lines (None for the last unit). `start` is the offset of the section in its
     document, `key` its address, and `parent` the id of the parent's unit.
@@ -244,8 +242,8 @@ class UnitRow(NamedTuple):
     """A document as a row: the text before its first section, its units, and the blank lines at its end."""
 
     head: bytes
-    units: tuple[SectionUnit, ...]
-    end: bytes
+    units: tuple[RowUnit, ...]
+    end_gap: bytes
 
 
 def read_units(document: Document, ids: Mapping[int, Id]) -> UnitRow:
@@ -253,14 +251,14 @@ def read_units(document: Document, ids: Mapping[int, Id]) -> UnitRow:
     sections = document.sections
     if not sections:
         return UnitRow(document.data, (), b"")
-    units: list[SectionUnit] = []
+    units: list[RowUnit] = []
     gap = b""
     for item in sections:
         source = document.source(item)
         text = source.rstrip(BLANK)
         gap = source[len(text) :]
         parent = None if item.parent is None else ids[item.parent]
-        units.append(SectionUnit(ids[item.position], text, gap, item.level, parent, item.key, item.start))
+        units.append(RowUnit(ids[item.position], text, gap, item.level, parent, item.key, item.start))
     units[-1] = units[-1]._replace(gap=None)
     return UnitRow(document.data[: sections[0].start], tuple(units), gap)
 

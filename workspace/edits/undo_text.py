@@ -16,7 +16,7 @@ from workspace.diff.sections import DESTINATION
 from workspace.document.document import Document
 from workspace.edits.undo_rows import (
     RevertResult,
-    SectionUnit,
+    RowUnit,
     UnitRow,
     identify_units,
     read_units,
@@ -198,7 +198,7 @@ class _Gaps:
     def find_end_gap(self) -> bytes:
         """Return the blank lines at the end of the document."""
         base, before, current = self._rows
-        return before.end if current.end == base.end else current.end
+        return before.end_gap if current.end_gap == base.end_gap else current.end_gap
 
 
 def _revert_front_matter(base: bytes, before: bytes, current: bytes) -> tuple[bytes, tuple[str, ...]]:
@@ -219,7 +219,7 @@ def _revert_front_matter(base: bytes, before: bytes, current: bytes) -> tuple[by
     return b"".join(unit.text for unit in result.units), conflicts
 
 
-def _split_front_matter(head: bytes) -> tuple[SectionUnit, ...] | None:
+def _split_front_matter(head: bytes) -> tuple[RowUnit, ...] | None:
     """Return the lines of front matter as one unit for each key; None if they cannot be split."""
     lines = Lines(head)
     line_groups: list[tuple[bytes, list[bytes]]] = [(b"", [])]
@@ -237,12 +237,12 @@ def _split_front_matter(head: bytes) -> tuple[SectionUnit, ...] | None:
     if is_open or max(names.values()) > 1:
         return None
     return tuple(
-        SectionUnit(("key", name), b"".join(parts), key=name.decode("utf-8", "replace"))
+        RowUnit(("key", name), b"".join(parts), key=name.decode("utf-8", "replace"))
         for name, parts in line_groups
     )
 
 
-def _is_sound(document: Document, units: tuple[SectionUnit, ...], rows: list[UnitRow]) -> bool:
+def _is_sound(document: Document, units: tuple[RowUnit, ...], rows: list[UnitRow]) -> bool:
     """Return True if the document is parsed as these units, each below its expected parent."""
     if len(document.sections) != len(units):
         return False
@@ -264,7 +264,7 @@ def _is_sound(document: Document, units: tuple[SectionUnit, ...], rows: list[Uni
 
 
 def _list_preserved_spans(
-    units: tuple[SectionUnit, ...], starts: list[int], current: UnitRow, old_path: str, path: str, head: bytes
+    units: tuple[RowUnit, ...], starts: list[int], current: UnitRow, old_path: str, path: str, head: bytes
 ) -> list[PreservedSpan]:
     """Return the spans of the current document that the revert preserves."""
     current_units = {unit.id: unit for unit in current.units}
@@ -276,7 +276,7 @@ def _list_preserved_spans(
 
 
 def _map_current_headings(
-    document: Document, units: tuple[SectionUnit, ...], current: Document, ids: dict[int, Id]
+    document: Document, units: tuple[RowUnit, ...], current: Document, ids: dict[int, Id]
 ) -> dict[Offset, Offset]:
     """Return the offsets of the headings after the revert, by their current offsets."""
     if len(document.sections) != len(units):

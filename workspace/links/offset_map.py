@@ -42,8 +42,8 @@ class OffsetMap:
     `preserved_spans` are unordered. In one document, neither their old ranges nor their new ranges overlap.
     `new_headings` maps the old offset of the line of a rewritten heading to the new offset, if it is still
     the same heading. `path_map` maps the old path of each document to the new path, or to None if the
-    document was removed. A document that is only in `preserved_spans` keeps its path. `copies` are destinations of
-    links that were copied to other positions, where they must lead to the same targets.
+    document was removed. A document that is only in `preserved_spans` keeps its path. `copies` are
+    destinations of links that were copied to other positions, where they must lead to the same targets.
     """
 
     preserved_spans: tuple[PreservedSpan, ...]

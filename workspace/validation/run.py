@@ -124,7 +124,7 @@ class _PositionMap:
         return line + 1, self._column
 
     def find_end(self, start: int, end: int) -> tuple[int, int]:
-        """Return the line and column of a range's end; `find` must have been called with its start before."""
+        """Return the line and column of a range's end; `find` must have been called with `start`."""
         line = self._lines.line_at(max(start, end - 1))
         if line == self._line:
             return line + 1, self._column + self._count_characters(start, end)
@@ -177,7 +177,7 @@ class Selection:
         A rule that is off by default is enabled if `selected_rules` contains it.
         """
         levels = self.settings.levels(path)
-        result: dict[str, Severity] = {}
+        severities: dict[str, Severity] = {}
         for rule in RULES:
             if rule.name in self.disabled_rules or (
                 self.selected_rules is not None and rule.name not in self.selected_rules
@@ -188,8 +188,8 @@ class Selection:
             if severity is None and self.selected_rules is not None and level is None:
                 severity = Severity.WARNING
             if severity is not None:
-                result[rule.name] = severity
-        return result
+                severities[rule.name] = severity
+        return severities
 
 
 @dataclass(frozen=True)
