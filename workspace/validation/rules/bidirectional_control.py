@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workspace.validation.rule import RuleContext
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     data = context.data
     if b"\xe2\x80" not in data and b"\xe2\x81" not in data:
         return
@@ -39,5 +39,5 @@ RULE = Rule(
     "bidirectional-control",
     Severity.ERROR,
     "A bidirectional control may hide the real text of a line.",
-    _find,
+    _find_problems,
 )

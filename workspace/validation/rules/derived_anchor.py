@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from workspace.validation.rule import RuleContext
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     for section in context.document.sections:
         heading = section.heading
         derived_anchor = find_derived_anchor(heading.block.source) if heading else None
@@ -46,5 +46,8 @@ def _make_splice(document: Document, heading: AnchoredHeading, start: int, end: 
 
 
 RULE = Rule(
-    "derived-anchor", Severity.WARNING, "A heading has an author's anchor and one derived from it.", _find
+    "derived-anchor",
+    Severity.WARNING,
+    "A heading has an author's anchor and one derived from it.",
+    _find_problems,
 )

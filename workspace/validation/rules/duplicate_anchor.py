@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _MAX_NAME_DISTANCE = 10_000  # bytes from the beginning of an anchor's tag or heading to its name
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     first_offsets: dict[str, int] = {}
     document = context.document
     for offset, name in sorted(_list_anchors(context)):
@@ -50,4 +50,6 @@ def _list_anchors(context: RuleContext) -> Iterator[tuple[int, str]]:
         yield anchor.offset, anchor.name
 
 
-RULE = Rule("duplicate-anchor", Severity.ERROR, "An explicit anchor occurs twice in a document.", _find)
+RULE = Rule(
+    "duplicate-anchor", Severity.ERROR, "An explicit anchor occurs twice in a document.", _find_problems
+)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _UTF_16_BOMS = (b"\xff\xfe", b"\xfe\xff")
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     data = context.data
     if data.startswith(_UTF_16_BOMS):
         yield ByteFinding(0, 2, "the file is UTF-16, and is read as UTF-8", "Save it as UTF-8.")
@@ -30,4 +30,4 @@ def _find(context: RuleContext) -> Iterator[ByteFinding]:
         )
 
 
-RULE = Rule("encoding", Severity.ERROR, "The bytes are not UTF-8, or one is NUL.", _find)
+RULE = Rule("encoding", Severity.ERROR, "The bytes are not UTF-8, or one is NUL.", _find_problems)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _REMOVABLE = frozenset("\u200b\u2060\ufeff")
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     data = context.data
     for start, end, character in find_invisible_characters(data):
         if character in BIDIRECTIONAL_CONTROLS or is_character_needed(data, start, end, character):
@@ -43,5 +43,5 @@ RULE = Rule(
     "invisible-character",
     Severity.WARNING,
     "An invisible character that the text does not need.",
-    _find,
+    _find_problems,
 )

@@ -16,7 +16,7 @@ _REPLACEMENT_CHARACTER = b"\xef\xbf\xbd"
 _LOST_CHARACTERS = re.compile(rb"(?:\xef\xbf\xbd)+")
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     if _REPLACEMENT_CHARACTER not in context.data:
         return
     for match in _LOST_CHARACTERS.finditer(context.data):
@@ -27,4 +27,4 @@ def _find(context: RuleContext) -> Iterator[ByteFinding]:
         )
 
 
-RULE = Rule("lost-character", Severity.WARNING, "A conversion has lost a character.", _find)
+RULE = Rule("lost-character", Severity.WARNING, "A conversion has lost a character.", _find_problems)

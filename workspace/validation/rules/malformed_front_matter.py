@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _UNCLOSED_FRONT_MATTER = re.compile(rb"---[ \t]*(?:\r\n?|\n)[A-Za-z_][\w.-]{0,99}:(?:[ \t\r\n]|$)")
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     document = context.document
     text_start = len(BOM) if document.data.startswith(BOM) else 0
     error = document.front_matter_error
@@ -58,5 +58,5 @@ RULE = Rule(
     "malformed-front-matter",
     Severity.ERROR,
     "Front matter is not a YAML mapping, is not closed, or has a key twice.",
-    _find,
+    _find_problems,
 )

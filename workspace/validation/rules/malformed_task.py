@@ -31,7 +31,7 @@ _LINK_CONTINUATIONS = (b"(", b"[", b":")
 _FIELD = re.compile(rb"^[ \t>]+" + FIELD_LINE.encode(), re.IGNORECASE | re.MULTILINE)
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     data, body_start = context.data, context.document.front_matter_end
     if not _ANY_BOX.search(data):
         return
@@ -94,5 +94,8 @@ def _find_repeated_fields(context: RuleContext) -> Iterator[ByteFinding]:
 
 
 RULE = Rule(
-    "malformed-task", Severity.WARNING, "A checkbox is not a task, or a task has a field twice.", _find
+    "malformed-task",
+    Severity.WARNING,
+    "A checkbox is not a task, or a task has a field twice.",
+    _find_problems,
 )

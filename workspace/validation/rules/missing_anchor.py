@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from workspace.validation.rule import RuleContext
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     for section in context.document.sections:
         # The title's address is that of the document.
         if section.has_heading and not section.is_preamble and section.anchor is None:
@@ -24,4 +24,4 @@ def _find(context: RuleContext) -> Iterator[ByteFinding]:
             )
 
 
-RULE = Rule("missing-anchor", None, "A heading has no explicit anchor.", _find)
+RULE = Rule("missing-anchor", None, "A heading has no explicit anchor.", _find_problems)

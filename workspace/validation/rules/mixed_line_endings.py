@@ -16,7 +16,7 @@ _ENDING_NAMES = {b"\n": "LF", b"\r\n": "CRLF", b"\r": "CR"}
 _ENDING = re.compile(rb"\r\n?|\n")
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     data = context.data
     if b"\r" not in data:
         return
@@ -46,4 +46,6 @@ def _find(context: RuleContext) -> Iterator[ByteFinding]:
     )
 
 
-RULE = Rule("mixed-line-endings", Severity.WARNING, "Lines of one document end in different ways.", _find)
+RULE = Rule(
+    "mixed-line-endings", Severity.WARNING, "Lines of one document end in different ways.", _find_problems
+)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from workspace.validation.rule import RuleContext
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     title_line: int | None = None
     for section in context.document.sections:
         if section.heading is None or section.heading.block.level != 1:
@@ -28,4 +28,6 @@ def _find(context: RuleContext) -> Iterator[ByteFinding]:
             title_line = section.line
 
 
-RULE = Rule("several-h1", Severity.WARNING, "A document has more level-1 headings than its title.", _find)
+RULE = Rule(
+    "several-h1", Severity.WARNING, "A document has more level-1 headings than its title.", _find_problems
+)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from workspace.validation.rule import RuleContext
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     # A document without an H1 has its title elsewhere, so its first heading may be an H2.
     previous_level, previous_name = 1, "the title"
     for section in context.document.sections:
@@ -33,5 +33,5 @@ RULE = Rule(
     "skipped-level",
     Severity.WARNING,
     "A heading is more than one level below the one before it.",
-    _find,
+    _find_problems,
 )

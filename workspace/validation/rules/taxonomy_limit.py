@@ -20,17 +20,17 @@ _MAX_VALUE_CHARACTERS = 128
 _MAX_SHOWN_CHARACTERS = 40
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     metadata = context.document.front_matter
     for key in context.config.taxonomy_keys:
         if key not in metadata:
             continue
         start, end = context.front_matter_keys.get(key, (0, 0))
-        for message, fix in _find_problems(key, metadata[key]):
+        for message, fix in _describe_problems(key, metadata[key]):
             yield ByteFinding(start, end, message, fix)
 
 
-def _find_problems(key: str, value: object) -> Iterator[tuple[str, str]]:
+def _describe_problems(key: str, value: object) -> Iterator[tuple[str, str]]:
     items = value.split(",") if key == "tags" and isinstance(value, str) else value
     values = items if isinstance(items, list) else [items]
     if len(values) > MAX_VALUES:
@@ -57,5 +57,5 @@ RULE = Rule(
     "taxonomy-limit",
     Severity.WARNING,
     "A value of a taxonomy key is too long, too many, hidden or not text.",
-    _find,
+    _find_problems,
 )

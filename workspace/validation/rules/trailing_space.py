@@ -28,7 +28,7 @@ _SPACE_AFTER_DELIMITER = re.compile(rb"^---([ \t]+)(?=\r?$)", re.MULTILINE)
 _SPACE_CHARACTERS = b" \t"
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     data, document = context.data, context.document
     for section in document.sections:
         if section.heading is None or section.heading.block.is_setext:
@@ -82,5 +82,5 @@ RULE = Rule(
     "trailing-space",
     Severity.WARNING,
     "White space at the end of a line changes what it means, or seems to.",
-    _find,
+    _find_problems,
 )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from workspace.validation.rule import RuleContext
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     document = context.document
     document_type = context.types.get(document.type or "")
     if not isinstance(document_type, DocumentType):
@@ -72,5 +72,5 @@ RULE = Rule(
     "type-structure",
     Severity.WARNING,
     "A document lacks a section of its type, or has it at another level or in another order.",
-    _find,
+    _find_problems,
 )

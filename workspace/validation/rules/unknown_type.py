@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from workspace.validation.rule import RuleContext
 
 
-def _find(context: RuleContext) -> Iterator[ByteFinding]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     name = context.document.type
     if name is None:
         return
@@ -36,5 +36,5 @@ RULE = Rule(
     "unknown-type",
     Severity.NOTE,
     "A document names a type that the workspace lacks or cannot read.",
-    _find,
+    _find_problems,
 )
