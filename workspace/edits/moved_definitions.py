@@ -1,8 +1,8 @@
 """Definitions of references and footnotes in moved text.
 
-Every label refers to the same definition after a move. A definition outside the moved text is copied to the
-end of that text. A moved definition that the remaining text uses is also kept in the source. A label
-that has another definition in the target gets a number.
+Every label refers to the same definition after a move. If the moved text uses a definition outside of it,
+the definition is copied to its end. A moved definition that the remaining text uses is also kept in the
+source. A label that has another definition in the target gets a number.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workspace.links.definitions import Definition
     from workspace.links.link import Link
 
-_BRACKETED = re.compile(rb"\[([^\[\]]*)\]")
+_BRACKETED_TEXT = re.compile(rb"\[([^\[\]]*)\]")
 
 
 class CopiedDefinition(NamedTuple):
@@ -232,7 +232,7 @@ class _LabelMove:
         """Return a label that has no definition, and that neither document has in brackets."""
         for document in (self.source, target):
             if document.path not in self.bracketed_labels_by_path:
-                labels = {document.text(*match.span(1)) for match in _BRACKETED.finditer(document.data)}
+                labels = {document.text(*match.span(1)) for match in _BRACKETED_TEXT.finditer(document.data)}
                 self.bracketed_labels_by_path[document.path] = frozenset(map(normalize_label, labels))
         base_name = " ".join(self.source.text(item.label_start, item.label_end).split())
         numbered_names = (f"{base_name}-{number}" for number in count(1))
@@ -307,9 +307,9 @@ def find_copied_links(
     source: Document, documents: Iterable[Document], copies: Iterable[CopiedDefinition], rules: LinkRules
 ) -> Iterator[PreservedSpan]:
     """Yield the link destinations in copied definitions of `source`, with their offsets in `documents`."""
-    by_path = {document.path: document for document in documents}
+    documents_by_path = {document.path: document for document in documents}
     for copy in copies:
-        document = by_path[copy.path]
+        document = documents_by_path[copy.path]
         item = find_definitions(document, rules).get(normalize_label(copy.label))
         if item is None:
             continue

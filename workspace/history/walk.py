@@ -188,7 +188,7 @@ class Frontier:
         self._graph = graph
         self._points: list[tuple[int, int, HistoryPoint]] = []
         self._visited: set[tuple[str, str, str | None, int]] = set()
-        self._count = 0
+        self._point_count = 0
 
     def __bool__(self) -> bool:
         return bool(self._points)
@@ -197,8 +197,8 @@ class Frontier:
         """Add a point; return True if it is new."""
         if not self.mark_visited(point):
             return False
-        self._count += 1
-        heappush(self._points, (-self._graph.time(point.commit), self._count, point))
+        self._point_count += 1
+        heappush(self._points, (-self._graph.time(point.commit), self._point_count, point))
         return True
 
     def mark_visited(self, point: HistoryPoint) -> bool:
@@ -216,9 +216,10 @@ class Frontier:
 
     def copy(self) -> Frontier:
         """Return a copy for another walk."""
-        other = Frontier(self._graph)
-        other._points, other._visited, other._count = [*self._points], {*self._visited}, self._count
-        return other
+        frontier_copy = Frontier(self._graph)
+        frontier_copy._points, frontier_copy._visited = [*self._points], {*self._visited}
+        frontier_copy._point_count = self._point_count
+        return frontier_copy
 
 
 class Trail:
