@@ -1,8 +1,8 @@
 """Definitions of references and footnotes in moved text.
 
 Every label refers to the same definition after a move. If the moved text uses a definition outside of it,
-the definition is copied to the end of the moved text. A moved definition that the remaining text uses is also kept in the
-source. A label that has another definition in the target gets a number.
+the definition is copied to the end of the moved text. A moved definition that the remaining text uses is
+also kept in the source. A label that has another definition in the target gets a number.
 """
 
 from __future__ import annotations
