@@ -30,8 +30,8 @@ from workspace.edits import (
     UpdateContent,
     UpdateTask,
 )
-from workspace.edits.section_place import find_target_position
-from workspace.edits.transplant import is_in_place, move_section
+from workspace.edits.section_move import is_in_place, move_section
+from workspace.edits.section_position import find_target_position
 from workspace.errors import WorkspaceError
 from workspace.markdown.attribute_lists import AnchorForm
 from workspace.merge.conflict import UnitId, UnitKind

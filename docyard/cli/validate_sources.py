@@ -93,7 +93,7 @@ def select_documents(sources: Sources, folder: Path, names: Sequence[Path]) -> t
     for name in names:
         path = to_repository_path(sources.root, folders, name)
         matches = _select_at_path(documents, path) if path is not None else ()
-        if not matches and path not in sources.files.paths and path not in sources.files.opaque:
+        if not matches and path not in sources.files.paths and path not in sources.files.opaque_paths:
             label = str(name)[:200] if str(name).isprintable() else "a path"
             raise CannotError(
                 f"there is no document at '{label}' in {sources.origin}",

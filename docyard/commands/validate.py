@@ -161,7 +161,7 @@ def _select_new(sources: Sources, validator: Validator, findings: list[Finding],
     """Return the new findings. At the earlier commit only documents with findings are checked."""
     from docyard.cli.validate_sources import find_range_start
     from workspace.validation.files import BlobReader, list_commit
-    from workspace.validation.run import Validator, exclude_earlier, map_earlier_paths
+    from workspace.validation.run import Validator, exclude_earlier_findings, map_earlier_paths
 
     if sources.git is None:
         raise CannotError("--since needs a Git repository", fix="Omit --since.")
@@ -172,7 +172,7 @@ def _select_new(sources: Sources, validator: Validator, findings: list[Finding],
         validator.files, earlier.files, blobs, sorted({finding.path for finding in findings})
     )
     documents = sorted({*earlier_paths.values()}.intersection(earlier.files.documents))
-    return exclude_earlier(
+    return exclude_earlier_findings(
         findings, _collect_findings(earlier, documents, None, checks_manifests=True), earlier_paths
     )
 

@@ -15,7 +15,7 @@ import json
 from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.links.link import LinkKind
-from workspace.links.resolver import ENDINGS, INDEX_STEMS, read_target
+from workspace.links.resolver import DESTINATION_SUFFIXES, INDEX_STEMS, read_target
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.links.link import Link
 
-_MAX_ENDING_LENGTH = max(map(len, ENDINGS))
+_MAX_ENDING_LENGTH = max(map(len, DESTINATION_SUFFIXES))
 _WIKI_PREFIX = "\0"  # occurs in no path
 ANY_FILE_KEY = 0
 """The key of a link that may mean any file."""
@@ -50,8 +50,8 @@ def make_link_keys(kind: LinkKind, destination: str, source: str, rules: LinkRul
     if target is None or target.is_outside:
         return
     yield _digest_key(_normalize_path(target.path))
-    if target.literal is not None:
-        yield _digest_key(_normalize_path(target.literal))
+    if target.undecoded_path is not None:
+        yield _digest_key(_normalize_path(target.undecoded_path))
 
 
 def make_name_test(path: str) -> Callable[[str], bool]:
@@ -108,7 +108,7 @@ def _remove_endings(path: str) -> str:
     end = len(path)
     while True:
         tail = path[max(0, end - _MAX_ENDING_LENGTH) : end].lower()
-        ending = next((ending for ending in ENDINGS if tail.endswith(ending)), None)
+        ending = next((ending for ending in DESTINATION_SUFFIXES if tail.endswith(ending)), None)
         if ending is None:
             return path[:end]
         end -= len(ending)

@@ -71,7 +71,7 @@ def diff_data(change: CommitChange, max_characters: int) -> dict[str, str]:
 
     if change.size > _MAX_DIFFED_BYTES:
         return {"hint": f"texts of over {_MAX_DIFFED_BYTES:,} bytes are not compared"}
-    old_line, new_line = change.lines
+    old_line, new_line = change.start_lines
     diff = format_section_diff(
         change.before, change.after, old_line=old_line, new_line=new_line, max_chars=max_characters
     )

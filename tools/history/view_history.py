@@ -144,7 +144,7 @@ def _view_changes(
     )
     with_diffs = request.diff if request.diff is not None else location.slug is not None
     hints = [*page.notes]
-    if page.next is not None and not page.complete:
+    if page.next is not None and not page.is_complete:
         hints.append(
             "the search stopped after many commits, before this page was full; the cursor continues it"
         )

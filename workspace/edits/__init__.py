@@ -10,14 +10,14 @@ moved_definitions.py  link and footnote definitions of moved text
 operation.py          the base classes of operations, and their outcome
 reinsertion.py        insert an old version of a section into a document
 restore.py            restore documents and sections, and undo commits
-section_place.py      the target position of a section, and its level
+section_move.py       the move of a section with its subsections
+section_position.py   the target position of a section, and its level
 sections.py           add, remove, rename and move sections
 task_text.py          the lines of tasks, and the target position of a task
 tasks.py              add, complete, reopen, remove, update and move tasks
 text.py               update, append, replace and rewrite text
-transplant.py         move a section with its subsections
 undo.py               the undo of one commit, document by document
-undo_rows.py          the revert of one commit in a row of units
+undo_rows.py          the revert of one commit in a list of sections or of front matter keys
 undo_text.py          the revert of one commit in the text of a document
 """
 

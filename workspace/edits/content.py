@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workspace.markdown.attribute_lists import AnchorForm
 
 MAX_LEVEL = 6
-DEEP_LEVEL = 4
+MAX_RECOMMENDED_LEVEL = 4
 MAX_TITLE_CHARACTERS = 300
 
 _CONTROL_CHARACTER = re.compile("[\x00-\x1f\x7f\x85\u2028\u2029]")
@@ -77,14 +77,16 @@ def check_text(text: str, field: str) -> str:
         return decode_with_newlines(text)
     preceding_lines = LINE_END.split(text[: match.start()])
     line, column = len(preceding_lines), len(preceding_lines[-1]) + 1
-    name, reader = (
+    name, standard = (
         ("NUL character", "Markdown")
         if match.group() == "\0"
         else ("lone surrogate (half a character)", "UTF-8")
     )
     raise InvalidContent(
-        f"'{field}' has a {name} at line {line}, column {column}, which {reader} does not allow",
-        fix=f"Remove the {name}, or send the full character." if reader == "UTF-8" else f"Remove the {name}.",
+        f"'{field}' has a {name} at line {line}, column {column}, which {standard} does not allow",
+        fix=f"Remove the {name}, or send the full character."
+        if standard == "UTF-8"
+        else f"Remove the {name}.",
         field=field,
         line=line,
         column=column,
@@ -146,9 +148,9 @@ def parse_content_outline(text: str, field: str) -> BlockOutline:
     return outline
 
 
-def collect_anchor_names(document: Document, excluded: Iterable[Section] = ()) -> set[str]:
+def collect_anchor_names(document: Document, excluded_sections: Iterable[Section] = ()) -> set[str]:
     """Return the names that a new anchor must not have, without the names of the excluded sections."""
-    positions = {section.position for section in excluded}
+    positions = {section.position for section in excluded_sections}
     names = {PREAMBLE}
     for section in document.sections:
         if section.position not in positions:
@@ -200,31 +202,31 @@ def prepare_content(
     document: Document,
     text: str,
     *,
-    below: Section | None,
+    parent: Section | None,
     level: int,
     address: str | None,
     form: AnchorForm,
-    replaced: tuple[Section, ...] = (),
-    reserved: Iterable[str] = (),
+    replaced_sections: tuple[Section, ...] = (),
+    reserved_names: Iterable[str] = (),
     field: str = "content",
 ) -> Content:
     """Add an anchor to each heading of content that is written below a section of this level and address.
 
-    `below` is that section, if it exists. The content must not repeat the titles of its subsections, except
-    for those in `replaced`.
+    `parent` is that section, if it exists. The content must not repeat the titles of its subsections, except
+    for those in `replaced_sections`. `reserved_names` are further names that the anchors must not have.
     Raises InvalidContent, LevelConflict and SectionExists.
     """
     lines = Lines(text.encode())
     headings = read_headings(lines, parse_content_outline(text, field))
     if not headings:
         return Content(text, (), ())
-    used_names = collect_anchor_names(document, replaced) | set(reserved)
+    used_names = collect_anchor_names(document, replaced_sections) | set(reserved_names)
     _reserve_anchors(headings, used_names)
     names = UniqueNames("-", 1, used_names)
-    replaced_positions = {section.position for section in replaced}
-    children = {
+    replaced_positions = {section.position for section in replaced_sections}
+    child_addresses = {
         child.title.casefold(): child.address
-        for child in (document.children(None if below.is_preamble else below) if below else ())
+        for child in (document.children(None if parent.is_preamble else parent) if parent else ())
         if child.position not in replaced_positions
     }
     open_sections: list[tuple[int, str | None]] = [(level, address)]
@@ -236,7 +238,7 @@ def prepare_content(
         _check_level(heading, level, address)
         while len(open_sections) > 1 and open_sections[-1][0] >= heading.block.level:
             open_sections.pop()
-        existing_address = children.get(heading.title.casefold()) if len(open_sections) == 1 else None
+        existing_address = child_addresses.get(heading.title.casefold()) if len(open_sections) == 1 else None
         if existing_address:
             raise SectionExists(
                 f"line {heading.block.line + 1} of the content has the title of "
@@ -260,7 +262,7 @@ def prepare_content(
             position = end
         addresses.append(name)
         open_sections.append((heading.block.level, name))
-        if heading.block.level > DEEP_LEVEL:
+        if heading.block.level > MAX_RECOMMENDED_LEVEL:
             hints.append(format_deep_hint(name, heading.block.level))
     parts.append(lines.data[position:])
     return Content(b"".join(parts).decode(), tuple(addresses), tuple(hints[:_MAX_HINTS]))
@@ -289,10 +291,10 @@ def _check_level(heading: AnchoredHeading, level: int, address: str | None) -> N
         return
     line = heading.block.line + 1
     reason = f"the section '{address}' is itself an H{level}" if address else "only sections are allowed here"
-    deeper = "#" * min(level + 1, MAX_LEVEL)
+    marks = "#" * min(level + 1, MAX_LEVEL)
     raise LevelConflict(
         f"line {line} of the content is an H{heading.block.level}, and {reason}",
-        fix=f"Write the heading with {deeper} (H{level + 1}), or add a sibling section with add_section."
+        fix=f"Write the heading with {marks} (H{level + 1}), or add a sibling section with add_section."
         if level < MAX_LEVEL
         else "H6 is the deepest heading; use bold text or a list.",
         line=line,

@@ -28,7 +28,7 @@ from workspace.edits.content import (
     strip_heading,
 )
 from workspace.edits.operation import DocumentOperation, Operation, Outcome
-from workspace.edits.section_place import TOP_LEVEL
+from workspace.edits.section_position import TOP_LEVEL
 from workspace.frontmatter.editor import set_keys
 from workspace.links.offset_map import OffsetMap
 from workspace.markdown.inline import to_plain_text
@@ -58,8 +58,8 @@ class _TextSection:
     """A section of a text: its heading, the anchor lines above and below the heading, and its text."""
 
     heading: AnchoredHeading
-    above: str
-    below: str
+    lines_above: str
+    lines_below: str
     text: str
 
     @property
@@ -67,14 +67,14 @@ class _TextSection:
         return self.heading.block.level
 
     @property
-    def name(self) -> str:
+    def match_key(self) -> str:
         """The key for matching sections of the skeleton with sections of the content."""
         return self.heading.title.casefold()
 
     def format_heading_at(self, level: int) -> str:
         """Return the heading with its anchor lines at a level."""
         line = f"{'#' * level} {_join_source(self.heading)}"
-        return "\n".join((*self.above.splitlines(), line, *self.below.splitlines()))
+        return "\n".join((*self.lines_above.splitlines(), line, *self.lines_below.splitlines()))
 
     def format_text_at(self, level: int) -> str:
         """Return the text with its headings shifted to a heading at this level."""
@@ -85,7 +85,8 @@ class _TextSection:
 class CreateDocument(Operation):
     """The creation of a document, named after its title.
 
-    `content` provides the introduction and the text of sections of the skeleton with equal titles.
+    `content` provides the introduction, and the text of the skeleton's sections with the same titles. Its
+    other sections are added at the end.
     """
 
     name: ClassVar[str] = "create_document"
@@ -135,32 +136,32 @@ class CreateDocument(Operation):
         skeleton_introduction, skeleton_sections = _split_sections(skeleton)
         for content_section in content_sections:
             _check_level(content_section.heading)
-        blocks = [skeleton_introduction, introduction]
+        text_parts = [skeleton_introduction, introduction]
         for skeleton_section in skeleton_sections:
             matching_section = next(
                 (
                     content_section
                     for content_section in content_sections
-                    if content_section.name == skeleton_section.name
+                    if content_section.match_key == skeleton_section.match_key
                 ),
                 None,
             )
-            blocks += [
+            text_parts += [
                 (matching_section or skeleton_section).format_heading_at(skeleton_section.level),
                 skeleton_section.text,
             ]
             if matching_section:
                 content_sections.remove(matching_section)
-                blocks.append(matching_section.format_text_at(skeleton_section.level))
+                text_parts.append(matching_section.format_text_at(skeleton_section.level))
         for content_section in content_sections:
-            blocks += [
+            text_parts += [
                 content_section.format_heading_at(TOP_LEVEL),
                 content_section.format_text_at(TOP_LEVEL),
             ]
         body = prepare_content(
             Document.parse(b""),
-            "\n\n".join(filter(None, blocks)),
-            below=None,
+            "\n\n".join(filter(None, text_parts)),
+            parent=None,
             level=1,
             address=None,
             form=form,
@@ -177,21 +178,21 @@ def _split_sections(text: str, *, is_nested: bool = False) -> tuple[str, list[_T
     With `is_nested`, a section includes its subsections.
     """
     lines = text.split("\n")
-    offsets = Lines(text.encode())
-    headings = read_headings(offsets, parse_content_outline(text, "initial_content"))
+    parsed_lines = Lines(text.encode())
+    headings = read_headings(parsed_lines, parse_content_outline(text, "initial_content"))
     if is_nested:
         headings = _find_top_headings(headings)
-    starts = [*(heading.first_line for heading in headings), len(lines)]
+    start_lines = [*(heading.first_line for heading in headings), len(lines)]
     sections = [
         _TextSection(
             heading,
             "\n".join(lines[heading.first_line : heading.block.line]).strip(),
-            "\n".join(lines[heading.block.end : _find_body_line(offsets, heading)]),
-            strip_blank_lines("\n".join(lines[_find_body_line(offsets, heading) : end])),
+            "\n".join(lines[heading.block.end : _find_body_line(parsed_lines, heading)]),
+            strip_blank_lines("\n".join(lines[_find_body_line(parsed_lines, heading) : end])),
         )
-        for heading, end in zip(headings, starts[1:], strict=True)
+        for heading, end in zip(headings, start_lines[1:], strict=True)
     ]
-    return strip_blank_lines("\n".join(lines[: starts[0]])), sections
+    return strip_blank_lines("\n".join(lines[: start_lines[0]])), sections
 
 
 def _find_body_line(lines: Lines, heading: AnchoredHeading) -> int:
@@ -252,7 +253,7 @@ class MoveDocument(DocumentOperation):
 
     name: ClassVar[str] = "move_document"
     implied_by: ClassVar[frozenset[str]] = frozenset({"new_path"})
-    addresses: ClassVar[tuple[str, ...]] = ()
+    address_fields: ClassVar[tuple[str, ...]] = ()
     reports_links: ClassVar[bool] = True
 
     file: str
@@ -265,7 +266,7 @@ class MoveDocument(DocumentOperation):
         new_path = self._resolve_target(path, overlay)
         result = {"file": new_path, "was": {"file": path}}
         if new_path == path:
-            return Outcome(path, result, f"Move {path}", False, (f"'{path}' already has this path",))
+            return Outcome(path, result, f"Move {path}", False, (f"the document is already at '{path}'",))
         if new_path.startswith(f"{path}/"):
             raise PathExists(
                 f"'{path}' is a file, and cannot be moved into itself",
@@ -274,18 +275,18 @@ class MoveDocument(DocumentOperation):
             )
         overlay.move(path, new_path)
         offset_map = OffsetMap.of_splices(document, (), new_path)
-        hints = _find_taxonomy_hints(overlay.snapshot.taxonomy, document, new_path)
+        hints = _make_taxonomy_hints(overlay.snapshot.taxonomy, document, new_path)
         return Outcome(new_path, result, f"Move {path} to {new_path}", True, hints, offset_map)
 
     def _resolve_target(self, path: str, overlay: Overlay) -> str:
         """Return the new path of the document. Raises InvalidPath."""
-        name = path.rpartition("/")[2]
+        file_name = path.rpartition("/")[2]
         requested_path = self.new_path.strip()
         if requested_path in _ROOT_NAMES:
-            return name
+            return file_name
         target = check_path(requested_path.rstrip("/") if len(requested_path.strip("/")) else requested_path)
         if requested_path.endswith("/") or overlay.is_folder(target):
-            return check_path(f"{target}/{name}")
+            return check_path(f"{target}/{file_name}")
         if target.endswith(DOCUMENT_SUFFIXES):
             return target
         if _SUFFIX.search(target):
@@ -293,7 +294,7 @@ class MoveDocument(DocumentOperation):
         return check_path(target + next(suffix for suffix in DOCUMENT_SUFFIXES if path.endswith(suffix)))
 
 
-def _find_taxonomy_hints(taxonomy: Taxonomy, document: Document, new_path: str) -> tuple[str, ...]:
+def _make_taxonomy_hints(taxonomy: Taxonomy, document: Document, new_path: str) -> tuple[str, ...]:
     """Return a hint if the taxonomy values of the document differ at its new path."""
     old_values = taxonomy.values(document.path, document.front_matter)
     new_values = taxonomy.values(new_path, document.front_matter)

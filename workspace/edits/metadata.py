@@ -41,10 +41,12 @@ def set_front_matter_keys(
     Raises InvalidFrontMatter if the front matter is not a mapping.
     """
     ending = document.ending.decode()
-    return _rewrite(document, lambda source: set_keys(source, values, ending, rewrite_values=rewrite_values))
+    return _rewrite_front_matter(
+        document, lambda source: set_keys(source, values, ending, rewrite_values=rewrite_values)
+    )
 
 
-def _rewrite(document: Document, rewrite: Callable[[str], str]) -> Splice:
+def _rewrite_front_matter(document: Document, rewrite: Callable[[str], str]) -> Splice:
     data, lines = document.data, document.lines
     content_start = lines.starts[0]
     if not document.front_matter_lines:
@@ -64,10 +66,10 @@ def _rewrite(document: Document, rewrite: Callable[[str], str]) -> Splice:
         source = data[start:end].decode()
     except UnicodeDecodeError as error:
         raise InvalidFrontMatter("the front matter is not UTF-8", fix="Save the file as UTF-8.") from error
-    result = rewrite(source)
+    new_source = rewrite(source)
     next_line = document.front_matter_lines
-    if result or not source or lines.line_bytes(next_line).startswith(b"---"):
-        return Splice(start, end, result.encode())
+    if new_source or not source or lines.line_bytes(next_line).startswith(b"---"):
+        return Splice(start, end, new_source.encode())
     is_next_line_blank = next_line < len(lines) and not lines.line_bytes(next_line).strip(b" \t")
     return Splice(content_start, lines.offset(next_line + is_next_line_blank), b"")
 
@@ -234,7 +236,7 @@ class TagDocument(DocumentOperation):
 
     def edit(self, document: Document, context: EditContext) -> Edit:
         """Return the edit; without splices if nothing changes. Raises InvalidTag, InvalidFrontMatter."""
-        requested_tags = normalise_tags(self.tags)
+        requested_tags = normalize_tags(self.tags)
         if self.remove and self.replace:
             raise InvalidTag("'remove' and 'replace' are both set", fix="Set only one of them.")
         folded_tags = {tag.casefold() for tag in requested_tags}
@@ -282,7 +284,7 @@ def _check_existing_tags(document: Document) -> None:
         )
 
 
-def normalise_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
+def normalize_tags(tags: tuple[str, ...]) -> tuple[str, ...]:
     """Return tags without surrounding and repeated white space, and without duplicates in any case.
 
     Raises InvalidTag.

@@ -1,8 +1,8 @@
 """Definitions of references and footnotes in moved text.
 
-Every label refers to the same definition after a move. A definition outside the moved text is copied to the
-end of that text. A moved definition that the remaining text uses is also kept in the source. A
-label that has another definition in the target gets a number.
+Every label refers to the same definition after a move. If the moved text uses a definition outside of it,
+the definition is copied to the end of the moved text. A moved definition that the remaining text uses is
+also kept in the source. A label that has another definition in the target gets a number.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workspace.links.definitions import Definition
     from workspace.links.link import Link
 
-_BRACKETED = re.compile(rb"\[([^\[\]]*)\]")
+_BRACKETED_TEXT = re.compile(rb"\[([^\[\]]*)\]")
 
 
 class CopiedDefinition(NamedTuple):
@@ -38,7 +38,7 @@ class CopiedDefinition(NamedTuple):
     The links in the copy are written as they are in the source.
     """
 
-    item: Definition
+    definition: Definition
     path: str
     label: str
 
@@ -61,7 +61,7 @@ class LabelUpdates(NamedTuple):
 NO_LABEL_UPDATES = LabelUpdates()
 
 
-def update_labels(
+def find_label_updates(
     source: Document,
     section: Section,
     target: Document,
@@ -94,18 +94,18 @@ class _LabelMove:
         data = source.data
         moved_document = Document.parse(data[section.start : section.tree_end], source.path)
         remaining_document = Document.parse(data[: section.start] + data[section.tree_end :], source.path)
-        size = section.tree_end - section.start
+        moved_size = section.tree_end - section.start
         self.moved_definitions = {
             label: _shift_definition(item, section.start)
             for label, item in find_definitions(moved_document, rules).items()
         }
         self.remaining_definitions = {
-            label: _shift_definition(item, 0 if item.start < section.start else size)
+            label: _shift_definition(item, 0 if item.start < section.start else moved_size)
             for label, item in find_definitions(remaining_document, rules).items()
         }
-        self.labels = find_labels(moved_document)
+        self.moved_labels = find_labels(moved_document)
         self.used_labels = {*definitions, *self.moved_definitions, *self.remaining_definitions}
-        self.bracketed_by_path: dict[str, frozenset[str]] = {}
+        self.bracketed_labels_by_path: dict[str, frozenset[str]] = {}
         self.splices: list[Splice] = []
 
     def move_within(self, offset: int) -> LabelUpdates:
@@ -133,7 +133,7 @@ class _LabelMove:
         target_definitions = find_definitions(target, self.rules)
         self.used_labels |= set(target_definitions)
         needed_labels = self._find_needed_labels(
-            self._is_moved, lambda moved_definition: not self._is_moved(moved_definition.start)
+            self._is_moved, lambda definition: not self._is_moved(definition.start)
         )
         new_labels = {
             label for label in (*self.moved_definitions, *needed_labels) if label not in target_definitions
@@ -148,12 +148,12 @@ class _LabelMove:
                 self.moved_definitions.get(label),
                 target_definitions.get(label),
             )
-            clashes = (
+            is_clashing = (
                 label in clashing_labels
                 if target_definition is None
                 else moved_definition is not None and moved_definition.meaning != target_definition.meaning
             )
-            if moved_definition is not None and clashes:
+            if moved_definition is not None and is_clashing:
                 name = self._find_free_label(label, moved_definition, target)
                 self._rename_definitions(label, name)
                 if self._is_moved(definition.start):
@@ -162,7 +162,7 @@ class _LabelMove:
                 continue
             if target_definition is not None and target_definition.meaning == definition.meaning:
                 continue
-            if target_definition is not None or moved_definition is not None or clashes:
+            if target_definition is not None or moved_definition is not None or is_clashing:
                 new_names[label] = self._find_free_label(label, definition, target)
             copied_definitions.append(definition)
         for use in self.uses:
@@ -170,7 +170,7 @@ class _LabelMove:
                 self._rename_use(use, new_names[use.label])
         remaining_labels = self._find_needed_labels(
             lambda start: not self._is_moved(start),
-            lambda moved_definition: self._is_moved(moved_definition.start),
+            lambda definition: self._is_moved(definition.start),
         )
         retained_definitions = [
             self.definitions[label]
@@ -193,15 +193,15 @@ class _LabelMove:
             (
                 *(
                     CopiedDefinition(
-                        moved_definition,
+                        definition,
                         target.path,
-                        new_names.get(moved_definition.label, moved_definition.label),
+                        new_names.get(definition.label, definition.label),
                     )
-                    for moved_definition in copied_definitions
+                    for definition in copied_definitions
                 ),
                 *(
-                    CopiedDefinition(moved_definition, self.source.path, moved_definition.label)
-                    for moved_definition in retained_definitions
+                    CopiedDefinition(definition, self.source.path, definition.label)
+                    for definition in retained_definitions
                 ),
             ),
             tuple(
@@ -229,11 +229,11 @@ class _LabelMove:
         return needed_labels
 
     def _find_free_label(self, label: str, item: Definition, target: Document) -> str:
-        """Return a label that has no definition, and that no text has in brackets."""
+        """Return a label that has no definition, and that neither document has in brackets."""
         for document in (self.source, target):
-            if document.path not in self.bracketed_by_path:
-                texts = {document.text(*match.span(1)) for match in _BRACKETED.finditer(document.data)}
-                self.bracketed_by_path[document.path] = frozenset(map(normalize_label, texts))
+            if document.path not in self.bracketed_labels_by_path:
+                labels = {document.text(*match.span(1)) for match in _BRACKETED_TEXT.finditer(document.data)}
+                self.bracketed_labels_by_path[document.path] = frozenset(map(normalize_label, labels))
         base_name = " ".join(self.source.text(item.label_start, item.label_end).split())
         numbered_names = (f"{base_name}-{number}" for number in count(1))
         name = next(name for name in numbered_names if not self._is_used(normalize_label(name)))
@@ -241,19 +241,21 @@ class _LabelMove:
         return name
 
     def _is_used(self, label: str) -> bool:
-        return label in self.used_labels or any(label in texts for texts in self.bracketed_by_path.values())
+        return label in self.used_labels or any(
+            label in labels for labels in self.bracketed_labels_by_path.values()
+        )
 
     def _find_uses_in(self, item: Definition) -> list[LabelUse]:
         """Return the uses in the definition of a footnote."""
-        first = bisect_left(self.uses, item.start, key=lambda use: use.start)
-        return self.uses[first : bisect_left(self.uses, item.end, key=lambda use: use.start)]
+        first_index = bisect_left(self.uses, item.start, key=lambda use: use.start)
+        return self.uses[first_index : bisect_left(self.uses, item.end, key=lambda use: use.start)]
 
     def _rename_definitions(self, label: str, name: str) -> None:
         """Rename all definitions of a label in the moved text."""
-        first = self.section.start
+        section_start = self.section.start
         self.splices += [
-            Splice(first + item.start, first + item.end, name.encode())
-            for item in self.labels
+            Splice(section_start + item.start, section_start + item.end, name.encode())
+            for item in self.moved_labels
             if item.label == label
         ]
 
@@ -286,7 +288,7 @@ class _LabelMove:
 
 
 def _shift_definition(item: Definition, shift: int) -> Definition:
-    """Return a definition with offsets in the full document, for one with offsets in a part of it."""
+    """Return a definition with all its offsets increased by `shift` bytes."""
     return item._replace(
         start=item.start + shift,
         end=item.end + shift,
@@ -305,13 +307,13 @@ def find_copied_links(
     source: Document, documents: Iterable[Document], copies: Iterable[CopiedDefinition], rules: LinkRules
 ) -> Iterator[PreservedSpan]:
     """Yield the link destinations in copied definitions of `source`, with their offsets in `documents`."""
-    by_path = {document.path: document for document in documents}
+    documents_by_path = {document.path: document for document in documents}
     for copy in copies:
-        document = by_path[copy.path]
+        document = documents_by_path[copy.path]
         item = find_definitions(document, rules).get(normalize_label(copy.label))
         if item is None:
             continue
-        for old, new in zip(_find_links(source, copy.item), _find_links(document, item), strict=False):
+        for old, new in zip(_find_links(source, copy.definition), _find_links(document, item), strict=False):
             yield PreservedSpan(
                 source.path, old.destination_start, old.destination_end, copy.path, new.destination_start
             )

@@ -81,8 +81,8 @@ class DocumentOperation(Operation):
 
     # The fields that imply this operation in a call without an operation name.
     implied_by: ClassVar[frozenset[str]] = frozenset()
-    # The fields with addresses of sections or tasks.
-    addresses: ClassVar[tuple[str, ...]] = ("slug", "parent_slug", "before", "after")
+    # The fields that contain addresses of sections or tasks.
+    address_fields: ClassVar[tuple[str, ...]] = ("slug", "parent_slug", "before", "after")
     # True if `slug` is the address of a task, False for a section, None for both.
     names_task: ClassVar[bool | None] = False
     file: str
@@ -106,7 +106,7 @@ class DocumentOperation(Operation):
         """
         path = check_path(self.file)
         document = overlay.document(path)
-        addresses = {name: getattr(self, name, None) for name in self.addresses}
+        addresses = {name: getattr(self, name, None) for name in self.address_fields}
         new_addresses: dict[str, str] = {}
         for earlier_overlay in earlier_overlays:
             try:
@@ -146,7 +146,7 @@ class DocumentOperation(Operation):
             return Outcome(path, edit.result, edit.summary, False, edit.hints)
         overlay.put(new_document)
         new_headings = match_same_headings(document, new_document, edit.splices)
-        offset_map = OffsetMap.of_splices(document, edit.splices, renamed=new_headings)
+        offset_map = OffsetMap.of_splices(document, edit.splices, new_headings=new_headings)
         return Outcome(path, edit.result, edit.summary, True, edit.hints, offset_map)
 
 
@@ -160,24 +160,24 @@ def _check_result(document: Document, edit: Edit) -> None:
     if "removed" in edit.result:
         return
     subsections = edit.result.get("subsections")
-    names = [
+    addresses = [
         edit.result.get("slug"),
         edit.result.get("task"),
         *(subsections if isinstance(subsections, list) else ()),
     ]
-    for name in names:
-        if not isinstance(name, str):
+    for address in addresses:
+        if not isinstance(address, str):
             continue
         try:
-            if read_fragment(name).task is None:
-                resolve_section(document, name)
+            if read_fragment(address).task is None:
+                resolve_section(document, address)
             else:
-                resolve_task(document, name)
+                resolve_task(document, address)
         except WorkspaceError as error:
             raise StructureChanged(
-                f"after this edit '{name}' would not exist in {document.path}",
+                f"after this edit '{address}' would not exist in {document.path}",
                 fix="Close every code fence (```) and comment (<!-- -->) in the content and before it.",
-                section=name,
+                section=address,
             ) from error
     title = edit.result.get("title")
     if isinstance(title, str) and resolve_section(document, str(edit.result["slug"])).title != title:

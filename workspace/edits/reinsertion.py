@@ -25,14 +25,14 @@ from workspace.document.splices import (
     insert_block,
 )
 from workspace.edits.content import MAX_LEVEL, LevelConflict, collect_anchor_names
-from workspace.edits.section_place import find_target_position
-from workspace.edits.transplant import (
+from workspace.edits.section_move import (
     convert_line_endings,
     cut_section,
     move_text,
     paste_block,
     plan_addresses,
 )
+from workspace.edits.section_position import find_target_position
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph, walk_first_parents
 from workspace.history.moves import MAX_COMMITS, Tracker
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from workspace.config.config import WorkspaceConfig
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.edits.section_place import TargetPosition
+    from workspace.edits.section_position import TargetPosition
     from workspace.git.ancestry import Node
     from workspace.git.reader import GitReader
     from workspace.history.moves import SectionPosition
@@ -74,9 +74,9 @@ def reinsert_section(
 ) -> ReinsertedSection:
     """Insert a section of an old version, with its subsections, into a document.
 
-    The old version replaces the section `current`. If `current` is None, it is inserted at its old position.
-    Raises ParentMissing and StructureChanged. Raises LevelConflict for a section that would be deeper than
-    H6, and InvalidAddress for an address that cannot be written as an anchor.
+    The old section replaces the section `current`. If `current` is None, it is inserted at the position that
+    it had in the old version. Raises ParentMissing and StructureChanged. Raises LevelConflict for a section
+    that would be deeper than H6, and InvalidAddress for an address that cannot be written as an anchor.
     """
     if old_section.is_preamble or (current is not None and current.is_preamble):
         return _reinsert_preamble(document, current, old, old_section)
@@ -211,12 +211,12 @@ def _choose_line_ending(document: Document, old: Document) -> bytes:
 
 
 def _check_depth(sections: tuple[Section, ...], shift: int) -> None:
-    deepest = max(sections, key=lambda item: item.level)
-    if deepest.level + shift > MAX_LEVEL:
+    deepest_section = max(sections, key=lambda item: item.level)
+    if deepest_section.level + shift > MAX_LEVEL:
         raise LevelConflict(
-            f"'{deepest.key}' would be deeper than H{MAX_LEVEL} where '{sections[0].key}' is now",
+            f"'{deepest_section.key}' would be deeper than H{MAX_LEVEL} where '{sections[0].key}' is now",
             fix="Move the section higher up with move_section first.",
-            slug=deepest.key,
+            slug=deepest_section.key,
         )
 
 
@@ -231,7 +231,7 @@ def _check_inserted(old_sections: tuple[Section, ...], inserted_sections: list[S
 
 def _make_structure_error(section: Section) -> StructureChanged:
     return StructureChanged(
-        f"'{section.key}' would not be read as the same section at its current place",
+        f"'{section.key}' would not be read as the same section at its current position",
         fix="Restore the whole document, or close every code fence (```) and comment (<!-- -->) before it.",
         section=section.key,
     )
@@ -275,8 +275,8 @@ class HistoryTracer:
     def list_later_changes(self, history: Sequence[Node], path: str, key: str | None) -> Sequence[str]:
         """Return the commits, newest first, that changed a document, or its section with a key.
 
-        `path` is the path of the document in the first commit. An object must be used for one history only,
-        because it caches the changes by path.
+        `path` is the path of the document in the first commit. Use one tracer for one history only, because
+        it caches the changes by path.
         """
         if path not in self._changes:
             blobs = [self._tracker.blob(node.tree, path) for node in history]
@@ -322,7 +322,7 @@ def read_version(snapshot: Snapshot, path: str, config: WorkspaceConfig) -> Docu
         kind = "a folder" if entry.is_tree else "a link or a submodule"
         raise NotAtRef(
             f"'{path}' was {kind} at {str(snapshot.commit)[:SHORT_ID_LENGTH]}, "
-            "and only documents are restored",
+            "and only documents can be restored",
             fix="Choose a commit in which it was a document.",
             ref=snapshot.commit,
         )

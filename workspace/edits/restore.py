@@ -60,14 +60,18 @@ class RestoreDocument(Operation):
 
         path = check_path(self.file)
         current = overlay.find(path)
-        old_document = self._read_old(overlay, path, is_present=current is not None)
+        old_document = self._read_old_document(overlay, path, is_present=current is not None)
         result: dict[str, object] = {"file": path, "from": self.commit}
         if old_document.path != path:
             result["was"] = {"file": old_document.path}
         summary = f"Restore {path} from {self.commit[:SHORT_ID_LENGTH]}"
         if current is not None and current.data == old_document.data:
             return Outcome(
-                path, result, summary, False, (f"'{path}' is as it was at {self.commit[:SHORT_ID_LENGTH]}",)
+                path,
+                result,
+                summary,
+                False,
+                (f"'{path}' already has its text of {self.commit[:SHORT_ID_LENGTH]}",),
             )
         restored_document = Document.parse(old_document.data, path)
         if current is None:
@@ -77,7 +81,7 @@ class RestoreDocument(Operation):
         hints: tuple[str, ...] = ()
         if current is not None and (replaced_keys := _list_replaced_keys(current, restored_document)):
             result["metadata_replaced"] = replaced_keys[:_MAX_REPORTED_ITEMS]
-            hints = ("the front matter is as it was then, too: see 'metadata_replaced'",)
+            hints = ("the front matter was restored too: see 'metadata_replaced'",)
         return Outcome(path, result, summary, True, hints, _map_offsets(current, restored_document))
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
@@ -86,14 +90,14 @@ class RestoreDocument(Operation):
         current = overlay.find(path)
         if current is None:
             return ()
-        old_document = self._read_old(overlay, path, is_present=True)
+        old_document = self._read_old_document(overlay, path, is_present=True)
         old_digests = {compute_digest(old_document, item) for item in old_document.sections}
         removed_sections = [
             item for item in current.sections if compute_digest(current, item) not in old_digests
         ]
         return [(current, removed_sections)] if removed_sections else ()
 
-    def _read_old(self, overlay: Overlay, path: str, *, is_present: bool) -> Document:
+    def _read_old_document(self, overlay: Overlay, path: str, *, is_present: bool) -> Document:
         """Return the document at the commit, with its path there."""
         from workspace.edits.reinsertion import (
             SHORT_ID_LENGTH,
@@ -120,8 +124,8 @@ class RestoreDocument(Operation):
         old_document = read_version(snapshot, path, tip.config)
         if old_document is None:
             raise NotAtRef(
-                f"'{path}' was not there at {self.commit[:SHORT_ID_LENGTH]}",
-                fix="Choose a commit in which it was.",
+                f"'{path}' did not exist at {self.commit[:SHORT_ID_LENGTH]}",
+                fix="Choose a commit in which it exists.",
                 among=SuggestionSource(HintKind.COMMITS, path),
                 ref=self.commit,
             )
@@ -129,8 +133,8 @@ class RestoreDocument(Operation):
         if later_position is not None and later_position.path != path:
             if is_present:
                 raise PathExists(
-                    f"'{path}' is another document now: the one of {self.commit[:SHORT_ID_LENGTH]} is at "
-                    f"'{later_position.path}'",
+                    f"'{path}' is another document now: the document of {self.commit[:SHORT_ID_LENGTH]} is "
+                    f"at '{later_position.path}'",
                     fix=f"Restore '{later_position.path}'.",
                     path=path,
                 )
@@ -188,7 +192,7 @@ class RestoreSection(DocumentOperation):
     """
 
     name: ClassVar[str] = "restore_section"
-    addresses: ClassVar[tuple[str, ...]] = ("slug",)
+    address_fields: ClassVar[tuple[str, ...]] = ("slug",)
 
     file: str
     slug: str
@@ -214,14 +218,14 @@ class RestoreSection(DocumentOperation):
             result["was"] = {"file": old_document.path, "slug": old_section.key}
         summary = f"Restore {slug} of {path} from {self.commit[:SHORT_ID_LENGTH]}"
         if reinsertion.document.data == document.data:
-            hint = f"'{slug}' is as it was at {self.commit[:SHORT_ID_LENGTH]}"
+            hint = f"'{slug}' already has its text of {self.commit[:SHORT_ID_LENGTH]}"
             return Outcome(path, result, summary, False, (hint,))
         subsections = [item.key for item in reinsertion.document.descendants(reinsertion.section)]
         if subsections and not reinsertion.section.is_preamble:
             result["subsections"] = subsections
         overlay.put(reinsertion.document)
         new_headings = match_same_headings(document, reinsertion.document, reinsertion.splices)
-        offset_map = OffsetMap.of_splices(document, reinsertion.splices, renamed=new_headings)
+        offset_map = OffsetMap.of_splices(document, reinsertion.splices, new_headings=new_headings)
         return Outcome(path, result, summary, True, offset_map=offset_map)
 
     def find_removed_texts(self, overlay: Overlay) -> Sequence[RemovedTexts]:
@@ -229,10 +233,12 @@ class RestoreSection(DocumentOperation):
         document, current, old_document, old_section = self._find_versions(overlay)
         if current is None:
             return ()
-        old_digests = {compute_digest(old_document, item) for item in _list_tree(old_document, old_section)}
+        old_digests = {
+            compute_digest(old_document, item) for item in _list_with_subsections(old_document, old_section)
+        }
         removed_sections = [
             item
-            for item in _list_tree(document, current)
+            for item in _list_with_subsections(document, current)
             if compute_digest(document, item) not in old_digests
         ]
         return [(document, removed_sections)] if removed_sections else ()
@@ -302,21 +308,21 @@ class RestoreSection(DocumentOperation):
             pass
         subject = f"the section '{self.slug[:200]}' of {path}" if old_document is not None else f"'{path}'"
         raise NotAtRef(
-            f"{subject} was not there at {self.commit[:SHORT_ID_LENGTH]}",
-            fix="Choose a commit in which it was.",
+            f"{subject} did not exist at {self.commit[:SHORT_ID_LENGTH]}",
+            fix="Choose a commit in which it exists.",
             among=SuggestionSource(HintKind.COMMITS, path, self.slug),
             ref=self.commit,
             candidates=find_nearest(self.slug, keys) or keys[:5],
         )
 
 
-def _list_tree(document: Document, section: Section) -> tuple[Section, ...]:
+def _list_with_subsections(document: Document, section: Section) -> tuple[Section, ...]:
     return (section,) if section.is_preamble else (section, *document.descendants(section))
 
 
 # Preserved lines may require further preserved lines, so the search is repeated.
 _MAX_ROUNDS = 5
-_MAX_NAMED_CLASHES = 3
+_MAX_NAMED_CONFLICTS = 3
 
 
 class NotInHistory(WorkspaceError):
@@ -360,15 +366,15 @@ class Undo(Operation):
         commit_undo.run()
         short_id = self.commit[:SHORT_ID_LENGTH]
         is_complete = commit_undo.unreverted_lines <= preserved_lines
-        if commit_undo.clashes and (not self.is_partial or not commit_undo.actions or not is_complete):
+        if commit_undo.conflicts and (not self.is_partial or not commit_undo.actions or not is_complete):
             raise self._make_conflict_error(short_id, commit_undo)
         subject = commit.message.strip().partition("\n")[0]
         summary = f"Undo {short_id}: {subject}"
         result: dict[str, object] = {"undo": self.commit, "undone": commit_undo.actions[:_MAX_REPORTED_ITEMS]}
         if len(commit_undo.actions) > _MAX_REPORTED_ITEMS:
             result["undone_total"] = len(commit_undo.actions)
-        if commit_undo.clashes:
-            result["conflicts"] = commit_undo.describe_clashes(_MAX_REPORTED_ITEMS)
+        if commit_undo.conflicts:
+            result["conflicts"] = commit_undo.describe_conflicts(_MAX_REPORTED_ITEMS)
         if commit_undo.skipped_paths:
             result["left_alone"] = commit_undo.skipped_paths[:_MAX_REPORTED_ITEMS]
         hints = _make_hints(commit_undo, short_id)
@@ -405,8 +411,8 @@ class Undo(Operation):
         commit = tip.git.commit(self.commit)
         if len(commit.parents) > 1:
             raise MergeCommit(
-                f"{short_id} is a merge of {len(commit.parents)} lines of history, "
-                "and cannot be undone as one",
+                f"{short_id} is a merge commit with {len(commit.parents)} parents, "
+                "and cannot be undone as one commit",
                 fix="Undo the commits that it merged one by one, the newest first.",
                 ref=self.commit,
                 parents=list(commit.parents),
@@ -420,25 +426,29 @@ class Undo(Operation):
         return commit
 
     def _make_conflict_error(self, short_id: str, commit_undo: CommitUndo) -> ConcurrentChange:
-        clashes = commit_undo.clashes
-        names = [f"{clash.file}#{clash.slug}" if clash.slug else clash.file for clash in clashes]
-        more_text = f" and {len(names) - _MAX_NAMED_CLASHES} more" if len(names) > _MAX_NAMED_CLASHES else ""
+        conflicts = commit_undo.conflicts
+        names = [
+            f"{conflict.file}#{conflict.slug}" if conflict.slug else conflict.file for conflict in conflicts
+        ]
+        more_text = (
+            f" and {len(names) - _MAX_NAMED_CONFLICTS} more" if len(names) > _MAX_NAMED_CONFLICTS else ""
+        )
         return ConcurrentChange(
             f"commit {short_id} cannot be undone completely, because other commits have changed texts since: "
-            f"{', '.join(names[:_MAX_NAMED_CLASHES])}{more_text}; nothing was changed",
+            f"{', '.join(names[:_MAX_NAMED_CONFLICTS])}{more_text}; nothing was changed",
             fix="Undo the commits that 'conflicts' names first, or "
             + ("restore what you need." if self.is_partial else 'send mode "each" to undo the rest.'),
             ref=self.commit,
-            conflicts=commit_undo.describe_clashes(_MAX_REPORTED_ITEMS),
+            conflicts=commit_undo.describe_conflicts(_MAX_REPORTED_ITEMS),
         )
 
 
 def _make_hints(commit_undo: CommitUndo, short_id: str) -> tuple[str, ...]:
     hints: list[str] = []
     if not commit_undo.actions:
-        hints.append(f"nothing of {short_id} is left to undo")
-    if commit_undo.clashes:
-        hints.append("changed since and left as it is: see 'conflicts'")
+        hints.append(f"{short_id} has no changes left to undo")
+    if commit_undo.conflicts:
+        hints.append("texts that were changed since were not reverted: see 'conflicts'")
     if commit_undo.skipped_paths:
-        hints.append("files that are no documents were left alone: see 'left_alone'")
+        hints.append("files that are not documents were skipped: see 'left_alone'")
     return tuple(hints)

@@ -17,8 +17,8 @@ from workspace.document.headings import replace_inline
 from workspace.document.section_text import read_full_text
 from workspace.document.splices import Edit, EditContext, Splice, find_text_start, insert_block, remove_block
 from workspace.edits.content import (
-    DEEP_LEVEL,
     MAX_LEVEL,
+    MAX_RECOMMENDED_LEVEL,
     LevelConflict,
     SectionExists,
     check_text,
@@ -33,7 +33,7 @@ from workspace.edits.content import (
 )
 from workspace.edits.metadata import set_front_matter_keys
 from workspace.edits.operation import DocumentOperation, Outcome
-from workspace.edits.section_place import TOP_LEVEL, InvalidMove, find_target_position, resolve_position
+from workspace.edits.section_position import TOP_LEVEL, InvalidMove, find_target_position, resolve_position
 from workspace.edits.text import UpdateContent
 from workspace.errors import HintKind, SuggestionSource
 from workspace.links.link import display_destination
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from workspace.document.headings import AnchoredHeading
     from workspace.document.sections import Section
     from workspace.document.splices import EditContext
-    from workspace.edits.transplant import SectionMoveResult
+    from workspace.edits.section_move import SectionMoveResult
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
 
@@ -94,14 +94,23 @@ class AddSection(DocumentOperation):
             strip_blank_lines(check_text(self.content or "", "content")), to_plain_text(title), level
         )
         content = prepare_content(
-            document, raw_content, below=None, level=level, address=address, form=form, reserved=(address,)
+            document,
+            raw_content,
+            parent=None,
+            level=level,
+            address=address,
+            form=form,
+            reserved_names=(address,),
         )
         heading = format_heading(level, title, address, form)
         text = f"{heading}\n\n{content.text}" if content.text else heading
         result: dict[str, object] = {"slug": address, "created": True}
         if content.addresses:
             result["subsections"] = list(content.addresses)
-        hints = (*([format_deep_hint(address, level)] if level > DEEP_LEVEL else ()), *content.hints)
+        hints = (
+            *([format_deep_hint(address, level)] if level > MAX_RECOMMENDED_LEVEL else ()),
+            *content.hints,
+        )
         splice = insert_block(document, offset, text)
         return Edit((splice,), result, f"Add section {address} to {self.file}", hints)
 
@@ -268,7 +277,7 @@ class MoveSection(DocumentOperation):
         LevelConflict, StructureChanged, LimitExceeded.
         """
         # Imported late, because the first calls of a server do not need it.
-        from workspace.edits.transplant import is_in_place, move_section
+        from workspace.edits.section_move import is_in_place, move_section
 
         path = check_path(self.file)
         source = overlay.document(path)
@@ -365,8 +374,8 @@ def _describe_move(move_result: SectionMoveResult) -> dict[str, object]:
     details: dict[str, object] = {"level": move_result.section.level}
     if subsections:
         details["subsections"] = subsections
-    if move_result.pinned_addresses:
-        details["anchors_added"] = list(move_result.pinned_addresses)
+    if move_result.anchored_addresses:
+        details["anchors_added"] = list(move_result.anchored_addresses)
     return details
 
 
@@ -385,7 +394,7 @@ def _make_hints(move_result: SectionMoveResult, old_key: str) -> tuple[str, ...]
             f"'[{display_destination(label)}]' becomes a link, "
             f"because {move_result.target.path} defines that label"
         )
-    if section.level > DEEP_LEVEL:
+    if section.level > MAX_RECOMMENDED_LEVEL:
         hints.append(format_deep_hint(section.key, section.level))
     return tuple(hints)
 
@@ -407,7 +416,7 @@ def _read_target(overlay: Overlay, path: str) -> Document:
             paths[name]
             for name in get_close_matches(stem, paths, n=_MAX_LISTED_ITEMS, cutoff=_MIN_NAME_SIMILARITY)
         ]
-        advice = f"Did you mean '{similar_paths[0]}'? Else create" if similar_paths else "Create"
+        advice = f"Did you mean '{similar_paths[0]}'? Otherwise, create" if similar_paths else "Create"
         raise DocumentNotFound(
             f"no document '{display_destination(path)}'",
             fix=f"{advice} that document, then send the call again.",

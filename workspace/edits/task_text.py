@@ -124,8 +124,8 @@ class TaskPosition(NamedTuple):
     ) -> Splice:
         """Return the splice that inserts a task at this position.
 
-        `format_text` returns its text for a marker and for the prefix of fields. `marker` is used if the task
-        begins a new list.
+        `format_text` returns the text of the task for a marker and for the prefix of fields. `marker` is used
+        if the task begins a new list.
         """
         if self.sibling_index < len(self.siblings):
             task = self.siblings[self.sibling_index]
@@ -252,19 +252,19 @@ def read_task_marker(document: Document, task: Task) -> bytes:
 
 
 def format_task_lines(document: Document, task: Task, marker: bytes) -> str:
-    """Return a task's lines with LF line endings, with another marker and its indentation.
+    """Return a task's lines with LF line endings, another marker, and the indentation of that marker.
 
     Raises InvalidContent if the lines are not UTF-8.
     """
     lines = LINE_END_BYTES.split(document.data[task.start : find_content_end(document.data, task.end)])
-    box = task.box - 1 - task.start
-    old_columns, new_columns = _count_columns(lines[0][:box]), _count_columns(marker)
-    is_unchanged = old_columns == new_columns and b"\t" not in lines[0][:box] + marker
+    box_start = task.box - 1 - task.start
+    old_columns, new_columns = _count_columns(lines[0][:box_start]), _count_columns(marker)
+    is_unchanged = old_columns == new_columns and b"\t" not in lines[0][:box_start] + marker
     later_lines = (
         lines[1:] if is_unchanged else [_shift_line(line, old_columns, new_columns) for line in lines[1:]]
     )
     try:
-        return b"\n".join([marker + lines[0][box:], *later_lines]).decode()
+        return b"\n".join([marker + lines[0][box_start:], *later_lines]).decode()
     except UnicodeDecodeError as error:
         raise InvalidContent(
             f"the task in line {task.line} of {document.path} is not UTF-8",
@@ -284,7 +284,7 @@ def _count_columns(text: bytes) -> int:
 
 
 def check_tasks(old: Document, removed_task: Task | None, new: Document, edit: Edit) -> None:
-    """Raise StructureChanged if an edit changed other tasks, or if its new task does not have its text."""
+    """Raise StructureChanged if an edit changed other tasks, or added a task with another text."""
     name = edit.result.get("task")
     added_task = (
         resolve_task(new, name)[1] if isinstance(name, str) and "removed" not in edit.result else None

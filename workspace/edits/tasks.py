@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.document.tasks import Task
 
-TASKS = "tasks"
+TASKS_SECTION_KEY = "tasks"
 _MAX_CANDIDATES = 5
 
 
@@ -81,8 +81,8 @@ class AddTask(DocumentOperation):
 
 def _make_section_error(document: Document, error: SectionNotFound) -> SectionNotFound:
     """Return the error for an unknown section, with the sections that have tasks; `tasks` comes first."""
-    keys = [item.key for item in document.sections if item.key == TASKS or document.tasks(item)]
-    keys.sort(key=lambda key: key != TASKS)
+    keys = [item.key for item in document.sections if item.key == TASKS_SECTION_KEY or document.tasks(item)]
+    keys.sort(key=lambda key: key != TASKS_SECTION_KEY)
     if not keys:
         return SectionNotFound(
             f"{error.message}, and none of its sections has tasks",
@@ -286,7 +286,7 @@ class MoveTask(DocumentOperation):
     name: ClassVar[str] = "move_task"
     names_task: ClassVar[bool | None] = True
     implied_by: ClassVar[frozenset[str]] = frozenset({"to_slug"})
-    addresses: ClassVar[tuple[str, ...]] = ("slug", "to_slug", "before")
+    address_fields: ClassVar[tuple[str, ...]] = ("slug", "to_slug", "before")
 
     file: str
     slug: str
@@ -294,7 +294,7 @@ class MoveTask(DocumentOperation):
     before: str | None = None
 
     def edit(self, document: Document, context: EditContext) -> Edit:
-        """Return the edit; without splices if the task is already there.
+        """Return the edit; without splices if the task is already at the target position.
 
         Raises SectionNotFound, TaskNotFound, InvalidAddress.
         """
@@ -353,7 +353,8 @@ def _map_position(
     """Map a position to the document that remains after the removal of a task."""
     other_tasks = [item for item in document.all_tasks if not task.start <= item.start < task.end]
     remaining_tasks = {
-        item.start: match for item, match in zip(other_tasks, remaining_document.all_tasks, strict=True)
+        item.start: remaining_task
+        for item, remaining_task in zip(other_tasks, remaining_document.all_tasks, strict=True)
     }
     index = sum(item.start in remaining_tasks for item in position.siblings[: position.sibling_index])
     return TaskPosition(

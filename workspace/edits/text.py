@@ -97,11 +97,11 @@ class UpdateContent(DocumentOperation):
         content = prepare_content(
             document,
             text,
-            below=section,
+            parent=section,
             level=section.level or PREAMBLE_LEVEL,
             address=None if section.is_preamble else section.address,
             form=document.form or context.form,
-            replaced=replaced_sections,
+            replaced_sections=replaced_sections,
         )
         if content.addresses:
             result["subsections"] = list(content.addresses)
@@ -120,7 +120,7 @@ class UpdateContent(DocumentOperation):
 def write_first_preamble(document: Document, text: str, context: EditContext, file: str) -> Edit:
     """Return the edit that writes text before the first section of a document without a preamble."""
     form = document.form or context.form
-    content = prepare_content(document, text, below=None, level=PREAMBLE_LEVEL, address=None, form=form)
+    content = prepare_content(document, text, parent=None, level=PREAMBLE_LEVEL, address=None, form=form)
     first_section: Section | None = document.sections[0] if document.sections else None
     offset = first_section.start if first_section else len(document.data)
     result: dict[str, object] = {"slug": PREAMBLE}
@@ -145,14 +145,14 @@ class AppendContent(DocumentOperation):
         """Return the edit. Raises InvalidContent, SectionNotFound, LevelConflict, SectionExists."""
         text = strip_blank_lines(check_text(self.content, "content"))
         if not text:
-            raise InvalidContent("'content' is empty", fix="Give the text that is to be added.")
+            raise InvalidContent("'content' is empty", fix="Set 'content' to the text to add.")
         if document.preamble is None and read_fragment(self.slug).section == PREAMBLE:
             return write_first_preamble(document, text, context, self.file)
         section = resolve_section(document, self.slug)
         content = prepare_content(
             document,
             text,
-            below=section,
+            parent=section,
             level=section.level or PREAMBLE_LEVEL,
             address=None if section.is_preamble else section.address,
             form=document.form or context.form,
@@ -203,9 +203,7 @@ class ReplaceText(DocumentOperation):
         """Return the edit; without splices if nothing changes. Raises MatchCount, InvalidContent."""
         old, new = check_text(self.old, "old"), check_text(self.new, "new")
         if not old:
-            raise InvalidContent(
-                "'old' is empty", fix="Quote the text that is to be replaced; append_content adds text."
-            )
+            raise InvalidContent("'old' is empty", fix="Quote the text to replace; append_content adds text.")
         section = resolve_section(document, self.slug) if self.slug else None
         start, end = (section.start, section.end) if section else (document.front_matter_end, None)
         text = _NormalizedText(document, start, len(document.data) if end is None else end)
@@ -215,10 +213,10 @@ class ReplaceText(DocumentOperation):
         lines = [document.lines.line_at(text.offset(position)) + 1 for position in matches]
         result: dict[str, object] = {"replaced": len(matches), "lines": lines[:_MAX_LISTED_LINES]}
         offsets = [text.offset(position) for position in matches]
-        shown_section = section or document.section_at(offsets[0])
-        if shown_section is not None:
-            result["slug"] = shown_section.key
-        summary = f"Replace text in {f'{shown_section.key} of ' if shown_section else ''}{self.file}"
+        reported_section = section or document.section_at(offsets[0])
+        if reported_section is not None:
+            result["slug"] = reported_section.key
+        summary = f"Replace text in {f'{reported_section.key} of ' if reported_section else ''}{self.file}"
         if old == new:
             return Edit((), result, summary)
         prefix_size, suffix_size = _count_common_ends(old, new)
@@ -241,8 +239,8 @@ class ReplaceText(DocumentOperation):
         except StructureChanged as error:
             raise StructureChanged(
                 f"replacing this text would change the sections of {document.path}: {error.message}",
-                fix="Retitle with rename_section, which keeps the address; add with add_section, and take "
-                "out with remove_document.",
+                fix="Change a title with rename_section, which keeps the address; add a section with "
+                "add_section, and remove one with remove_document.",
                 section=error.details.get("section"),
             ) from error
         return new_document, edit
@@ -257,7 +255,7 @@ class ReplaceText(DocumentOperation):
         location = f"'{self.slug}' of {document.path}" if self.slug else document.path
         details: dict[str, Any] = {"matches": len(matches), "lines": lines, "count": self.count}
         if self.count < 1:
-            return MatchCount("'count' is below 1", fix="Leave it out, or give a number from 1.", **details)
+            return MatchCount("'count' is below 1", fix="Omit it, or set it to a number from 1.", **details)
         if not matches:
             fix, near = _suggest_fix(document, text, old, self.slug)
             return MatchCount(f"'old' was not found in {location}", fix=fix, **details, near=near)
@@ -308,8 +306,8 @@ class _NormalizedText:
         if self._line_starts is None:
             return self._start + position
         line = bisect_right(self._line_starts, position) - 1
-        begin = max(self._start, self._lines.offset(self._first_line + line))
-        return begin + position - self._line_starts[line]
+        line_start = max(self._start, self._lines.offset(self._first_line + line))
+        return line_start + position - self._line_starts[line]
 
 
 def _count_common_ends(old: str, new: str) -> tuple[int, int]:
@@ -333,7 +331,7 @@ def _suggest_fix(
             section = document.section_at(offsets[0])
             location = f"'{section.key}'" if section else "the document"
             return (
-                f"'old' is in {location}, on line {lines[0]}: name that section, or leave 'slug' out.",
+                f"'old' is in {location}, on line {lines[0]}: set 'slug' to that section, or omit it.",
                 lines,
             )
     front_matter = decode_with_newlines(document.text(0, document.front_matter_end))
@@ -341,23 +339,23 @@ def _suggest_fix(
         return "'old' is in the front matter: use set_metadata.", []
     line = _find_folded_text(document, text, old)
     if line is not None:
-        fix = f"'old' is on line {line} with other white space or in other case: quote it exactly."
+        fix = f"'old' is on line {line} with different white space or case: quote it exactly."
         return fix, [line]
     line = _find_similar_line(document, text, old)
     if line is not None:
-        return f"Line {line} is most like it: view the section again and quote it exactly.", [line]
+        return f"Line {line} is the most similar: view the section again and quote it exactly.", [line]
     return "View the document again and quote the text exactly.", []
 
 
 def _find_folded_text(document: Document, text: _NormalizedText, old: str) -> int | None:
     """Return the line of a text, regardless of white space and case; return None without a match."""
     words = [(match.start(), match.group()) for match in re.finditer(rb"\S+", text.data)]
-    folded_words = [word_start.decode("utf-8", "replace").casefold() for _, word_start in words]
+    folded_words = [word.decode("utf-8", "replace").casefold() for _, word in words]
     folded_text = " ".join(old.split()).casefold()
     position = " ".join(folded_words).find(folded_text) if folded_text else -1
     if position < 0:
         return None
-    starts = list(accumulate((len(word_start) + 1 for word_start in folded_words), initial=0))
+    starts = list(accumulate((len(word) + 1 for word in folded_words), initial=0))
     word_start = words[bisect_right(starts, position) - 1][0]
     return document.lines.line_at(text.offset(word_start)) + 1
 
@@ -384,12 +382,12 @@ def _find_similar_line(document: Document, text: _NormalizedText, old: str) -> i
 
 
 class _Span(NamedTuple):
-    """The bytes [start, stop) of a text without blank lines around it, within its range [floor, end)."""
+    """A range [range_start, range_end) of bytes, and the text in it without the blank lines around it."""
 
-    floor: int
-    start: int
-    stop: int
-    end: int
+    range_start: int
+    text_start: int
+    text_end: int
+    range_end: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -444,7 +442,7 @@ class RewriteText(DocumentOperation):
         if text == current_text:
             return Edit((), result, f"Edit {location}")
         if not text and section is None:
-            raise InvalidContent("nothing is left of the document", fix="Remove the document instead.")
+            raise InvalidContent("the document would be empty", fix="Remove the document instead.")
         splice = _make_splice(document, section, text, is_whole=is_whole)
         return Edit((splice,), result, f"Edit {location}", may_change_front_matter=section is None)
 
@@ -456,33 +454,42 @@ def read_editable_text(document: Document, section: Section | None) -> str:
     U+FFFD too, because a web form cannot send NUL.
     """
     span = _find_span(document, section)
-    return strip_blank_lines(_decode_text(document.data[span.floor : span.end]))
+    return strip_blank_lines(_decode_text(document.data[span.range_start : span.range_end]))
 
 
 def _find_span(document: Document, section: Section | None) -> _Span:
     data = document.data
-    floor, end = (section.body, section.end) if section else (0, len(data))
-    if floor == 0 and data.startswith(BOM):
-        floor = len(BOM)
-    return _Span(floor, find_text_start(data, floor, end), find_text_end(data, floor, end), end)
+    range_start, range_end = (section.body, section.end) if section else (0, len(data))
+    if range_start == 0 and data.startswith(BOM):
+        range_start = len(BOM)
+    return _Span(
+        range_start,
+        find_text_start(data, range_start, range_end),
+        find_text_end(data, range_start, range_end),
+        range_end,
+    )
 
 
 def _make_splice(document: Document, section: Section | None, text: str, *, is_whole: bool) -> Splice:
-    floor, start, stop, end = _find_span(document, section)
-    if start >= stop:
-        return insert_block(document, end, text) if section else Splice(floor, end, text.encode())
+    range_start, text_start, text_end, range_end = _find_span(document, section)
+    if text_start >= text_end:
+        return (
+            insert_block(document, range_end, text)
+            if section
+            else Splice(range_start, range_end, text.encode())
+        )
     if not text:
-        heading_end = find_text_end(document.data, section.start, section.body) if section else floor
-        return Splice(heading_end, stop, b"")
-    old_text = document.data[start:stop]
+        heading_end = find_text_end(document.data, section.start, section.body) if section else range_start
+        return Splice(heading_end, text_end, b"")
+    old_text = document.data[text_start:text_end]
     new_text = _rewrite_lines(old_text, text, document.ending) + find_needed_blank_line(
-        document, text, stop, end
+        document, text, text_end, range_end
     )
     if is_whole:
-        return Splice(start, stop, new_text)
+        return Splice(text_start, text_end, new_text)
     prefix_size, suffix_size = _measure_common_lines(old_text, new_text)
     return Splice(
-        start + prefix_size, stop - suffix_size, new_text[prefix_size : len(new_text) - suffix_size]
+        text_start + prefix_size, text_end - suffix_size, new_text[prefix_size : len(new_text) - suffix_size]
     )
 
 
@@ -497,7 +504,10 @@ def _rewrite_lines(old: bytes, text: str, ending: bytes) -> bytes:
         _decode_text(line[:content_end]).encode()
         for line, content_end in zip(lines, content_ends, strict=True)
     ]
-    old_lines = {new: index for index, new in pair_lines(old_texts, [line.encode() for line in new_texts])}
+    old_lines = {
+        new_index: old_index
+        for old_index, new_index in pair_lines(old_texts, [line.encode() for line in new_texts])
+    }
     # A line that was moved, or that the comparison does not pair, is found by its decoded text.
     lines_by_text: dict[bytes, set[bytes]] = {}
     for old_text, line, content_end in zip(old_texts, lines, content_ends, strict=True):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from workspace.links.offset_map import Offset
     from workspace.snapshot.overlay import Overlay
 
-_MAX_COMMITS = 5
+_MAX_REPORTED_COMMITS = 5
 _PRESERVED_REASON = "text that the commit moved to it or from it was changed since"
 
 
@@ -36,7 +36,7 @@ class UndoConflict(NamedTuple):
 
 
 class _Change(NamedTuple):
-    """A change of a document by a commit: its paths and bytes before and after; None if it was missing."""
+    """A change of a document by a commit: its paths and bytes before and after, None if it did not exist."""
 
     old_path: str | None
     path: str | None
@@ -45,12 +45,12 @@ class _Change(NamedTuple):
 
 
 class CommitUndo:
-    """The revert of one commit: `actions` are the reverted changes, `clashes` the other changes.
+    """The revert of one commit: `actions` are the reverted changes, `conflicts` the other changes.
 
-    After a clash the revert continues with the next change. A caller that needs all changes reverted or none
-    must discard the overlay after a clash. `skipped_paths` are files that are not documents.
-    `unreverted_lines` are lines whose move was not reverted because of a clash. With these as
-    `preserved_lines` of another run, they stay in all documents.
+    After a conflict the revert continues with the next change. A caller that needs all changes reverted or
+    none must discard the overlay after a conflict. `skipped_paths` are files that are not documents.
+    `unreverted_lines` are lines whose move was not reverted because of a conflict. If another run gets these
+    lines as `preserved_lines`, they stay in all documents.
     """
 
     def __init__(self, overlay: Overlay, commit: Commit, preserved_lines: PreservedLines = NO_LINES) -> None:
@@ -58,39 +58,41 @@ class CommitUndo:
         self._tip = overlay.snapshot
         self._git, self._config = self._tip.git, self._tip.config
         self.actions: list[dict[str, object]] = []
-        self.clashes: list[UndoConflict] = []
+        self.conflicts: list[UndoConflict] = []
         self.skipped_paths: list[str] = []
         self.unreverted_lines = NO_LINES
         self._commits: Sequence[Node] | None = None
         self._tracer = HistoryTracer(self._tip)
         self._preserved_spans: list[PreservedSpan] = []
         self._new_headings: dict[Offset, Offset] = {}
-        self._documents: dict[str, str | None] = {}
+        self._path_map: dict[str, str | None] = {}
 
     def run(self) -> None:
-        """Revert each change that does not clash."""
+        """Revert each change that does not conflict."""
         for change in self._list_changes():
             try:
                 self._revert_change(change)
             except WorkspaceError as error:
-                self._record_clash(str(change.path or change.old_path), None, error.message)
+                self._record_conflict(str(change.path or change.old_path), None, error.message)
                 self._record_unreverted_lines(change)
 
-    def describe_clashes(self, max_count: int) -> list[dict[str, object]]:
-        """Return the first clashes for a response, each with the last commits that changed its text."""
+    def describe_conflicts(self, max_count: int) -> list[dict[str, object]]:
+        """Return the first conflicts for a response, each with the last commits that changed its text."""
         descriptions: list[dict[str, object]] = []
-        for clash in self.clashes[:max_count]:
-            commits = self._tracer.list_later_changes(self._list_commits(), clash.file, clash.slug)
-            location = {"file": clash.file, **({} if clash.slug is None else {"slug": clash.slug})}
-            descriptions.append({**location, "reason": clash.reason, "commits": list(commits[:_MAX_COMMITS])})
+        for conflict in self.conflicts[:max_count]:
+            commits = self._tracer.list_later_changes(self._list_commits(), conflict.file, conflict.slug)
+            location = {"file": conflict.file, **({} if conflict.slug is None else {"slug": conflict.slug})}
+            descriptions.append(
+                {**location, "reason": conflict.reason, "commits": list(commits[:_MAX_REPORTED_COMMITS])}
+            )
         return descriptions
 
     def make_offset_map(self) -> OffsetMap:
         """Return the map of preserved text, by which links are updated."""
-        return OffsetMap(tuple(self._preserved_spans), self._new_headings, self._documents)
+        return OffsetMap(tuple(self._preserved_spans), self._new_headings, self._path_map)
 
     def _list_changes(self) -> Iterator[_Change]:
-        """Yield the commit's changes in an order in which the revert of each finds its path unused."""
+        """Yield the commit's changes in an order in which the path that each revert restores is unused."""
         parents = self._commit.parents
         old, new = self._git.commit(parents[0]).tree if parents else None, self._commit.tree
         created_blobs: dict[str, str] = {}
@@ -139,30 +141,32 @@ class CommitUndo:
         if current_path is None or document is None:
             return
         if document.data != after:
-            self._record_clash(current_path, None, "it was made by the commit, and changed since")
+            self._record_conflict(current_path, None, "it was created by the commit, and changed since")
             self._record_unreverted_lines(_Change(None, path, None, after))
             return
         if self._preserved_lines.affects(b"", after):
-            self._record_clash(current_path, None, _PRESERVED_REASON)
+            self._record_conflict(current_path, None, _PRESERVED_REASON)
             self._record_unreverted_lines(_Change(None, path, None, after))
             return
         self._overlay.remove(current_path)
-        self._documents[current_path] = None
+        self._path_map[current_path] = None
         self._record_action(current_path, None, "removed")
 
     def _revert_removal(self, path: str, before: bytes) -> None:
         """Revert the removal of a document."""
         check_pointer(path, before)
-        current = self._overlay.find(path)
-        if current is None and self._preserved_lines.affects(before, b""):
-            self._record_clash(path, None, _PRESERVED_REASON)
+        current_document = self._overlay.find(path)
+        if current_document is None and self._preserved_lines.affects(before, b""):
+            self._record_conflict(path, None, _PRESERVED_REASON)
             self._record_unreverted_lines(_Change(path, None, before, None))
-        elif current is None:
+        elif current_document is None:
             self._overlay.create(self._parse(before, path))
-            self._documents[path] = path
+            self._path_map[path] = path
             self._record_action(path, None, "brought_back")
-        elif current.data != before:
-            self._record_clash(path, None, "it was removed by the commit, and another document is there now")
+        elif current_document.data != before:
+            self._record_conflict(
+                path, None, "it was removed by the commit, and another document is there now"
+            )
             self._record_unreverted_lines(_Change(path, None, before, None))
 
     def _revert_edit(self, old_path: str, path: str, before: bytes, after: bytes) -> None:
@@ -170,7 +174,7 @@ class CommitUndo:
         current_path = self._find_current_path(path)
         document = self._overlay.find(current_path) if current_path else None
         if current_path is None or document is None:
-            self._record_clash(path, None, "it was changed by the commit, and removed since")
+            self._record_conflict(path, None, "it was changed by the commit, and removed since")
             self._record_unreverted_lines(_Change(old_path, path, before, after))
             return
         if current_path == path:
@@ -178,7 +182,7 @@ class CommitUndo:
         elif old_path in (path, current_path):
             target = current_path
         else:
-            self._record_clash(current_path, None, "it was moved by the commit, and again since")
+            self._record_conflict(current_path, None, "it was moved by the commit, and again since")
             target = current_path
         reverted_text = None
         new_document = document
@@ -206,35 +210,35 @@ class CommitUndo:
             self._preserved_spans.append(PreservedSpan(current_path, 0, len(document.data), target, 0))
         if target != current_path:
             # If the sections differ, addresses in the document do not map to its old addresses.
-            is_same = len(new_document.sections) == len(document.sections)
-            self._documents |= {current_path: target if is_same else None, target: target}
+            has_same_section_count = len(new_document.sections) == len(document.sections)
+            self._path_map |= {current_path: target if has_same_section_count else None, target: target}
         elif new_document.data != document.data:
-            self._documents[current_path] = current_path
+            self._path_map[current_path] = current_path
 
     def _record_result(self, reverted_text: RevertedText, document: Document, target: str) -> None:
-        """Record the reverted changes and the clashes of a document."""
+        """Record the reverted changes and the conflicts of a document."""
         self._preserved_spans += reverted_text.preserved_spans
         self._new_headings |= reverted_text.new_headings
-        self.unreverted_lines |= reverted_text.clashing_lines
+        self.unreverted_lines |= reverted_text.conflicting_lines
         for unit, action in reverted_text.result.actions:
             self._record_action(target, unit.key, action.value)
-        if reverted_text.has_metadata_changed:
+        if reverted_text.is_metadata_changed:
             self._record_action(target, None, "metadata_restored")
-        for unit in reverted_text.result.clashes:
+        for unit in reverted_text.result.conflicts:
             reason = (
                 _PRESERVED_REASON
                 if unit.id in reverted_text.preserved_ids
                 else "it was changed by the commit, and again since"
             )
-            self._record_clash(document.path, unit.key, reason)
-        for key in reverted_text.metadata_clashes:
-            self._record_clash(
-                document.path, None, f"'{key}' of its front matter was changed by it, and again since"
+            self._record_conflict(document.path, unit.key, reason)
+        for key in reverted_text.metadata_conflicts:
+            self._record_conflict(
+                document.path, None, f"'{key}' of its front matter was changed by the commit, and again since"
             )
 
     def _record_unreverted_lines(self, change: _Change) -> None:
         """Record the lines that the commit moved to this document, or away from it, as not reverted."""
-        self.unreverted_lines |= PreservedLines.of(change.before or b"", change.after or b"")
+        self.unreverted_lines |= PreservedLines.of_change(change.before or b"", change.after or b"")
 
     def _find_current_path(self, path: str) -> str | None:
         """Return the current path of a document that the commit left at a path; None if it is missing."""
@@ -264,8 +268,8 @@ class CommitUndo:
             action_fields["slug"] = slug
         self.actions.append({**action_fields, "what": action, **details})
 
-    def _record_clash(self, file: str, slug: str | None, reason: str) -> None:
-        self.clashes.append(UndoConflict(file, slug, reason))
+    def _record_conflict(self, file: str, slug: str | None, reason: str) -> None:
+        self.conflicts.append(UndoConflict(file, slug, reason))
 
 
 def _pair_paths(renames: Renames) -> dict[str, str]:

@@ -2,11 +2,11 @@
 
 Three rows are compared: after the commit (`base`), before the commit (`before`), and the current row
 (`current`). A unit is reverted only if it is the same in `base` and `current`. If it is the same in `before`
-and `current`, it is already reverted. Any other unit that the commit changed is a clash. Units that the
+and `current`, it is already reverted. Any other unit that the commit changed is a conflict. Units that the
 commit did not change stay as they are in `current`.
 
-A document is a row of units: its front matter, its sections' own texts, and the blank lines between them. The
-units of one section have one id in all three versions.
+A row is a list of units: the sections of a document without their subsections, or the keys of front matter. A
+unit has the same id in all three rows.
 """
 
 from __future__ import annotations
@@ -34,99 +34,99 @@ class UndoAction(StrEnum):
 
 
 class RevertResult(NamedTuple):
-    """The row after the revert, the reverted units with their actions, and the units that clash.
+    """The row after the revert, the reverted units with their actions, and the units that conflict.
 
-    Each unit is the current version of it, or else the version before the commit.
+    Each unit has its current text or, if it is missing now, its text before the commit.
     """
 
-    units: tuple[SectionUnit, ...]
-    actions: tuple[tuple[SectionUnit, UndoAction], ...]
-    clashes: tuple[SectionUnit, ...]
+    units: tuple[RowUnit, ...]
+    actions: tuple[tuple[RowUnit, UndoAction], ...]
+    conflicts: tuple[RowUnit, ...]
 
 
 def revert_row(
-    base: Sequence[SectionUnit],
-    before: Sequence[SectionUnit],
-    current: Sequence[SectionUnit],
+    base: Sequence[RowUnit],
+    before: Sequence[RowUnit],
+    current: Sequence[RowUnit],
     preserved_ids: Collection[Id] = (),
 ) -> RevertResult:
     """Return the row `current` without the changes from `before` to `base`.
 
     Units in `preserved_ids` stay as they are, because the source or the target of their move is not reverted.
     """
-    return _Row(base, before, current, preserved_ids).run()
+    return _RowRevert(base, before, current, preserved_ids).run()
 
 
-class _Row:
-    """A revert of the row `current`, with the actions and clashes so far."""
+class _RowRevert:
+    """A revert of the row `current`, with the actions and conflicts so far."""
 
     def __init__(
         self,
-        base: Sequence[SectionUnit],
-        before: Sequence[SectionUnit],
-        current: Sequence[SectionUnit],
+        base: Sequence[RowUnit],
+        before: Sequence[RowUnit],
+        current: Sequence[RowUnit],
         preserved_ids: Collection[Id],
     ) -> None:
         self._base, self._before, self._current, self._preserved_ids = base, before, current, preserved_ids
         self._base_by_id = {unit.id: unit for unit in base}
         self._before_by_id = {unit.id: unit for unit in before}
         self._current_by_id = {unit.id: unit for unit in current}
-        self._clashes: dict[Id, SectionUnit] = {}
-        self._actions: dict[Id, tuple[SectionUnit, UndoAction]] = {}
-        self._removed: set[Id] = set()
+        self._conflicts: dict[Id, RowUnit] = {}
+        self._actions: dict[Id, tuple[RowUnit, UndoAction]] = {}
+        self._removed_ids: set[Id] = set()
 
     def run(self) -> RevertResult:
-        self._compare()
+        self._compare_units()
         self._preserve_used_parents()
-        for id in self._removed:
+        for id in self._removed_ids:
             self._actions[id] = self._current_by_id[id], UndoAction.REMOVED
         returning_ids = self._find_moved_units()
         remaining_units = [
             self._before_by_id[unit.id] if unit.id in self._actions else unit
             for unit in self._current
-            if unit.id not in self._removed and unit.id not in returning_ids
+            if unit.id not in self._removed_ids and unit.id not in returning_ids
         ]
         units = self._reinsert(remaining_units, returning_ids)
         units_by_id = {**self._before_by_id, **self._current_by_id}
-        clashes = tuple(units_by_id.get(id, unit) for id, unit in self._clashes.items())
+        conflicts = tuple(units_by_id.get(id, unit) for id, unit in self._conflicts.items())
         positions = {unit.id: position for position, unit in enumerate([*self._current, *self._before])}
         actions = sorted(self._actions.values(), key=lambda item: positions[item[0].id])
-        return RevertResult(units, tuple(actions), clashes)
+        return RevertResult(units, tuple(actions), conflicts)
 
-    def _compare(self) -> None:
+    def _compare_units(self) -> None:
         for unit in self._base:
             old, current = self._before_by_id.get(unit.id), self._current_by_id.get(unit.id)
             if old is None:
                 if current is not None and (current.text != unit.text or unit.id in self._preserved_ids):
-                    self._clashes[unit.id] = current
+                    self._conflicts[unit.id] = current
                 elif current is not None:
-                    self._removed.add(unit.id)
+                    self._removed_ids.add(unit.id)
             elif old.text == unit.text or (current is not None and current.text == old.text):
                 continue
             elif current is not None and current.text == unit.text and unit.id not in self._preserved_ids:
                 self._actions[unit.id] = current, UndoAction.RESTORED
             else:
-                self._clashes[unit.id] = current or unit
+                self._conflicts[unit.id] = current or unit
         for unit in self._before:
             current = self._current_by_id.get(unit.id)
             if unit.id not in self._base_by_id and current is not None and current.text != unit.text:
-                self._clashes[unit.id] = current
+                self._conflicts[unit.id] = current
 
     def _preserve_used_parents(self) -> None:
         """Preserve a section to which later commits have added sections."""
         for unit in self._current:
-            parent = self.find_parent(unit) if unit.id not in self._removed else None
+            parent = self.find_parent(unit) if unit.id not in self._removed_ids else None
             visited: set[Id] = set()  # two sections can each have been moved below the other one
             while parent is not None and parent not in visited:
                 visited.add(parent)
-                if parent in self._removed:
-                    self._removed.discard(parent)
-                    self._clashes[parent] = self._current_by_id[parent]
-                    self._clashes.setdefault(unit.id, unit)
+                if parent in self._removed_ids:
+                    self._removed_ids.discard(parent)
+                    self._conflicts[parent] = self._current_by_id[parent]
+                    self._conflicts.setdefault(unit.id, unit)
                 parent_unit = self._current_by_id.get(parent) or self._before_by_id.get(parent)
                 parent = self.find_parent(parent_unit) if parent_unit else None
 
-    def find_parent(self, unit: SectionUnit) -> Id | None:
+    def find_parent(self, unit: RowUnit) -> Id | None:
         """Return the parent of a unit after the revert."""
         old, base = self._before_by_id.get(unit.id), self._base_by_id.get(unit.id)
         if old is not None and (base is None or old.parent != base.parent):
@@ -149,11 +149,11 @@ class _Row:
         returning_ids: set[Id] = set()
         for id in moved_ids:
             if id not in self._current_by_id:
-                self._clashes.setdefault(id, self._base_by_id[id])
+                self._conflicts.setdefault(id, self._base_by_id[id])
             elif id in later_moved_ids:
                 if old_predecessors[id] != current_predecessors[id]:  # no later commit has moved it back
-                    self._clashes.setdefault(id, self._current_by_id[id])
-            elif id not in self._clashes:
+                    self._conflicts.setdefault(id, self._current_by_id[id])
+            elif id not in self._conflicts:
                 returning_ids.add(id)
                 self._actions[id] = self._current_by_id[id], UndoAction.MOVED
         return returning_ids
@@ -161,9 +161,7 @@ class _Row:
     def _has_new_parent(self, id: Id) -> bool:
         return self._base_by_id[id].parent != self._before_by_id[id].parent
 
-    def _reinsert(
-        self, remaining_units: Sequence[SectionUnit], returning_ids: set[Id]
-    ) -> tuple[SectionUnit, ...]:
+    def _reinsert(self, remaining_units: Sequence[RowUnit], returning_ids: set[Id]) -> tuple[RowUnit, ...]:
         """Return the row with the reverted units, each after its nearest earlier predecessor that remains."""
         units = {unit.id: unit for unit in remaining_units}
         row = LinkedList(units)
@@ -175,44 +173,42 @@ class _Row:
                 unit.id not in self._base_by_id and unit.id not in self._current_by_id
             ):
                 if unit.id in self._preserved_ids and unit.id not in returning_ids:
-                    self._clashes[unit.id] = unit
+                    self._conflicts[unit.id] = unit
                     continue
                 predecessor = last_id
                 if (
                     predecessor is None
                     and unit.level
-                    and (first := row.after(None))
-                    and not units[first].level
+                    and (first_id := row.after(None))
+                    and not units[first_id].level
                 ):
-                    predecessor = first  # no unit is inserted before a preamble
+                    predecessor = first_id  # no unit is inserted before a preamble
                 # A reinserted preamble (level 0) is not moved after deeper units, because it comes first.
                 while (
-                    unit.level
-                    and (following := row.after(predecessor))
-                    and units[following].level > unit.level
+                    unit.level and (next_id := row.after(predecessor)) and units[next_id].level > unit.level
                 ):
-                    if self._is_below(following, unit.id):
+                    if self._is_below(next_id, unit.id):
                         break
-                    predecessor = following
-                is_edited = unit.id in returning_ids and unit.text == self._base_by_id[unit.id].text
-                units[unit.id] = self._current_by_id[unit.id] if is_edited else unit
+                    predecessor = next_id
+                is_only_moved = unit.id in returning_ids and unit.text == self._base_by_id[unit.id].text
+                units[unit.id] = self._current_by_id[unit.id] if is_only_moved else unit
                 row.insert(predecessor, unit.id)
                 self._actions.setdefault(unit.id, (unit, UndoAction.REINSERTED))
                 last_id = unit.id
         return tuple(units[id] for id in row)
 
-    def _is_below(self, id: Id, other: Id) -> bool:
+    def _is_below(self, id: Id, other_id: Id) -> bool:
         """Return True if a unit was below another one before the commit."""
         unit = self._before_by_id.get(id)
         while unit is not None and unit.parent is not None:
-            if unit.parent == other:
+            if unit.parent == other_id:
                 return True
             unit = self._before_by_id.get(unit.parent)
         return False
 
 
-def _find_predecessors(row: Sequence[SectionUnit], other_ids: Collection[Id]) -> Mapping[Id, Id | None]:
-    """Return the nearest preceding unit that is in `other_ids`, for each unit of a row."""
+def _find_predecessors(row: Sequence[RowUnit], other_ids: Collection[Id]) -> Mapping[Id, Id | None]:
+    """Return the id of the nearest preceding unit that is in `other_ids`, by the id of each unit of a row."""
     predecessors: dict[Id, Id | None] = {}
     last_id: Id | None = None
     for unit in row:
@@ -226,11 +222,11 @@ Id = tuple[str, int | bytes]
 """The id of a unit: the first version that contains it, and its position (or its key) in that version."""
 
 
-class SectionUnit(NamedTuple):
-    """A section's own bytes, without the blank lines after them.
+class RowUnit(NamedTuple):
+    """A section's own bytes, or the lines of a front matter key, without the blank lines after them.
 
     `gap` are these blank lines (None for the last unit). `start` is the offset of the section in its
-    document, `key` its address, and `parent` the unit of its parent.
+    document, `key` its address, and `parent` the id of the parent's unit.
     """
 
     id: Id
@@ -246,8 +242,8 @@ class UnitRow(NamedTuple):
     """A document as a row: the text before its first section, its units, and the blank lines at its end."""
 
     head: bytes
-    units: tuple[SectionUnit, ...]
-    end: bytes
+    units: tuple[RowUnit, ...]
+    end_gap: bytes
 
 
 def read_units(document: Document, ids: Mapping[int, Id]) -> UnitRow:
@@ -255,14 +251,14 @@ def read_units(document: Document, ids: Mapping[int, Id]) -> UnitRow:
     sections = document.sections
     if not sections:
         return UnitRow(document.data, (), b"")
-    units: list[SectionUnit] = []
+    units: list[RowUnit] = []
     gap = b""
     for item in sections:
         source = document.source(item)
         text = source.rstrip(BLANK)
         gap = source[len(text) :]
         parent = None if item.parent is None else ids[item.parent]
-        units.append(SectionUnit(ids[item.position], text, gap, item.level, parent, item.key, item.start))
+        units.append(RowUnit(ids[item.position], text, gap, item.level, parent, item.key, item.start))
     units[-1] = units[-1]._replace(gap=None)
     return UnitRow(document.data[: sections[0].start], tuple(units), gap)
 

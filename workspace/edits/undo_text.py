@@ -16,7 +16,7 @@ from workspace.diff.sections import DESTINATION
 from workspace.document.document import Document
 from workspace.edits.undo_rows import (
     RevertResult,
-    SectionUnit,
+    RowUnit,
     UnitRow,
     identify_units,
     read_units,
@@ -45,7 +45,7 @@ class PreservedLines(NamedTuple):
     added: frozenset[bytes] = frozenset()
 
     @classmethod
-    def of(cls, before: bytes, after: bytes) -> PreservedLines:
+    def of_change(cls, before: bytes, after: bytes) -> PreservedLines:
         """Return the changed lines of a text that is not reverted, before and after the commit."""
         old_lines, new_lines = _read_lines(before), _read_lines(after)
         return cls(old_lines - new_lines, new_lines - old_lines)
@@ -83,18 +83,18 @@ _METADATA_KEY = re.compile(rb"""(?![#\s-])[^:]+:(?=\s|$)""")
 class RevertedText(NamedTuple):
     """A document after the revert. `is_sound` is True if the parsed document has the expected sections.
 
-    `metadata_clashes` are keys of the front matter that later commits have changed. `clashing_lines` are the
-    lines of sections that clash. `preserved_ids` are the sections that stay because of clashes in other
-    sections. `preserved_spans` are the unchanged spans of the document. `new_headings` maps the offset of
-    each current heading to the offset after the revert.
+    `metadata_conflicts` are keys of the front matter that later commits have changed. `conflicting_lines` are
+    the lines of sections that conflict. `preserved_ids` are the sections that stay because of conflicts in
+    other sections. `preserved_spans` are the unchanged spans of the document. `new_headings` maps the offset
+    of each current heading to the offset after the revert.
     """
 
     document: Document
     result: RevertResult
     is_sound: bool
-    has_metadata_changed: bool
-    metadata_clashes: tuple[str, ...]
-    clashing_lines: PreservedLines
+    is_metadata_changed: bool
+    metadata_conflicts: tuple[str, ...]
+    conflicting_lines: PreservedLines
     preserved_ids: frozenset[Id]
     preserved_spans: tuple[PreservedSpan, ...]
     new_headings: dict[Offset, Offset]
@@ -119,28 +119,28 @@ def revert_text(
     )
     result = revert_row(base_row.units, before_row.units, current_row.units, preserved_ids)
     if current.data == base.data and not preserved_ids:
-        # The document is unchanged since the commit, so there are no clashes.
-        return _restore_fully(before, result._replace(clashes=()), current, path, ids)
-    head, metadata_clashes = _revert_front_matter(base_row.head, before_row.head, current_row.head)
-    blocks = [head]
+        # The document is unchanged since the commit, so there are no conflicts.
+        return _restore_fully(before, result._replace(conflicts=()), current, path, ids)
+    head, metadata_conflicts = _revert_front_matter(base_row.head, before_row.head, current_row.head)
+    parts = [head]
     starts: list[int] = []
     size = len(head)
     gaps = _Gaps(base_row, before_row, current_row, current.ending)
     for position, unit in enumerate(result.units):
         starts.append(size)
         is_last = position + 1 == len(result.units)
-        block = unit.text + (gaps.find_end() if is_last else gaps.find_gap(unit.id))
-        blocks.append(block)
-        size += len(block)
-    document = Document.parse(b"".join(blocks), path)
+        part = unit.text + (gaps.find_end_gap() if is_last else gaps.find_gap(unit.id))
+        parts.append(part)
+        size += len(part)
+    document = Document.parse(b"".join(parts), path)
     return RevertedText(
         document,
         result,
         _is_sound(document, result.units, rows)
         and (document.front_matter_error is None or current.front_matter_error is not None),
         head != current_row.head,
-        metadata_clashes,
-        _collect_clashing_lines(result, changed_texts),
+        metadata_conflicts,
+        _collect_conflicting_lines(result, changed_texts),
         preserved_ids,
         tuple(_list_preserved_spans(result.units, starts, current_row, current.path, path, head)),
         _map_current_headings(document, result.units, current, ids[2]),
@@ -154,8 +154,10 @@ def _restore_fully(
     document = Document.parse(before.data, path)
     sections = {id: before.sections[position] for position, id in ids[1].items()}
     new_headings = _map_headings(current, ids[2], path, sections)
-    has_metadata = current.data[: current.front_matter_end] != before.data[: before.front_matter_end]
-    return RevertedText(document, result, True, has_metadata, (), NO_LINES, frozenset(), (), new_headings)
+    is_metadata_changed = current.data[: current.front_matter_end] != before.data[: before.front_matter_end]
+    return RevertedText(
+        document, result, True, is_metadata_changed, (), NO_LINES, frozenset(), (), new_headings
+    )
 
 
 def _find_changed_texts(base: UnitRow, before: UnitRow) -> Mapping[Id, tuple[bytes, bytes]]:
@@ -165,11 +167,11 @@ def _find_changed_texts(base: UnitRow, before: UnitRow) -> Mapping[Id, tuple[byt
     return {id: texts for id, texts in pairs.items() if texts[0] != texts[1]}
 
 
-def _collect_clashing_lines(
+def _collect_conflicting_lines(
     result: RevertResult, changed_texts: Mapping[Id, tuple[bytes, bytes]]
 ) -> PreservedLines:
-    texts = (changed_texts[unit.id] for unit in result.clashes if unit.id in changed_texts)
-    return reduce(or_, (PreservedLines.of(*pair) for pair in texts), NO_LINES)
+    texts = (changed_texts[unit.id] for unit in result.conflicts if unit.id in changed_texts)
+    return reduce(or_, (PreservedLines.of_change(*pair) for pair in texts), NO_LINES)
 
 
 class _Gaps:
@@ -177,14 +179,14 @@ class _Gaps:
 
     def __init__(self, base: UnitRow, before: UnitRow, current: UnitRow, ending: bytes) -> None:
         self._rows = base, before, current
-        self._base, self._before, self._current = (
+        self._base_gaps, self._before_gaps, self._current_gaps = (
             {unit.id: unit.gap for unit in row.units} for row in self._rows
         )
         self._default_gap = ending * 2
 
     def find_gap(self, id: Id) -> bytes:
         """Return the blank lines after a unit that is not the last one."""
-        base, before, current = self._base.get(id), self._before.get(id), self._current.get(id)
+        base, before, current = self._base_gaps.get(id), self._before_gaps.get(id), self._current_gaps.get(id)
         if (
             current is None
             or (current == base and before is not None)
@@ -193,14 +195,17 @@ class _Gaps:
             current = before if before is not None else current if current is not None else base
         return self._default_gap if current is None else current
 
-    def find_end(self) -> bytes:
+    def find_end_gap(self) -> bytes:
         """Return the blank lines at the end of the document."""
         base, before, current = self._rows
-        return before.end if current.end == base.end else current.end
+        return before.end_gap if current.end_gap == base.end_gap else current.end_gap
 
 
 def _revert_front_matter(base: bytes, before: bytes, current: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """Return the reverted front matter and its clashes; revert each key if later commits changed it."""
+    """Return the reverted front matter and its conflicts.
+
+    If later commits changed the front matter, each key is reverted separately.
+    """
     if base == before or current == before:
         return current, ()
     if current == base:
@@ -210,46 +215,46 @@ def _revert_front_matter(base: bytes, before: bytes, current: bytes) -> tuple[by
         return current, ("front matter",)
     base_units, before_units, current_units = (row or () for row in rows)
     result = revert_row(base_units, before_units, current_units)
-    clashes = tuple(unit.key for unit in result.clashes)
-    return b"".join(unit.text for unit in result.units), clashes
+    conflicts = tuple(unit.key for unit in result.conflicts)
+    return b"".join(unit.text for unit in result.units), conflicts
 
 
-def _split_front_matter(head: bytes) -> tuple[SectionUnit, ...] | None:
+def _split_front_matter(head: bytes) -> tuple[RowUnit, ...] | None:
     """Return the lines of front matter as one unit for each key; None if they cannot be split."""
     lines = Lines(head)
-    blocks: list[tuple[bytes, list[bytes]]] = [(b"", [])]
+    line_groups: list[tuple[bytes, list[bytes]]] = [(b"", [])]
     is_open = True
     for number in range(len(lines)):
         line = head[lines.offset(number) : lines.offset(number + 1)]
         match = _METADATA_KEY.match(line) if is_open else None
         if match:
-            blocks.append((match.group()[:-1], []))
+            line_groups.append((match.group()[:-1], []))
         elif is_open and number and line.rstrip() in (b"---", b"..."):
-            blocks.append((b"---", []))
+            line_groups.append((b"---", []))
             is_open = False
-        blocks[-1][1].append(line)
-    names = Counter(name for name, _ in blocks)
+        line_groups[-1][1].append(line)
+    names = Counter(name for name, _ in line_groups)
     if is_open or max(names.values()) > 1:
         return None
     return tuple(
-        SectionUnit(("key", name), b"".join(parts), key=name.decode("utf-8", "replace"))
-        for name, parts in blocks
+        RowUnit(("key", name), b"".join(parts), key=name.decode("utf-8", "replace"))
+        for name, parts in line_groups
     )
 
 
-def _is_sound(document: Document, units: tuple[SectionUnit, ...], rows: list[UnitRow]) -> bool:
+def _is_sound(document: Document, units: tuple[RowUnit, ...], rows: list[UnitRow]) -> bool:
     """Return True if the document is parsed as these units, each below its expected parent."""
     if len(document.sections) != len(units):
         return False
     base_units, before_units, current_units = ({unit.id: unit for unit in row.units} for row in rows)
     ids = {item.position: unit.id for item, unit in zip(document.sections, units, strict=True)}
     for item, unit in zip(document.sections, units, strict=True):
-        before_unit, base_unit, current = (
+        before_unit, base_unit, current_unit = (
             before_units.get(unit.id),
             base_units.get(unit.id),
             current_units.get(unit.id),
         )
-        expected_parent = unit.parent if current is None else current.parent
+        expected_parent = unit.parent if current_unit is None else current_unit.parent
         if before_unit is not None and (base_unit is None or before_unit.parent != base_unit.parent):
             expected_parent = before_unit.parent
         parent = None if item.parent is None else ids[item.parent]
@@ -259,7 +264,7 @@ def _is_sound(document: Document, units: tuple[SectionUnit, ...], rows: list[Uni
 
 
 def _list_preserved_spans(
-    units: tuple[SectionUnit, ...], starts: list[int], current: UnitRow, old_path: str, path: str, head: bytes
+    units: tuple[RowUnit, ...], starts: list[int], current: UnitRow, old_path: str, path: str, head: bytes
 ) -> list[PreservedSpan]:
     """Return the spans of the current document that the revert preserves."""
     current_units = {unit.id: unit for unit in current.units}
@@ -271,7 +276,7 @@ def _list_preserved_spans(
 
 
 def _map_current_headings(
-    document: Document, units: tuple[SectionUnit, ...], current: Document, ids: dict[int, Id]
+    document: Document, units: tuple[RowUnit, ...], current: Document, ids: dict[int, Id]
 ) -> dict[Offset, Offset]:
     """Return the offsets of the headings after the revert, by their current offsets."""
     if len(document.sections) != len(units):
@@ -285,7 +290,9 @@ def _map_headings(
 ) -> dict[Offset, Offset]:
     """Return the new offsets of the current headings. `sections` are the sections after the revert, by id."""
     return {
-        (current.path, old.heading_start): (path, item.heading_start)
+        (current.path, current_section.heading_start): (path, item.heading_start)
         for position, id in ids.items()
-        if (item := sections.get(id)) and (old := current.sections[position]).has_heading and item.has_heading
+        if (item := sections.get(id))
+        and (current_section := current.sections[position]).has_heading
+        and item.has_heading
     }

@@ -28,7 +28,7 @@ RequestedLines = dict[int, int]
 
 
 class BlamedLine(NamedTuple):
-    """A line of a text, with its ending, and its author.
+    """A line of a text, with its ending, and the commit that wrote it.
 
     `line` counts from 1 in the current document, `original_line` in the document at `path` in `commit`.
     `is_boundary` is True if the line may be older, because `commit` is the oldest scanned one.
@@ -42,15 +42,15 @@ class BlamedLine(NamedTuple):
     is_boundary: bool = False
 
 
-class Blame:
-    """The search for the authors of the lines of one text."""
+class BlameSearch:
+    """The search for the commits that wrote the lines of one text."""
 
     def __init__(self, graph: Graph, versions: Versions, stepper: HistoryStepper) -> None:
         self._graph, self._versions, self._stepper = graph, versions, stepper
         self._queue: list[tuple[int, int, HistoryPoint]] = []
         self._lines_by_point: dict[HistoryPoint, RequestedLines] = {}
         self._blamed_lines: dict[int, BlamedLine] = {}
-        self._count = 0
+        self._point_count = 0
         self._remaining_work = 0
         self._lines_of_version: dict[TextRange, Sequence[bytes]] = {}
         self._lines: Sequence[bytes] = ()
@@ -66,7 +66,7 @@ class Blame:
         self._lines = self._read_lines(start.text_range)
         self._first_line = self._versions.line(start.text_range)
         self._request_lines(start, {line: line for line in range(len(self._lines))})
-        self._remaining_work, next_report = max_commits, _PROGRESS_INTERVAL
+        self._remaining_work, next_progress = max_commits, _PROGRESS_INTERVAL
         while self._queue:
             point = heappop(self._queue)[2]
             requested_lines = self._lines_by_point.pop(point, None)
@@ -83,8 +83,8 @@ class Blame:
             step = self._stepper.step_back(point)
             self._remaining_work -= step.work
             self._attribute_to_parents(point, requested_lines, step)
-            if progress is not None and max_commits - self._remaining_work >= next_report:
-                next_report += _PROGRESS_INTERVAL
+            if progress is not None and max_commits - self._remaining_work >= next_progress:
+                next_progress += _PROGRESS_INTERVAL
                 progress(max_commits - self._remaining_work, max_commits, "Reading the history")
         return tuple(self._blamed_lines[line] for line in range(len(self._lines)))
 
@@ -126,8 +126,8 @@ class Blame:
             self._lines_by_point[point].update(requested_lines)
             return
         self._lines_by_point[point] = requested_lines
-        self._count += 1
-        heappush(self._queue, (-self._graph.time(point.commit), self._count, point))
+        self._point_count += 1
+        heappush(self._queue, (-self._graph.time(point.commit), self._point_count, point))
 
     def _attribute_lines(
         self, point: HistoryPoint, requested_lines: RequestedLines, *, is_boundary: bool

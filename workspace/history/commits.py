@@ -83,7 +83,7 @@ class CommitChange:
         return max(self.versions.size(self.old), self.versions.size(self.new))
 
     @property
-    def lines(self) -> tuple[int, int]:
+    def start_lines(self) -> tuple[int, int]:
         """The lines on which the texts before and after begin in their documents, counted from 1."""
         return self.versions.line(self.old), self.versions.line(self.new)
 
@@ -187,14 +187,18 @@ def attribute_to_proposals(
     changes: Sequence[CommitChange], git: GitReader, graph: Graph, tip: str
 ) -> tuple[CommitChange, ...]:
     """Return the changes, each with the proposal of its commit. All commits are ancestors of `tip`."""
-    unattributed = {change.commit for change in changes if change.proposal is None}
-    if not unattributed or not any(git.find_object(name) for name in (DISCUSSION, f"origin/{DISCUSSION}")):
+    unattributed_commits = {change.commit for change in changes if change.proposal is None}
+    if not unattributed_commits or not any(
+        git.find_object(name) for name in (DISCUSSION, f"origin/{DISCUSSION}")
+    ):
         return tuple(changes)
-    merges = _find_merges(graph, tip, unattributed)
-    proposals = {merge: describe_commit(git.commit(merge)).proposal for merge in {*merges.values()}}
+    merge_by_commit = _find_merges(graph, tip, unattributed_commits)
+    proposal_by_merge = {
+        merge: describe_commit(git.commit(merge)).proposal for merge in {*merge_by_commit.values()}
+    }
     return tuple(
-        replace(change, info=replace(change.info, proposal=proposals[merges[change.commit]]))
-        if change.commit in merges
+        replace(change, info=replace(change.info, proposal=proposal_by_merge[merge_by_commit[change.commit]]))
+        if change.commit in merge_by_commit
         else change
         for change in changes
     )

@@ -1,4 +1,4 @@
-"""The history of documents and sections: the commits that changed one, and the author of each line."""
+"""The history of documents and sections: the commits that changed them, and the author of each line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from workspace.document.addresses import SectionNotFound, read_fragment, resolve_section, section_not_found
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
-from workspace.history.blame import Blame, BlamedLine
+from workspace.history.blame import BlamedLine, BlameSearch
 from workspace.history.commits import CommitInfo, attribute_to_proposals, describe_commit
 from workspace.history.text_ranges import TextRange, Versions, make_absent_range
 from workspace.history.walk import HistoryPoint, HistoryStepper, Trail
@@ -55,13 +55,13 @@ class NoHistory(WorkspaceError):
 class ChangePage(NamedTuple):
     """A page of changes, newest first.
 
-    `next` is the `after` of the next page, None at the end. `complete` is False if the page ended early
+    `next` is the `after` of the next page, None at the end. `is_complete` is False if the page ended early
     because of the number of scanned commits. `notes` name the commits and versions that could not be read.
     """
 
     entries: tuple[CommitChange, ...]
     next: str | None
-    complete: bool
+    is_complete: bool
     notes: tuple[str, ...]
 
 
@@ -128,7 +128,7 @@ class History:
             and not text_range.exists
             and not trail.unreadable_commits
         ):
-            raise self._not_found_error(snapshot, path, fragment)
+            raise self._make_not_found_error(snapshot, path, fragment)
         entries = attribute_to_proposals(
             [trail_change.change for trail_change in page_changes], self._git, self._graph, snapshot.commit
         )
@@ -154,14 +154,14 @@ class History:
         self._graph.refresh()
         text_range = self._find_range(snapshot, path, fragment)
         if snapshot.commit is None or not text_range.exists:
-            raise self._not_found_error(snapshot, path, fragment)
+            raise self._make_not_found_error(snapshot, path, fragment)
         versions = self._make_versions(snapshot)
-        blame = Blame(
+        search = BlameSearch(
             self._graph, versions, HistoryStepper(self._graph, versions, snapshot.config.is_document)
         )
         start = HistoryPoint(snapshot.commit, text_range)
         return self._blames.get(
-            (snapshot.commit, *text_range.address), blame.annotate, start, MAX_BLAMED_COMMITS, progress
+            (snapshot.commit, *text_range.address), search.annotate, start, MAX_BLAMED_COMMITS, progress
         )
 
     def commit(self, id: str) -> CommitInfo:
@@ -187,7 +187,7 @@ class History:
             return make_absent_range(path, name, blob)
         return self._make_versions(snapshot).make_range(path, blob, section)
 
-    def _not_found_error(self, snapshot: Snapshot, path: str, fragment: str | None) -> WorkspaceError:
+    def _make_not_found_error(self, snapshot: Snapshot, path: str, fragment: str | None) -> WorkspaceError:
         """Return the error for an address that never existed."""
         entry = snapshot.entry(path)
         if fragment and entry is not None and entry.is_blob:

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 MAX_COMMITS = 1_000
 """The maximum number of first-parent commits that are searched."""
 
-_MAX_OTHER_DOCUMENTS = 100  # between two trees
+_MAX_OTHER_DOCUMENTS = 100  # changed documents between two trees
 
 
 class SectionPosition(NamedTuple):
-    """A location: a path, the version of the document there, and a section of it.
+    """A position in a tree: a path, the version of the document there, and a section of it.
 
     The last two are None for the full document.
     """
@@ -47,7 +47,7 @@ class SectionPosition(NamedTuple):
 
 
 class Tracker:
-    """A tracker of locations from tree to tree.
+    """A tracker of positions from tree to tree.
 
     Each document version is read once. At most `budget` bytes are read in total.
     """
@@ -59,7 +59,7 @@ class Tracker:
         self._entries: dict[tuple[str, str], str | None] = {}
 
     def step(self, position: SectionPosition, old: str, new: str) -> SectionPosition | None:
-        """Map a location in the tree `old` to the tree `new`; return None if it is missing or ambiguous."""
+        """Map a position in the tree `old` to the tree `new`; return None if it is missing or ambiguous."""
         new_blob = self.blob(new, position.path)
         if new_blob is not None:
             if position.section is None or new_blob == self.blob(old, position.path):
@@ -79,20 +79,20 @@ class Tracker:
 
     def blob(self, tree: str, path: str) -> str | None:
         """Return the blob at a path; folders that several trees share are read once."""
-        visited: list[tuple[str, str]] = []
+        visited_keys: list[tuple[str, str]] = []
         folder: str | None = tree
         remaining_path = path
         while folder is not None and remaining_path:
             if (folder, remaining_path) in self._entries:
                 folder = self._entries[folder, remaining_path]
                 break
-            visited.append((folder, remaining_path))
+            visited_keys.append((folder, remaining_path))
             name, slash, remaining_path = remaining_path.partition("/")
             entry = self._git.entry(folder, name) if name else None
             folder = (
                 entry.id if entry and (entry.is_tree if slash and remaining_path else entry.is_blob) else None
             )
-        self._entries.update(dict.fromkeys(visited, folder))
+        self._entries.update(dict.fromkeys(visited_keys, folder))
         return folder
 
     def document(self, path: str, blob: str) -> Document | None:
@@ -133,18 +133,18 @@ class Tracker:
         text = read_comparable_text(position.document, position.section)
         if not text:
             return None
-        others = self._iterate_changed_documents(renames, text)
-        match = find_moved_section(position.document, position.section, others, Evidence.TEXT)
+        other_documents = self._iterate_changed_documents(renames, text)
+        match = find_moved_section(position.document, position.section, other_documents, Evidence.TEXT)
         return SectionPosition(match[0].path, *match) if match else None
 
     def _iterate_changed_documents(
         self, renames: Renames, text: bytes
     ) -> Iterator[tuple[Document | None, Document]]:
         """Yield the other changed documents that contain a text, before and after."""
-        others = {**{path: (None, blob) for path, blob in renames.added.items()}, **renames.changed}
-        if len(others) > _MAX_OTHER_DOCUMENTS:
+        other_documents = {**{path: (None, blob) for path, blob in renames.added.items()}, **renames.changed}
+        if len(other_documents) > _MAX_OTHER_DOCUMENTS:
             return
-        for path, (before, after) in others.items():
+        for path, (before, after) in other_documents.items():
             if text in self._git.blob(after) and (document := self.document(path, after)) is not None:
                 yield (self.document(path, before) if before else None), document
 
@@ -191,7 +191,7 @@ class Moves:
         self._graph.refresh()
         try:
             commits = self._graph.first_parents(commit, max_commits=MAX_COMMITS)
-            return _Search(self._git, tip, commits).find(path, fragment)
+            return _MoveSearch(self._git, tip, commits).find(path, fragment)
         except DamagedRepository:
             return None
 
@@ -220,7 +220,7 @@ def map_renamed_documents(tip: Snapshot, max_commits: int = MAX_COMMITS) -> Mapp
     if tip.commit is None:
         return {}
     commits = Graph(tip.git).first_parents(tip.commit, max_commits=max_commits)
-    current_paths: dict[str, str] = {}  # path before the scanned commit: path at the tip
+    current_paths: dict[str, str] = {}  # paths at the tip, by paths before the scanned commit
     renamed_paths: dict[str, str] = {}
     for new, old in pairwise(commits):
         try:
@@ -236,13 +236,13 @@ def map_renamed_documents(tip: Snapshot, max_commits: int = MAX_COMMITS) -> Mapp
             renamed_paths.setdefault(path, current_paths[path])
     current_documents = tip.documents
     return {
-        path: new
-        for path, new in sorted(renamed_paths.items())
-        if new in current_documents and path not in current_documents
+        path: current_path
+        for path, current_path in sorted(renamed_paths.items())
+        if current_path in current_documents and path not in current_documents
     }
 
 
-class _Search:
+class _MoveSearch:
     """A search in the first-parent commits of a branch, newest first."""
 
     def __init__(self, git: GitReader, tip: Snapshot, commits: Sequence[Node]) -> None:
@@ -271,7 +271,7 @@ class _Search:
         return Move(*position.address, moving_commit)
 
     def _find_origin(self, path: str, fragment: str | None) -> tuple[int, SectionPosition] | None:
-        """Return the index of the newest commit in which an address existed, and the location there."""
+        """Return the index of the newest commit in which an address existed, and the position there."""
         newer_blob: str | None = None
         for index, commit in enumerate(self._commits):
             try:

@@ -1,7 +1,7 @@
 """The origin of a text range in a parent commit: the same path, a renamed path, another document, or none.
 
-A new document has its origin in a removed document if `renames` matches the two. A section is searched in
-the parent's version of its document, then in the other documents that the commit changed.
+A new document has its origin in a removed document if `renames` matches the two. A section is searched
+for in the parent's version of its document, then in the other documents that the commit changed.
 
 An edit can only add or remove a heading in two ways. It changes lines with the characters of headings,
 fences, quotations or HTML. Or it moves the end of a list or of a block of HTML past a heading. A list and a
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.history.text_ranges import Versions
 
-# The marks that may begin, end or hide a heading (CommonMark 0.31 §4.2 to §4.6, §5.1). A CR alone is also
-# a line end, and the lines are not checked one by one.
+# The marks that may begin, end or hide a heading (CommonMark 0.31 §4.2 to §4.6, §5.1). A lone CR also
+# ends a line, but `^` does not match after it, so the pattern matches the CR itself.
 _HEADING_MARKS = re.compile(rb"[#<>]|```|~~~|\r(?!\n)|^[ \t]*(?:=+|-+)[ \t]*\r?$", re.MULTILINE)
 _BLOCK_END = re.compile(rb"\n[ \t]*\r?\n(?=[^ \t\r\n])")
 _CHUNK_BYTES = 1 << 12
@@ -70,8 +70,8 @@ def find_heading_free_edit(new: bytes, old: bytes) -> ByteEdit | None:
     ):
         return None
     # A title at the start of the document is the preamble; text before it would make it a section.
-    precedes_text = not _has_text(new, 0, start) or new.removeprefix(_BOM).startswith(b"---")
-    if precedes_text and not (_has_text(new, start, new_end) and _has_text(old, start, old_end)):
+    is_edit_at_start = not _has_text(new, 0, start) or new.removeprefix(_BOM).startswith(b"---")
+    if is_edit_at_start and not (_has_text(new, start, new_end) and _has_text(old, start, old_end)):
         return None
     return ByteEdit(start, new_end, old_end)
 
@@ -82,26 +82,28 @@ def _has_text(text: bytes, start: int, end: int) -> bool:
 
 def measure_common_prefix(left: bytes, right: bytes) -> int:
     """Return the number of equal bytes at the beginning of two texts."""
-    shortest = min(len(left), len(right))
+    max_size = min(len(left), len(right))
     size = 0
-    while size < shortest and left[size : size + _CHUNK_BYTES] == right[size : size + _CHUNK_BYTES]:
+    while size < max_size and left[size : size + _CHUNK_BYTES] == right[size : size + _CHUNK_BYTES]:
         size += _CHUNK_BYTES
-    size = min(size, shortest)
-    pairs = map(ne, left[size : size + _CHUNK_BYTES], right[size : size + _CHUNK_BYTES])
-    return size + next(compress(count(), pairs), min(_CHUNK_BYTES, shortest - size))
+    size = min(size, max_size)
+    differences = map(ne, left[size : size + _CHUNK_BYTES], right[size : size + _CHUNK_BYTES])
+    return size + next(compress(count(), differences), min(_CHUNK_BYTES, max_size - size))
 
 
 def measure_common_suffix(left: bytes, right: bytes, prefix: int) -> int:
     """Return the number of equal bytes at the end of two texts, after a common prefix."""
-    shortest = min(len(left), len(right)) - prefix
+    max_size = min(len(left), len(right)) - prefix
     position = 0
-    while position + _CHUNK_BYTES <= shortest and _read_tail(left, position, _CHUNK_BYTES) == _read_tail(
+    while position + _CHUNK_BYTES <= max_size and _read_tail(left, position, _CHUNK_BYTES) == _read_tail(
         right, position, _CHUNK_BYTES
     ):
         position += _CHUNK_BYTES
-    size = min(_CHUNK_BYTES, shortest - position)
-    pairs = map(ne, reversed(_read_tail(left, position, size)), reversed(_read_tail(right, position, size)))
-    return position + next(compress(count(), pairs), size)
+    size = min(_CHUNK_BYTES, max_size - position)
+    differences = map(
+        ne, reversed(_read_tail(left, position, size)), reversed(_read_tail(right, position, size))
+    )
+    return position + next(compress(count(), differences), size)
 
 
 def _read_tail(text: bytes, distance: int, size: int) -> bytes:
@@ -114,7 +116,7 @@ _COMPARE_WORK = 4
 _PARSE_WORK = 40
 _RENAMES_WORK = 100
 _BYTES_PER_COMMIT = 256  # parsed bytes that cost as much as one scanned commit
-_MAX_SLUG_LENGTH = 60  # characters; the rest of a longer slug is not searched
+_MAX_SLUG_LENGTH = 60  # characters; the rest of a longer slug is not searched for
 _WORD = re.compile("[A-Za-z0-9]+")
 
 
@@ -126,8 +128,11 @@ class Origin(NamedTuple):
     is_in_other_document: bool
 
 
-class Origins:
-    """The search for the ranges of one walk in parents; `is_document` selects the paths of documents."""
+class OriginFinder:
+    """Finds the origins of text ranges in parent commits, for one walk through the history.
+
+    `is_document` selects the paths of documents.
+    """
 
     def __init__(self, versions: Versions, is_document: Callable[[str], bool]) -> None:
         self._versions = versions
@@ -135,24 +140,24 @@ class Origins:
         self._work = 0
         self._is_in_other_document = False
 
-    def find(self, text_range: TextRange, tree: str, parent: str, blob: str | None) -> Origin:
-        """Return the origin of a range of `tree` in the tree `parent`, which has `blob` at the same path."""
+    def find(self, text_range: TextRange, tree: str, parent_tree: str, blob: str | None) -> Origin:
+        """Return the origin of a range of `tree` in `parent_tree`, where the blob at its path is `blob`."""
         self._work, self._is_in_other_document = 0, False
-        origin = self._find_range(text_range, tree, parent, blob)
+        origin = self._find_range(text_range, tree, parent_tree, blob)
         return Origin(origin, self._work, self._is_in_other_document)
 
-    def _find_range(self, text_range: TextRange, tree: str, parent: str, blob: str | None) -> TextRange:
+    def _find_range(self, text_range: TextRange, tree: str, parent_tree: str, blob: str | None) -> TextRange:
         if blob == text_range.blob:
             return text_range
         if not text_range.exists:
-            return self._find_absent(text_range, tree, parent, blob)
+            return self._find_removed_range(text_range, tree, parent_tree, blob)
         if blob is not None:
             return (
                 text_range._replace(blob=blob)
                 if text_range.key is None
-                else self._find_in_document(text_range, tree, parent, blob)
+                else self._find_in_document(text_range, tree, parent_tree, blob)
             )
-        renames = self._compare_trees(parent, tree)
+        renames = self._compare_trees(parent_tree, tree)
         path = self._find_old_path(renames, text_range.path)
         if path is None:
             return self._find_in_other_documents(text_range, renames) or make_absent_range(
@@ -160,16 +165,18 @@ class Origins:
             )
         if text_range.key is None:
             return TextRange(path, None, renames.removed[path])
-        return self._match_section(text_range, path, renames.removed[path]) or self._find_missing(
+        return self._match_section(text_range, path, renames.removed[path]) or self._find_outside_document(
             text_range, renames, path
         )
 
-    def _find_absent(self, text_range: TextRange, tree: str, parent: str, blob: str | None) -> TextRange:
+    def _find_removed_range(
+        self, text_range: TextRange, tree: str, parent_tree: str, blob: str | None
+    ) -> TextRange:
         """Return the range in the parent of a document or section that does not exist in the commit."""
         if blob is None:
             if text_range.blob is None or text_range.key is None:
                 return make_absent_range(text_range.path, text_range.key)
-            renames = self._compare_trees(parent, tree)
+            renames = self._compare_trees(parent_tree, tree)
             path = self._find_old_path(renames, text_range.path)
             if path is None:
                 return make_absent_range(text_range.path, text_range.key)
@@ -185,7 +192,7 @@ class Origins:
             self._add_work(blob)
         return self._versions.find_range_by_name(path, key, blob)
 
-    def _find_in_document(self, text_range: TextRange, tree: str, parent: str, blob: str) -> TextRange:
+    def _find_in_document(self, text_range: TextRange, tree: str, parent_tree: str, blob: str) -> TextRange:
         """Return the section in the parent's version of its document, or in another document."""
         self._work += _COMPARE_WORK
         old, new = self._versions.data(blob), self._versions.data(text_range.blob or "")
@@ -198,9 +205,11 @@ class Origins:
         section_range = self._match_section(text_range, text_range.path, blob)
         if section_range is not None:
             return section_range
-        return self._find_missing(text_range, self._compare_trees(parent, tree), text_range.path, blob)
+        return self._find_outside_document(
+            text_range, self._compare_trees(parent_tree, tree), text_range.path, blob
+        )
 
-    def _find_missing(
+    def _find_outside_document(
         self, text_range: TextRange, renames: Renames, path: str, blob: str | None = None
     ) -> TextRange:
         """Return the range of a section that is missing in the parent's version of its document."""
@@ -233,8 +242,8 @@ class Origins:
         document, section = self._resolve_section(text_range)
         if document is None or section is None or section.is_preamble:
             return None
-        others = self._iterate_changed_documents(renames, text_range.path)
-        match = find_moved_section(document, section, others, Evidence.SIMILARITY)
+        other_documents = self._iterate_changed_documents(renames, text_range.path)
+        match = find_moved_section(document, section, other_documents, Evidence.SIMILARITY)
         if match is None:
             return None
         self._is_in_other_document = True
@@ -246,14 +255,14 @@ class Origins:
         self, renames: Renames, path: str
     ) -> Iterator[tuple[Document | None, Document]]:
         """Yield the other changed documents of a commit, after and before."""
-        others: dict[str, tuple[str, str | None]] = {
+        other_documents: dict[str, tuple[str, str | None]] = {
             **{removed_path: (blob, None) for removed_path, blob in renames.removed.items()},
             **{changed_path: (before, after) for changed_path, (before, after) in renames.changed.items()},
         }
-        others.pop(path, None)
-        if len(others) > _MAX_OTHER_DOCUMENTS:
+        other_documents.pop(path, None)
+        if len(other_documents) > _MAX_OTHER_DOCUMENTS:
             return
-        for other_path, (before, after) in others.items():
+        for other_path, (before, after) in other_documents.items():
             old_document = self._read_document(other_path, before)
             if old_document is not None:
                 yield (self._read_document(other_path, after) if after else None), old_document
@@ -288,12 +297,12 @@ class Origins:
 
 
 def _may_contain_name(data: bytes, key: str) -> bool:
-    """Return True if a document contains all words of a slug: only then can it have such a section."""
-    return all(pattern.search(data) for pattern in _find_slug_words(key))
+    """Return True if a document contains all words of a slug. Otherwise it cannot have such a section."""
+    return all(pattern.search(data) for pattern in _compile_slug_patterns(key))
 
 
 @lru_cache(maxsize=256)
-def _find_slug_words(key: str) -> tuple[re.Pattern[bytes], ...]:
+def _compile_slug_patterns(key: str) -> tuple[re.Pattern[bytes], ...]:
     """Return patterns of the ASCII words in the last part of a key.
 
     A slug omits punctuation between letters, so a pattern allows some.

@@ -51,20 +51,20 @@ def make_absent_range(path: str, key: str | None, blob: str | None = None) -> Te
 class Versions:
     """The versions of documents, none larger than `max_bytes`. Safe in several threads.
 
-    `read` returns the bytes of a blob, or None if the blob is larger than a limit. `has_unread_version` is
-    True if a version was too large and was not read.
+    `read_blob` returns the bytes of a blob, or None if the blob is larger than a limit. `has_unread_version`
+    is True if a version was too large and was not read.
     """
 
-    def __init__(self, git: GitReader, read: ReadBlob, cache: DocumentCache, max_bytes: int) -> None:
+    def __init__(self, git: GitReader, read_blob: ReadBlob, cache: DocumentCache, max_bytes: int) -> None:
         self.git = git
-        self._read = read
+        self._read_blob = read_blob
         self._cache = cache
         self.max_bytes = max_bytes
         self.has_unread_version = False
 
     def data(self, blob: str) -> bytes | None:
         """Return the bytes of a version; None if it is too large."""
-        data = self._read(blob, self.max_bytes)
+        data = self._read_blob(blob, self.max_bytes)
         self.has_unread_version |= data is None
         return data
 

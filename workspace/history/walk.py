@@ -1,8 +1,8 @@
 """The walk back from a commit, newest commit first, until enough changes are found.
 
 A step finds the change that a commit made to a text range, and the range in the commit's parents. A merge is
-reported if it differs from every parent. If one parent has the same text at the same place, only that parent
-is followed (git-log(1), "History Simplification", "Default mode").
+reported if it differs from every parent. If one parent has the same text at the same address, only that
+parent is followed (git-log(1), "History Simplification", "Default mode").
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from workspace.git.repository import DamagedRepository
 from workspace.history.commits import CommitChange, classify_change, describe_commit
-from workspace.history.origins import Origins
+from workspace.history.origins import OriginFinder
 from workspace.history.text_ranges import make_absent_range
 
 if TYPE_CHECKING:
@@ -58,12 +58,12 @@ class HistoryStep(NamedTuple):
 
 
 class HistoryStepper:
-    """The steps back through the history, with the settings of one snapshot."""
+    """Finds the steps back from points of the history, with the settings of one snapshot."""
 
     def __init__(self, graph: Graph, versions: Versions, is_document: Callable[[str], bool]) -> None:
         self._graph = graph
         self._versions = versions
-        self._origins = Origins(versions, is_document)
+        self._origin_finder = OriginFinder(versions, is_document)
 
     def skip_unchanged(
         self, point: HistoryPoint, max_commits: int, stop_commits: Container[str] = ()
@@ -110,7 +110,7 @@ class HistoryStepper:
         for parent in node.parents:
             try:
                 tree = self._graph.node(parent).tree
-                origin = self._origins.find(
+                origin = self._origin_finder.find(
                     text_range, node.tree, tree, self._graph.blob(tree, text_range.path)
                 )
             except DamagedRepository:
@@ -188,7 +188,7 @@ class Frontier:
         self._graph = graph
         self._points: list[tuple[int, int, HistoryPoint]] = []
         self._visited: set[tuple[str, str, str | None, int]] = set()
-        self._count = 0
+        self._point_count = 0
 
     def __bool__(self) -> bool:
         return bool(self._points)
@@ -197,8 +197,8 @@ class Frontier:
         """Add a point; return True if it is new."""
         if not self.mark_visited(point):
             return False
-        self._count += 1
-        heappush(self._points, (-self._graph.time(point.commit), self._count, point))
+        self._point_count += 1
+        heappush(self._points, (-self._graph.time(point.commit), self._point_count, point))
         return True
 
     def mark_visited(self, point: HistoryPoint) -> bool:
@@ -216,15 +216,16 @@ class Frontier:
 
     def copy(self) -> Frontier:
         """Return a copy for another walk."""
-        other = Frontier(self._graph)
-        other._points, other._visited, other._count = [*self._points], {*self._visited}, self._count
-        return other
+        frontier_copy = Frontier(self._graph)
+        frontier_copy._points, frontier_copy._visited = [*self._points], {*self._visited}
+        frontier_copy._point_count = self._point_count
+        return frontier_copy
 
 
 class Trail:
-    """The changes of one range that a walk has found. A caller of a method must have the `lock`.
+    """The changes of one range that a walk has found. A caller must acquire `lock` before it calls a method.
 
-    `scanned_count` is the number of scanned commits. `unreadable_commits` are those that could not be read.
+    `scanned_count` is the number of scanned commits. `unreadable_commits` could not be read.
     """
 
     def __init__(
@@ -257,16 +258,16 @@ class Trail:
         `max_work` is the maximum number of scanned commits. `known_trails` are trails by their start commits,
         whose changes are reused.
         """
-        remaining, next_report = max_work, _PROGRESS_INTERVAL
-        while self._frontier and len(self.changes) < target_count and remaining > 0:
+        remaining_work, next_progress = max_work, _PROGRESS_INTERVAL
+        while self._frontier and len(self.changes) < target_count and remaining_work > 0:
             point = self._frontier.pop()
             if not self._frontier:
                 if self._append_known_trail(known_trails, point):
                     continue
                 point, skipped_count = self._stepper.skip_unchanged(
-                    point, min(remaining, _PROGRESS_INTERVAL), known_trails
+                    point, min(remaining_work, _PROGRESS_INTERVAL), known_trails
                 )
-                remaining -= skipped_count
+                remaining_work -= skipped_count
                 self.scanned_count += skipped_count
                 # If times are out of order, the parents of a newer commit may have been visited before it.
                 if (skipped_count and not self._frontier.mark_visited(point)) or self._append_known_trail(
@@ -274,30 +275,30 @@ class Trail:
                 ):
                     continue
             step = self._stepper.step_back(point)
-            remaining -= step.work
+            remaining_work -= step.work
             self.scanned_count += 1
             self.unreadable_commits += step.unreadable_commits
             self._add_change(point, step)
             for parent in step.parents:
                 self._frontier.add(parent)
-            if progress is not None and max_work - remaining >= next_report:
-                next_report += _PROGRESS_INTERVAL
-                progress(max_work - remaining, max_work, "Reading the history")
+            if progress is not None and max_work - remaining_work >= next_progress:
+                next_progress += _PROGRESS_INTERVAL
+                progress(max_work - remaining_work, max_work, "Reading the history")
 
     def _append_known_trail(self, known_trails: Mapping[str, Trail], point: HistoryPoint) -> bool:
         """Add the changes of a known trail that starts at a point; return True if there is such a trail."""
-        other = known_trails.get(point.commit)
-        if other is None or other.start != point:
+        known_trail = known_trails.get(point.commit)
+        if known_trail is None or known_trail.start != point:
             return False
-        with other.lock:
+        with known_trail.lock:
             self.changes += [
                 TrailChange(self.scanned_count + scanned_count, change)
-                for scanned_count, change in other.changes
+                for scanned_count, change in known_trail.changes
             ]
-            self.scanned_count += other.scanned_count
-            self.unreadable_commits += other.unreadable_commits
-            self.versions.has_unread_version |= other.versions.has_unread_version
-            self._frontier = other._frontier.copy()
+            self.scanned_count += known_trail.scanned_count
+            self.unreadable_commits += known_trail.unreadable_commits
+            self.versions.has_unread_version |= known_trail.versions.has_unread_version
+            self._frontier = known_trail._frontier.copy()
         return True
 
     def _add_change(self, point: HistoryPoint, step: HistoryStep) -> None:

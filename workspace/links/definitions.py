@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.overlay import Overlay
 
 _FOOTNOTE_DEFINITION = re.compile(r"^[ \t]*(\[\^[^\]\s]+\]):", re.MULTILINE)
-_INDENTED = (b"    ", b"\t")
+_INDENTATIONS = (b"    ", b"\t")
 
 
 class LabelUse(NamedTuple):
@@ -71,7 +71,7 @@ class _InlineText(NamedTuple):
     """The inline text of a block, and the map from its characters to offsets in the document."""
 
     text: str
-    offset: Callable[[int], int]
+    to_byte_offset: Callable[[int], int]
 
 
 def find_definitions(document: Document, rules: LinkRules) -> dict[str, Definition]:
@@ -89,11 +89,11 @@ def find_definitions(document: Document, rules: LinkRules) -> dict[str, Definiti
 def find_labels(document: Document) -> list[Label]:
     """Return the labels of all definitions, including repeated definitions of a label."""
     labels = [Label(item.label, item.label_start, item.label_end) for item in _read_footnotes(document)]
-    for block in _read_texts(document, InlineKind.DEFINITION):
-        definition = read_definition(block.text)
+    for inline_text in _read_texts(document, InlineKind.DEFINITION):
+        definition = read_definition(inline_text.text)
         if definition is not None:
             label = definition[0]
-            start, end = block.offset(1), block.offset(len(label)) + 1
+            start, end = inline_text.to_byte_offset(1), inline_text.to_byte_offset(len(label)) + 1
             labels.append(Label(normalize_label(decode_utf8(label)), start, end))
     return labels
 
@@ -103,7 +103,7 @@ def find_uses(document: Document, labels: Collection[str]) -> list[LabelUse]:
     if not labels:
         return []
     label_set = frozenset(labels)
-    return [use for block in _read_texts(document) for use in _find_uses_in(block, label_set)]
+    return [use for inline_text in _read_texts(document) for use in _find_uses_in(inline_text, label_set)]
 
 
 def _make_definition(document: Document, link: Link, rules: LinkRules) -> Definition:
@@ -116,8 +116,8 @@ def _make_definition(document: Document, link: Link, rules: LinkRules) -> Defini
     return Definition(link.label or "", link.start, link.end, link.start + 1, label_end, meaning, link)
 
 
-def _find_uses_in(block: _InlineText, labels: Container[str]) -> Iterator[LabelUse]:
-    text = block.text
+def _find_uses_in(inline_text: _InlineText, labels: Container[str]) -> Iterator[LabelUse]:
+    text = inline_text.text
     definition_starts = {match.start(1) for match in _FOOTNOTE_DEFINITION.finditer(text)}
     for region_start, region_end in find_inline_regions(text):
         for span in read_inline(text, region_start, region_end, labels):
@@ -128,7 +128,7 @@ def _find_uses_in(block: _InlineText, labels: Container[str]) -> Iterator[LabelU
                 bracket = text.rfind("[", span.start, bracket)
             if bracket in definition_starts:
                 continue
-            start, end = block.offset(bracket), block.offset(span.end - 1) + 1
+            start, end = inline_text.to_byte_offset(bracket), inline_text.to_byte_offset(span.end - 1) + 1
             is_shortcut = bracket <= span.start + span.is_image and not span.label.startswith("^")
             yield LabelUse(span.label, end if is_shortcut else start, end)
 
@@ -136,19 +136,21 @@ def _find_uses_in(block: _InlineText, labels: Container[str]) -> Iterator[LabelU
 def _read_footnotes(document: Document) -> Iterator[Definition]:
     """Yield the definitions of footnotes outside of lists and quotations."""
     lines, data = document.lines, document.data
-    for block in _read_texts(document):
-        matches = list(_FOOTNOTE_DEFINITION.finditer(block.text))
+    for inline_text in _read_texts(document):
+        matches = list(_FOOTNOTE_DEFINITION.finditer(inline_text.text))
         if not matches:
             continue
-        line_after = lines.line_at(block.offset(len(block.text.rstrip("\n")) - 1)) + 1
-        ends = [lines.line_at(block.offset(match.start(1))) for match in matches[1:]]
-        for match, end in zip(matches, [*ends, _skip_continuation(document, line_after)], strict=True):
-            start = block.offset(match.start(1))
+        line_after = lines.line_at(inline_text.to_byte_offset(len(inline_text.text.rstrip("\n")) - 1)) + 1
+        end_lines = [lines.line_at(inline_text.to_byte_offset(match.start(1))) for match in matches[1:]]
+        for match, end_line in zip(
+            matches, [*end_lines, _skip_continuation(document, line_after)], strict=True
+        ):
+            start = inline_text.to_byte_offset(match.start(1))
             line = lines.line_at(start)
             if data[lines.offset(line) : start].strip(b" ") or start - lines.offset(line) > 3:
                 continue
-            label_end = block.offset(match.end(1) - 1)
-            definition_end = lines.offset(end - 1) + len(lines.line_bytes(end - 1))
+            label_end = inline_text.to_byte_offset(match.end(1) - 1)
+            definition_end = lines.offset(end_line - 1) + len(lines.line_bytes(end_line - 1))
             label = normalize_label(decode_utf8(match[1][1:-1]))
             words = b" ".join(data[label_end + 2 : definition_end].split())
             yield Definition(label, start, definition_end, start + 1, label_end, words, None)
@@ -163,7 +165,7 @@ def _skip_continuation(document: Document, line: int) -> int:
         line += 1
         if not line_bytes.strip():
             continue
-        if not line_bytes.startswith(_INDENTED):
+        if not line_bytes.startswith(_INDENTATIONS):
             break
         end = line
     return end
@@ -173,12 +175,12 @@ def _read_texts(document: Document, kind: InlineKind = InlineKind.INLINE) -> Ite
     """Yield the inline text of each block of a kind."""
     sources, to_byte_offset = read_body_sources(document)
 
-    def offset_in(source: InlineSource) -> Callable[[int], int]:
+    def make_offset_function(source: InlineSource) -> Callable[[int], int]:
         return lambda position: to_byte_offset(source.source_position(position))
 
     for source in sources:
         if source.kind is kind:
-            yield _InlineText(source.text, offset_in(source))
+            yield _InlineText(source.text, make_offset_function(source))
 
 
 _DEFINITION_MARK = b"]:"
@@ -204,27 +206,31 @@ def find_dangling_references(
     """Yield the references that an operation preserved and whose definition it removed."""
     for path in sorted(offset_map.paths):
         try:
-            old = before.find(path)
+            old_document = before.find(path)
         except LimitExceeded:
             continue
-        if old is not None and _may_lose_definition(old, offset_map.find_lost_spans(old)):
-            yield from _find_dangling_links(old, after, offset_map)
-            if _FOOTNOTE_MARK in old.data:
-                yield from _find_dangling_footnotes(old, after, offset_map)
+        if old_document is not None and _may_lose_definition(
+            old_document, offset_map.find_lost_spans(old_document)
+        ):
+            yield from _find_dangling_links(old_document, after, offset_map)
+            if _FOOTNOTE_MARK in old_document.data:
+                yield from _find_dangling_footnotes(old_document, after, offset_map)
 
 
-def _find_dangling_links(old: Document, after: Overlay, offset_map: OffsetMap) -> Iterator[DanglingReference]:
+def _find_dangling_links(
+    old_document: Document, after: Overlay, offset_map: OffsetMap
+) -> Iterator[DanglingReference]:
     removed_labels = {
         label
-        for label, definition in _find_definition_links(old).items()
-        if offset_map.map_span(old.path, definition.start, definition.destination_start) is None
+        for label, definition in _find_definition_links(old_document).items()
+        if offset_map.map_span(old_document.path, definition.start, definition.destination_start) is None
     }
     new_links: dict[str, dict[int, Link]] = {}
     preserved_labels: dict[str, set[str]] = {}
-    for link in read_cached_links(old).links if removed_labels else ():
+    for link in read_cached_links(old_document).links if removed_labels else ():
         if link.kind is not LinkKind.REFERENCE or link.label not in removed_labels:
             continue
-        new_position = offset_map.map_span(old.path, link.start, link.end)
+        new_position = offset_map.map_span(old_document.path, link.start, link.end)
         document = None if new_position is None else after.find(new_position[0])
         if new_position is None or document is None:
             continue
@@ -235,7 +241,9 @@ def _find_dangling_links(old: Document, after: Overlay, offset_map: OffsetMap) -
             preserved_labels[document.path] = _find_preserved_labels(document, offset_map)
         new_link = new_links[document.path].get(new_position[1])
         leads_elsewhere = (
-            new_link is not None and new_link.destination != link.destination and document.path == old.path
+            new_link is not None
+            and new_link.destination != link.destination
+            and document.path == old_document.path
         )
         # A second definition of the label may be effective now, and lead elsewhere.
         if new_link is None or (leads_elsewhere and link.label in preserved_labels[document.path]):
@@ -268,33 +276,34 @@ def _overlaps(spans: Sequence[tuple[int, int]], start: int, end: int) -> bool:
 
 
 def _find_dangling_footnotes(
-    old: Document, after: Overlay, offset_map: OffsetMap
+    old_document: Document, after: Overlay, offset_map: OffsetMap
 ) -> Iterator[DanglingReference]:
     """Yield the uses of footnotes whose definition is missing now."""
     rules = after.snapshot.config.links
     removed_labels = [
         label
-        for label, definition in find_definitions(old, rules).items()
-        if definition.link is None and offset_map.map_offset(old.path, definition.label_start) is None
+        for label, definition in find_definitions(old_document, rules).items()
+        if definition.link is None
+        and offset_map.map_offset(old_document.path, definition.label_start) is None
     ]
     definitions: dict[str, Container[str]] = {}
-    for use in find_uses(old, removed_labels):
-        position = offset_map.map_span(old.path, use.start, use.end)
+    for use in find_uses(old_document, removed_labels):
+        position = offset_map.map_span(old_document.path, use.start, use.end)
         document = None if position is None else after.find(position[0])
         if position is None or document is None:
             continue
         if document.path not in definitions:
             definitions[document.path] = find_definitions(document, rules)
         if use.label not in definitions[document.path]:
-            brackets = old.text(use.start, use.end)
+            brackets = old_document.text(use.start, use.end)
             offsets, enclosure = (use.start, use.end, use.start, use.start), Enclosure.BARE
             link = Link(LinkKind.REFERENCE, False, *offsets, enclosure, brackets, use.label, 0)
             yield DanglingReference(link, *position, is_text=True)
 
 
-def _may_lose_definition(old: Document, spans: Sequence[tuple[int, int]]) -> bool:
+def _may_lose_definition(old_document: Document, spans: Sequence[tuple[int, int]]) -> bool:
     """Return True if the lines of some spans may contain a definition."""
-    data, line_end = old.data, 0
+    data, line_end = old_document.data, 0
     for start, end in spans:
         if end < line_end:  # the line was already checked
             continue

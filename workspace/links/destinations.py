@@ -1,6 +1,6 @@
 """Formatting of destinations, in the style of the old destination.
 
-The style is the base (the document's folder or the root), `./`, an omitted ending, a slash at the end, the
+The style is the base (the document's folder or the root), `./`, an omitted suffix, a slash at the end, the
 query, percent escapes, and a folder in place of its index file. Each formatted destination is resolved again
 as a check.
 
@@ -15,7 +15,7 @@ from urllib.parse import quote, unquote
 
 from workspace.links.link import Enclosure
 from workspace.links.resolver import (
-    ENDINGS,
+    DESTINATION_SUFFIXES,
     is_external,
     list_index_paths,
     list_omittable_suffixes,
@@ -50,8 +50,10 @@ def enclose_destination(destination: str, enclosure: Enclosure) -> str:
         case Enclosure.BARE:
             return _escape_bare(destination)
         case Enclosure.ANGLE:
-            escaped = _ENTITY_START.sub("&amp;", _ESCAPE.sub(r"\\\\", _encode_line_breaks(destination)))
-            return re.sub(r"([<>])", r"\\\1", escaped)
+            escaped_destination = _ENTITY_START.sub(
+                "&amp;", _ESCAPE.sub(r"\\\\", _encode_line_breaks(destination))
+            )
+            return re.sub(r"([<>])", r"\\\1", escaped_destination)
         case Enclosure.DOUBLE:
             return _ENTITY_START.sub("&amp;", _encode_line_breaks(destination)).replace('"', "&quot;")
         case Enclosure.SINGLE:
@@ -65,12 +67,12 @@ def enclose_destination(destination: str, enclosure: Enclosure) -> str:
 
 
 def _escape_bare(destination: str) -> str:
-    escaped = _ENTITY_START.sub(
+    escaped_destination = _ENTITY_START.sub(
         "&amp;", _ESCAPE.sub(r"\\\\", _SPACE_OR_CONTROL.sub(_encode_match, destination))
     )
-    if not _is_balanced(escaped):
-        escaped = re.sub(r"([()])", r"\\\1", escaped)
-    return f"\\{escaped}" if escaped.startswith("<") else escaped
+    if not _has_balanced_parentheses(escaped_destination):
+        escaped_destination = re.sub(r"([()])", r"\\\1", escaped_destination)
+    return f"\\{escaped_destination}" if escaped_destination.startswith("<") else escaped_destination
 
 
 def _encode_line_breaks(text: str) -> str:
@@ -81,7 +83,7 @@ def _encode_match(match: re.Match[str]) -> str:
     return f"%{ord(match[0]):02X}"
 
 
-def _is_balanced(text: str) -> bool:
+def _has_balanced_parentheses(text: str) -> bool:
     depth = 0
     for parenthesis in re.findall(r"[()]", text):
         depth += 1 if parenthesis == "(" else -1
@@ -102,9 +104,9 @@ class _Style(NamedTuple):
     """The style of a destination."""
 
     is_absolute: bool
-    is_dotted: bool
+    has_dot_prefix: bool
     is_folder: bool
-    omits_ending: bool
+    omits_suffix: bool
     escapes_spaces: bool
     escapes_letters: bool
     escapes_parentheses: bool
@@ -132,51 +134,52 @@ def format_destination(
 
 
 def _leads_to(link: Link, destination: str, source: str, target: Target, tree: FileTree) -> bool:
-    resolved = resolve(tree, source, link._replace(destination=destination))
-    if resolved.target is None or resolved.path != target.path:
+    resolved_link = resolve(tree, source, link._replace(destination=destination))
+    if resolved_link.target is None or resolved_link.path != target.path:
         return False
-    return (resolved.target.fragment or None) == (target.fragment or None)
+    return (resolved_link.target.fragment or None) == (target.fragment or None)
 
 
 def _list_candidates(link: Link, source: str, target: Target, tree: FileTree) -> Iterator[str]:
     """Yield possible destinations, the most similar to the old one first.
 
-    The last one is always correct.
+    The last one always leads to the target.
     """
     old_parts = split_destination(link.destination)
     style = _read_style(old_parts, link.enclosure)
-    tail = old_parts.query + _format_fragment(old_parts, target, style)
+    query_and_fragment = old_parts.query + _format_fragment(old_parts, target, style)
     if not old_parts.path and target.path == source:
-        yield tail
+        yield query_and_fragment
     rules = tree.rules
     folder, _, name = target.path.rpartition("/")
     if style.is_folder:
         if target.path in list_index_paths(folder, rules):
-            yield _format_path(folder, source, tree, style, is_folder=True) + tail
+            yield _format_path(folder, source, tree, style, is_folder=True) + query_and_fragment
         for suffix in list_omittable_suffixes(rules):
-            if name.endswith(suffix) and rules.omits_endings:
+            if name.endswith(suffix) and rules.omits_suffixes:
                 yield (
-                    _format_path(target.path.removesuffix(suffix), source, tree, style, is_folder=True) + tail
+                    _format_path(target.path.removesuffix(suffix), source, tree, style, is_folder=True)
+                    + query_and_fragment
                 )
-    elif style.omits_ending:
+    elif style.omits_suffix:
         if target.path in list_index_paths(folder, rules):
-            yield _format_path(folder, source, tree, style) + tail
+            yield _format_path(folder, source, tree, style) + query_and_fragment
         for suffix in list_omittable_suffixes(rules):
-            if name.endswith(suffix) and rules.omits_endings:
-                yield _format_path(target.path.removesuffix(suffix), source, tree, style) + tail
+            if name.endswith(suffix) and rules.omits_suffixes:
+                yield _format_path(target.path.removesuffix(suffix), source, tree, style) + query_and_fragment
     is_folder = style.is_folder and (tree.is_folder(target.path) or not tree.exists(target.path))
-    yield _format_path(target.path, source, tree, style, is_folder=is_folder) + tail
+    yield _format_path(target.path, source, tree, style, is_folder=is_folder) + query_and_fragment
 
 
 def _read_style(parts: DestinationParts, enclosure: Enclosure) -> _Style:
     path = parts.path
-    last = path.rpartition("/")[2]
+    last_part = path.rpartition("/")[2]
     is_quoted = enclosure in (Enclosure.DOUBLE, Enclosure.SINGLE)
     return _Style(
         is_absolute=path.startswith("/"),
-        is_dotted=path.startswith("./"),
-        is_folder=bool(path) and last in ("", ".", ".."),
-        omits_ending=bool(path) and not last.endswith(ENDINGS),
+        has_dot_prefix=path.startswith("./"),
+        is_folder=bool(path) and last_part in ("", ".", ".."),
+        omits_suffix=bool(path) and not last_part.endswith(DESTINATION_SUFFIXES),
         escapes_spaces=not (enclosure is Enclosure.ANGLE and "%20" not in path)
         and not (is_quoted and " " in path),
         escapes_letters=_ESCAPED_NOT_ASCII.search(path + parts.fragment) is not None
@@ -199,7 +202,7 @@ def _format_path(path: str, source: str, tree: FileTree, style: _Style, *, is_fo
     if not relative_path or relative_path.rpartition("/")[2] == "..":
         return f"{relative_path}{slash}" if relative_path else f".{slash or '/'}"
     formatted_path = _escape(relative_path, style) + slash
-    starts_with_dot = style.is_dotted and not relative_path.startswith("../")
+    starts_with_dot = style.has_dot_prefix and not relative_path.startswith("../")
     return f"./{formatted_path}" if starts_with_dot or is_external(formatted_path) else formatted_path
 
 

@@ -49,9 +49,9 @@ class OverlayFileTree:
     @cached_property
     def stems(self) -> Mapping[str, Collection[str]]:
         """The paths of all documents, grouped by the stem of their names in lower case."""
-        removed = {path for path, is_present in self._presence_by_path.items() if not is_present}
-        added = [path for path, is_present in self._presence_by_path.items() if is_present]
-        return group_by_stem(dict.fromkeys([*self._snapshot.documents, *added]).keys() - removed)
+        removed_paths = {path for path, is_present in self._presence_by_path.items() if not is_present}
+        added_paths = [path for path, is_present in self._presence_by_path.items() if is_present]
+        return group_by_stem(dict.fromkeys([*self._snapshot.documents, *added_paths]).keys() - removed_paths)
 
     def exists(self, path: str) -> bool:
         """Return True if the path exists; "" is the root."""
@@ -71,10 +71,10 @@ class OverlayFileTree:
         names = {item.name for item in self._snapshot.git.tree(tree)} if tree else set()
         if folder in self._folders_with_removals:
             names = {name for name in names if self.exists(prefix + name)}
-        added = (
+        added_paths = (
             path.removeprefix(prefix) for path in self._list_added_paths(folder) if path.startswith(prefix)
         )
-        return names.union(path.partition("/")[0] for path in added)
+        return names.union(path.partition("/")[0] for path in added_paths)
 
     def _list_added_paths(self, folder: str) -> Iterable[str]:
         if folder and folder not in self._folders_with_additions:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.document.sections import Section
 
-_NUMBERED = re.compile(r"(.*)_([0-9]+)", re.DOTALL)
+_NUMBERED_ID = re.compile(r"(.*)_([0-9]+)", re.DOTALL)
 
 
 def make_github_slug(text: str) -> str:
@@ -56,19 +56,19 @@ class UnderscoredIds:
         self._next_ids: dict[str, str] = {}
 
     def make_unique(self, name: str) -> str:
-        """Return the name if it is unused, else the next unused one."""
+        """Return the name if it is unused, otherwise the next unused name."""
         used_names: list[str] = []
         while name in self._used_ids or not name:
             used_names.append(name)
-            name = self._next_ids.get(name) or _increment(name)
-        # The used names point to the new one, so that the next search for them is short.
+            name = self._next_ids.get(name) or _increment_number(name)
+        # The used names lead to the new name, so that the next search for them is short.
         self._next_ids.update(dict.fromkeys(used_names, name))
         self._used_ids.add(name)
         return name
 
 
-def _increment(name: str) -> str:
-    match = _NUMBERED.fullmatch(name)
+def _increment_number(name: str) -> str:
+    match = _NUMBERED_ID.fullmatch(name)
     # Longer numbers are not counters, and Python limits the digits of an integer that it reads.
     if match and len(match[2]) < 10:
         return f"{match[1]}_{int(match[2]) + 1}"
@@ -119,10 +119,12 @@ def read_linked_headings(document: Document) -> Sequence[LinkedHeading]:
             for item in document.sections
             if item.heading
         ]
-    first, end = document.front_matter_lines, document.front_matter_end
+    first_line, body_start = document.front_matter_lines, document.front_matter_end
     return [
-        _make_heading(document.lines.offset(first + item.line), item.source, read_heading(item.source), None)
-        for item in outline.read_all_headings(document.text(end, len(document.data)))
+        _make_heading(
+            document.lines.offset(first_line + item.line), item.source, read_heading(item.source), None
+        )
+        for item in outline.read_all_headings(document.text(body_start, len(document.data)))
     ]
 
 
@@ -153,11 +155,13 @@ def derive_fragments(
             return _derive_github_fragments(headings)
         case Dialect.DOCUSAURUS:
             # @docusaurus/mdx-loader, `remark/headings`: a heading with an explicit id is not numbered.
-            own_names = [(_find_own_name(heading, Dialect.DOCUSAURUS), heading) for heading in headings]
-            explicit = [(name, heading.offset) for name, heading in own_names if name]
+            headings_with_names = [
+                (_find_own_name(heading, Dialect.DOCUSAURUS), heading) for heading in headings
+            ]
+            explicit_names = [(name, heading.offset) for name, heading in headings_with_names if name]
             return [
-                *explicit,
-                *_derive_github_fragments([heading for name, heading in own_names if not name]),
+                *explicit_names,
+                *_derive_github_fragments([heading for name, heading in headings_with_names if not name]),
             ]
         case Dialect.MKDOCS:
             return _derive_mkdocs_fragments(headings, author_names)
@@ -190,15 +194,15 @@ def _derive_github_fragments(headings: Iterable[LinkedHeading]) -> Iterable[tupl
 def _derive_mkdocs_fragments(
     headings: Iterable[LinkedHeading], author_names: set[str]
 ) -> Iterable[tuple[str, int]]:
-    own_names = [(_find_own_name(heading, Dialect.MKDOCS), heading) for heading in headings]
-    explicit = [(name, heading.offset) for name, heading in own_names if name]
+    headings_with_names = [(_find_own_name(heading, Dialect.MKDOCS), heading) for heading in headings]
+    explicit_names = [(name, heading.offset) for name, heading in headings_with_names if name]
     slugs = [
         (make_mkdocs_slug(_render_text(_strip_braces(heading))), heading.offset)
-        for name, heading in own_names
+        for name, heading in headings_with_names
         if not name
     ]
-    ids = UnderscoredIds({*author_names, *(name for name, _ in explicit)})
-    return [*explicit, *((ids.make_unique(name), offset) for name, offset in slugs)]
+    ids = UnderscoredIds({*author_names, *(name for name, _ in explicit_names)})
+    return [*explicit_names, *((ids.make_unique(name), offset) for name, offset in slugs)]
 
 
 def _find_own_name(heading: LinkedHeading, dialect: Dialect) -> str | None:
@@ -299,11 +303,11 @@ def _collect_names(document: Document, dialect: Dialect) -> dict[str, FragmentTa
     def make_target_at(offset: int) -> FragmentTarget:
         return FragmentTarget(offset, max(0, bisect_right(starts, offset) - 1) if starts else None)
 
-    explicit = sorted(_find_explicit_names(document), key=lambda item: item[1])
+    explicit_names = sorted(_find_explicit_names(document), key=lambda item: item[1])
     headings = read_linked_headings(document)
-    author_names = {name for name, _ in explicit}
+    author_names = {name for name, _ in explicit_names}
     names: dict[str, FragmentTarget] = {"": DOCUMENT_TARGET, PREAMBLE: DOCUMENT_TARGET}
-    for name, offset in (*explicit, *derive_fragments(headings, dialect, author_names)):
+    for name, offset in (*explicit_names, *derive_fragments(headings, dialect, author_names)):
         if name not in names:
             names[name] = make_target_at(offset)
     for section in document.sections:
@@ -337,8 +341,8 @@ def _find_explicit_names(document: Document) -> Iterator[tuple[str, int]]:
     for anchor in read_cached_links(document).anchors:
         # The sections are in document order, and many may have the same name.
         sections = sections_by_name.get(anchor.name, [])
-        above = bisect_right(sections, anchor.offset, key=_get_start) - 1
-        if above < 0 or anchor.offset >= sections[above].body:
+        index = bisect_right(sections, anchor.offset, key=_get_start) - 1
+        if index < 0 or anchor.offset >= sections[index].body:
             yield anchor.name, anchor.offset
 
 

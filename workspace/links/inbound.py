@@ -18,7 +18,7 @@ from workspace.errors import LimitExceeded
 from workspace.git.repository import DamagedRepository
 from workspace.links.link import LinkKind
 from workspace.links.resolver import (
-    ENDINGS,
+    DESTINATION_SUFFIXES,
     INDEX_STEMS,
     list_index_paths,
     list_omittable_suffixes,
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.overlay import Overlay
     from workspace.snapshot.snapshot import Snapshot
 
-_SUFFIX = re.compile(f"(?:{'|'.join(map(re.escape, ENDINGS))})\\Z", re.IGNORECASE)
+_SUFFIX = re.compile(f"(?:{'|'.join(map(re.escape, DESTINATION_SUFFIXES))})\\Z", re.IGNORECASE)
 _LETTER_RUN = re.compile(r"[a-z0-9]+")
 _HEX_LETTER = re.compile(rb"%(?:3[0-9]|4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a])")  # an ASCII letter or digit
 
@@ -56,19 +56,21 @@ _DOT = rb"(?:\\?\.|%2e|&period;)"
 # In a quotation the opening mark may be on the line before. A slash or the end of an escape may also precede
 # a name in a destination.
 _OPENING = rb"[(<\"'=:|\[][\s>]*|[;\x80-\xff]"
-_BEFORE = rb"(?:" + _OPENING + rb"|/|%[0-9a-f][0-9a-f])"
-_OPENED = re.compile(_BEFORE + rb"\Z")
+_TEXT_BEFORE = rb"(?:" + _OPENING + rb"|/|%[0-9a-f][0-9a-f])"
+_ENDS_WITH_OPENING = re.compile(_TEXT_BEFORE + rb"\Z")
 _MAX_LOOKBEHIND = 200  # bytes
 
 # The text that may follow a complete destination: its closing mark, or an escape of this mark.
-_END = rb"(?=[)>\"'#?\s|\]&%\x80-\xff]|\Z)"
+_DESTINATION_END = rb"(?=[)>\"'#?\s|\]&%\x80-\xff]|\Z)"
 _AFTER_FILE = rb"(?=[)>\"'#?\s|\]&%\x80-\xff.\\/]|\Z)"
-_AFTER_FOLDER = rb"(?:" + _SLASH + _DOT + rb"{0,2})*" + _END
+_AFTER_FOLDER = rb"(?:" + _SLASH + _DOT + rb"{0,2})*" + _DESTINATION_END
 
 # A destination that consists of dots, or ends in them, leads to a folder without its name. An escaped slash
 # does so too, and a single slash leads to the root.
-_DOTS = re.compile(_BEFORE + rb"(?:" + _DOT + rb"|%2f){1,8}" + _SLASH + rb"*" + _END)
-_ROOT = re.compile(rb"(?:" + _OPENING + rb")" + _SLASH + _END)
+_DOT_DESTINATION = re.compile(
+    _TEXT_BEFORE + rb"(?:" + _DOT + rb"|%2f){1,8}" + _SLASH + rb"*" + _DESTINATION_END
+)
+_ROOT_DESTINATION = re.compile(rb"(?:" + _OPENING + rb")" + _SLASH + _DESTINATION_END)
 
 
 class Inbound(Protocol):
@@ -117,7 +119,7 @@ def scan_documents(
 class LinkPattern(NamedTuple):
     """The text that every link to a path contains, however it is written.
 
-    `names` are the file's name without its ending and, if the file is the index of its folder, the folder's
+    `names` are the file's name without its suffix and, if the file is the index of its folder, the folder's
     name. Each is a pair: the name's longest run of letters (empty if the name has no letter), and the pattern
     of the full name. The letters are searched first. The pattern begins with the name itself, because a
     search for letters is much faster than a search for the text before them.
@@ -140,55 +142,65 @@ class LinkPattern(NamedTuple):
             names += _make_name_patterns(folder.rpartition("/")[2], _AFTER_FOLDER)
         return cls(tuple(names), folder, folder is not None and folder == root.strip("/"))
 
-    def may_be_on_dot_path(self, path: str, lowered: bytes) -> bool:
+    def may_be_on_dot_path(self, path: str, lower_case_data: bytes) -> bool:
         """Return True if a destination of dots may lead from the document `path` to this folder or beyond."""
         is_below = not self.folder or path.startswith(f"{self.folder}/")
-        return is_below or any(letters in lowered for letters, _ in self.names)
+        return is_below or any(letters in lower_case_data for letters, _ in self.names)
 
 
 def may_link(path: str, data: bytes, patterns: Iterable[LinkPattern], *, wiki: bool = False) -> bool:
     """Return True if the bytes of a document may contain a link that one of the patterns matches."""
-    lowered = data.lower()
+    lower_case_data = data.lower()
     if wiki and b"[[" in data:
         folded_text = str(data, "utf-8", "replace").casefold()
-        lowered += b"\n" + folded_text.encode()
-    if _hides_letters(lowered):
+        lower_case_data += b"\n" + folded_text.encode()
+    if _may_hide_letters(lower_case_data):
         return True
     for link_pattern in patterns:
-        if any(letters in lowered and _is_named(lowered, regex) for letters, regex in link_pattern.names):
+        if any(
+            letters in lower_case_data and _contains_name(lower_case_data, regex)
+            for letters, regex in link_pattern.names
+        ):
             return True
         if (
             link_pattern.folder is not None
-            and link_pattern.may_be_on_dot_path(path, lowered)
-            and _DOTS.search(lowered)
+            and link_pattern.may_be_on_dot_path(path, lower_case_data)
+            and _DOT_DESTINATION.search(lower_case_data)
         ):
             return True
-        if link_pattern.is_root and _ROOT.search(lowered):
+        if link_pattern.is_root and _ROOT_DESTINATION.search(lower_case_data):
             return True
     return False
 
 
-def _is_named(lowered: bytes, pattern: re.Pattern[bytes]) -> bool:
+def _contains_name(lower_case_data: bytes, pattern: re.Pattern[bytes]) -> bool:
     """Return True if a name occurs after text that may precede a name."""
-    match = pattern.search(lowered)
+    match = pattern.search(lower_case_data)
     while match:
         start = match.start()
-        before = lowered[max(0, start - _MAX_LOOKBEHIND) : start]
-        if _OPENED.search(before) or (len(before) == _MAX_LOOKBEHIND and not before.strip(b" \t\r\n\f\v>")):
+        preceding_text = lower_case_data[max(0, start - _MAX_LOOKBEHIND) : start]
+        if _ENDS_WITH_OPENING.search(preceding_text) or (
+            len(preceding_text) == _MAX_LOOKBEHIND and not preceding_text.strip(b" \t\r\n\f\v>")
+        ):
             return True
-        match = pattern.search(lowered, start + 1)
+        match = pattern.search(lower_case_data, start + 1)
     return False
 
 
-def _hides_letters(lowered: bytes) -> bool:
+def _may_hide_letters(lower_case_data: bytes) -> bool:
     """Return True if letters may be written as numeric or ligature entities, or separated by line breaks."""
-    if b"&#" in lowered or b"&fjlig;" in lowered or b"&tab;" in lowered or b"&newline;" in lowered:
+    if (
+        b"&#" in lower_case_data
+        or b"&fjlig;" in lower_case_data
+        or b"&tab;" in lower_case_data
+        or b"&newline;" in lower_case_data
+    ):
         return True
-    if b"%" in lowered and _HEX_LETTER.search(lowered):
+    if b"%" in lower_case_data and _HEX_LETTER.search(lower_case_data):
         return True
-    if (b"href" in lowered or b"src" in lowered) and _BREAK_IN_HTML.search(lowered):
+    if (b"href" in lower_case_data or b"src" in lower_case_data) and _BREAK_IN_HTML.search(lower_case_data):
         return True
-    return b"\t" in lowered and _BREAK_IN_MARKDOWN.search(lowered) is not None
+    return b"\t" in lower_case_data and _BREAK_IN_MARKDOWN.search(lower_case_data) is not None
 
 
 def _make_name_patterns(name: str, after: bytes) -> Iterator[tuple[bytes, re.Pattern[bytes]]]:
@@ -237,18 +249,20 @@ class AffectedPaths(NamedTuple):
         for path in offset_map.paths:
             new_path = offset_map.find_new_path(path)
             try:
-                old = before.find(path)
+                old_document = before.find(path)
             except LimitExceeded:  # an operation can only remove such a document
-                old, has_existed = None, True
+                old_document, has_existed = None, True
             else:
-                has_existed = old is not None
+                has_existed = old_document is not None
             if new_path is not None and (new_path != path or not has_existed):
                 paths.update(_find_shadowed_paths(before, new_path, rules))
             if has_existed and new_path != path:
                 paths.add(path)
                 tree = tree or _make_file_tree(after)
                 vanished_folders |= dict.fromkeys(_find_vanished_folders(tree, path), new_path)
-            elif old is not None and _may_rename(old, after.document(path), offset_map, rules):
+            elif old_document is not None and _may_rename(
+                old_document, after.document(path), offset_map, rules
+            ):
                 paths.add(path)
         return cls(
             frozenset(paths.union(vanished_folders)),
@@ -262,7 +276,9 @@ class AffectedPaths(NamedTuple):
         if link.kind is LinkKind.WIKI:
             return True
         target = read_target(link.destination, source, self.rules)
-        return target is not None and (target.path in self.spellings or target.literal in self.spellings)
+        return target is not None and (
+            target.path in self.spellings or target.undecoded_path in self.spellings
+        )
 
 
 def _may_rename(old: Document, new: Document, offset_map: OffsetMap, rules: LinkRules) -> bool:
@@ -323,7 +339,7 @@ def _may_define_name(text: bytes) -> bool:
 
 
 def _list_affected_spellings(paths: Iterable[str]) -> frozenset[str | None]:
-    """Return the paths, with and without their endings, and the folders whose index files they may be."""
+    """Return the paths, with and without their suffixes, and the folders whose index files they may be."""
     spellings: set[str | None] = set()
     for path in paths:
         folder, _, name = path.rpartition("/")
@@ -358,9 +374,9 @@ def _find_shadowed_paths(before: Overlay, new_path: str, rules: LinkRules) -> It
     candidates: list[str] = []
     if new_path in list_index_paths(folder, rules):
         candidates += list_index_paths(folder, rules)
-        if rules.omits_endings and folder:
+        if rules.omits_suffixes and folder:
             candidates += (folder + suffix for suffix in list_omittable_suffixes(rules))
-    if rules.omits_endings:
+    if rules.omits_suffixes:
         stem = strip_suffix(new_path)
         candidates += (
             stem,

@@ -153,28 +153,28 @@ def read_html(text: str) -> Iterator[LinkSpan | NameSpan]:
 
 
 def read_tag(tag: re.Match[str]) -> Iterator[LinkSpan | NameSpan]:
-    """Yield the link and the names of a tag, a match of `TAG`; only the first of equal attributes counts."""
+    """Yield the link and the names of a tag (a match of `TAG`). Only the first attribute of a name counts."""
     if not tag[2]:
         return
     element, (start, end) = tag[1].lower(), tag.span()
     attribute_names: set[str] = set()
     for attribute in _ATTRIBUTES.finditer(tag.string, *tag.span(2)):
-        name, kind = attribute[1].lower(), attribute.lastindex
-        if name in attribute_names or kind is None or kind == 1:
+        name, group = attribute[1].lower(), attribute.lastindex
+        if name in attribute_names or group is None or group == 1:
             continue
         attribute_names.add(name)
         if name == "id" or (name == "name" and element == "a"):
-            if value := decode_attribute(decode_utf8(attribute[kind])):
+            if value := decode_attribute(decode_utf8(attribute[group])):
                 yield NameSpan(value, start)
         elif name == _URL_ATTRIBUTES.get(element):
             is_image = element == "img"
-            yield LinkSpan(LinkKind.HTML, is_image, start, end, *attribute.span(kind), _ENCLOSURES[kind])
+            yield LinkSpan(LinkKind.HTML, is_image, start, end, *attribute.span(group), _ENCLOSURES[group])
 
 
 _MARK = re.compile(r"\\[!-/:-@\[-`{-~]|`+|<(?=[A-Za-z/!?])|!?\[|\]")
 _TICKS = re.compile(r"`+")
 _AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\x00-\x20]*)>")
-_WIKI = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\](?!\()")
+_WIKI_LINK = re.compile(r"!?\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\](?!\()")
 
 # Raw HTML other than tags (CommonMark §6.6): its beginning, its end, and the minimum distance between them.
 _HTML_WITHOUT_TAGS = (("<!--", "-->", 4), ("<![CDATA[", "]]>", 9), ("<?", "?>", 2), ("<!", ">", 3))
@@ -281,14 +281,16 @@ class _InlineReader:
 
     def _read_opening_bracket(self, start: int, position: int) -> int:
         """Return the position after an opening bracket, or after a wiki link."""
-        if self._wiki and (link := _WIKI.match(self._text, start, self._end)):
+        if self._wiki and (link := _WIKI_LINK.match(self._text, start, self._end)):
             # In a cell of a table the mark before the link's text is `\|`.
             target = link[1].removesuffix("\\").rstrip(" ")
-            first = link.end(1) - len(link[1].lstrip(" "))
-            last = link.start(1) + len(target)
+            target_start = link.end(1) - len(link[1].lstrip(" "))
+            target_end = link.start(1) + len(target)
             is_embedded = self._text[start] == "!"
-            if first < last:
-                span = LinkSpan(LinkKind.WIKI, is_embedded, start, link.end(), first, last, Enclosure.WIKI)
+            if target_start < target_end:
+                span = LinkSpan(
+                    LinkKind.WIKI, is_embedded, start, link.end(), target_start, target_end, Enclosure.WIKI
+                )
                 self._results.append(span)
                 return link.end()
         self._openers.append(_Opener(start, position, position - start == 2, len(self._results)))
@@ -359,15 +361,15 @@ _PIPE_OR_ESCAPE = re.compile(r"\\.|\|")
 
 
 def find_inline_regions(text: str) -> list[tuple[int, int]]:
-    """Return the ranges of a paragraph that are parsed separately: cells of a table, else the full text."""
+    """Return the ranges of a paragraph that are parsed separately: the cells of a table, or the full text."""
     if "|" in text:
         for match in _DELIMITER_ROW.finditer(text):
             header_start = text.rfind("\n", 0, match.start()) + 1
-            columns = count_delimiter_cells(text, match.start() + 1, match.end())
-            if columns and "|" in text[header_start : match.start()]:
-                if len(split_cells(text, header_start, match.start())) != columns:
+            column_count = count_delimiter_cells(text, match.start() + 1, match.end())
+            if column_count and "|" in text[header_start : match.start()]:
+                if len(split_cells(text, header_start, match.start())) != column_count:
                     continue
-                return [(0, header_start), *_split_rows(text, header_start, columns)]
+                return [(0, header_start), *_split_rows(text, header_start, column_count)]
     return [(0, len(text))]
 
 
@@ -377,13 +379,13 @@ def count_delimiter_cells(text: str, start: int, end: int) -> int:
     return len(cells) if all(_DELIMITER_CELL.fullmatch(text, *cell) for cell in cells) else 0
 
 
-def _split_rows(text: str, start: int, columns: int) -> list[tuple[int, int]]:
-    """Return the cells of the lines from a position on, without cells beyond the number of columns."""
+def _split_rows(text: str, start: int, column_count: int) -> list[tuple[int, int]]:
+    """Return the cells of the lines from a position on, without cells beyond `column_count`."""
     cells: list[tuple[int, int]] = []
     while start < len(text):
         end = text.find("\n", start)
         end = len(text) if end < 0 else end
-        cells += split_cells(text, start, end)[:columns]
+        cells += split_cells(text, start, end)[:column_count]
         start = end + 1
     return cells
 

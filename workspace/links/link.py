@@ -87,19 +87,19 @@ class Links(NamedTuple):
     anchors: tuple[Anchor, ...]
 
 
-_REPLACEMENT = "\ufffd"
+_REPLACEMENT_CHARACTER = "\ufffd"
 
 # The 256 code points from this one are letters without case, and none is white space.
 _FIRST_LETTER = 0x3400
 
 # CommonMark §2.3: a NUL is read as a replacement character.
-_CHARACTERS = _REPLACEMENT + "".join(
+_CHARACTERS = _REPLACEMENT_CHARACTER + "".join(
     chr(code if code < 0x80 else _FIRST_LETTER + code) for code in range(1, 0x100)
 )
 _BYTES_BY_CHARACTER: dict[int, int | bytes] = {
     ord(character): byte for byte, character in enumerate(_CHARACTERS)
 }
-_BYTES_BY_CHARACTER[ord(_REPLACEMENT)] = _REPLACEMENT.encode()
+_BYTES_BY_CHARACTER[ord(_REPLACEMENT_CHARACTER)] = _REPLACEMENT_CHARACTER.encode()
 
 
 def decode_bytes(data: bytes) -> str:
@@ -146,8 +146,8 @@ def decode_destination(text: str, span: LinkSpan | NameSpan, *, in_cell: bool = 
     """
     if isinstance(span, NameSpan):
         return ""
-    raw = text[span.destination_start : span.destination_end]
-    destination = raw if raw.isascii() else decode_utf8(raw)
+    source = text[span.destination_start : span.destination_end]
+    destination = source if source.isascii() else decode_utf8(source)
     if span.kind is LinkKind.INLINE or span.kind is LinkKind.DEFINITION:
         return unescape(destination)
     if in_cell:
@@ -218,7 +218,7 @@ _MAX_DISPLAYED_LENGTH = 200
 
 
 def display_destination(destination: str) -> str:
-    """Return a destination for a message: one line of at most 200 characters, invisible ones escaped."""
+    """Return a destination for a message: one line, at most 200 characters, invisible characters escaped."""
     text = (
         destination
         if len(destination) <= _MAX_DISPLAYED_LENGTH

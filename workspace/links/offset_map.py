@@ -1,7 +1,7 @@
 """Offset maps: the bytes that an operation preserved, and their new positions.
 
-A link refers to a document or to an offset in one, such as the line of a heading. An operation that moves
-bytes returns their new positions, so that the target of a link is found after a move or a rename.
+A link refers to a document or to an offset in a document, such as the line of a heading. An operation that
+moves bytes returns their new positions, so that the target of a link is found after a move or a rename.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ class OffsetMap:
     """The bytes that one operation preserved in the documents that it changed.
 
     `preserved_spans` are unordered. In one document, neither their old ranges nor their new ranges overlap.
-    `renamed` maps the old offset of a rewritten heading's line to the new one, if it is still the same
-    heading. `documents` maps the old path of each document to the new path, or to None if the document was
-    removed. A document that is only in `preserved_spans` keeps its path. `copies` are destinations of links
-    that were copied to other positions, where they must lead to the same targets.
+    `new_headings` maps the old offset of the line of a rewritten heading to the new offset, if it is still
+    the same heading. `path_map` maps the old path of each document to the new path, or to None if the
+    document was removed. A document that is only in `preserved_spans` keeps its path. `copies` are
+    destinations of links that were copied to other positions, where they must lead to the same targets.
     """
 
     preserved_spans: tuple[PreservedSpan, ...]
-    renamed: Mapping[Offset, Offset] = field(default_factory=dict)
-    documents: Mapping[str, str | None] = field(default_factory=dict)
+    new_headings: Mapping[Offset, Offset] = field(default_factory=dict)
+    path_map: Mapping[str, str | None] = field(default_factory=dict)
     copies: tuple[PreservedSpan, ...] = ()
 
     @classmethod
@@ -57,7 +57,7 @@ class OffsetMap:
         document: Document,
         splices: Iterable[Splice],
         new_path: str | None = None,
-        renamed: Mapping[Offset, Offset] = _EMPTY_MAP,
+        new_headings: Mapping[Offset, Offset] = _EMPTY_MAP,
     ) -> OffsetMap:
         """Return the map of an edit; `new_path` is the document's path afterwards, if it moved."""
         path = document.path
@@ -75,17 +75,17 @@ class OffsetMap:
             preserved_spans.append(
                 PreservedSpan(path, old_position, len(document.data), target, old_position + growth)
             )
-        return cls(tuple(preserved_spans), renamed, {path: target})
+        return cls(tuple(preserved_spans), new_headings, {path: target})
 
     @classmethod
     def of_removal(cls, path: str) -> OffsetMap:
         """Return the map of a removed document, of which no bytes are preserved."""
-        return cls((), documents={path: None})
+        return cls((), path_map={path: None})
 
     @classmethod
     def of_creation(cls, path: str) -> OffsetMap:
         """Return the map of a new document, which has no preserved bytes."""
-        return cls((), documents={path: path})
+        return cls((), path_map={path: path})
 
     def compose(self, later: OffsetMap) -> OffsetMap:
         """Return the map of this operation and a later one, which must not have moved a document."""
@@ -94,14 +94,14 @@ class OffsetMap:
         ]
         new_paths = self._all_new_paths
         preserved_spans += [span for span in later.preserved_spans if span.old_path not in new_paths]
-        renamed = {old: later.map_offset(*new) or new for old, new in self.renamed.items()}
-        for old, new in later.renamed.items():
+        new_headings = {old: later.map_offset(*new) or new for old, new in self.new_headings.items()}
+        for old, new in later.new_headings.items():
             origin = self._find_origin(*old)
             if origin is not None:
-                renamed.setdefault(origin, new)
+                new_headings.setdefault(origin, new)
         copies = [part for span in self.copies for part in later._find_preserved_parts(span)]
         return OffsetMap(
-            tuple(preserved_spans), renamed, {**later.documents, **self.documents}, tuple(copies)
+            tuple(preserved_spans), new_headings, {**later.path_map, **self.path_map}, tuple(copies)
         )
 
     def _find_preserved_parts(self, earlier_span: PreservedSpan) -> Iterator[PreservedSpan]:
@@ -119,12 +119,16 @@ class OffsetMap:
         ]:
             if span.old_start >= end:
                 return
-            first, last = max(start, span.old_start), min(end, span.old_end)
-            if first < last:
-                old_start = earlier_span.old_start + first - start
-                new_start = span.new_start + first - span.old_start
+            overlap_start, overlap_end = max(start, span.old_start), min(end, span.old_end)
+            if overlap_start < overlap_end:
+                old_start = earlier_span.old_start + overlap_start - start
+                new_start = span.new_start + overlap_start - span.old_start
                 yield PreservedSpan(
-                    earlier_span.old_path, old_start, old_start + last - first, span.new_path, new_start
+                    earlier_span.old_path,
+                    old_start,
+                    old_start + overlap_end - overlap_start,
+                    span.new_path,
+                    new_start,
                 )
 
     def _find_origin(self, path: str, offset: int) -> Offset | None:
@@ -139,7 +143,9 @@ class OffsetMap:
     @property
     def paths(self) -> frozenset[str]:
         """The old paths of the documents that the operation changed."""
-        return frozenset(self._spans_by_old_path).union(self.documents, (path for path, _ in self.renamed))
+        return frozenset(self._spans_by_old_path).union(
+            self.path_map, (path for path, _ in self.new_headings)
+        )
 
     @property
     def new_paths(self) -> tuple[str, ...]:
@@ -152,13 +158,13 @@ class OffsetMap:
 
     def find_new_path(self, path: str) -> str | None:
         """Return the new path of a document; None if it was removed."""
-        return self.documents.get(path, path)
+        return self.path_map.get(path, path)
 
     def map_offset(self, path: str, offset: int) -> Offset | None:
         """Return the new position of a byte; None if it was not preserved."""
-        renamed = self.renamed.get((path, offset))
-        if renamed is not None:
-            return renamed
+        new_heading = self.new_headings.get((path, offset))
+        if new_heading is not None:
+            return new_heading
         if not self._is_changed(path):
             return path, offset
         span = self._find_preserved_span(path, offset)
@@ -206,7 +212,7 @@ class OffsetMap:
         return lost_spans
 
     def _is_changed(self, path: str) -> bool:
-        return path in self._spans_by_old_path or path in self.documents
+        return path in self._spans_by_old_path or path in self.path_map
 
     def _find_preserved_span(self, path: str, offset: int) -> PreservedSpan | None:
         """Return the preserved span that contains a byte; None if the byte was not preserved."""
@@ -240,14 +246,14 @@ def match_same_headings(
 
     Only an address that names exactly one section before and after the edit counts.
     """
-    renamed: dict[Offset, Offset] = {}
+    new_headings: dict[Offset, Offset] = {}
     starts = [section.heading_start for section in before.sections]
     growth = 0
     for splice in sorted(splices, key=lambda splice: (splice.start, splice.end)):
         new_start = splice.start + growth
         growth += len(splice.replacement) - (splice.end - splice.start)
-        first, last = bisect_left(starts, splice.start), bisect_left(starts, splice.end)
-        for section in before.sections[first:last]:
+        first_index, end_index = bisect_left(starts, splice.start), bisect_left(starts, splice.end)
+        for section in before.sections[first_index:end_index]:
             counterparts = after.sections_by_address(section.address)
             if len(before.sections_by_address(section.address)) != 1 or len(counterparts) != 1:
                 continue
@@ -257,5 +263,5 @@ def match_same_headings(
                 and counterparts[0].has_heading
                 and new_start <= offset < splice.end + growth
             ):
-                renamed[before.path, section.heading_start] = after.path, offset
-    return renamed
+                new_headings[before.path, section.heading_start] = after.path, offset
+    return new_headings

@@ -1,7 +1,7 @@
 """The links of a document, and the names that its HTML and footnotes define.
 
 The result is exact by CommonMark 0.31, and by GFM for cells of tables and footnotes. Most texts are read line
-by line, which is much faster. The parser finds the blocks of all others.
+by line, which is much faster. The parser finds the blocks of the other texts.
 
 A text can be read line by line if no line ends inside of a bracket, code span or tag, and if no line is
 code, raw HTML, or a table with links. The links of such a text do not depend on the paragraphs, lists and
@@ -56,9 +56,9 @@ LINE_ENDS_ABOVE = "\n\n"
 
 # The marks that may begin a line of a list or quotation.
 _PREFIX = r"[ \t>*+\-0-9.)]*+"
-_MARKS = r"[>*+\-0-9.)]+"
-_DEEP = r"(?: {4}| {0,3}\t)[ \t]*[^ \t\n]"
-_TEXT = r"[^\[\]`<\\\n]*(?:(?:`[^`\n]+`(?!`)|\\[!-/:-@\[-`{-~])[^\[\]`<\\\n]*)*\]"
+_CONTAINER_MARKS = r"[>*+\-0-9.)]+"
+_INDENTED_CODE = r"(?: {4}| {0,3}\t)[ \t]*[^ \t\n]"
+_LINK_TEXT = r"[^\[\]`<\\\n]*(?:(?:`[^`\n]+`(?!`)|\\[!-/:-@\[-`{-~])[^\[\]`<\\\n]*)*\]"
 
 # Brackets around a link are text, because a link cannot contain a link. Brackets of a footnote or an image
 # may be markup.
@@ -72,15 +72,15 @@ _TOKEN = (
     rf"|(?P<table> {{0,3}}\|[^\n]*\n {{0,3}}\|[-:| \t]*$)"
     # HTML, a code fence or indented code in a list or quotation, and the delimiters of any other table.
     rf"|(?P<block>{_PREFIX}(?:<(?!https?:)(?=[A-Za-z/!?])|`{{3}}|~{{3}})"
-    rf"|[ \t]*(?:{_MARKS} {{1,4}}(?! ))*{_MARKS}(?: {{5}}| {{0,4}}\t)"
+    rf"|[ \t]*(?:{_CONTAINER_MARKS} {{1,4}}(?! ))*{_CONTAINER_MARKS}(?: {{5}}| {{0,4}}\t)"
     rf"|[ \t>]*+(?=[-:|][-:| \t]*+$)(?=[^\n]*\|)(?=[^\n]*-))"
     # A line that is not part of a paragraph, above a line that may be indented code.
-    rf"|(?P<indented>[-*_=+>#.)0-9 \t]*+(?=\n{_DEEP}))"
-    rf"|(?P<heading>{_PREFIX}#{{1,6}}[ \t][^\n]*(?=\n{_DEEP})))"
+    rf"|(?P<indented>[-*_=+>#.)0-9 \t]*+(?=\n{_INDENTED_CODE}))"
+    rf"|(?P<heading>{_PREFIX}#{{1,6}}[ \t][^\n]*(?=\n{_INDENTED_CODE})))"
     rf"|(?<=`)(?P<code>[^`\n]+`(?!`)|(?P<ticks>`*)(?!`)[^\n]*?(?<!`)`(?P=ticks)(?!`))"
-    rf"|(?<=\[)(?P<badge>(!\[{_TEXT}\({_DESTINATION}\))\]\({_DESTINATION}\))"
-    rf"|(?<=[^!]\[)(?P<nested>(?!\^){_TEXT_AROUND_LINK}+(?<!!)(\[{_TEXT}\({_DESTINATION}\)){_TEXT_AROUND_LINK}*\])"
-    rf"|(?P<link>(?:(?<=\[)|(?<=!)\[){_TEXT}(\((?:{_DESTINATION}\))?)?)"
+    rf"|(?<=\[)(?P<badge>(!\[{_LINK_TEXT}\({_DESTINATION}\))\]\({_DESTINATION}\))"
+    rf"|(?<=[^!]\[)(?P<nested>(?!\^){_TEXT_AROUND_LINK}+(?<!!)(\[{_LINK_TEXT}\({_DESTINATION}\)){_TEXT_AROUND_LINK}*\])"
+    rf"|(?P<link>(?:(?<=\[)|(?<=!)\[){_LINK_TEXT}(\((?:{_DESTINATION}\))?)?)"
     r"|(?<=\\)(?P<escape>[!-/:-@\[-`{-~])"
     r"|(?<=<)(?P<autolink>([A-Za-z][A-Za-z0-9+.-]{1,31}:[^<>\x00-\x20]*)>)"
     r"|(?<=<)(?P<angle>[A-Za-z/!?])"
@@ -90,9 +90,9 @@ _TOKEN = (
 _DEFINITION = re.compile(rf"\n{_PREFIX}\[(?!\^)[^\[\]\\]*(?:\\.[^\[\]\\]*)*\]:", re.DOTALL)
 _BLANK_LINE = re.compile(r"\n[ \t]*(?=\n|\Z)")
 _LINK_CANDIDATE = re.compile(r"\]\(|<[A-Za-z!?]|```|~~~|\[[\^\[]")
-_DEEP_LINE = re.compile(rf"\n{_DEEP}")
-_ROW = re.compile(r"\n {0,3}\|[^\n]*")
-_ITEM = re.compile(rf" *{LIST_MARKER} {{1,4}}(?=[^ \n])")
+_INDENTED_CODE_LINE = re.compile(rf"\n{_INDENTED_CODE}")
+_TABLE_ROW = re.compile(r"\n {0,3}\|[^\n]*")
+_LIST_ITEM = re.compile(rf" *{LIST_MARKER} {{1,4}}(?=[^ \n])")
 
 
 def may_have_definitions(text: str) -> bool:
@@ -165,7 +165,7 @@ class _LinewiseReader:
             case "badge":
                 return self._read_badge(token)
             case "nested":
-                return self._read_nested(token)
+                return self._read_nested_link(token)
             case "angle":
                 return self._read_html_tag(token)
             case "autolink":
@@ -183,36 +183,38 @@ class _LinewiseReader:
                 raise _NeedsFullParse
 
     def _read_link(self, token: re.Match[str]) -> int:
-        number = token.re.groupindex["link"]
+        group = token.re.groupindex["link"]
         start, end = token.span()
         text = self._text
-        if token.start(number + 1) < 0:
+        if token.start(group + 1) < 0:
             if text.startswith("[^", start) and text.startswith(":", end):
                 raise _NeedsFullParse
             return end
-        first, last = token.span(number + 2)
+        destination_start, destination_end = token.span(group + 2)
         enclosure = Enclosure.BARE
-        if first < 0:
-            parsed = read_parentheses(text, end - 1, self._find_line_end(end))
-            if parsed is None:
+        if destination_start < 0:
+            destination = read_parentheses(text, end - 1, self._find_line_end(end))
+            if destination is None:
                 raise _NeedsFullParse
-            first, last, enclosure, end = parsed
+            destination_start, destination_end, enclosure, end = destination
         is_image = text[start] == "!"
-        self._results.append(LinkSpan(LinkKind.INLINE, is_image, start, end, first, last, enclosure))
+        self._results.append(
+            LinkSpan(LinkKind.INLINE, is_image, start, end, destination_start, destination_end, enclosure)
+        )
         return end
 
     def _read_badge(self, token: re.Match[str]) -> int:
-        number = token.re.groupindex["badge"]
-        image, destination, target = (token.span(number + group) for group in (1, 2, 3))
+        group = token.re.groupindex["badge"]
+        image, destination, target = (token.span(group + offset) for offset in (1, 2, 3))
         self._results += (
             LinkSpan(LinkKind.INLINE, False, *token.span(), *target, Enclosure.BARE),
             LinkSpan(LinkKind.INLINE, True, *image, *destination, Enclosure.BARE),
         )
         return token.end()
 
-    def _read_nested(self, token: re.Match[str]) -> int:
-        number = token.re.groupindex["nested"]
-        link, destination = token.span(number + 1), token.span(number + 2)
+    def _read_nested_link(self, token: re.Match[str]) -> int:
+        group = token.re.groupindex["nested"]
+        link, destination = token.span(group + 1), token.span(group + 2)
         self._results.append(LinkSpan(LinkKind.INLINE, False, *link, *destination, Enclosure.BARE))
         return token.end()
 
@@ -225,11 +227,11 @@ class _LinewiseReader:
 
     def _read_fence(self, token: re.Match[str]) -> int:
         """Read a code fence, and return the line end after it."""
-        text, number = self._text, token.re.groupindex["fence"]
-        indent, marks = len(token[number + 1]), token[number + 2]
+        text, group = self._text, token.re.groupindex["fence"]
+        indent, marks = len(token[group + 1]), token[group + 2]
         part_end = self._part_starts[bisect_right(self._part_starts, token.start() + 1)]
-        deepest = "{0,3}" if indent < 2 else "*"
-        closing = re.compile(rf"\n( {deepest}){marks[0]}{{{len(marks)},}}[ \t]*(?=\n|\Z)")
+        max_indent = "{0,3}" if indent < 2 else "*"
+        closing = re.compile(rf"\n( {max_indent}){marks[0]}{{{len(marks)},}}[ \t]*(?=\n|\Z)")
         end_mark = closing.search(text, token.end(), part_end)
         if indent < 2:
             return self._skip_code(end_mark.end()) if end_mark else part_end - 1
@@ -242,7 +244,7 @@ class _LinewiseReader:
             raise _NeedsFullParse
         if indent > 3:
             line_above = text[text.rfind("\n", 0, token.start()) + 1 : token.start()]
-            item = _ITEM.match(line_above)
+            item = _LIST_ITEM.match(line_above)
             if line_above.strip(" \t") and not (item and indent - 3 <= item.end() <= indent):
                 raise _NeedsFullParse
         return self._skip_code(end_mark.end())
@@ -251,27 +253,27 @@ class _LinewiseReader:
         """Read a table of which each row begins with a pipe, and return the line end after it."""
         text = self._text
         start, end = token.span()
-        delimiters = text.rindex("\n", start, end)
-        columns = count_delimiter_cells(text, delimiters + 1, end)
-        if not columns or len(split_cells(text, start + 1, delimiters)) != columns:
+        delimiter_start = text.rindex("\n", start, end)
+        column_count = count_delimiter_cells(text, delimiter_start + 1, end)
+        if not column_count or len(split_cells(text, start + 1, delimiter_start)) != column_count:
             return start + 1
-        self._read_row(start + 1, delimiters, columns)
-        while row := _ROW.match(text, end):
-            self._read_row(end + 1, row.end(), columns)
+        self._read_row(start + 1, delimiter_start, column_count)
+        while row := _TABLE_ROW.match(text, end):
+            self._read_row(end + 1, row.end(), column_count)
             end = row.end()
         if end < len(text) and not _BLANK_LINE.match(text, end):
             raise _NeedsFullParse
         return end
 
-    def _read_row(self, start: int, end: int, columns: int) -> None:
+    def _read_row(self, start: int, end: int, column_count: int) -> None:
         if _LINK_CANDIDATE.search(self._text, start, end):
             # A pipe in an address or a wiki link has a backslash that is not part of the destination.
             line = self._text[start:end]
             if "[[" in line or ("<" in line and "\\|" in line):
                 raise _NeedsFullParse
-            for first, last in split_cells(self._text, start, end)[:columns]:
-                if _LINK_CANDIDATE.search(self._text, first, last):
-                    self._results += read_inline(self._text, first, last)
+            for cell_start, cell_end in split_cells(self._text, start, end)[:column_count]:
+                if _LINK_CANDIDATE.search(self._text, cell_start, cell_end):
+                    self._results += read_inline(self._text, cell_start, cell_end)
 
     def _skip_indented(self, start: int) -> int:
         """Return the line end after text that may be indented code.
@@ -286,7 +288,7 @@ class _LinewiseReader:
 
     def _skip_code(self, end: int) -> int:
         """Return the line end after a code fence, or after possible indented code that follows it."""
-        return self._skip_indented(end) if _DEEP_LINE.match(self._text, end) else end
+        return self._skip_indented(end) if _INDENTED_CODE_LINE.match(self._text, end) else end
 
     def _find_line_end(self, position: int) -> int:
         end = self._text.find("\n", position)
@@ -321,7 +323,7 @@ def read_parsed_links(text: str, shift: int, *, wiki: bool = False) -> list[tupl
         if source.kind is InlineKind.HTML:
             parts = ((part, decode_destination(source.text, part)) for part in read_html(source.text))
         elif source.kind is InlineKind.INLINE:
-            parts = _read_inline(source.text, definitions, wiki)
+            parts = _read_inline_links(source.text, definitions, wiki)
         else:
             continue
         results += [(_shift_span(part, source, shift), destination) for part, destination in parts]
@@ -329,16 +331,16 @@ def read_parsed_links(text: str, shift: int, *, wiki: bool = False) -> list[tupl
 
 
 def _parse_definition(text: str) -> LinkSpan | None:
-    parsed = read_definition(text)
-    if parsed is None:
+    definition = read_definition(text)
+    if definition is None:
         return None
-    label, (start, end, enclosure, _) = parsed
-    end_of_text = len(text.rstrip(" \t\n"))
+    label, (start, end, enclosure, _) = definition
+    text_end = len(text.rstrip(" \t\n"))
     name = normalize_label(decode_utf8(label))
-    return LinkSpan(LinkKind.DEFINITION, False, 0, end_of_text, start, end, enclosure, name)
+    return LinkSpan(LinkKind.DEFINITION, False, 0, text_end, start, end, enclosure, name)
 
 
-def _read_inline(
+def _read_inline_links(
     text: str, definitions: Mapping[str, tuple[LinkSpan, str]], wiki: bool
 ) -> Iterator[tuple[LinkSpan | NameSpan, str]]:
     for footnote in _FOOTNOTE_DEFINITION.finditer(text):
@@ -360,11 +362,13 @@ def _shift_span(span: LinkSpan | NameSpan, source: InlineSource, shift: int) -> 
         return span._replace(start=start)
     end = shift + source.source_position(span.end - 1) + 1
     if span.destination_start == span.destination_end:
-        first = last = shift + source.source_position(span.destination_start - 1) + 1
+        destination_start = destination_end = shift + source.source_position(span.destination_start - 1) + 1
     else:
-        first = shift + source.source_position(span.destination_start)
-        last = shift + source.source_position(span.destination_end - 1) + 1
-    return span._replace(start=start, end=end, destination_start=first, destination_end=last)
+        destination_start = shift + source.source_position(span.destination_start)
+        destination_end = shift + source.source_position(span.destination_end - 1) + 1
+    return span._replace(
+        start=start, end=end, destination_start=destination_start, destination_end=destination_end
+    )
 
 
 def read_cached_links(document: Document, wiki: bool = False) -> Links:
@@ -388,7 +392,7 @@ def read_links(document: Document, *, wiki: bool = False) -> Links:
     for start, end in unparsed_parts:
         results += read_parsed_links(text[start:end], start, wiki=wiki)
     first_line = document.front_matter_lines + 1 - LINE_ENDS_ABOVE.count("\n")
-    return _sort_links(text, results, lambda place: place + shift, first_line)
+    return _sort_links(text, results, lambda position: position + shift, first_line)
 
 
 def read_by_parser(document: Document, *, wiki: bool = False) -> Links:
@@ -400,7 +404,7 @@ def read_by_parser(document: Document, *, wiki: bool = False) -> Links:
 
 def _sort_links(
     text: str,
-    spans: list[tuple[LinkSpan | NameSpan, str]],
+    spans_with_destinations: list[tuple[LinkSpan | NameSpan, str]],
     to_byte_offset: Callable[[int], int],
     first_line: int,
 ) -> Links:
@@ -411,7 +415,7 @@ def _sort_links(
     links: list[Link] = []
     anchors: list[Anchor] = []
     line, counted_end = first_line, 0
-    for span, destination in sorted(spans, key=lambda span: span[0].start):
+    for span, destination in sorted(spans_with_destinations, key=lambda pair: pair[0].start):
         start = span.start
         line += text.count("\n", counted_end, start)
         counted_end = start

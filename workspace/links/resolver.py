@@ -34,11 +34,11 @@ _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 # The URL standard, "basic URL parser": these characters are removed anywhere in a URL.
 _IGNORED_BY_URLS = str.maketrans("", "", "\t\n\r")
-ENDINGS = (*DOCUMENT_SUFFIXES, ".mdx")
-"""The endings that a destination may omit in at least one dialect."""
+DESTINATION_SUFFIXES = (*DOCUMENT_SUFFIXES, ".mdx")
+"""The suffixes that a destination may omit in at least one dialect."""
 
 INDEX_STEMS = frozenset({"readme", "index"})
-"""The names of the index files of folders, without an ending and in lower case."""
+"""The names of the index files of folders, without a suffix and in lower case."""
 
 _INDEX_NAMES = ("index.md", "README.md", "readme.md", "Readme.md")
 _INDEX_NAMES_README_FIRST = ("README.md", "readme.md", "Readme.md", "index.md")
@@ -47,7 +47,7 @@ _INDEX_NAMES_README_FIRST = ("README.md", "readme.md", "Readme.md", "index.md")
 class Target(NamedTuple):
     """The target of a destination: a path relative to the repository's root ("" is the root) and a fragment.
 
-    `fragment` is decoded; None without a `#`. `literal` is the path without percent-decoding, if that
+    `fragment` is decoded; None without a `#`. `undecoded_path` is the path without percent-decoding, if that
     differs. `is_folder` is True for a slash at the end. `is_outside` is True for a path outside of
     the repository; `path` is then "".
     """
@@ -56,7 +56,7 @@ class Target(NamedTuple):
     fragment: str | None
     is_folder: bool = False
     is_outside: bool = False
-    literal: str | None = None
+    undecoded_path: str | None = None
 
 
 class DestinationParts(NamedTuple):
@@ -69,9 +69,9 @@ class DestinationParts(NamedTuple):
 
 def split_destination(destination: str) -> DestinationParts:
     """Return a destination's path, query and fragment (RFC 3986 §3)."""
-    before_fragment, mark, fragment = destination.partition("#")
-    path, question, query = before_fragment.partition("?")
-    return DestinationParts(path, question + query, mark + fragment)
+    before_fragment, hash_mark, fragment = destination.partition("#")
+    path, question_mark, query = before_fragment.partition("?")
+    return DestinationParts(path, question_mark + query, hash_mark + fragment)
 
 
 def is_external(destination: str) -> bool:
@@ -102,30 +102,32 @@ def read_target(destination: str, source: str, rules: LinkRules) -> Target | Non
     if path is None:
         return Target("", fragment, is_outside=True)
     is_folder = decoded_path.rpartition("/")[2] in ("", ".", "..")
-    literal = join_path(base, raw_path) if raw_path != decoded_path else None
-    return Target(path, fragment, is_folder, literal=None if literal == path else literal)
+    undecoded_path = join_path(base, raw_path) if raw_path != decoded_path else None
+    return Target(
+        path, fragment, is_folder, undecoded_path=None if undecoded_path == path else undecoded_path
+    )
 
 
 def list_candidate_paths(target: Target, rules: LinkRules) -> tuple[str, ...]:
     """Return every path that a target may refer to, in the order in which a renderer searches."""
     candidates: list[str] = []
-    for path in (target.path, target.literal):
+    for path in (target.path, target.undecoded_path):
         if path is None:
             continue
         candidates.append(path)
-        if rules.omits_endings and path:
+        if rules.omits_suffixes and path:
             candidates.extend(path + suffix for suffix in list_omittable_suffixes(rules))
         candidates.extend(list_index_paths(path, rules))
     return tuple(dict.fromkeys(candidates))
 
 
 def list_omittable_suffixes(rules: LinkRules) -> tuple[str, ...]:
-    """Return the endings that a destination may omit, if the dialect allows it."""
-    return ENDINGS if rules.dialect is Dialect.DOCUSAURUS else DOCUMENT_SUFFIXES
+    """Return the suffixes that a destination may omit, if the dialect allows it."""
+    return DESTINATION_SUFFIXES if rules.dialect is Dialect.DOCUSAURUS else DOCUMENT_SUFFIXES
 
 
 def strip_suffix(path: str) -> str:
-    """Return the path of a document without its ending; any other path unchanged."""
+    """Return the path of a document without its suffix; any other path unchanged."""
     return path.removesuffix(next((suffix for suffix in DOCUMENT_SUFFIXES if path.endswith(suffix)), ""))
 
 
@@ -260,30 +262,30 @@ def find_path(tree: FileTree, target: Target) -> str | None:
 
     A folder with a fragment resolves to the index file of the folder.
     """
-    for path in (target.path, target.literal):
-        existing_path = None if path is None else _find_at(tree, path, target)
+    for path in (target.path, target.undecoded_path):
+        existing_path = None if path is None else _find_existing_path(tree, path, target)
         if existing_path is not None:
             return existing_path
     return None
 
 
-def _find_at(tree: FileTree, path: str, target: Target) -> str | None:
+def _find_existing_path(tree: FileTree, path: str, target: Target) -> str | None:
     rules = tree.rules
     if not path or tree.is_folder(path):
-        if target.fragment or rules.omits_endings:
+        if target.fragment or rules.omits_suffixes:
             page = next((page for page in list_index_paths(path, rules) if tree.exists(page)), None)
             if page is not None:
                 return page
         # A document next to a folder of the same name is the page of the folder.
-        return _find_with_ending(tree, path) or path
+        return _find_with_suffix(tree, path) or path
     if not target.is_folder and tree.exists(path):
         return path
-    return _find_with_ending(tree, path)
+    return _find_with_suffix(tree, path)
 
 
-def _find_with_ending(tree: FileTree, path: str) -> str | None:
-    """Return the document whose ending a destination omits, if the dialect allows it."""
-    if not tree.rules.omits_endings or not path:
+def _find_with_suffix(tree: FileTree, path: str) -> str | None:
+    """Return the document whose suffix a destination omits, if the dialect allows it."""
+    if not tree.rules.omits_suffixes or not path:
         return None
     candidates = (path + suffix for suffix in list_omittable_suffixes(tree.rules))
     return next((document for document in candidates if tree.exists(document)), None)
@@ -292,7 +294,7 @@ def _find_with_ending(tree: FileTree, path: str) -> str | None:
 def resolve_wiki(tree: FileTree, source: str, destination: str) -> ResolvedLink:
     """Return the result of resolving a wiki link of the document `source`.
 
-    The page in a link is a path relative to the document's folder or to the root, with or without its ending.
+    The page in a link is a path relative to the document's folder or to the root, with or without its suffix.
     If no such file exists, the page is the only document of this name, in any letter case. Of several
     headings, as in `Page#A#B`, the last one counts.
     """
@@ -315,7 +317,7 @@ def resolve_wiki(tree: FileTree, source: str, destination: str) -> ResolvedLink:
 
 
 def find_page(tree: FileTree, source: str, page: str) -> str | None:
-    """Return the file of a page; None if there is no such file, and not exactly one document of this name."""
+    """Return the file of a page; None if no such file and no single document of this name exists."""
     for path in iterate_page_paths(source, page, tree.rules.root):
         if tree.exists(path) and not tree.is_folder(path):
             return path
@@ -341,7 +343,7 @@ def _extract_stem(page: str) -> str:
 
 
 def _find_title(document: Document, heading: str) -> FragmentTarget | None:
-    """Return the first section with this title, in any letter case; None if there is none."""
+    """Return the first section with this title, in any letter case; None if no section has it."""
     return document.derive(_collect_titles).get(_fold_title(heading))
 
 
@@ -366,9 +368,9 @@ def format_wiki_destination(link: Link, source: str, target: Target, tree: FileT
     destination is returned.
     """
     page, separator, headings = link.destination.partition("#")
-    tail = "" if target.fragment is None else f"#{target.fragment}"
+    fragment_part = "" if target.fragment is None else f"#{target.fragment}"
     if separator and headings.rpartition("#")[2].strip() == target.fragment:
-        tail = separator + headings
+        fragment_part = separator + headings
     path = target.path
     if not page.strip().endswith(DOCUMENT_SUFFIXES):
         path = strip_suffix(path)
@@ -376,9 +378,9 @@ def format_wiki_destination(link: Link, source: str, target: Target, tree: FileT
     inner_path = path.removeprefix(f"{tree.rules.root}/") if tree.rules.root else path
     candidates = [inner_path, name, target.path] if "/" in page else [name, inner_path, target.path]
     for candidate in candidates if page.strip() else ["", *candidates]:
-        resolved = resolve_wiki(tree, source, candidate + tail)
-        if resolved.path == target.path and not set(candidate + tail) & set("[]|\n"):
-            return candidate + tail
+        resolved_link = resolve_wiki(tree, source, candidate + fragment_part)
+        if resolved_link.path == target.path and not set(candidate + fragment_part) & set("[]|\n"):
+            return candidate + fragment_part
     return link.destination
 
 
@@ -391,19 +393,19 @@ _PREFIX_LENGTH = 3  # characters
 _MIN_SIMILARITY = 0.75
 
 
-def suggest_destination(tree: FileTree, resolved: ResolvedLink) -> str | None:
+def suggest_destination(tree: FileTree, resolved_link: ResolvedLink) -> str | None:
     """Return the existing path or fragment most similar to that of a broken link; None if none is similar.
 
     A path is relative to the repository's root, like `Target.path`. Names in the same folder that differ only
     in letter case come first. Documents of the same name in other folders follow, then similar names in the
     same folder.
     """
-    target = resolved.target
-    if target is None or not resolved.is_broken:
+    target = resolved_link.target
+    if target is None or not resolved_link.is_broken:
         return None
-    if resolved.status is LinkStatus.MISSING_FILE:
+    if resolved_link.status is LinkStatus.MISSING_FILE:
         return _suggest_path(tree, target.path)
-    document = tree.document(resolved.path) if resolved.path is not None else None
+    document = tree.document(resolved_link.path) if resolved_link.path is not None else None
     if document is None or not target.fragment:
         return None
     return _find_similar_name(target.fragment, find_names(document, tree.rules.dialect))
@@ -436,7 +438,7 @@ def _suggest_path(tree: FileTree, path: str) -> str | None:
 
 
 def _correct_case(tree: FileTree, folder: str) -> str:
-    """Return a folder in its existing letter case; the same text if there is no such folder."""
+    """Return a folder in its existing letter case; return it unchanged if it does not exist."""
     if tree.is_folder(folder):
         return folder
     corrected_folder = ""
@@ -450,9 +452,9 @@ def _correct_case(tree: FileTree, folder: str) -> str:
     return corrected_folder
 
 
-def _count_shared_folders(path: str, other: str) -> int:
+def _count_shared_folders(path: str, other_path: str) -> int:
     """Return how many leading folders two paths have in common."""
-    pairs = zip(path.split("/"), other.split("/"), strict=False)
+    pairs = zip(path.split("/"), other_path.split("/"), strict=False)
     return next((index for index, (left, right) in enumerate(pairs) if left != right), 0)
 
 

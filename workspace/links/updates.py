@@ -71,20 +71,22 @@ def add_anchors(
         form = document.form or config.anchors
         for offset in sorted(offsets, reverse=True):
             section = next((item for item in document.sections if item.heading_start == offset), None)
-            anchored = _add_anchor(document, section, form, config.links.dialect) if section else None
-            if section is None or anchored is None:
+            anchor_edit = _add_anchor(document, section, form, config.links.dialect) if section else None
+            if section is None or anchor_edit is None:
                 continue
-            new_document, splices = anchored
+            new_document, splices = anchor_edit
             try:
                 overlay.put(new_document)
             except LimitExceeded:
                 continue
-            headings = {
+            new_headings = {
                 (path, item.heading_start): (path, counterpart.heading_start)
                 for item, counterpart in zip(document.sections, new_document.sections, strict=True)
                 if item.has_heading
             }
-            offset_map = offset_map.compose(OffsetMap.of_splices(document, splices, renamed=headings))
+            offset_map = offset_map.compose(
+                OffsetMap.of_splices(document, splices, new_headings=new_headings)
+            )
             revised_documents.append((document, new_document))
             addresses.append(f"{path}#{new_document.sections[section.position].anchor}")
             document = new_document
@@ -98,7 +100,7 @@ def _add_anchor(
     if section.anchor is not None or not section.has_heading:
         return None
     name = section.address
-    if section.is_preamble:  # its address is not an anchor
+    if section.is_preamble:  # the address of a preamble is not an anchor
         name = UniqueNames("-", 1, find_names(document, dialect)).make_unique(section.slug)
     try:
         splices = rewrite_heading(document, section, level=section.level, anchor=name, form=form)
@@ -142,7 +144,7 @@ class LinkUpdates(NamedTuple):
     new_anchors: Sequence[str] = ()
 
     @property
-    def total(self) -> int:
+    def total_count(self) -> int:
         """The number of rewritten links."""
         return sum(self.link_counts.values())
 
@@ -166,7 +168,7 @@ def update_links(before: Overlay, after: Overlay, offset_map: OffsetMap, inbound
     anchored_documents = AnchoredDocuments()
     for attempt in range(_MAX_ROUNDS):
         rewriter = _LinkRewriter(before, after, offset_map, affected_paths)
-        rewriter.report_dangling(dangling_references)
+        rewriter.report_dangling_references(dangling_references)
         linking_paths = (
             inbound.find_linking_documents(before.snapshot, affected_paths.paths)
             if affected_paths.paths
@@ -204,8 +206,8 @@ class _LinkRewriter:
         self._rules = before.snapshot.config.links
         self._splices: dict[str, list[tuple[Splice, Link]]] = {}
         self._written_spans: dict[str, Sequence[tuple[int, int]]] = {}
-        self._resolved: dict[tuple[str, str, LinkKind], ResolvedLink] = {}
-        self._formatted: dict[tuple[str, str, LinkKind, Target, Enclosure], bytes] = {}
+        self._resolved_links: dict[tuple[str, str, LinkKind], ResolvedLink] = {}
+        self._formatted_destinations: dict[tuple[str, str, LinkKind, Target, Enclosure], bytes] = {}
         self._broken_links: list[BrokenLink] = []
         self._misdirected_links: list[BrokenLink] = []
         self._unread_paths: list[str] = []
@@ -242,7 +244,7 @@ class _LinkRewriter:
             ):
                 self._update_link(old_result, position[0], new_link)
 
-    def report_dangling(self, references: Sequence[DanglingReference]) -> None:
+    def report_dangling_references(self, references: Sequence[DanglingReference]) -> None:
         """Report references that have no definition now, or another definition."""
         for link, path, start, is_text in references:
             document = self._after.document(path)
@@ -289,30 +291,34 @@ class _LinkRewriter:
     def _update_link(self, old_result: ResolvedLink, source: str, link: Link) -> None:
         """Rewrite the destination of a link if the link leads elsewhere now."""
         key = source, link.destination, link.kind
-        if key not in self._resolved:
-            self._resolved[key] = resolve(self._new_tree, source, link)
-        new_result = self._resolved[key]
+        if key not in self._resolved_links:
+            self._resolved_links[key] = resolve(self._new_tree, source, link)
+        new_result = self._resolved_links[key]
         intended_target = self._find_intended_target(old_result)
         if intended_target is None:
             if not self._leads_to_new_text(new_result):
-                self._broken_links.append(self._describe_broken(source, link))
+                self._broken_links.append(self._describe_broken_link(source, link))
             return
         if (
             new_result.status is LinkStatus.OK
             and new_result.path == intended_target.path
-            and _leads_to_intended(new_result, old_result, intended_target)
+            and _leads_to_intended_target(new_result, old_result, intended_target)
         ):
             return
         target = self._choose_target(old_result, intended_target, link)
         if target is None:
-            self._misdirected_links.append(self._describe_broken(source, link))
+            self._misdirected_links.append(self._describe_broken_link(source, link))
             if intended_target.offset is not None:
                 self.headings_without_name.setdefault(intended_target.path, set()).add(intended_target.offset)
             return
         format_key = (*key, target, link.enclosure)
-        if format_key not in self._formatted:
-            self._formatted[format_key] = format_destination(link, source, target, self._new_tree)
-        splice = Splice(link.destination_start, link.destination_end, self._formatted[format_key])
+        if format_key not in self._formatted_destinations:
+            self._formatted_destinations[format_key] = format_destination(
+                link, source, target, self._new_tree
+            )
+        splice = Splice(
+            link.destination_start, link.destination_end, self._formatted_destinations[format_key]
+        )
         self._splices.setdefault(source, []).append((splice, link))
 
     def _find_intended_target(self, old_result: ResolvedLink) -> _IntendedTarget | None:
@@ -353,15 +359,18 @@ class _LinkRewriter:
         if document is None:
             return None
         if link.kind is LinkKind.WIKI:  # a wiki link may name a heading by its text
-            resolved = resolve(
+            resolved_link = resolve(
                 self._new_tree, intended_target.path, link._replace(destination=f"#{fragment}")
             )
-            if resolved.fragment_target and resolved.fragment_target.offset == intended_target.offset:
+            if (
+                resolved_link.fragment_target
+                and resolved_link.fragment_target.offset == intended_target.offset
+            ):
                 return Target(intended_target.path, fragment)
         name = choose_name(document, intended_target.offset, fragment, self._rules.dialect)
         return None if name is None else Target(intended_target.path, name)
 
-    def _describe_broken(self, source: str, link: Link) -> BrokenLink:
+    def _describe_broken_link(self, source: str, link: Link) -> BrokenLink:
         document = self._after.document(source)
         return describe_broken_link(document, link)
 
@@ -376,7 +385,7 @@ class _LinkRewriter:
                 new_document = apply_edit(document, Edit(tuple(splices), {}, ""))
                 self._after.put(new_document)
             except (StructureChanged, LimitExceeded):
-                self._misdirected_links.extend(self._describe_broken(path, link) for _, link in changes)
+                self._misdirected_links.extend(self._describe_broken_link(path, link) for _, link in changes)
                 continue
             link_counts[path] = len(splices)
             revised_documents.append((document, new_document))
@@ -398,7 +407,7 @@ def _has_same_destination(old: Document, link: Link, new: Document, new_link: Li
     )
 
 
-def _leads_to_intended(
+def _leads_to_intended_target(
     new_result: ResolvedLink, old_result: ResolvedLink, intended_target: _IntendedTarget
 ) -> bool:
     """Return True if a link leads to the intended position in a document."""

@@ -81,7 +81,8 @@ def format_warnings(overlay: Overlay, warnings: Sequence[LinkWarning]) -> tuple[
             ]
             broken_links += _find_broken_links(tree, document.path, links)
     messages = tuple(
-        _format_warning(tree, link, resolved) for link, resolved in broken_links[:_MAX_LINKS_IN_MESSAGES]
+        _format_warning(tree, link, resolved_link)
+        for link, resolved_link in broken_links[:_MAX_LINKS_IN_MESSAGES]
     )
     omitted_count = len(broken_links) - len(messages)
     return (
@@ -142,17 +143,17 @@ def _overlaps(spans: Sequence[tuple[int, int]], link: Link) -> bool:
     return index < len(spans) and spans[index][0] < link.end
 
 
-def _format_warning(tree: FileTree, link: Link, resolved: ResolvedLink) -> str:
+def _format_warning(tree: FileTree, link: Link, resolved_link: ResolvedLink) -> str:
     from workspace.links.link import display_destination
     from workspace.links.resolver import LinkStatus, suggest_destination
 
-    target = resolved.target
+    target = resolved_link.target
     subject = "image" if link.is_image else "link to"
     reason = f"there is no '{display_destination(target.path)}'" if target else "there is no such file"
-    if resolved.status is LinkStatus.MISSING_FRAGMENT and target:
-        path = display_destination(resolved.path or target.path)
+    if resolved_link.status is LinkStatus.MISSING_FRAGMENT and target:
+        path = display_destination(resolved_link.path or target.path)
         reason = f"no section '{display_destination(target.fragment or '')}' in {path}"
-    suggestion = suggest_destination(tree, resolved)
+    suggestion = suggest_destination(tree, resolved_link)
     suggestion_text = f"; did you mean '{display_destination(suggestion)}'?" if suggestion else ""
     destination = display_destination(link.destination)
     return f"{subject} '{destination}' on line {link.line} is broken: {reason}{suggestion_text}"

@@ -1,4 +1,4 @@
-"""Invisible characters: their positions in a text's bytes, and the check that the text needs them."""
+"""Invisible characters: their positions in a text's bytes, and a check if the text needs them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _INVISIBLE_CHARACTER = re.compile(
     rb"|(?<=\xe3)\x85\xa4|(?<=\xef)(?:\xbe\xa0|\xbb\xbf|\xbf[\xb9-\xbb])"  # fillers, U+FEFF, annotations
     rb"|(?<=\xf3)\xa0[\x80\x81][\x80-\xbf])"  # tags
 )
-BIDIRECTIONAL = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+BIDIRECTIONAL_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _DIRECTION_MARKS = frozenset("\u200e\u200f\u061c")
 _ISOLATES = frozenset("\u2066\u2067\u2068")
 _JOINERS = frozenset("\u200c\u200d")
@@ -38,7 +38,7 @@ _MAX_LINE_BYTES = 10_000
 _LINE_END = re.compile(rb"[\r\n]")
 
 
-def find_invisible(data: bytes) -> Iterator[tuple[int, int, str]]:
+def find_invisible_characters(data: bytes) -> Iterator[tuple[int, int, str]]:
     """Yield each invisible character with its byte range [start, end), including needed characters."""
     if not data.translate(None, _HARMLESS_BYTES):
         return
@@ -48,16 +48,16 @@ def find_invisible(data: bytes) -> Iterator[tuple[int, int, str]]:
             yield match.start(), match.end(), character
 
 
-def is_needed(data: bytes, start: int, end: int, character: str) -> bool:
+def is_character_needed(data: bytes, start: int, end: int, character: str) -> bool:
     """Return True if the text around an invisible character needs it.
 
     Emoji and words of joining scripts need joiners, and lines with right-to-left letters need direction
     marks. Tags are needed after the black flag (Unicode Technical Standard 51, ED-14a).
     """
-    before = data[max(0, start - _CONTEXT_BYTES) : start].decode("utf-8", "ignore")
-    after = data[end : end + _CONTEXT_BYTES].decode("utf-8", "ignore")
+    preceding_text = data[max(0, start - _CONTEXT_BYTES) : start].decode("utf-8", "ignore")
+    following_text = data[end : end + _CONTEXT_BYTES].decode("utf-8", "ignore")
     if character in _JOINERS:
-        return _is_joiner_needed(before[-1:], after[:1], character)
+        return _is_joiner_needed(preceding_text[-1:], following_text[:1], character)
     if character in _DIRECTION_MARKS:
         return _find_direction(_find_line(data, start, end)).is_right_to_left
     if 0xE0020 <= ord(character) <= 0xE007F:
@@ -67,7 +67,7 @@ def is_needed(data: bytes, start: int, end: int, character: str) -> bool:
     return False
 
 
-def is_isolated(data: bytes, start: int, end: int) -> bool:
+def is_direction_isolated(data: bytes, start: int, end: int) -> bool:
     """Return True if the bidirectional controls of a line are closed isolates around right-to-left text."""
     return _find_direction(_find_line(data, start, end)).is_isolated
 
@@ -113,7 +113,7 @@ def _find_direction(line: bytes) -> _Direction:
             depth += 1
         elif character == "\u2069":
             depth -= 1
-        elif character in BIDIRECTIONAL:
+        elif character in BIDIRECTIONAL_CONTROLS:
             return _Direction(True, False)
         if depth < 0:
             break

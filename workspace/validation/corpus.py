@@ -57,12 +57,12 @@ class Corpus:
 
     def entries(self, folder: str) -> Collection[str]:
         """Return the names in a folder; return no names if the folder does not exist."""
-        return self._names.get(folder, ())
+        return self._names_by_folder.get(folder, ())
 
     def document(self, path: str) -> Document | None:
         """Return the document at a path; return None if it is not a document, or cannot be read."""
         try:
-            return self.read(path) if path in self._documents else None
+            return self.read(path) if path in self._document_paths else None
         except WorkspaceError:
             return None
 
@@ -98,13 +98,13 @@ class Corpus:
         return self._files.reader.read(f"{FOLDER}/{name}/{part}")
 
     @cached_property
-    def _documents(self) -> frozenset[str]:
+    def _document_paths(self) -> frozenset[str]:
         return frozenset(self._files.documents)
 
     @cached_property
     def _folders(self) -> frozenset[str]:
         folders: set[str] = set()
-        for path in (*self._files.paths, *self._files.opaque):
+        for path in (*self._files.paths, *self._files.opaque_paths):
             folder = path.rpartition("/")[0]
             while folder and folder not in folders:
                 folders.add(folder)
@@ -112,17 +112,17 @@ class Corpus:
         return frozenset(folders)
 
     @cached_property
-    def _names(self) -> Mapping[str, Collection[str]]:
+    def _names_by_folder(self) -> Mapping[str, Collection[str]]:
         names: dict[str, set[str]] = {}
-        for path in (*self._files.paths, *self._files.opaque, *self._folders):
+        for path in (*self._files.paths, *self._files.opaque_paths, *self._folders):
             folder, _, name = path.rpartition("/")
             names.setdefault(folder, set()).add(name)
         return names
 
     def _is_opaque(self, path: str) -> bool:
-        opaque = self._files.opaque
-        while opaque and path:
-            if path in opaque:
+        opaque_paths = self._files.opaque_paths
+        while opaque_paths and path:
+            if path in opaque_paths:
                 return True
             path = path.rpartition("/")[0]
         return False

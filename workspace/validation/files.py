@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class UnreadableFile(WorkspaceError):
-    """A file of the folder cannot be read, or was deleted meanwhile; `path` is its path."""
+    """An error: a file of the folder cannot be read, or was deleted meanwhile. `path` is its path."""
 
     code: ClassVar[str] = "UNREADABLE_FILE"
 
@@ -48,12 +48,12 @@ class Reader(Protocol):
 class FileSet:
     """The paths of regular files, and the reader of their bytes.
 
-    `opaque` are the paths of entries that are not read: symbolic links, submodules, other repositories.
+    `opaque_paths` are entries that are not read: symbolic links, submodules, other repositories.
     `settings` replace the settings of the `docyard.toml` among the files.
     """
 
     paths: frozenset[str]
-    opaque: frozenset[str]
+    opaque_paths: frozenset[str]
     reader: Reader
     settings: WorkspaceConfig | None = None
 
@@ -62,9 +62,9 @@ class FileSet:
         """The effective settings. Raises InvalidConfig, UnreadableFile."""
         if self.settings is not None:
             return self.settings
-        return WorkspaceConfig.read(self.toml(CONFIG_PATH) if CONFIG_PATH in self.paths else None)
+        return WorkspaceConfig.read(self.read_toml(CONFIG_PATH) if CONFIG_PATH in self.paths else None)
 
-    def toml(self, path: str) -> bytes:
+    def read_toml(self, path: str) -> bytes:
         """Return the bytes of a settings file; if it is too large, one byte more than the limit."""
         is_small = self.reader.size(path) <= MAX_FILE_BYTES
         return self.reader.read(path) if is_small else bytes(MAX_FILE_BYTES + 1)
@@ -138,12 +138,12 @@ def list_folder(root: Path, git: GitReader | None) -> FileSet:
     Files that Git ignores are omitted, unless they are tracked. Symbolic links and nested repositories are
     opaque. Raises UnreadableFile.
     """
-    is_path_ignored, tracked_paths = _find_ignored_paths(git)
+    is_path_ignored, tracked_paths = _find_ignored_and_tracked_paths(git)
     paths: list[str] = []
     opaque_paths: list[str] = []
-    pending = [""]
-    while pending:
-        prefix = pending.pop()
+    pending_folders = [""]
+    while pending_folders:
+        prefix = pending_folders.pop()
         try:
             entries = list(os.scandir(root / prefix))
         except OSError as error:
@@ -163,7 +163,7 @@ def list_folder(root: Path, git: GitReader | None) -> FileSet:
                 if os.path.lexists(f"{entry.path}/{_GIT_FOLDER}"):
                     opaque_paths.append(path)
                 else:
-                    pending.append(path + "/")
+                    pending_folders.append(path + "/")
             elif entry.is_symlink():
                 opaque_paths.append(path)
             elif entry.is_file(follow_symlinks=False):
@@ -189,7 +189,7 @@ def _build_file_set(git: GitReader, entries: Mapping[str, TreeEntry]) -> FileSet
     return FileSet(frozenset(blobs), opaque_paths, BlobReader(git, blobs))
 
 
-def _find_ignored_paths(git: GitReader | None) -> tuple[Callable[[str], bool], set[str]]:
+def _find_ignored_and_tracked_paths(git: GitReader | None) -> tuple[Callable[[str], bool], set[str]]:
     """Return a function that is True for ignored paths, and the paths and folders that Git tracks."""
     if git is None:
         return (lambda path: False), set()

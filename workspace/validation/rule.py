@@ -1,6 +1,6 @@
 """Validation rules, the documents that they check, and their findings.
 
-A rule has a name, a severity, and a function that returns spots in a document's bytes.
+A rule has a name, a severity, and a function that finds its problems in a document's bytes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ FRONT_MATTER_KEY = re.compile(
 """A front matter key at the beginning of a line; group 2 is its name."""
 
 
-class Spot(NamedTuple):
-    """A range [start, end) of a document's bytes and its problem; `Finding` has the same fields."""
+class ByteFinding(NamedTuple):
+    """A problem in the range [start, end) of a document's bytes. The other fields are as in `Finding`."""
 
     start: int
     end: int
@@ -45,7 +45,7 @@ class Spot(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Subject:
+class RuleContext:
     """A document to check, and the data of its workspace that the rules need.
 
     If `makes_suggestions` is True, the rules on links search for similar destinations, which takes time.
@@ -54,7 +54,7 @@ class Subject:
     document: Document
     config: WorkspaceConfig
     types: Mapping[str, DocumentType | BrokenType]
-    world: FileTree
+    file_tree: FileTree
     makes_suggestions: bool = False
 
     @property
@@ -85,11 +85,11 @@ class Subject:
         return [(lines.offset(line), lines.offset(end)) for line, end in find_literal_lines(text)]
 
     @property
-    def read_links(self) -> Links:
+    def parsed_links(self) -> Links:
         """The links and anchors of the document, unresolved."""
         from workspace.links.reader import read_cached_links
 
-        return read_cached_links(self.document, wiki=self.world.rules.wiki)
+        return read_cached_links(self.document, wiki=self.file_tree.rules.wiki)
 
     @cached_property
     def links(self) -> tuple[tuple[Link, ResolvedLink], ...]:
@@ -97,20 +97,20 @@ class Subject:
         from workspace.links.link import LinkKind
         from workspace.links.resolver import resolve
 
-        links = (link for link in self.read_links.links if link.kind is not LinkKind.REFERENCE)
-        return tuple((link, resolve(self.world, self.document.path, link)) for link in links)
+        links = (link for link in self.parsed_links.links if link.kind is not LinkKind.REFERENCE)
+        return tuple((link, resolve(self.file_tree, self.document.path, link)) for link in links)
 
 
 class Rule(NamedTuple):
     """A rule; `severity` is its default severity, and None if the rule is off by default.
 
-    `find` yields the spots of a document. It is None if other code reports the findings of the rule.
+    `find` yields the problems of a document. It is None if other code reports the findings of the rule.
     """
 
     name: str
     severity: Severity | None
     summary: str
-    find: Callable[[Subject], Iterator[Spot]] | None
+    find: Callable[[RuleContext], Iterator[ByteFinding]] | None
 
 
 class Severity(StrEnum):
@@ -126,9 +126,9 @@ class Finding(NamedTuple):
 
     Lines and columns count from 1, and columns are code points; `end_column` is exclusive. `message` begins
     in lower case, names the problem and has no final period. `suggestion` is the text of a fix. `fix_splices`
-    are splices of the file's bytes that are safe to apply. `text` is the first line and the marked words; it
-    identifies the finding in another version of the file. `comparison_key`, if set, replaces the message in a
-    comparison of two versions.
+    are splices of the file's bytes that are safe to apply. `text` is the first line of the range, and the
+    text in the range; it identifies the finding in another version of the file. `comparison_key`, if set,
+    replaces the message in a comparison of two versions.
     """
 
     rule: str

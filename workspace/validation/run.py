@@ -1,6 +1,6 @@
 """Validation runs: documents checked against the enabled rules.
 
-The spots of rules become findings with lines and columns.
+The byte offsets that rules return are converted to lines and columns.
 
 A run over a range of commits reports only new findings. A finding is old if the same rule has the same
 message for the same words on an equal line of the same document. So a finding is new if its line changed. A
@@ -20,7 +20,7 @@ from workspace.errors import LimitExceeded
 from workspace.git.objects import hash_blob
 from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.corpus import Corpus
-from workspace.validation.rule import Finding, Severity, Subject
+from workspace.validation.rule import Finding, RuleContext, Severity
 from workspace.validation.rules import (
     RULES,
     malformed_manifest,
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.markdown.lines import Lines
     from workspace.validation.files import FileSet
-    from workspace.validation.rule import Finding, Rule, Spot, Subject
+    from workspace.validation.rule import ByteFinding, Finding, Rule, RuleContext
 
-MAX_SPOTS = 100_000
-"""The most spots of one document that a rule may report."""
+MAX_RULE_FINDINGS = 100_000
+"""The maximum number of findings of one rule in one document."""
 
 _MAX_TEXT_BYTES = 200
 
@@ -49,26 +49,29 @@ _SWITCH_COMMENT = re.compile(
 
 
 def check_document(
-    subject: Subject, rules: Iterable[Rule], severities: Mapping[str, Severity], max_spots: int = MAX_SPOTS
+    context: RuleContext,
+    rules: Iterable[Rule],
+    severities: Mapping[str, Severity],
+    max_findings: int = MAX_RULE_FINDINGS,
 ) -> list[Finding]:
-    """Return the findings of the enabled rules in order of position, at most `max_spots` for each rule."""
-    document = subject.document
-    spots_and_rules: list[tuple[Spot, Rule]] = []
+    """Return the findings of the enabled rules in order of position, at most `max_findings` for each rule."""
+    document = context.document
+    findings_and_rules: list[tuple[ByteFinding, Rule]] = []
     switches = find_switches(document.data)
     for rule in rules:
         if rule.find is not None and rule.name in severities:
-            spots = rule.find(subject)
+            byte_findings = rule.find(context)
             if switches:
-                spots = filterfalse(partial(_is_disabled, switches, rule.name), spots)
-            for spot in islice(spots, max_spots):
-                spots_and_rules.append((spot, rule))
-    if not spots_and_rules:
+                byte_findings = filterfalse(partial(_is_disabled, switches, rule.name), byte_findings)
+            for byte_finding in islice(byte_findings, max_findings):
+                findings_and_rules.append((byte_finding, rule))
+    if not findings_and_rules:
         return []
-    spots_and_rules.sort(key=lambda pair: pair[0][:2])
+    findings_and_rules.sort(key=lambda pair: pair[0][:2])
     positions = _PositionMap(document.lines)
     return [
-        _build_finding(document, positions, spot, rule.name, severities[rule.name])
-        for spot, rule in spots_and_rules
+        _build_finding(document, positions, byte_finding, rule.name, severities[rule.name])
+        for byte_finding, rule in findings_and_rules
     ]
 
 
@@ -80,10 +83,10 @@ def make_file_finding(
 
 
 def _build_finding(
-    document: Document, positions: _PositionMap, spot: Spot, rule: str, severity: Severity
+    document: Document, positions: _PositionMap, byte_finding: ByteFinding, rule: str, severity: Severity
 ) -> Finding:
-    data, start = document.data, spot.start
-    end = max(start, start + len(data[start : spot.end].rstrip(b"\r\n")))
+    data, start = document.data, byte_finding.start
+    end = max(start, start + len(data[start : byte_finding.end].rstrip(b"\r\n")))
     line, column = positions.find(start)
     end_line, end_column = positions.find_end(start, end)
     line_bytes = document.lines.line_bytes(line - 1)[:_MAX_TEXT_BYTES] if len(document.lines) else b""
@@ -96,11 +99,11 @@ def _build_finding(
         column,
         end_line,
         end_column,
-        spot.message,
-        spot.suggestion,
-        spot.fix_splices,
+        byte_finding.message,
+        byte_finding.suggestion,
+        byte_finding.fix_splices,
         text.decode("utf-8", "replace"),
-        spot.comparison_key,
+        byte_finding.comparison_key,
     )
 
 
@@ -121,7 +124,7 @@ class _PositionMap:
         return line + 1, self._column
 
     def find_end(self, start: int, end: int) -> tuple[int, int]:
-        """Return the line and column of a range's end; `find` must have been called with its start before."""
+        """Return the line and column of a range's end; `find` must have been called with `start`."""
         line = self._lines.line_at(max(start, end - 1))
         if line == self._line:
             return line + 1, self._column + self._count_characters(start, end)
@@ -141,10 +144,12 @@ def find_switches(data: bytes) -> list[tuple[int, bool, frozenset[str]]]:
     ]
 
 
-def _is_disabled(switches: list[tuple[int, bool, frozenset[str]]], rule: str, spot: Spot) -> bool:
+def _is_disabled(
+    switches: list[tuple[int, bool, frozenset[str]]], rule: str, byte_finding: ByteFinding
+) -> bool:
     is_off = False
     for start, is_off_switch, names in switches:
-        if start > spot.start:
+        if start > byte_finding.start:
             break
         if not names or rule in names:
             is_off = is_off_switch
@@ -152,7 +157,7 @@ def _is_disabled(switches: list[tuple[int, bool, frozenset[str]]], rule: str, sp
 
 
 MAX_SUGGESTIONS = 200
-"""The most broken links of one run for which similar destinations are searched."""
+"""The maximum number of broken links in one run for which similar destinations are searched."""
 
 _LINK_RULES = (broken_link.RULE, broken_fragment.RULE, broken_image.RULE)
 _LINK_RULE_NAMES = frozenset(rule.name for rule in _LINK_RULES)
@@ -160,29 +165,31 @@ _LINK_RULE_NAMES = frozenset(rule.name for rule in _LINK_RULES)
 
 @dataclass(frozen=True)
 class Selection:
-    """The enabled rules: the rules of the settings, limited to `only` (None means all), without `off`."""
+    """The rules of the settings, limited to `selected_rules` (None means all), without `disabled_rules`."""
 
     settings: Validation
-    only: frozenset[str] | None = None
-    off: frozenset[str] = frozenset()
+    selected_rules: frozenset[str] | None = None
+    disabled_rules: frozenset[str] = frozenset()
 
     def severities(self, path: str) -> Mapping[str, Severity]:
         """Return the severity of each enabled rule for a path.
 
-        A rule that is off by default is enabled if `only` names it.
+        A rule that is off by default is enabled if `selected_rules` contains it.
         """
         levels = self.settings.levels(path)
-        result: dict[str, Severity] = {}
+        severities: dict[str, Severity] = {}
         for rule in RULES:
-            if rule.name in self.off or (self.only is not None and rule.name not in self.only):
+            if rule.name in self.disabled_rules or (
+                self.selected_rules is not None and rule.name not in self.selected_rules
+            ):
                 continue
             level = levels.get(rule.name)
             severity = rule.severity if level is None else None if level == "off" else Severity(level)
-            if severity is None and self.only is not None and level is None:
+            if severity is None and self.selected_rules is not None and level is None:
                 severity = Severity.WARNING
             if severity is not None:
-                result[rule.name] = severity
-        return result
+                severities[rule.name] = severity
+        return severities
 
 
 @dataclass(frozen=True)
@@ -213,22 +220,22 @@ class Validator:
 
         A search for similar destinations takes longer than the detection of broken links.
         """
-        broken_link_numbers = (
-            number for number, finding in enumerate(findings) if finding.rule in _LINK_RULE_NAMES
+        broken_link_indexes = (
+            index for index, finding in enumerate(findings) if finding.rule in _LINK_RULE_NAMES
         )
-        first_numbers = list(islice(broken_link_numbers, MAX_SUGGESTIONS))
+        first_indexes = list(islice(broken_link_indexes, MAX_SUGGESTIONS))
         suggestions: dict[tuple[object, ...], str | None] = {}
-        for path in dict.fromkeys(findings[number].path for number in first_numbers):
+        for path in dict.fromkeys(findings[index].path for index in first_indexes):
             suggestions.update(
                 (_make_identity(finding), finding.suggestion)
                 for finding in self._check_document(path, makes_suggestions=True)
             )
-        result = list(findings)
-        for number in first_numbers:
-            result[number] = result[number]._replace(
-                suggestion=suggestions.get(_make_identity(result[number]))
+        updated_findings = list(findings)
+        for index in first_indexes:
+            updated_findings[index] = updated_findings[index]._replace(
+                suggestion=suggestions.get(_make_identity(updated_findings[index]))
             )
-        return result
+        return updated_findings
 
     def check_manifests(self) -> list[Finding]:
         """Return the findings of taxonomy manifests, which give values to documents."""
@@ -242,7 +249,7 @@ class Validator:
             if severity is None:
                 continue
             try:
-                read_manifest(self.files.toml(path), path, keys)
+                read_manifest(self.files.read_toml(path), path, keys)
             except InvalidManifest as error:
                 line = error.details["line"]
                 reason = error.message.removeprefix(f"{path}, line {line}: ").removeprefix(
@@ -264,10 +271,12 @@ class Validator:
         severities = self.selection.severities(path)
         try:
             document = self.corpus.read(path)
-            subject = Subject(document, self.files.config, self.corpus.types, self.corpus, makes_suggestions)
+            context = RuleContext(
+                document, self.files.config, self.corpus.types, self.corpus, makes_suggestions
+            )
             if makes_suggestions:
-                return check_document(subject, _LINK_RULES, severities, MAX_SUGGESTIONS)
-            return check_document(subject, RULES, severities)
+                return check_document(context, _LINK_RULES, severities, MAX_SUGGESTIONS)
+            return check_document(context, RULES, severities)
         except NotADocument:
             return []
         except LimitExceeded as error:
@@ -294,34 +303,34 @@ def map_earlier_paths(
     """
     earlier_documents = set(before.documents)
     removed_paths = earlier_documents - set(current.documents)
-    by_blob: dict[str, list[str]] = {}
-    by_name: dict[str, list[str]] = {}
+    paths_by_blob: dict[str, list[str]] = {}
+    paths_by_name: dict[str, list[str]] = {}
     for path in sorted(removed_paths):
-        by_blob.setdefault(blobs[path], []).append(path)
-        by_name.setdefault(_get_file_name(path), []).append(path)
+        paths_by_blob.setdefault(blobs[path], []).append(path)
+        paths_by_name.setdefault(_get_file_name(path), []).append(path)
     added_names = Counter(_get_file_name(path) for path in current.documents if path not in earlier_documents)
-    result: dict[str, str] = {}
+    earlier_paths: dict[str, str] = {}
     for path in paths:
         if path in before.paths:
-            result[path] = path
+            earlier_paths[path] = path
         elif removed_paths and path in current.paths:
-            equal_paths = by_blob.get(hash_blob(current.reader.read(path)), [])
-            namesakes = (
-                by_name.get(_get_file_name(path), []) if added_names[_get_file_name(path)] == 1 else []
+            equal_paths = paths_by_blob.get(hash_blob(current.reader.read(path)), [])
+            same_name_paths = (
+                paths_by_name.get(_get_file_name(path), []) if added_names[_get_file_name(path)] == 1 else []
             )
-            if candidates := equal_paths or (namesakes if len(namesakes) == 1 else []):
-                result[path] = candidates[0]
-    return result
+            if candidates := equal_paths or (same_name_paths if len(same_name_paths) == 1 else []):
+                earlier_paths[path] = candidates[0]
+    return earlier_paths
 
 
-def exclude_earlier(
+def exclude_earlier_findings(
     findings: Iterable[Finding], earlier_findings: Iterable[Finding], earlier_paths: Mapping[str, str]
 ) -> list[Finding]:
     """Return the new findings; `earlier_paths` has the earlier path of each document."""
-    remaining_counts = Counter(_make_key(finding, finding.path) for finding in earlier_findings)
+    remaining_counts = Counter(_make_comparison_key(finding, finding.path) for finding in earlier_findings)
     new_findings: list[Finding] = []
     for finding in findings:
-        key = _make_key(finding, earlier_paths.get(finding.path, ""))
+        key = _make_comparison_key(finding, earlier_paths.get(finding.path, ""))
         if remaining_counts[key] > 0:
             remaining_counts[key] -= 1
         else:
@@ -329,7 +338,7 @@ def exclude_earlier(
     return new_findings
 
 
-def _make_key(finding: Finding, path: str) -> tuple[str, ...]:
+def _make_comparison_key(finding: Finding, path: str) -> tuple[str, ...]:
     # Messages contain line numbers, which differ between versions.
     return finding.rule, path, finding.text, _NUMBER.sub("0", finding.message)
 

@@ -51,7 +51,7 @@ def update_links(
     warnings = find_link_warnings(before, after, offset_map)
     moved_documents = [
         (before.document(path), after.document(new_path))
-        for path, new_path in offset_map.documents.items()
+        for path, new_path in offset_map.path_map.items()
         if new_path is not None and new_path != path
     ]
     updates = update_links(before, after, offset_map, inbound or ScannedInbound())
@@ -78,7 +78,7 @@ def add_warnings(outcome: Outcome, overlay: Overlay) -> Outcome:
 def _summarize_updates(updates: LinkUpdates, *, always: bool) -> dict[str, object]:
     summary: dict[str, object] = {}
     if always or updates.link_counts:
-        summary["links_rewritten"] = updates.total
+        summary["links_rewritten"] = updates.total_count
         summary["files_rewritten"] = sorted(updates.link_counts)[:MAX_REPORTED_LINKS]
     if updates.broken_links:
         summary["broken_links"] = [link._asdict() for link in updates.broken_links[:MAX_REPORTED_LINKS]]

@@ -89,7 +89,7 @@ class DocumentContext:
 
         def read_last_change() -> LastChange:
             page = history().changes(snapshot, path, limit=1, max_scanned=_MAX_WALKED_COMMITS)
-            if not page.entries and not page.complete:
+            if not page.entries and not page.is_complete:
                 raise _NotReadYet("the history is being read", fix="Try again in a moment.")
             return LastChange(page.entries[0] if page.entries else None, has_history=bool(page.entries))
 

@@ -60,7 +60,7 @@ def test_section_is_restored_after_being_read(call_tool: CallTool, repo: Repo, f
     assert read_api(repo) == API
     repeat = call_tool("restore_document", **call)
     assert (repeat.is_error, repeat.data["changed"]) == (False, False)
-    assert repeat.data["hints"] == [f"'endpoints/search' is as it was at {first_commit[:7]}"]
+    assert repeat.data["hints"] == [f"'endpoints/search' already has its text of {first_commit[:7]}"]
 
 
 def test_whole_document_is_restored(call_tool: CallTool, repo: Repo, first_commit: str) -> None:

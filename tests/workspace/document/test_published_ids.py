@@ -163,14 +163,14 @@ def test_move_to_a_document_with_the_same_id_renames_it() -> None:
     }
     source, target = (Document.parse(text.encode(), path) for path, text in files.items())
     from workspace.config.tables import LinkRules
-    from workspace.edits.section_place import find_target_position as find_section_place
-    from workspace.edits.transplant import move_section
+    from workspace.edits.section_move import move_section
+    from workspace.edits.section_position import find_target_position as find_section_position
 
     for slug, line in (
         ("options", "## X\n{: .wide #options-1 }"),
         ("limits", "## Y { #limits-1 .b key='#limits' }"),
     ):
-        position = find_section_place(target, None, None, None, None)
+        position = find_section_position(target, None, None, None, None)
         result = move_section(
             source,
             resolve_section(source, slug),

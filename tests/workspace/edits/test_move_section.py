@@ -22,8 +22,8 @@ from workspace.document.document import Document
 from workspace.document.sections import Section
 from workspace.edits import MoveSection, UpdateContent
 from workspace.edits.content import LevelConflict
-from workspace.edits.section_place import InvalidMove, TargetPosition, find_target_position
-from workspace.edits.transplant import SectionMoveResult, is_in_place, move_section
+from workspace.edits.section_move import SectionMoveResult, is_in_place, move_section
+from workspace.edits.section_position import InvalidMove, TargetPosition, find_target_position
 from workspace.errors import WorkspaceError
 from workspace.git.reader import GitReader
 from workspace.links.link import LinkKind

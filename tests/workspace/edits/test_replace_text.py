@@ -115,11 +115,11 @@ def test_count_mismatch_error_lists_at_most_fifty_lines() -> None:
 @loop_over(
     ("old", "fields", "fix_part", "similar_lines"),
     [
-        ("use apt to\ninstall", {}, "line 11 with other white space or in other case", [11]),
+        ("use apt to\ninstall", {}, "line 11 with different white space or case", [11]),
         ("status: draft", {}, "set_metadata", []),
         ("Use apt.", {"slug": "_preamble", "count": 2}, "Set count to 1", None),
         ("to INSTALL", {"slug": "set-up/linux"}, "'set-up', on line 11", [11]),
-        ("Use apt to INSTALL them.", {}, "Line 11 is most like it", [11]),
+        ("Use apt to INSTALL them.", {}, "Line 11 is the most similar", [11]),
         ("nothing of the kind at all", {}, "quote the text exactly", []),
     ],
 )

@@ -51,7 +51,7 @@ def test_history_of_a_section_has_only_its_commits(tmp_path: Path) -> None:
         b"## Setup\n\nUnpack it.\nThen start it.\nThen stop it.\n\n",
     )
     assert page.entries[1].before is None
-    assert (page.next, page.complete, page.notes) == (None, True, ())
+    assert (page.next, page.is_complete, page.notes) == (None, True, ())
     assert [change.subject for change in read_changes(tmp_path, "guide.md", "use").entries] == [
         "Setup",
         "Use",
@@ -68,7 +68,10 @@ def test_page_continues_after_the_previous_page(tmp_path: Path) -> None:
         workspace.history().changes(workspace.snapshot(), "guide.md", limit=1, max_scanned=2)
         for _ in range(5)
     ]
-    assert [(len(page.entries), page.complete) for page in (pages[0], pages[-1])] == [(0, False), (1, True)]
+    assert [(len(page.entries), page.is_complete) for page in (pages[0], pages[-1])] == [
+        (0, False),
+        (1, True),
+    ]
 
 
 def test_section_is_tracked_across_three_renames_and_a_move(tmp_path: Path) -> None:
@@ -277,13 +280,13 @@ def test_page_ends_early_after_many_commits(tmp_path: Path, monkeypatch: pytest.
     versions = [{"a.md": b"# A\n", "b.md": b"# B\n\n%d\n" % number} for number in range(50)]
     repo, ids = write_history(tmp_path / "repo", build_linear_commits(versions))
     page = read_changes(repo.path, "a.md")
-    assert (page.entries, page.complete) == ((), False)
+    assert (page.entries, page.is_complete) == ((), False)
     pages = 1
     while page.next is not None:
         page = read_changes(repo.path, "a.md", after=page.next)
         pages += 1
     assert [change.commit for change in page.entries] == ids[:1]
-    assert page.complete
+    assert page.is_complete
     assert pages == 3
 
 

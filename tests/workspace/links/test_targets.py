@@ -38,8 +38,8 @@ SOURCE = "docs/a.md"
         ("../../docs/b.md", Target("", None, is_outside=True)),
         ("/../x", Target("", None, is_outside=True)),
         ("/x#y", Target("x", "y")),
-        ("a%20b.md", Target("docs/a b.md", None, literal="docs/a%20b.md")),
-        ("%2e%2e/x", Target("x", None, literal="docs/%2e%2e/x")),
+        ("a%20b.md", Target("docs/a b.md", None, undecoded_path="docs/a%20b.md")),
+        ("%2e%2e/x", Target("x", None, undecoded_path="docs/%2e%2e/x")),
         ("%FF.md", Target("docs/%FF.md", None)),
         ("%.md", Target("docs/%.md", None)),
         ("a\\b.md", Target("docs/a\\b.md", None)),
@@ -100,7 +100,7 @@ def test_link_settings_are_read() -> None:
 
 
 def test_candidate_paths_are_in_search_order() -> None:
-    github = list_candidate_paths(Target("a b", None, literal="a%20b"), RULES)
+    github = list_candidate_paths(Target("a b", None, undecoded_path="a%20b"), RULES)
     assert github[0] == "a b"
     assert {"a b/README.md", "a%20b", "a%20b/index.md"} < set(github)
     assert "a b.md" not in github

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.workspace.validation.memory import find_findings
 from tests.workspace.validation.test_cases import apply_fixes
-from workspace.validation.characters import find_invisible
+from workspace.validation.characters import find_invisible_characters
 
 INVISIBLE_RULE, BIDIRECTIONAL_RULE = "invisible-character", "bidirectional-control"
 
@@ -49,7 +49,7 @@ def test_invisible_characters_equal_unicode_list() -> None:
     invisible = {chr(code) for start, end in ranges for code in range(start, end + 1)}
     codes = (code for code in range(1, 0x110000) if not 0xD800 <= code <= 0xDFFF)
     text = "".join(map(chr, codes))
-    assert {character for _, _, character in find_invisible(text.encode())} == invisible
+    assert {character for _, _, character in find_invisible_characters(text.encode())} == invisible
 
 
 @loop_over(

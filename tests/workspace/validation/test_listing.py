@@ -42,7 +42,7 @@ def test_symbolic_links_are_not_followed(repo: Repo, tmp_path: Path) -> None:
     repo.write({"a.md": "[1](link.md) [2](folder/secret.md) [3](folder/any.md#x) [4](nolink.md)\n"})
     listing = list_folder(repo.path, GitReader(repo.path))
     assert listing.documents == ("a.md", "docs/b.md")
-    assert listing.opaque == {"link.md", "folder"}
+    assert listing.opaque_paths == {"link.md", "folder"}
     find_findings = Validator(listing, Selection(listing.config.validation)).check(listing.documents)
     assert [finding.message for finding in find_findings] == [
         "the link 'nolink.md' leads nowhere: there is no such file"
@@ -65,7 +65,7 @@ def test_nested_repositories_and_pipes_are_skipped(repo: Repo) -> None:
     os.mkfifo(repo.path / "pipe.md")
     listing = list_folder(repo.path, GitReader(repo.path))
     assert listing.documents == ("a.md", "docs/b.md")
-    assert listing.opaque == {"inner"}
+    assert listing.opaque_paths == {"inner"}
 
 
 def test_index_lists_files_of_next_commit(repo: Repo) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 
 from tests.workspace.validation.memory import build_validator, find_findings
-from workspace.validation.rule import Subject
+from workspace.validation.rule import RuleContext
 from workspace.validation.rules import RULES
 from workspace.validation.run import MAX_SUGGESTIONS, check_document
 
@@ -66,10 +66,10 @@ def test_only_the_first_broken_links_have_a_suggestion() -> None:
 def test_suggestion_is_computed_only_for_reported_findings() -> None:
     validator = build_validator({"a.md": "[x](guid.md)\n![x](guid.png)\n" * 3})
     document = validator.corpus.read("a.md")
-    subject = Subject(
+    context = RuleContext(
         document, validator.files.config, validator.corpus.types, validator.corpus, makes_suggestions=True
     )
-    findings = check_document(subject, RULES, validator.selection.severities("a.md"), max_spots=2)
+    findings = check_document(context, RULES, validator.selection.severities("a.md"), max_findings=2)
     assert [(finding.rule, finding.line) for finding in findings] == [
         ("broken-link", 1),
         ("broken-image", 2),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from tests.workspace.validation.memory import build_file_set, build_validator
 from workspace.git.objects import hash_blob
-from workspace.validation.run import exclude_earlier, map_earlier_paths
+from workspace.validation.run import exclude_earlier_findings, map_earlier_paths
 
 OLD_TEXTS = {
     "a.md": "# A\n\n[x](gone.md)\n\n[b](b.md#setup)\n",
@@ -24,7 +24,7 @@ def find_new_findings(new_texts: Mapping[str, str]) -> list[tuple[str, int, str]
     earlier_findings = old_validator.check(sorted(earlier_paths.values()))
     return [
         (finding.path, finding.line, finding.message)
-        for finding in exclude_earlier(findings, earlier_findings, earlier_paths)
+        for finding in exclude_earlier_findings(findings, earlier_findings, earlier_paths)
     ]
 
 

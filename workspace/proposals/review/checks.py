@@ -17,7 +17,7 @@ from workspace.links.fragments import find_names
 from workspace.merge.world import MergedWorld
 from workspace.snapshot.document_types import FOLDER, MAX_TYPES, PARTS, read_type, read_types
 from workspace.snapshot.snapshot import NotADocument
-from workspace.validation.rule import Severity, Subject
+from workspace.validation.rule import RuleContext, Severity
 from workspace.validation.rules import (
     duplicate_anchor,
     malformed_front_matter,
@@ -164,10 +164,10 @@ class CheckedState(NamedTuple):
         if document is None:
             exists = self.config.is_document(path) and self.world.exists(path)
             return [_make_unreadable_finding(path)] if exists and not self.world.is_folder(path) else []
-        subject = Subject(document, self.config, self.types, self.world)
+        context = RuleContext(document, self.config, self.types, self.world)
         try:
             findings = check_document(
-                subject, rules, _choose_severities(self.config, path, rules), _MAX_FINDINGS
+                context, rules, _choose_severities(self.config, path, rules), _MAX_FINDINGS
             )
         except LimitExceeded:
             return [_make_unreadable_finding(path)]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from workspace.links.link import Link
     from workspace.links.resolver import FileTree, ResolvedLink
     from workspace.snapshot.snapshot import Snapshot
-    from workspace.validation.rule import Subject
+    from workspace.validation.rule import RuleContext
 
 
 class MoveLookup(Protocol):
@@ -71,11 +71,11 @@ class PathVariants:
         return self._names[folder]
 
 
-def find_link_fixes(subject: Subject, moves: MoveLookup, variants: PathVariants) -> Iterator[Fix]:
+def find_link_fixes(context: RuleContext, moves: MoveLookup, variants: PathVariants) -> Iterator[Fix]:
     """Yield a fix for each broken link of a document that has exactly one possible target."""
-    document, world = subject.document, subject.world
+    document, world = context.document, context.file_tree
     targets: dict[str, Target | None] = {}
-    for link, resolved in subject.links:
+    for link, resolved in context.links:
         if not resolved.is_broken or link.destination_start == link.destination_end:
             continue
         if link.destination not in targets:

@@ -49,7 +49,7 @@ def fix_files(results: Sequence[FixResult], snapshot: Snapshot, files: FileSet) 
         return FixedFiles(list(changes.values()), skipped_fixes, 0)
     old_overlay = _lay_files(snapshot, files)
     new_overlay = old_overlay.copy()
-    _lay_changes(new_overlay, changes, offset_map.documents)
+    _lay_changes(new_overlay, changes, offset_map.path_map)
     affected_paths = AffectedPaths.of(old_overlay, new_overlay, offset_map).paths
     if not affected_paths:
         return FixedFiles(list(changes.values()), skipped_fixes, 0)
@@ -59,13 +59,13 @@ def fix_files(results: Sequence[FixResult], snapshot: Snapshot, files: FileSet) 
     _lay_changes(
         new_overlay,
         changes,
-        linking_documents.paths.union(old_overlay.written_paths).difference(offset_map.documents),
+        linking_documents.paths.union(old_overlay.written_paths).difference(offset_map.path_map),
     )
     link_updates = update_links(old_overlay, new_overlay, offset_map, linking_documents)
     for old, new in link_updates.revised_documents:
         change = changes.get(new.path, FixedBytes(new.path, old.data, new.data))
         changes[new.path] = change._replace(after=new.data)
-    return FixedFiles([changes[path] for path in sorted(changes)], skipped_fixes, link_updates.total)
+    return FixedFiles([changes[path] for path in sorted(changes)], skipped_fixes, link_updates.total_count)
 
 
 class _LinkingDocuments(NamedTuple):

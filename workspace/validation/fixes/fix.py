@@ -29,9 +29,9 @@ from workspace.validation.fixes.broken_link import HistoryNeeded, MoveLookup, Pa
 from workspace.validation.fixes.change import Fix, FixedDocument, FixResult, SkippedFix
 from workspace.validation.fixes.missing_anchor import RULE as MISSING_ANCHOR
 from workspace.validation.fixes.missing_anchor import add_missing_anchors, may_be_named_elsewhere
-from workspace.validation.rule import Subject
+from workspace.validation.rule import RuleContext
 from workspace.validation.rules import RULES
-from workspace.validation.run import MAX_SPOTS, check_document
+from workspace.validation.run import MAX_RULE_FINDINGS, check_document
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -190,8 +190,8 @@ class FixFinder:
         rules = [rule for rule in RULES if rule.name in enabled_rules]
         if not rules:
             return
-        subject = Subject(document, self.files.config, self.corpus.types, self.corpus)
-        findings = check_document(subject, rules, severities)
+        context = RuleContext(document, self.files.config, self.corpus.types, self.corpus)
+        findings = check_document(context, rules, severities)
         for finding in findings:
             yield from (Fix(finding.rule, finding.line, splice) for splice in finding.fix_splices)
         if unnamed_lines := _select_lines(findings, {MISSING_ANCHOR}):
@@ -199,12 +199,12 @@ class FixFinder:
             yield from (fix for fix in anchor_fixes if fix.line in unnamed_lines)
         if broken_lines := _select_lines(findings, LINKS):
             yield from (
-                fix for fix in find_link_fixes(subject, self.moves, self.variants) if fix.line in broken_lines
+                fix for fix in find_link_fixes(context, self.moves, self.variants) if fix.line in broken_lines
             )
 
     def may_find_more(self, fixes: tuple[Fix, ...]) -> bool:
         """Return True if a rule reported its maximum number of findings."""
-        return max(Counter(fix.rule for fix in fixes).values(), default=0) >= MAX_SPOTS
+        return max(Counter(fix.rule for fix in fixes).values(), default=0) >= MAX_RULE_FINDINGS
 
 
 def _make_fix_finder(files: FileSet, selection: Selection, moves: MoveLookup) -> FixFinder:
@@ -239,12 +239,12 @@ def combine_offset_maps(candidates: Iterable[OffsetMap | None]) -> OffsetMap | N
         return None
     preserved_spans = tuple(piece for offset_map in offset_maps for piece in offset_map.preserved_spans)
     new_headings = {
-        place: current for offset_map in offset_maps for place, current in offset_map.renamed.items()
+        place: current for offset_map in offset_maps for place, current in offset_map.new_headings.items()
     }
     return OffsetMap(
         preserved_spans,
         new_headings,
-        {path: current for offset_map in offset_maps for path, current in offset_map.documents.items()},
+        {path: current for offset_map in offset_maps for path, current in offset_map.path_map.items()},
     )
 
 

@@ -11,7 +11,7 @@ malformed_front_matter.py  front matter that is not read as its author intended
 malformed_manifest.py      manifests that cannot be used, so that they have no effect
 malformed_task.py          checkboxes that renderers do not show as tasks, and tasks with repeated fields
 missing_anchor.py          headings without an explicit anchor, whose addresses change with their words
-mixed_line_endings.py      mixed line endings, because of which tools show unmade changes
+mixed_line_endings.py      mixed line endings, because of which tools show changes that were not made
 several_h1.py              level-1 headings in addition to the title
 skipped_level.py           headings more than one level below the heading before them
 taxonomy_limit.py          values of front matter that searches cannot be filtered by

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.validation.characters import BIDIRECTIONAL, find_invisible, format_code_point, is_isolated
-from workspace.validation.rule import Rule, Severity, Spot
+from workspace.validation.characters import (
+    BIDIRECTIONAL_CONTROLS,
+    find_invisible_characters,
+    format_code_point,
+    is_direction_isolated,
+)
+from workspace.validation.rule import ByteFinding, Rule, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workspace.validation.rule import Subject
+    from workspace.validation.rule import RuleContext
 
 
-def _find(subject: Subject) -> Iterator[Spot]:
-    data = subject.data
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
+    data = context.data
     if b"\xe2\x80" not in data and b"\xe2\x81" not in data:
         return
-    for start, end, character in find_invisible(data):
-        if character not in BIDIRECTIONAL:
+    for start, end, character in find_invisible_characters(data):
+        if character not in BIDIRECTIONAL_CONTROLS:
             continue
-        if is_isolated(data, start, end) and not subject.is_literal(start):
+        if is_direction_isolated(data, start, end) and not context.is_literal(start):
             continue
-        yield Spot(
+        yield ByteFinding(
             start,
             end,
             f"the bidirectional control {format_code_point(character)} changes the order of the line",
-            "Take it out, or write it as a character reference.",
+            "Remove it, or write it as a character reference.",
         )
 
 
@@ -34,5 +39,5 @@ RULE = Rule(
     "bidirectional-control",
     Severity.ERROR,
     "A bidirectional control may hide the real text of a line.",
-    _find,
+    _find_problems,
 )

@@ -10,28 +10,28 @@ from typing import TYPE_CHECKING
 from workspace.document.headings import find_inline_span
 from workspace.document.splices import Splice
 from workspace.markdown.anchors import find_derived_anchor
-from workspace.validation.rule import Rule, Severity, Spot
+from workspace.validation.rule import ByteFinding, Rule, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from workspace.document.document import Document
     from workspace.document.headings import AnchoredHeading
-    from workspace.validation.rule import Subject
+    from workspace.validation.rule import RuleContext
 
 
-def _find(subject: Subject) -> Iterator[Spot]:
-    for section in subject.document.sections:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
+    for section in context.document.sections:
         heading = section.heading
         derived_anchor = find_derived_anchor(heading.block.source) if heading else None
         if heading is None or derived_anchor is None:
             continue
-        splice = _make_splice(subject.document, heading, *derived_anchor[1:])
-        yield Spot(
+        splice = _make_splice(context.document, heading, *derived_anchor[1:])
+        yield ByteFinding(
             splice.start if splice else section.heading_start,
             splice.end if splice else section.body,
             f"the heading has '{derived_anchor[0][:200]}', which was derived from its own anchor",
-            f"Keep '{(heading.text.name or '')[:200]}' alone; `docyard fix` does.",
+            f"Keep only '{(heading.text.name or '')[:200]}'; `docyard fix` removes the other.",
             (splice,) if splice else (),
         )
 
@@ -46,5 +46,8 @@ def _make_splice(document: Document, heading: AnchoredHeading, start: int, end: 
 
 
 RULE = Rule(
-    "derived-anchor", Severity.WARNING, "A heading has an author's anchor and one derived from it.", _find
+    "derived-anchor",
+    Severity.WARNING,
+    "A heading has an author's anchor and one derived from it.",
+    _find_problems,
 )

@@ -5,31 +5,36 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from workspace.document.splices import Splice
-from workspace.validation.characters import BIDIRECTIONAL, find_invisible, format_code_point, is_needed
-from workspace.validation.rule import Rule, Severity, Spot
+from workspace.validation.characters import (
+    BIDIRECTIONAL_CONTROLS,
+    find_invisible_characters,
+    format_code_point,
+    is_character_needed,
+)
+from workspace.validation.rule import ByteFinding, Rule, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workspace.validation.rule import Subject
+    from workspace.validation.rule import RuleContext
 
 # Characters without width that are not part of a word: their removal changes neither display nor meaning.
 _REMOVABLE = frozenset("\u200b\u2060\ufeff")
 
 
-def _find(subject: Subject) -> Iterator[Spot]:
-    data = subject.data
-    for start, end, character in find_invisible(data):
-        if character in BIDIRECTIONAL or is_needed(data, start, end, character):
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
+    data = context.data
+    for start, end, character in find_invisible_characters(data):
+        if character in BIDIRECTIONAL_CONTROLS or is_character_needed(data, start, end, character):
             continue
         # In code, in front matter and in HTML the character may be intended.
-        is_removable = character in _REMOVABLE and start >= subject.document.front_matter_end
-        fix = (Splice(start, end, b""),) if is_removable and not subject.is_literal(start) else ()
-        yield Spot(
+        is_removable = character in _REMOVABLE and start >= context.document.front_matter_end
+        fix = (Splice(start, end, b""),) if is_removable and not context.is_literal(start) else ()
+        yield ByteFinding(
             start,
             end,
             f"the invisible character {format_code_point(character)} is not needed here",
-            "Take it out.",
+            "Remove it.",
             fix,
         )
 
@@ -38,5 +43,5 @@ RULE = Rule(
     "invisible-character",
     Severity.WARNING,
     "An invisible character that the text does not need.",
-    _find,
+    _find_problems,
 )

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from workspace.document.splices import Splice
 from workspace.document.tasks import FIELD_LINE
 from workspace.markdown.lines import LIST_MARKER_BYTES
-from workspace.validation.rule import Rule, Severity, Spot
+from workspace.validation.rule import ByteFinding, Rule, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workspace.validation.rule import Subject
+    from workspace.validation.rule import RuleContext
 
 _ANY_BOX = re.compile(rb"\[[ \t]{0,3}[xX]?[ \t]{0,3}\]")
 _BOX = re.compile(
@@ -31,27 +31,27 @@ _LINK_CONTINUATIONS = (b"(", b"[", b":")
 _FIELD = re.compile(rb"^[ \t>]+" + FIELD_LINE.encode(), re.IGNORECASE | re.MULTILINE)
 
 
-def _find(subject: Subject) -> Iterator[Spot]:
-    data, body = subject.data, subject.document.front_matter_end
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
+    data, body_start = context.data, context.document.front_matter_end
     if not _ANY_BOX.search(data):
         return
-    for match in _BOX.finditer(data, body):
-        spot = _check_box(match)
-        if spot and not subject.is_literal(spot.start):
-            yield spot
-    yield from _find_repeated_fields(subject)
+    for match in _BOX.finditer(data, body_start):
+        byte_finding = _check_box(match)
+        if byte_finding and not context.is_literal(byte_finding.start):
+            yield byte_finding
+    yield from _find_repeated_fields(context)
 
 
-def _check_box(match: re.Match[bytes]) -> Spot | None:
-    box, after = match["box"], match["after"]
+def _check_box(match: re.Match[bytes]) -> ByteFinding | None:
+    box, text_after = match["box"], match["after"]
     start, end = match.span("box")
-    if after.startswith(_LINK_CONTINUATIONS):
+    if text_after.startswith(_LINK_CONTINUATIONS):
         return None
     if box not in _CHECKBOXES:
         checkbox = b"[x]" if box.strip(b"[] \t") else b"[ ]"
         shown_box = box.decode().replace("\t", " ")
-        fix = (Splice(start, end, checkbox),) if match["gap"] and after[:1] in (b" ", b"\t") else ()
-        return Spot(
+        fix = (Splice(start, end, checkbox),) if match["gap"] and text_after[:1] in (b" ", b"\t") else ()
+        return ByteFinding(
             start,
             end,
             f"'{shown_box}' is not a checkbox, so this is not a task",
@@ -59,32 +59,32 @@ def _check_box(match: re.Match[bytes]) -> Spot | None:
             fix,
         )
     if not match["gap"]:
-        return Spot(
+        return ByteFinding(
             start, end, "no space before the checkbox, so this is not a list item", "Write - [ ] with spaces."
         )
-    if not after.strip():
-        return Spot(
+    if not text_after.strip():
+        return ByteFinding(
             start, end, "the checkbox has no text, so this is not a task", "Write the text of the task."
         )
-    if after[:1] not in (b" ", b"\t"):
+    if text_after[:1] not in (b" ", b"\t"):
         fix = (Splice(end, end, b" "),) if box == b"[ ]" else ()
-        return Spot(
+        return ByteFinding(
             start, end, "no space after the checkbox, so this is not a task", "Write a space after it.", fix
         )
     return None
 
 
-def _find_repeated_fields(subject: Subject) -> Iterator[Spot]:
+def _find_repeated_fields(context: RuleContext) -> Iterator[ByteFinding]:
     """Yield the fields that a task has twice: the last one counts, and the others are ignored."""
-    names = Counter(name.lower() for name in _FIELD.findall(subject.data))
-    if not any(count > 1 for count in names.values()):
+    name_counts = Counter(name.lower() for name in _FIELD.findall(context.data))
+    if not any(count > 1 for count in name_counts.values()):
         return
-    for task in subject.document.all_tasks:
+    for task in context.document.all_tasks:
         field_names: set[str] = set()
         for field in task.fields:
             # Notes are collected over time; other fields have one value.
             if field.name in field_names and field.name != "note":
-                yield Spot(
+                yield ByteFinding(
                     field.start,
                     field.end,
                     f"the task has the field '{field.name}' twice, and the last one counts",
@@ -94,5 +94,8 @@ def _find_repeated_fields(subject: Subject) -> Iterator[Spot]:
 
 
 RULE = Rule(
-    "malformed-task", Severity.WARNING, "A checkbox is not a task, or a task has a field twice.", _find
+    "malformed-task",
+    Severity.WARNING,
+    "A checkbox is not a task, or a task has a field twice.",
+    _find_problems,
 )

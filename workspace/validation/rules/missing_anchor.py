@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.validation.rule import Rule, Spot
+from workspace.validation.rule import ByteFinding, Rule
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workspace.validation.rule import Subject
+    from workspace.validation.rule import RuleContext
 
 
-def _find(subject: Subject) -> Iterator[Spot]:
-    for section in subject.document.sections:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
+    for section in context.document.sections:
         # The title's address is that of the document.
         if section.has_heading and not section.is_preamble and section.anchor is None:
-            yield Spot(
+            yield ByteFinding(
                 section.heading_start,
                 section.body,
                 "the heading has no anchor, so its address changes with its words",
@@ -24,4 +24,4 @@ def _find(subject: Subject) -> Iterator[Spot]:
             )
 
 
-RULE = Rule("missing-anchor", None, "A heading has no explicit anchor.", _find)
+RULE = Rule("missing-anchor", None, "A heading has no explicit anchor.", _find_problems)

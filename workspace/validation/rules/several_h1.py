@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from workspace.validation.rule import Rule, Severity, Spot
+from workspace.validation.rule import ByteFinding, Rule, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workspace.validation.rule import Subject
+    from workspace.validation.rule import RuleContext
 
 
-def _find(subject: Subject) -> Iterator[Spot]:
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
     title_line: int | None = None
-    for section in subject.document.sections:
+    for section in context.document.sections:
         if section.heading is None or section.heading.block.level != 1:
             continue
         if title_line is not None:
-            yield Spot(
+            yield ByteFinding(
                 section.heading_start,
                 section.body,
                 f"a second h1; the title is on line {title_line}",
@@ -28,4 +28,6 @@ def _find(subject: Subject) -> Iterator[Spot]:
             title_line = section.line
 
 
-RULE = Rule("several-h1", Severity.WARNING, "A document has more level-1 headings than its title.", _find)
+RULE = Rule(
+    "several-h1", Severity.WARNING, "A document has more level-1 headings than its title.", _find_problems
+)

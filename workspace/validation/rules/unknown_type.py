@@ -6,35 +6,35 @@ from typing import TYPE_CHECKING
 
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
-from workspace.validation.rule import Rule, Severity, Spot
+from workspace.validation.rule import ByteFinding, Rule, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from workspace.validation.rule import Subject
+    from workspace.validation.rule import RuleContext
 
 
-def _find(subject: Subject) -> Iterator[Spot]:
-    name = subject.document.type
+def _find_problems(context: RuleContext) -> Iterator[ByteFinding]:
+    name = context.document.type
     if name is None:
         return
-    document_type = subject.types.get(name)
-    start, end = subject.front_matter_keys.get("type", (0, 0))
+    document_type = context.types.get(name)
+    start, end = context.front_matter_keys.get("type", (0, 0))
     if isinstance(document_type, WorkspaceError):
-        yield Spot(start, end, document_type.message, document_type.fix)
+        yield ByteFinding(start, end, document_type.message, document_type.fix)
     elif document_type is None:
-        nearest_types = find_nearest(name, subject.types)
+        nearest_types = find_nearest(name, context.types)
         fix = (
             f"Did you mean '{nearest_types[0]}'?"
             if nearest_types
-            else f"There are {', '.join(subject.types)}."
+            else f"The types are {', '.join(context.types)}."
         )
-        yield Spot(start, end, f"there is no document type '{name[:100]}'", fix)
+        yield ByteFinding(start, end, f"there is no document type '{name[:100]}'", fix)
 
 
 RULE = Rule(
     "unknown-type",
     Severity.NOTE,
     "A document names a type that the workspace lacks or cannot read.",
-    _find,
+    _find_problems,
 )

@@ -11,5 +11,5 @@ RULE = Rule(
     "broken-image",
     Severity.ERROR,
     "The file of an image is not there.",
-    partial(find_missing_files, images=True),
+    partial(find_missing_files, is_image=True),
 )

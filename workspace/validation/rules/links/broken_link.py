@@ -11,5 +11,5 @@ RULE = Rule(
     "broken-link",
     Severity.ERROR,
     "A link leads to a file or folder that is not there, or out of the repository.",
-    partial(find_missing_files, images=False),
+    partial(find_missing_files, is_image=False),
 )

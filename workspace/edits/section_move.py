@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.document.heading_text import rewrite_heading
 from workspace.document.splices import Edit, Splice, StructureChanged, apply_edit, find_text_end
 from workspace.edits.content import MAX_LEVEL, LevelConflict, collect_anchor_names
-from workspace.edits.moved_definitions import NO_LABEL_UPDATES, find_copied_links, update_labels
+from workspace.edits.moved_definitions import NO_LABEL_UPDATES, find_copied_links, find_label_updates
 from workspace.links.offset_map import OffsetMap, PreservedSpan
 from workspace.markdown import anchors
 from workspace.markdown.lines import BOM, LINE_END_BYTES, decode_with_newlines, detect_line_ending
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from workspace.config.tables import LinkRules
     from workspace.document.document import Document
     from workspace.document.sections import Section
-    from workspace.edits.section_place import TargetPosition
+    from workspace.edits.section_position import TargetPosition
     from workspace.links.offset_map import PreservedSpan
     from workspace.markdown.attribute_lists import AnchorForm
 
@@ -42,7 +42,7 @@ class CutSection(NamedTuple):
 
 
 class MovedText(NamedTuple):
-    """Moved bytes and their unchanged runs. A run is its old start, its old end, and its start in `data`."""
+    """Moved bytes, and their unchanged runs, each as its old start, its old end, and its start in `data`."""
 
     data: bytes
     runs: tuple[tuple[int, int, int], ...]
@@ -128,26 +128,26 @@ def move_text(data: bytes, start: int, end: int, splices: Iterable[Splice], endi
     is_converted = detect_line_ending(data) != ending
     parts: list[bytes] = []
     runs: list[tuple[int, int, int]] = []
-    position, size = start, 0
+    position, new_size = start, 0
 
     def copy_until(stop: int) -> None:
-        nonlocal position, size
+        nonlocal position, new_size
         while position < stop:
             match = LINE_END_BYTES.search(data, position, stop) if is_converted else None
-            run = match.start() if match else stop
-            if position < run:
-                runs.append((position, run, size))
-                parts.append(data[position:run])
-                size += run - position
+            run_end = match.start() if match else stop
+            if position < run_end:
+                runs.append((position, run_end, new_size))
+                parts.append(data[position:run_end])
+                new_size += run_end - position
             if match:
                 parts.append(ending)
-                size += len(ending)
+                new_size += len(ending)
             position = match.end() if match else stop
 
     for splice in sorted(splices, key=lambda item: (item.start, item.end)):
         copy_until(splice.start)
         parts.append(splice.replacement)
-        size += len(splice.replacement)
+        new_size += len(splice.replacement)
         position = splice.end
     copy_until(end)
     return MovedText(b"".join(parts), tuple(runs))
@@ -232,7 +232,7 @@ class SectionMoveResult(NamedTuple):
 
     For a move within one document, `source` and `target` are equal.
 
-    `pinned_addresses` are the full addresses that were written as anchors. `linked_labels` are words in
+    `anchored_addresses` are the full addresses that were written as anchors. `linked_labels` are words in
     brackets in the moved sections that became links, because the target defines these labels.
     """
 
@@ -240,7 +240,7 @@ class SectionMoveResult(NamedTuple):
     target: Document
     section: Section
     offset_map: OffsetMap
-    pinned_addresses: tuple[str, ...]
+    anchored_addresses: tuple[str, ...]
     linked_labels: tuple[str, ...]
 
 
@@ -286,49 +286,57 @@ class _Move:
         source: Document,
         section: Section,
         target: Document,
-        place: TargetPosition,
+        position: TargetPosition,
         forms: tuple[AnchorForm, AnchorForm],
         rules: LinkRules,
     ) -> None:
-        self.source, self.section, self.target, self.place, self.forms = source, section, target, place, forms
-        self.moved = (section, *source.descendants(section))
-        self.shift = place.level - section.level
-        self.rules = rules
-        _check_depth(self.moved, self.shift)
-        self.is_within = target is source
-        self.is_in_place = is_in_place(source, section, target, place)
-        self.address_plan = plan_addresses(
-            source, self.moved, set() if self.is_within else collect_anchor_names(target)
+        self.source, self.section, self.target, self.position, self.forms = (
+            source,
+            section,
+            target,
+            position,
+            forms,
         )
-        self.labels = (
+        self.moved_sections = (section, *source.descendants(section))
+        self.shift = position.level - section.level
+        self.rules = rules
+        _check_depth(self.moved_sections, self.shift)
+        self.is_same_document = target is source
+        self.is_in_place = is_in_place(source, section, target, position)
+        self.address_plan = plan_addresses(
+            source, self.moved_sections, set() if self.is_same_document else collect_anchor_names(target)
+        )
+        self.label_updates = (
             NO_LABEL_UPDATES
             if self.is_in_place
-            else update_labels(source, section, target, place.offset, rules)
+            else find_label_updates(source, section, target, position.offset, rules)
         )
         # The splices of labels that change the words of a heading, by the position of its section.
         self.heading_splices: dict[int, list[Splice]] = {}
-        for splice in self.labels.splices:
-            item = self.moved[bisect_right(self.moved, splice.start, key=lambda item: item.start) - 1]
+        for splice in self.label_updates.splices:
+            item = self.moved_sections[
+                bisect_right(self.moved_sections, splice.start, key=lambda item: item.start) - 1
+            ]
             if splice.start < item.body:
                 self.heading_splices.setdefault(item.position, []).append(splice)
-        self.pins: dict[int, str] = {}
+        self.new_anchors: dict[int, str] = {}
         if section.anchor is None:
-            self.pins[section.position] = self.address_plan.addresses[section.position]
+            self.new_anchors[section.position] = self.address_plan.addresses[section.position]
 
     def run(self) -> SectionMoveResult:
         """Add anchors until each section has its planned address, and return the move result."""
         for _ in range(_MAX_ROUNDS):
             draft = self._make_draft()
-            moved_sections = self._list_moved_sections(draft)
-            lost_addresses = self._find_lost_addresses(draft, moved_sections)
+            new_sections = self._list_moved_sections(draft)
+            lost_addresses = self._find_lost_addresses(draft, new_sections)
             if not lost_addresses:
-                return self._make_result(draft, moved_sections)
-            if any(position in self.pins for position in lost_addresses):
+                return self._make_result(draft, new_sections)
+            if any(position in self.new_anchors for position in lost_addresses):
                 break
-            self.pins |= lost_addresses
+            self.new_anchors |= lost_addresses
         raise StructureChanged(
-            f"'{self.section.address}' cannot be moved there without another address for what stays",
-            fix="Give the headings anchors by hand first.",
+            f"'{self.section.address}' cannot be moved there without a change of another section's address",
+            fix="Add anchors to the headings first.",
             section=self.section.address,
         )
 
@@ -336,7 +344,9 @@ class _Move:
         source, target, section = self.source, self.target, self.section
         inner_splices = self._make_inner_splices()
         outer_splices = [
-            splice for position, name in self.pins.items() for splice in self._pin_remaining(position, name)
+            splice
+            for position, name in self.new_anchors.items()
+            for splice in self._add_anchor_to_remaining(position, name)
         ]
         if self.is_in_place:
             new_source = _apply(source, [*inner_splices, *outer_splices])
@@ -349,7 +359,9 @@ class _Move:
             preserved_spans = OffsetMap.of_splices(source, [*inner_splices, *outer_splices]).preserved_spans
             return _Draft(new_source, new_source, start, end, preserved_spans)
         ending = target.ending if b"\n" in target.data or b"\r" in target.data else source.ending
-        cut_range = cut_section(source, section, convert_line_endings(self.labels.replacement, source.ending))
+        cut_range = cut_section(
+            source, section, convert_line_endings(self.label_updates.replacement, source.ending)
+        )
         moved_text = move_text(source.data, cut_range.start, cut_range.end, inner_splices, ending)
         heading = move_text(
             source.data,
@@ -359,14 +371,14 @@ class _Move:
             ending,
         )
         block = moved_text.data + (
-            ending * 2 + convert_line_endings(self.labels.appended_text, ending)
-            if self.labels.appended_text
+            ending * 2 + convert_line_endings(self.label_updates.appended_text, ending)
+            if self.label_updates.appended_text
             else b""
         )
         paste_splice, block_start = paste_block(
-            target, self.place.offset, block, heading.data, cut_range.gap, ending
+            target, self.position.offset, block, heading.data, cut_range.gap, ending
         )
-        if self.is_within:
+        if self.is_same_document:
             splices = [cut_range.splice, paste_splice, *outer_splices]
             new_source = new_target = _apply(source, splices)
             preserved_spans = OffsetMap.of_splices(source, splices).preserved_spans
@@ -396,20 +408,20 @@ class _Move:
         heading_splices = {
             splice for splices_in_heading in self.heading_splices.values() for splice in splices_in_heading
         }
-        splices = [splice for splice in self.labels.splices if splice not in heading_splices]
-        for item in self.moved:
+        splices = [splice for splice in self.label_updates.splices if splice not in heading_splices]
+        for item in self.moved_sections:
             splices += rewrite_heading(
                 self.source,
                 item,
                 level=item.level + self.shift,
-                anchor=self.pins.get(item.position),
+                anchor=self.new_anchors.get(item.position),
                 form=self.forms[1],
                 names=self.address_plan.new_names,
                 title_splices=self.heading_splices.get(item.position, ()),
             )
         return splices
 
-    def _pin_remaining(self, position: int, name: str) -> list[Splice]:
+    def _add_anchor_to_remaining(self, position: int, name: str) -> list[Splice]:
         """Return the splices that add an anchor to a section that is not moved."""
         item = self.source.sections[position]
         if self.section.start <= item.start < self.section.tree_end:
@@ -421,80 +433,84 @@ class _Move:
 
         Raises StructureChanged unless they have the expected titles, levels and parents.
         """
-        moved_sections = [
-            item for item in _list_with_heading(draft.target) if draft.start <= item.heading_start < draft.end
+        new_sections = [
+            item
+            for item in _list_sections_with_heading(draft.target)
+            if draft.start <= item.heading_start < draft.end
         ]
-        if len(moved_sections) != len(self.moved):
+        if len(new_sections) != len(self.moved_sections):
             raise self._make_structure_error(self.section)
-        first_position, old_first_position = moved_sections[0].position, self.section.position
-        for item, moved_section in zip(self.moved, moved_sections, strict=True):
+        first_position, old_first_position = new_sections[0].position, self.section.position
+        for item, new_section in zip(self.moved_sections, new_sections, strict=True):
             has_same_parent = item is self.section or (
-                moved_section.parent is not None
+                new_section.parent is not None
                 and item.parent is not None
-                and moved_section.parent - first_position == item.parent - old_first_position
+                and new_section.parent - first_position == item.parent - old_first_position
             )
-            has_same_title = item.title == moved_section.title or item.position in self.heading_splices
-            if not has_same_title or item.level + self.shift != moved_section.level or not has_same_parent:
+            has_same_title = item.title == new_section.title or item.position in self.heading_splices
+            if not has_same_title or item.level + self.shift != new_section.level or not has_same_parent:
                 raise self._make_structure_error(item)
-        return moved_sections
+        return new_sections
 
-    def _find_lost_addresses(self, draft: _Draft, moved_sections: Sequence[Section]) -> dict[int, str]:
+    def _find_lost_addresses(self, draft: _Draft, new_sections: Sequence[Section]) -> dict[int, str]:
         """Return the required address of each section that would have another one, by its position."""
         lost_addresses: dict[int, str] = {}
-        for item, moved_section in zip(self.moved, moved_sections, strict=True):
+        for item, new_section in zip(self.moved_sections, new_sections, strict=True):
             planned_address = self.address_plan.addresses[item.position]
-            if moved_section.address != planned_address and item.parent not in lost_addresses:
+            if new_section.address != planned_address and item.parent not in lost_addresses:
                 lost_addresses[item.position] = planned_address
-        ids = {item.position for item in self.moved}
-        remaining = [item for item in _list_with_heading(self.source) if item.position not in ids]
+        moved_positions = {item.position for item in self.moved_sections}
+        remaining_sections = [
+            item for item in _list_sections_with_heading(self.source) if item.position not in moved_positions
+        ]
         remaining_in_draft = [
             item
-            for item in _list_with_heading(draft.source)
-            if not (self.is_within and draft.start <= item.heading_start < draft.end)
+            for item in _list_sections_with_heading(draft.source)
+            if not (self.is_same_document and draft.start <= item.heading_start < draft.end)
         ]
-        for item, moved_section in zip(remaining, remaining_in_draft, strict=True):
+        for item, new_section in zip(remaining_sections, remaining_in_draft, strict=True):
             if (
-                moved_section.address != item.address
+                new_section.address != item.address
                 and item.anchor is None
                 and item.parent not in lost_addresses
             ):
                 lost_addresses[item.position] = item.address
         return lost_addresses
 
-    def _make_result(self, draft: _Draft, moved_sections: Sequence[Section]) -> SectionMoveResult:
+    def _make_result(self, draft: _Draft, new_sections: Sequence[Section]) -> SectionMoveResult:
         source, target = self.source, self.target
         new_headings = {
-            (source.path, item.heading_start): (target.path, current.heading_start)
-            for item, current in zip(self.moved, moved_sections, strict=True)
+            (source.path, item.heading_start): (target.path, new_section.heading_start)
+            for item, new_section in zip(self.moved_sections, new_sections, strict=True)
         }
-        documents = {source.path: source.path, target.path: target.path}
-        copies = find_copied_links(source, (draft.source, draft.target), self.labels.copies, self.rules)
-        offset_map = OffsetMap(draft.preserved_spans, new_headings, documents, tuple(copies))
-        parent = self.place.parent
-        new_parent = (
-            None if moved_sections[0].parent is None else draft.target.sections[moved_sections[0].parent]
+        path_map = {source.path: source.path, target.path: target.path}
+        copies = find_copied_links(
+            source, (draft.source, draft.target), self.label_updates.copies, self.rules
         )
+        offset_map = OffsetMap(draft.preserved_spans, new_headings, path_map, tuple(copies))
+        parent = self.position.parent
+        new_parent = None if new_sections[0].parent is None else draft.target.sections[new_sections[0].parent]
         expected_parent = offset_map.map_offset(target.path, parent.heading_start) if parent else None
         if expected_parent != ((target.path, new_parent.heading_start) if new_parent else None):
             raise self._make_structure_error(self.section)
-        ids = {item.position for item in self.moved}
-        pinned_addresses = tuple(
-            f"{(target if position in ids else source).path}#{name}"
-            for position, name in sorted(self.pins.items())
+        moved_positions = {item.position for item in self.moved_sections}
+        anchored_addresses = tuple(
+            f"{(target if position in moved_positions else source).path}#{name}"
+            for position, name in sorted(self.new_anchors.items())
         )
         return SectionMoveResult(
             draft.source,
             draft.target,
-            moved_sections[0],
+            new_sections[0],
             offset_map,
-            pinned_addresses,
-            self.labels.linked_labels,
+            anchored_addresses,
+            self.label_updates.linked_labels,
         )
 
     def _make_structure_error(self, section: Section) -> StructureChanged:
         return StructureChanged(
-            f"'{section.address}' would not be read as the same section in its new place",
-            fix="Close every code fence (```) and comment (<!-- -->) in it and before that place.",
+            f"'{section.address}' would not be read as the same section at its new position",
+            fix="Close every code fence (```) and comment (<!-- -->) in it and before that position.",
             section=section.address,
         )
 
@@ -514,15 +530,15 @@ def _sum_growth(splices: Sequence[Splice], offset: int) -> int:
     return sum(len(item.replacement) - (item.end - item.start) for item in splices if item.end <= offset)
 
 
-def _list_with_heading(document: Document) -> list[Section]:
+def _list_sections_with_heading(document: Document) -> list[Section]:
     return [item for item in document.sections if item.has_heading]
 
 
 def _check_depth(sections: Sequence[Section], shift: int) -> None:
-    deepest = max(sections, key=lambda item: item.level)
-    if deepest.level + shift > MAX_LEVEL:
+    deepest_section = max(sections, key=lambda item: item.level)
+    if deepest_section.level + shift > MAX_LEVEL:
         raise LevelConflict(
-            f"'{deepest.address}' would be deeper than H{MAX_LEVEL}",
+            f"'{deepest_section.address}' would be deeper than H{MAX_LEVEL}",
             fix="Move it higher up, or move or rewrite its deepest subsections first.",
-            slug=deepest.address,
+            slug=deepest_section.address,
         )
