@@ -25,9 +25,9 @@ class CommitRange(NamedTuple):
 def resolve_range(workspace: Workspace, refs: Sequence[str]) -> CommitRange:
     """Resolve at most two refs, or one range such as `A..B` or `A...B`.
 
-    Without a ref the tip is compared with its parent; a single ref is compared with the tip. Three dots start
-    at the merge base, as in a pull request; a missing side is the tip. Raises CannotError for sides without a
-    common commit, and the errors of `Workspace.at`.
+    Without a ref the tip is compared with its parent; a single ref is compared with the tip. With three dots
+    the comparison starts at the merge base, as in a pull request. A missing side is the tip. Raises
+    CannotError for sides without a common commit, and the errors of `Workspace.at`.
     """
     if len(refs) == 1 and ".." in refs[0]:
         first, dots, second = _split_range(refs[0])
@@ -45,7 +45,7 @@ def resolve_range(workspace: Workspace, refs: Sequence[str]) -> CommitRange:
 def compare_range(
     workspace: Workspace, commits: CommitRange, address: str | None, folder: Path
 ) -> CommitChanges:
-    """Return the differences, limited to an address if one is given.
+    """Return the differences; with `address`, only the differences in that document or section.
 
     The address may be relative to `folder`. Raises CannotError.
     """
@@ -68,7 +68,10 @@ def compare_range(
 
 
 def _split_range(text: str) -> tuple[str, str, str]:
-    """Return the two refs of a range and its dots: no ref name contains two dots (git-check-ref-format)."""
+    """Return the first ref, the dots and the second ref of a range.
+
+    No ref name contains two dots (git-check-ref-format).
+    """
     dots = "..." if "..." in text else ".."
     first, _, second = text.partition(dots)
     return first, dots, second
@@ -82,7 +85,7 @@ def _get_first_parent(new: Snapshot) -> Snapshot:
     if parents and not new.git.has(parents[0]):
         raise CannotError(
             f"the parent of {new.commit} is missing, because this clone is shallow",
-            fix="Fetch more of the history (git fetch --unshallow, in CI fetch-depth: 0).",
+            fix="Fetch the full history with git fetch --unshallow, or with fetch-depth: 0 in CI.",
         )
     return new.at(parents[0]) if parents else Snapshot(new.git, None)
 

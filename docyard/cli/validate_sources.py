@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Sources(NamedTuple):
-    """The files, the folder of their relative paths, and their origin.
+    """The files to check, the folder `root` that their paths are relative to, and their origin in words.
 
     `git` is None without a repository; `commit` is set if a commit was read.
     """
@@ -87,7 +87,7 @@ def select_documents(sources: Sources, folder: Path, names: Sequence[Path]) -> t
     documents = sources.files.documents
     if not names:
         return documents
-    # Resolved once, because a hook may pass thousands of names.
+    # The folder is resolved once, because a hook may pass thousands of names.
     folders = tuple(dict.fromkeys((folder, folder.resolve())))
     selected: set[str] = set()
     for name in names:
@@ -117,18 +117,18 @@ def _select_at_path(documents: Sequence[str], path: str) -> Sequence[str]:
 
 Progress = Callable[[float, float | None, str | None], None]
 DocumentBlock = tuple[int, int]
-"""The first of consecutive documents, and the end of the block."""
+"""The positions [first, end) of consecutive documents."""
 
 T = TypeVar("T")
 BlockFunction = Callable[[Sequence[str]], Sequence[T]]
-"""A function over some documents. Another process may run it, and reads the documents itself."""
+"""A function that reads and processes the documents at some paths. It may run in another process."""
 
 MIN_PARALLEL_DOCUMENTS = 600
 """The number of documents from which several processes are faster than one."""
 
 _MAX_PROCESSES = 8
-_MAX_BLOCK = 256
-_MIN_BLOCKS = 16  # for each process, so that all end at about the same time
+_MAX_BLOCK_SIZE = 256
+_MIN_BLOCKS_PER_PROCESS = 16  # small blocks let all processes end at about the same time
 _GC_THRESHOLD = 100_000  # new objects between two garbage collections
 
 
@@ -139,13 +139,14 @@ def process_in_blocks(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[T]:
-    """Return the results of all blocks of documents, in any order. `label` describes the work for progress.
+    """Return the results of all blocks of documents, in any order. `label` names the work for `progress`.
 
-    `jobs` is the number of processes; None lets the size decide. Raises the errors of `work`.
+    `jobs` is the number of processes; None derives it from the number of documents. Raises the errors of
+    `work`.
     """
     process_count = jobs or _choose_process_count(len(paths))
     # Neighbouring documents link to the same documents, which one process then reads once.
-    block_size = max(1, min(_MAX_BLOCK, len(paths) // (process_count * _MIN_BLOCKS)))
+    block_size = max(1, min(_MAX_BLOCK_SIZE, len(paths) // (process_count * _MIN_BLOCKS_PER_PROCESS)))
     blocks = iter(
         [(first, min(first + block_size, len(paths))) for first in range(0, len(paths), block_size)]
     )
@@ -171,8 +172,8 @@ def _reduce_garbage_collection() -> None:
     gc.set_threshold(_GC_THRESHOLD)
 
 
-def _choose_process_count(documents: int) -> int:
-    if documents < MIN_PARALLEL_DOCUMENTS or multiprocessing.parent_process() is not None:
+def _choose_process_count(document_count: int) -> int:
+    if document_count < MIN_PARALLEL_DOCUMENTS or multiprocessing.parent_process() is not None:
         return 1
     return min(_MAX_PROCESSES, os.cpu_count() or 1)
 
@@ -182,7 +183,8 @@ def collect_findings(
 ) -> list[Finding]:
     """Return the findings in some documents, in order of paths and positions.
 
-    `jobs` is the number of processes; None lets the size decide. Raises UnreadableFile, DamagedRepository.
+    `jobs` is the number of processes; None derives it from the number of documents. Raises UnreadableFile
+    and DamagedRepository.
     """
     findings = process_in_blocks(validator.check, paths, "Validating documents", jobs, progress)
     return sorted(findings, key=lambda finding: (finding.path, finding.line, finding.column))

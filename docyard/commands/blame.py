@@ -11,7 +11,7 @@ import click
 
 from docyard.cli import completion
 from docyard.cli.addresses import print_moved_notice, resolve_address
-from docyard.cli.commits import print_hanging
+from docyard.cli.commits import print_with_hanging_indent
 from docyard.commands import options
 from docyard.environment import is_terminal
 from docyard.open_workspace import find_folder, open_workspace
@@ -112,7 +112,7 @@ def _print_runs(history: History, lines: Sequence[BlamedLine]) -> None:
         label = f"{_format_id(line):>{id_width}}  {names[line.commit].plain}  {date}"
         head = Text(label if run != previous else " " * Text(label).cell_len, colours[line.commit])
         number = Text(f"  {line.line:>{digits}}", "dim")
-        print_hanging(screen, Text.assemble(head, number), Text(_decode_line(line)))
+        print_with_hanging_indent(screen, Text.assemble(head, number), Text(_decode_line(line)))
         previous = run
 
 

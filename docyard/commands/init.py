@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard import environment
-from docyard.cli.ci_workflows import KINDS, REQUIREMENT, build_workflow, write_workflow
+from docyard.cli.ci_workflows import DEFAULT_REQUIREMENT, FORGE_KINDS, build_workflow, write_workflow
 from docyard.cli.hosts import HostConfiguration, build_host_configurations
 from docyard.commands import options
 from docyard.open_workspace import find_folder, open_workspace
@@ -113,14 +113,14 @@ SETTINGS = """\
 @click.option(
     "--workflow",
     "forge",
-    type=click.Choice(KINDS),
+    type=click.Choice(FORGE_KINDS),
     help="Only write a CI file that checks pull requests, without a commit.",
 )
 @click.option(
     "--docyard",
     "requirement",
     metavar="REQUIREMENT",
-    default=REQUIREMENT,
+    default=DEFAULT_REQUIREMENT,
     show_default=True,
     help="The pip requirement that the CI file installs.",
 )
@@ -312,5 +312,5 @@ def _print_result(
     click.echo("Connect an agent with one of these configurations:")
     for host in hosts:
         click.echo()
-        click.secho(f"{host.host}: {host.place}", bold=True)
+        click.secho(f"{host.host}: {host.location}", bold=True)
         click.echo("\n".join(f"    {line}" for line in host.text.splitlines()))

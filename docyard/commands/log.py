@@ -182,7 +182,7 @@ def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
         commits = RecentCommits(snapshot, progress)
         recent_commits = list(islice(commits, limit or None))
     notes = []
-    if commits.unreadable:
+    if commits.unreadable_commits:
         is_shallow = snapshot.git.is_shallow
         notes.append(
             "the clone is shallow, and older commits are missing; git fetch --unshallow fetches them"
@@ -193,7 +193,7 @@ def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
         _print_json(
             snapshot,
             {"history": [_commit_to_data(recent_commit) for recent_commit in recent_commits]},
-            not commits.is_done,
+            not commits.has_ended,
             notes,
         )
         return
@@ -202,7 +202,7 @@ def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
         for recent_commit in recent_commits
     ]
     print_log(entries, is_single=False)
-    _print_omissions(len(recent_commits), not commits.is_done, notes)
+    _print_omissions(len(recent_commits), not commits.has_ended, notes)
 
 
 def _commit_to_data(recent_commit: RecentCommit) -> dict[str, Any]:

@@ -47,7 +47,7 @@ def command(
     with console.show_progress("Reading the proposal"):
         view = load_proposal_view(workspace, proposal_id, address, find_folder(repo))
     if as_json:
-        console.print_json(page_to_data(view, diff=diff, comments=comments))
+        console.print_json(page_to_data(view, include_diff=diff, include_comments=comments))
     else:
-        print_page(view, diff=diff, comments=comments)
+        print_page(view, include_diff=diff, include_comments=comments)
     return Exit.DONE

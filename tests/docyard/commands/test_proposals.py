@@ -290,7 +290,7 @@ def test_deleted_branch_is_reported_with_fix(
     git("branch", branch, tip)
     assert data("show", proposed)["state"] == "open"
     git("branch", "-f", branch, "main")
-    assert "its branch was rewritten" in run("show", proposed)
+    assert "the branch was rewritten" in run("show", proposed)
 
 
 def test_overlap_with_other_proposal_is_reported(
