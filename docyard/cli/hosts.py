@@ -18,12 +18,12 @@ from dataclasses import dataclass
 class HostConfiguration:
     """The text to paste for one host, and where to paste it.
 
-    `location` is the usual path of a file, or "a terminal". `language` is json, toml or console. `text` has
+    `place` is the usual path of a file, or "a terminal". `language` is json, toml or console. `text` has
     no line break at its end.
     """
 
     host: str
-    location: str
+    place: str
     language: str
     text: str
 

@@ -64,7 +64,7 @@ _FORM_EXAMPLES = {
 class SiteSettings:
     """The detected site: a `generator` and its settings `file`, both empty if none was detected.
 
-    `dialect` and `anchors` are the matching settings of docyard.toml. `heading_counts` contains the number of
+    `dialect` and `anchors` are the matching settings of docyard.toml. `headings` contains the number of
     headings with an anchor, by the anchor's form. `notes` are sentences for the user.
     """
 
@@ -72,7 +72,7 @@ class SiteSettings:
     file: str = ""
     dialect: Dialect = Dialect.GITHUB
     anchors: AnchorForm = AnchorForm.BRACES
-    heading_counts: Mapping[AnchorForm, int] = field(default_factory=dict)
+    headings: Mapping[AnchorForm, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def fill_in_settings(self, text: str) -> str:
@@ -88,7 +88,7 @@ class SiteSettings:
         lines = (
             [f"The documents are published with {self.generator} ({self.file})."] if self.generator else []
         )
-        for form, count in sorted(self.heading_counts.items(), key=lambda item: -item[1]):
+        for form, count in sorted(self.headings.items(), key=lambda item: -item[1]):
             lines.append(f"{_format_heading_count(count)} an anchor as {_FORM_EXAMPLES[form]}.")
         lines += self.notes
         if lines:

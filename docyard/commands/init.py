@@ -21,7 +21,7 @@ from workspace.markdown.attribute_lists import AnchorForm
 if TYPE_CHECKING:
     from docyard.cli.sites import SiteSettings
 
-SETTINGS = """\
+SETTINGS_TEMPLATE = """\
 # Settings of this Docyard workspace, read from the commit that is served.
 # Everything here is optional; the values shown are the defaults.
 
@@ -194,8 +194,8 @@ def _detect_site(folder: Path, branch: str | None) -> SiteSettings:
 def _build_settings(anchors: str | None) -> str:
     """Return the commented settings, with the selected form of anchors."""
     if anchors is None:
-        return SETTINGS
-    return SETTINGS.replace('# anchors = "braces"\n', f'anchors = "{anchors}"\n')
+        return SETTINGS_TEMPLATE
+    return SETTINGS_TEMPLATE.replace('# anchors = "braces"\n', f'anchors = "{anchors}"\n')
 
 
 def create_repository(folder: Path, branch: str | None) -> bool:
@@ -312,5 +312,5 @@ def _print_result(
     click.echo("Connect an agent with one of these configurations:")
     for host in hosts:
         click.echo()
-        click.secho(f"{host.host}: {host.location}", bold=True)
+        click.secho(f"{host.host}: {host.place}", bold=True)
         click.echo("\n".join(f"    {line}" for line in host.text.splitlines()))

@@ -71,7 +71,7 @@ def add(token: str, name: str | None, email: str | None, repo: Path | None, as_j
     _print_lines(
         secret,
         "",
-        f"This is the token of {_format_person(person)}. It is not shown again: store it where "
+        f"This is the token of {_format_person(person)}. The secret is not shown again: store it where "
         "only this person can read it.",
         *(
             [f"This person also has {', '.join(other_tokens)}; together they count as one approval."]
@@ -173,12 +173,12 @@ def _open_tokens(workspace: Workspace) -> Tokens:
 
 
 def _resolve_identity(workspace: Workspace, name: str | None, email: str | None) -> tuple[str, str]:
-    """Return the given name and address, else those of Git's settings. Raises CannotError without one."""
+    """Return the options' name and address, else those of Git's settings. Raises CannotError."""
     git_identity = workspace.git.identity()
     if git_identity is None and (name is None or email is None):
         raise CannotError(
             "the token's owner is unknown: Git's user.name and user.email are not set",
-            fix="Give --name and --email.",
+            fix="Pass --name and --email.",
         )
     git_name, git_email = git_identity or ("", "")
     return git_name if name is None else name, git_email if email is None else email

@@ -49,7 +49,7 @@ class _LazyGroup(SuggestingGroup):
     """A group that imports the module of a command on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS]  # `list` may be the module of that command here
+        return [*COMMANDS]  # after its import, the module of the command list hides the builtin `list`
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:

@@ -70,7 +70,7 @@ def test_generator_nearest_to_root_is_detected(tmp_path: Path) -> None:
 
 def test_anchor_form_of_documents_overrides_generator(tmp_path: Path) -> None:
     site = write_and_find_site(tmp_path, **{"a.md": SPACED, "b.md": "## D {#d}\n", "mkdocs.yml": ""})
-    assert site.heading_counts == {AnchorForm.SPACED: 2, AnchorForm.COLON: 1, AnchorForm.BRACES: 1}
+    assert site.headings == {AnchorForm.SPACED: 2, AnchorForm.COLON: 1, AnchorForm.BRACES: 1}
     assert site.anchors is AnchorForm.SPACED
     assert "1 heading has the anchor on the next line, as {: #id }." in site.notes
     assert site.describe()[:2] == [

@@ -100,7 +100,7 @@ def test_invalid_name_suggests_valid_one(repo: Path, capsys: Capture) -> None:
 def test_missing_identity_returns_error_with_options(repo: Path, home: Path, capsys: Capture) -> None:
     (home / ".gitconfig").write_text("")
     assert main(["tokens", "add", "ann", "-C", str(repo)]) == 3
-    assert "Give --name and --email." in capsys.readouterr().err
+    assert "Pass --name and --email." in capsys.readouterr().err
     add_token(repo, capsys, "ann", "--name", "Ann", "--email", "ann@example.com")
 
 
