@@ -1,4 +1,4 @@
-"""Opening of the workspace that a command's options name."""
+"""The functions that open the workspace of a command's options."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def find_folder(repo: Path | None) -> Path:
     try:
         folder = current_folder / repo.expanduser()
         folder.lstat()
-    except RuntimeError as error:  # ~name of an unknown user
+    except RuntimeError as error:  # `~name` names an unknown user
         raise CannotError(
             f"the path {repo} names the home folder of an unknown user", fix="Write the full path."
         ) from error

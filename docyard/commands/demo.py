@@ -73,7 +73,7 @@ def _prepare_folder(keep: Path | None) -> Path:
 async def _run_story(folder: Path, screen: Screen, log: TextIO) -> bool:
     """Run the story up to the first unexpected response; return True if all responses were as expected."""
     from docyard.demo import story
-    from docyard.demo.story import DOCUMENT, PERSONS_SECTION, STORY, PersonCommits
+    from docyard.demo.story import DOCUMENT, PERSONS_SECTION, STORY, PersonCommit
     from docyard.mcp_server.client import connect
 
     # Git's and Docyard's variables must not affect the demonstration.
@@ -89,7 +89,7 @@ async def _run_story(folder: Path, screen: Screen, log: TextIO) -> bool:
         screen.print_note("Tools: " + ", ".join(await connection.list_tools()))
         for step in STORY:
             screen.print_purpose(step.purpose)
-            if isinstance(step, PersonCommits):
+            if isinstance(step, PersonCommit):
                 screen.print_note(story.commit_as_person(folder, DOCUMENT, PERSONS_SECTION, variables))
             elif not await _run_step(step, connection, screen):
                 return False

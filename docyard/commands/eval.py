@@ -36,10 +36,10 @@ def _read_gates(context: click.Context, parameter: click.Parameter, values: Sequ
 
 
 def _check_plot_file(context: click.Context, parameter: click.Parameter, file: Path | None) -> Path | None:
-    from docyard.eval.plot import SUFFIXES
+    from docyard.eval.plot import PLOT_SUFFIXES
 
-    if file is not None and file.suffix.lower() not in SUFFIXES:
-        raise click.BadParameter(f"name a file that ends in {' or '.join(SUFFIXES)}", context, parameter)
+    if file is not None and file.suffix.lower() not in PLOT_SUFFIXES:
+        raise click.BadParameter(f"name a file that ends in {' or '.join(PLOT_SUFFIXES)}", context, parameter)
     return file
 
 
@@ -121,7 +121,7 @@ def command(
         docyard eval qrels.tsv --queries queries.jsonl --fail-under ndcg@10=.45
     """
     from docyard.eval.cases import InvalidCases, is_qrels
-    from docyard.eval.plot import check_plotting, draw
+    from docyard.eval.plot import check_plotting, draw_plot
     from docyard.eval.report import render_report
     from docyard.eval.run import Parameters, read_runs, save_run
 
@@ -150,7 +150,7 @@ def command(
         if report is not None:
             report.write_text(render_report(run, difference), encoding="utf-8")
         if plot is not None and runs is not None:
-            draw(read_runs(runs, name, parameters), plot)
+            draw_plot(read_runs(runs, name, parameters), plot)
     if as_json:
         _print_json(run, difference, missed_gates)
     else:

@@ -12,7 +12,7 @@ from docyard.cli.main import SuggestingGroup
 from docyard.commands import options
 from docyard.open_workspace import open_workspace
 from docyard.terminal import console
-from docyard.terminal.authors import read_secret
+from docyard.terminal.credentials import read_secret
 from docyard.terminal.exits import CannotError, Exit
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from docyard.terminal.exits import CannotError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SUFFIXES = (".svg", ".png")
+PLOT_SUFFIXES = (".svg", ".png")
 _PLOTTED_MEASURES = ("ndcg@10", "mrr")
 
 
@@ -26,7 +26,7 @@ def check_plotting() -> None:
         raise CannotError("plots need matplotlib, which is not installed", fix=format_extra_command("eval"))
 
 
-def draw(runs: Sequence[EvalRun], file: Path) -> None:
+def draw_plot(runs: Sequence[EvalRun], file: Path) -> None:
     """Draw the measures of all cases above the search time, with one position for each run.
 
     The same runs produce the same bytes. `file` must end in .svg or .png. Raises OSError.

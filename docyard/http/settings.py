@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from docyard.http.access import LOOPBACK_NAMES, AllowedHosts, Authority, parse_authority, parse_port
-from docyard.terminal.authors import read_secret
+from docyard.terminal.credentials import read_secret
 from docyard.terminal.exits import CannotError
 from workspace.errors import WorkspaceError
 

@@ -188,7 +188,7 @@ def identify_actor(workspace: Workspace, token_file: Path | None, *, prompt: boo
 
     With `prompt`, a user at a terminal is prompted for the token. Raises the errors of `identify_person`.
     """
-    from docyard.terminal.authors import identify_person
+    from docyard.terminal.credentials import identify_person
     from workspace.proposals.actions.repository import Actor
     from workspace.proposals.events import Author, KnownBy
 

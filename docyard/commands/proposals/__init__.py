@@ -24,7 +24,7 @@ from importlib import import_module
 import click
 
 from docyard.cli.main import SuggestingGroup
-from docyard.commit_errors import run_to_commit
+from docyard.commit_errors import run_committing_command
 
 COMMANDS = (
     "list",
@@ -59,7 +59,7 @@ class _LazyGroup(SuggestingGroup):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
-        return run_to_commit(lambda: super(_LazyGroup, self).invoke(ctx))
+        return run_committing_command(lambda: super(_LazyGroup, self).invoke(ctx))
 
 
 @click.group(cls=_LazyGroup, name="proposals", short_help="Show, review and merge proposals.")

@@ -15,7 +15,7 @@ import pytest
 
 from docyard import environment
 from docyard.cli.main import main
-from docyard.terminal.authors import identify_person
+from docyard.terminal.credentials import identify_person
 from docyard.terminal.exits import CannotError
 from tests.docyard.conftest import Git
 from workspace.policy.tokens import InvalidToken, Person, Tokens

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from docyard.doctor.installation import format_extra_command
-from docyard.eval.plot import check_plotting, draw
+from docyard.eval.plot import check_plotting, draw_plot
 from docyard.terminal.exits import CannotError
 from tests.docyard.eval.test_runs import make_outcome, make_run
 
@@ -25,7 +25,7 @@ def test_plot_of_same_runs_is_identical(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     first, second, raster = tmp_path / "a.svg", tmp_path / "b.svg", tmp_path / "c.png"
     for file in (first, second, raster):
-        draw(RUNS, file)
+        draw_plot(RUNS, file)
     assert first.read_bytes() == second.read_bytes()
     texts = {element.text for element in ElementTree.parse(first).iter() if element.text}
     assert {"ndcg@10 by page", "mrr by chunk", "p95", "2026-01-01 00:00  ccccccc", "cases.yaml"} <= texts
