@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard.commands import options
-from docyard.doctor.finding import format_some
+from docyard.doctor.finding import format_list
 from docyard.open_workspace import find_folder
 from docyard.terminal import console
 from docyard.terminal.exits import CannotError, Exit
@@ -141,7 +141,7 @@ def _read_contents(
     if ref is None and (
         uncommitted_paths := _list_uncommitted(git.list_uncommitted(), contents, content_filter)
     ):
-        warnings.append(f"uncommitted changes are not in the artifact: {format_some(uncommitted_paths)}")
+        warnings.append(f"uncommitted changes are not in the artifact: {format_list(uncommitted_paths)}")
     return contents
 
 
@@ -210,7 +210,7 @@ def _print_report(
 ) -> None:
     stats = build.metadata.stats
     if contents.left_out:
-        warnings.append(f"omitted because of their size or their names: {format_some(contents.left_out)}")
+        warnings.append(f"omitted because of their size or their names: {format_list(contents.left_out)}")
     if build.without_sections:
         warnings.append(
             f"{build.without_sections} documents have no text to search: they are empty, larger than "

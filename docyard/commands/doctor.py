@@ -57,7 +57,7 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
         console.print_json(
             {
                 "healthy": not problems,
-                "findings": [finding.data() for finding in findings],
+                "findings": [finding.to_data() for finding in findings],
                 "fixed": report.fixes,
                 "not_fixed": report.failures,
             }

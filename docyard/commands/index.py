@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard.commands import options
-from docyard.doctor.finding import format_some
+from docyard.doctor.finding import format_list
 from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
@@ -127,7 +127,7 @@ def _format_value(value: object) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
-        return format_some(value) or "none"
+        return format_list(value) or "none"
     return "none" if value is None else str(value)
 
 
