@@ -51,12 +51,12 @@ class Requirement(NamedTuple):
     @property
     def specification(self) -> str:
         """Return the name and the versions, without a marker, in an installer's format."""
-        return f"{self.name}{self.python_versions}"
+        return f"{self.name}{self.versions}"
 
     def is_met_by(self, installed_version: str) -> bool:
         """Return True if an installed version is allowed. An invalid version is not allowed."""
         try:
-            return self.python_versions.contains(installed_version, prereleases=True)
+            return self.versions.contains(installed_version, prereleases=True)
         except InvalidVersion:
             return False
 

@@ -124,8 +124,8 @@ def check_remote(workspace: Workspace) -> Iterator[Finding]:
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"{unpushed.commits:,}{more_text} {commits_text} not pushed to '{tracked_state.remote}' yet, since "
-            f"{unpushed.since:%Y-%m-%d %H:%M}",
+            f"{unpushed.commits:,}{more_text} {commits_text} not pushed to "
+            f"'{tracked_state.remote}' yet, since {unpushed.since:%Y-%m-%d %H:%M}",
             "docyard sync",
         )
 
