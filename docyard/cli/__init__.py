@@ -2,9 +2,9 @@
 
 addresses.py         addresses at the command line, relative to a folder or of a moved section
 ci_workflows.py      CI configuration that checks each pull request, for each kind of forge
+commit_range.py      the two commits that `docyard diff` compares, and their differences
 commits.py           commit logs: short id, time, author, subject and changes
 completion.py        shell completion of addresses, refs, proposals, types, toolsets and queries
-diff_ends.py         the two commits that `docyard diff` compares, and their differences
 fixes.py             the fixes of `docyard fix`: in a commit, in a work tree, or in a preview
 hosts.py             configuration text for common MCP hosts
 main.py              the group of commands, and the exit code of a run

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from docyard import __version__
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 
 FORGE_KINDS = ("github", "gitlab", "gitea")
 DEFAULT_REQUIREMENT = f"docyard=={__version__}"
@@ -100,10 +100,10 @@ class Workflow(NamedTuple):
 def build_workflow(kind: str, requirement: str = DEFAULT_REQUIREMENT) -> Workflow:
     """Return the file for a kind of forge. Its job installs the pip requirement `requirement`.
 
-    Raises CannotError for an invalid requirement.
+    Raises CommandError for an invalid requirement.
     """
     if not _REQUIREMENT_PATTERN.fullmatch(requirement):
-        raise CannotError(
+        raise CommandError(
             f"--docyard must be a pip requirement of one line (got '{requirement[:100]}')",
             fix=f"Write a requirement such as {DEFAULT_REQUIREMENT}, or git+https://HOST/PATH@VERSION.",
         )
@@ -120,19 +120,19 @@ def build_workflow(kind: str, requirement: str = DEFAULT_REQUIREMENT) -> Workflo
 def write_workflow(root: Path, workflow: Workflow) -> bool:
     """Write the file below the root of a work tree; return False if the same file exists already.
 
-    Raises CannotError if the path exists with other content, or if the file cannot be written.
+    Raises CommandError if the path exists with other content, or if the file cannot be written.
     """
     file = root / workflow.path
     data = workflow.text.encode()
     if not file.resolve().is_relative_to(root.resolve()):
-        raise CannotError(
+        raise CommandError(
             f"{workflow.path} is outside the repository through a symbolic link", fix="Remove the link."
         )
     with suppress(OSError):
         if file.read_bytes() == data:
             return False
     if os.path.lexists(file):
-        raise CannotError(
+        raise CommandError(
             f"{workflow.path} already exists, and was not changed",
             fix="Edit the file, or move it away and run the command again.",
         )
@@ -141,7 +141,7 @@ def write_workflow(root: Path, workflow: Workflow) -> bool:
         with file.open("xb") as stream:
             stream.write(data)
     except OSError as error:
-        raise CannotError(
+        raise CommandError(
             f"{workflow.path} cannot be written: {error.strerror or type(error).__name__}",
             fix=f"Make the folder {file.parent} writable.",
         ) from error

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from docyard.cli.validate_sources import Sources, collect_sources, process_in_blocks, select_documents
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 from workspace.policy.protection import Protected
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy
@@ -66,7 +66,7 @@ class FixRequest:
     rules: frozenset[str] | None
 
     def select_documents(self, sources: Sources) -> tuple[str, ...]:
-        """Return the selected documents. Raises CannotError if a name matches nothing."""
+        """Return the selected documents. Raises CommandError if a name matches nothing."""
         return select_documents(sources, self.folder, self.names)
 
 
@@ -88,7 +88,7 @@ def write_fixes(request: FixRequest, progress: Progress | None) -> FixOutcome:
     """Fix the files of the work tree in place."""
     root = request.workspace.git.worktree
     if root is None:
-        raise CannotError("a bare repository has no files to write", fix="Omit --write.")
+        raise CommandError("a bare repository has no files to write", fix="Omit --write.")
     outcome = _fix_in_memory(request, collect_sources(request.folder, None, False), progress)
     written_changes: list[FixedBytes] = []
     unwritten_files: list[SkippedFix] = []

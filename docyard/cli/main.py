@@ -120,13 +120,13 @@ def _run_command(arguments: Sequence[str] | None) -> int:
         print_error(error.format_message().rstrip("."), _suggest_help(error))
         return Exit.USAGE
     except (click.Abort, KeyboardInterrupt):
-        return Exit.CANNOT
+        return Exit.CANNOT_RUN
     except WorkspaceError as error:
         print_error(error.message or "an unknown error occurred", suggest_fix(error))
-        return Exit.CANNOT
+        return Exit.CANNOT_RUN
     except click.ClickException as error:
         print_error(error.message or "an unknown error occurred")
-        return Exit.CANNOT
+        return Exit.CANNOT_RUN
     except OSError as error:
         if error.errno not in _NO_SPACE_ERRORS:
             raise
@@ -134,7 +134,7 @@ def _run_command(arguments: Sequence[str] | None) -> int:
         print_error(
             f"the output is incomplete: {error.strerror}", "Free some space, then run the command again."
         )
-        return Exit.CANNOT
+        return Exit.CANNOT_RUN
     return code if isinstance(code, int) else Exit.DONE
 
 

@@ -103,9 +103,9 @@ def _join_lines(text: str) -> str:
     return " ".join(text.split())
 
 
-def _add_option_prefix(typed: str, value: str) -> str:
+def _add_option_prefix(typed_word: str, value: str) -> str:
     """Return the whole word for a value after `--option=`."""
-    option, equals, _ = typed.partition("=")
+    option, equals, _ = typed_word.partition("=")
     return f"{option}={value}" if equals and option.startswith("--") else value
 
 
@@ -124,14 +124,14 @@ class Bash(ShellComplete):
 
     def format_completion(self, item: CompletionItem[str]) -> str:
         """Return the kind and the value, quoted for bash and without the prefix that is already typed."""
-        typed = _get_last_word(self._get_line())
+        typed_word = _get_last_word(self._get_line())
         value = item.value
-        if typed[:1] in ("'", '"'):
-            typed = typed[1:]
+        if typed_word[:1] in ("'", '"'):
+            typed_word = typed_word[1:]
         else:
             value = _SPECIAL_CHARACTER.sub(lambda match: f"\\{match[0]}", value)
-        value = _add_option_prefix(typed, value)
-        prefix = typed[: max(0, len(typed) - len(copy_variables().get(_WORD_VARIABLE, typed)))]
+        value = _add_option_prefix(typed_word, value)
+        prefix = typed_word[: max(0, len(typed_word) - len(copy_variables().get(_WORD_VARIABLE, typed_word)))]
         return f"{item.type}\t{value.removeprefix(prefix)}"
 
     def _get_line(self) -> str:

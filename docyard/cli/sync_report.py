@@ -28,7 +28,7 @@ def sync_to_data(result: SyncResult) -> dict[str, object]:
     """Return the result as data. The user can fill in decisions in the field `conflicts`."""
     from docyard.cli.proposals.conflicts import conflict_to_data
 
-    unpushed = result.unpushed
+    unpushed_info = result.unpushed
     return {
         "remote": result.remote,
         "branch": result.branch,
@@ -41,11 +41,11 @@ def sync_to_data(result: SyncResult) -> dict[str, object]:
         "merged": result.merged,
         "pushed": result.pushed,
         "unpushed": None
-        if unpushed is None
+        if unpushed_info is None
         else {
-            "commits": unpushed.commits,
-            "more": unpushed.has_more,
-            "since": unpushed.since.isoformat(),
+            "commits": unpushed_info.commits,
+            "more": unpushed_info.has_more,
+            "since": unpushed_info.since.isoformat(),
         },
         "conflicts": list(map(conflict_to_data, result.conflicts)),
         "apart": None if result.merge_error is None else _error_to_data(result.merge_error),
@@ -187,10 +187,10 @@ def _describe_diverged(synced: SyncedBranch, remote: str) -> list[str]:
     ]
 
 
-def _describe_unpushed(unpushed: Unpushed, remote: str) -> str:
-    since = unpushed.since.strftime("%Y-%m-%d %H:%M UTC")
-    prefix = "more than " if unpushed.has_more else ""
-    return f"{prefix}{_format_commit_count(unpushed.commits)} not pushed to {remote}, since {since}."
+def _describe_unpushed(unpushed_info: Unpushed, remote: str) -> str:
+    since = unpushed_info.since.strftime("%Y-%m-%d %H:%M UTC")
+    prefix = "more than " if unpushed_info.has_more else ""
+    return f"{prefix}{_format_commit_count(unpushed_info.commits)} not pushed to {remote}, since {since}."
 
 
 def _format_commit_count(count: int) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from docyard.cli.addresses import to_repository_path
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 from index.pool import process_map
 from workspace.git.reader import GitReader
 from workspace.git.repository import NotARepository
@@ -45,7 +45,7 @@ class Sources(NamedTuple):
 
 
 def collect_sources(folder: Path, ref: str | None, staged: bool) -> Sources:
-    """Return the files to check. Raises CannotError, and the errors of opening and reading a repository."""
+    """Return the files to check. Raises CommandError, and the errors of opening and reading a repository."""
     try:
         git = GitReader(folder)
     except NotARepository:
@@ -53,12 +53,12 @@ def collect_sources(folder: Path, ref: str | None, staged: bool) -> Sources:
             raise
         root = folder.resolve()
         if not root.is_dir():
-            raise CannotError(f"the folder {root} does not exist", fix="Name an existing folder.") from None
+            raise CommandError(f"the folder {root} does not exist", fix="Name an existing folder.") from None
         return Sources(list_folder(root, None), root, None, None, "the folder")
     root = (git.worktree or git.git_dir).resolve()
     if staged:
         if git.worktree is None:
-            raise CannotError("a bare repository has no index", fix="Omit --staged, or name a --ref.")
+            raise CommandError("a bare repository has no index", fix="Omit --staged, or name a --ref.")
         return Sources(list_index(git), root, git, None, "the index")
     if ref is None and git.worktree is not None:
         return Sources(list_folder(root, git), root, git, None, "the work tree")
@@ -81,7 +81,7 @@ def find_range_start(git: GitReader, since: str, commit: str | None) -> str:
 def select_documents(sources: Sources, folder: Path, names: Sequence[Path]) -> tuple[str, ...]:
     """Return the documents at or below the given names; all documents without a name.
 
-    A file that is not a document is skipped: hooks pass every Markdown file. Raises CannotError for a name
+    A file that is not a document is skipped: hooks pass every Markdown file. Raises CommandError for a name
     that matches nothing.
     """
     documents = sources.files.documents
@@ -89,19 +89,19 @@ def select_documents(sources: Sources, folder: Path, names: Sequence[Path]) -> t
         return documents
     # The folder is resolved once, because a hook may pass thousands of names.
     folders = tuple(dict.fromkeys((folder, folder.resolve())))
-    selected: set[str] = set()
+    selected_paths: set[str] = set()
     for name in names:
         path = to_repository_path(sources.root, folders, name)
         matches = _select_at_path(documents, path) if path is not None else ()
         if not matches and path not in sources.files.paths and path not in sources.files.opaque:
             label = str(name)[:200] if str(name).isprintable() else "a path"
-            raise CannotError(
+            raise CommandError(
                 f"there is no document at '{label}' in {sources.origin}",
                 fix="Name a .md file or a folder with .md files that Git does not ignore and that `root` and "
                 "`exclude` in docyard.toml include.",
             )
-        selected.update(matches)
-    return tuple(sorted(selected))
+        selected_paths.update(matches)
+    return tuple(sorted(selected_paths))
 
 
 def _select_at_path(documents: Sequence[str], path: str) -> Sequence[str]:

@@ -14,7 +14,7 @@ from docyard.commands import options
 from docyard.doctor.finding import format_list
 from docyard.open_workspace import find_folder
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError, Exit
+from docyard.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,10 +133,10 @@ def _read_contents(
         content_filter = content_filter._replace(
             below="" if folder_in_repository == "." else folder_in_repository
         )
-    head = git.head().commit
-    commit = head if ref is None else resolve_ref(git, ref, head)
+    head_commit = git.head().commit
+    commit = head_commit if ref is None else resolve_ref(git, ref, head_commit)
     if commit is None:
-        raise CannotError("the repository has no commit yet", fix="Commit the documents first.")
+        raise CommandError("the repository has no commit yet", fix="Commit the documents first.")
     contents = read_commit_contents(git, commit, Workspace(git).name, content_filter)
     if ref is None and (
         uncommitted_paths := _list_uncommitted(git.list_uncommitted(), contents, content_filter)

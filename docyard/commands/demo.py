@@ -12,7 +12,7 @@ import click
 from docyard import __version__, environment
 from docyard.commands import init
 from docyard.open_workspace import find_folder
-from docyard.terminal.exits import CannotError, Exit, print_error
+from docyard.terminal.exits import CommandError, Exit, print_error
 
 if TYPE_CHECKING:
     from docyard.demo.story import Screen, Step
@@ -66,7 +66,7 @@ def _prepare_folder(keep: Path | None) -> Path:
         return Path(tempfile.mkdtemp(prefix="docyard-demo-"))
     folder = find_folder(keep)
     if folder.exists() and any(folder.iterdir()):
-        raise CannotError(f"the folder {folder} is not empty", fix="Name a new folder.")
+        raise CommandError(f"the folder {folder} is not empty", fix="Name a new folder.")
     return folder
 
 

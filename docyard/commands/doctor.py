@@ -73,7 +73,7 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
                 click.echo(f"  fix: {finding.fix}")
         click.echo("Nothing is wrong." if not problems else f"Problems found: {len(problems)}.")
     if any(finding.is_fatal for finding in findings):
-        return Exit.CANNOT
+        return Exit.CANNOT_RUN
     return Exit.PROBLEMS if problems else Exit.DONE
 
 

@@ -13,7 +13,7 @@ import click
 from docyard import __version__
 from docyard.commands import options
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError, Exit, print_error
+from docyard.terminal.exits import CommandError, Exit, print_error
 
 if TYPE_CHECKING:
     from docyard.eval.cases import Case
@@ -164,7 +164,7 @@ def _read_cases(files: Sequence[Path], queries: Path | None) -> list[Case]:
     try:
         return read_cases(files, queries)
     except OSError as error:
-        raise CannotError(f"the cases cannot be read: {error.strerror or type(error).__name__}") from error
+        raise CommandError(f"the cases cannot be read: {error.strerror or type(error).__name__}") from error
 
 
 def _read_earlier_run(
@@ -177,7 +177,9 @@ def _read_earlier_run(
             return read_run(against)
         saved_runs = read_runs(runs, name, parameters) if runs is not None else []
     except OSError as error:
-        raise CannotError(f"earlier runs cannot be read: {error.strerror or type(error).__name__}") from error
+        raise CommandError(
+            f"earlier runs cannot be read: {error.strerror or type(error).__name__}"
+        ) from error
     return saved_runs[-1] if saved_runs else None
 
 
@@ -218,7 +220,7 @@ def _convert_write_errors() -> Iterator[None]:
         yield
     except OSError as error:
         name = Path(str(error.filename or "a file")).name
-        raise CannotError(
+        raise CommandError(
             f"{name} cannot be written: {error.strerror or type(error).__name__}",
             fix="Name a file in a writable folder.",
         ) from error
@@ -227,7 +229,7 @@ def _convert_write_errors() -> Iterator[None]:
 def _print_json(run: EvalRun, difference: Difference | None, missed_gates: Sequence[str]) -> None:
     from docyard.eval.report import summarize_run
 
-    earlier_run = difference.earlier if difference else None
+    earlier_run = difference.earlier_run if difference else None
     console.print_json(
         {
             "summary": summarize_run(run),

@@ -114,7 +114,7 @@ def command(
         else:
             _print_outcome(outcome, lines, is_applied=not check)
     if outcome.unwritten_count:
-        return Exit.CANNOT
+        return Exit.CANNOT_RUN
     return Exit.PROBLEMS if check and outcome.changes else Exit.DONE
 
 
@@ -148,7 +148,7 @@ def _outcome_to_data(outcome: FixOutcome) -> dict[str, object]:
         ],
         "mends": dict(sorted(_count_by_rule(outcome).items())),
         "links_rewritten": outcome.link_count,
-        "left": [skipped._asdict() for skipped in outcome.unfixed],
+        "left": [skipped_fix._asdict() for skipped_fix in outcome.unfixed],
     }
 
 
@@ -178,9 +178,9 @@ def _format_diff(changes: Sequence[FixedBytes]) -> Iterator[str]:
 
 
 def _describe_unfixed(unfixed: Sequence[SkippedFix]) -> Iterator[str]:
-    for skipped in unfixed[:_MAX_UNFIXED_LISTED]:
-        position = f"{skipped.path}:{skipped.line}" if skipped.line else skipped.path
-        yield f"not fixed: {position}: {skipped.reason} [{skipped.rule}]"
+    for skipped_fix in unfixed[:_MAX_UNFIXED_LISTED]:
+        position = f"{skipped_fix.path}:{skipped_fix.line}" if skipped_fix.line else skipped_fix.path
+        yield f"not fixed: {position}: {skipped_fix.reason} [{skipped_fix.rule}]"
     if len(unfixed) > _MAX_UNFIXED_LISTED:
         yield f"not fixed: {len(unfixed) - _MAX_UNFIXED_LISTED:,} more, which --json lists"
 

@@ -20,7 +20,7 @@ from docyard.cli.commits import CommitAction, LogEntry, print_log
 from docyard.commands import options
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError, Exit
+from docyard.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from docyard.cli.recent_commits import RecentCommit
@@ -177,7 +177,7 @@ def _print_all_commits(snapshot: Snapshot, limit: int, *, as_json: bool) -> None
     from docyard.cli.recent_commits import RecentCommits
 
     if snapshot.commit is None:
-        raise CannotError("the branch has no commit yet", fix="Commit a document first.")
+        raise CommandError("the branch has no commit yet", fix="Commit a document first.")
     with console.show_progress("Reading the history") as progress:
         commits = RecentCommits(snapshot, progress)
         recent_commits = list(islice(commits, limit or None))

@@ -11,7 +11,7 @@ import click
 from docyard.commands import options
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError, Exit
+from docyard.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from index.storage.metadata import Metadata, Problem
@@ -84,23 +84,23 @@ def _find_index_metadata(repo: Path | None, branch: str | None) -> Path:
     finally:
         index.close()
     if folder is None or not (folder / _METADATA_FILE).is_file():
-        raise CannotError("the branch has no index yet", fix="Run `docyard index rebuild`.")
+        raise CommandError("the branch has no index yet", fix="Run `docyard index rebuild`.")
     return folder / _METADATA_FILE
 
 
 def _read_file(file: Path) -> bytes:
     try:
         if file.exists() and not file.is_file():
-            raise CannotError(f"{file.name} is not a file", fix="Name a file, or the folder of an artifact.")
+            raise CommandError(f"{file.name} is not a file", fix="Name a file, or the folder of an artifact.")
         with file.open("rb") as stream:
             data = stream.read(_MAX_METADATA_BYTES + 1)
     except OSError as error:
-        raise CannotError(
+        raise CommandError(
             f"{file.name} cannot be read: {error.strerror or type(error).__name__}",
             fix="Name a metadata.json or an artifact's folder; omit PATH for the repository's index.",
         ) from error
     if len(data) > _MAX_METADATA_BYTES:
-        raise CannotError(
+        raise CommandError(
             f"{file.name} is larger than {_MAX_METADATA_BYTES >> 20} MiB", fix="Name a metadata.json."
         )
     return data

@@ -207,7 +207,7 @@ def _check_usage(context: click.Context) -> None:
 
 
 def _build_settings(context: click.Context) -> HttpSettings | None:
-    """Return the HTTP settings; None over stdio. Raises click.UsageError, CannotError."""
+    """Return the HTTP settings; None over stdio. Raises click.UsageError, CommandError."""
     parameters = context.params
     if parameters["http"] is None:
         return None

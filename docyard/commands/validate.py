@@ -12,7 +12,7 @@ from docyard.cli import completion
 from docyard.commands import options
 from docyard.open_workspace import find_folder
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError, Exit
+from docyard.terminal.exits import CommandError, Exit
 from workspace.config.tables import NAMES, Dialect
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _select_new_findings(
     from workspace.validation.run import Validator, exclude_earlier, map_earlier_paths
 
     if sources.git is None:
-        raise CannotError("--since needs a Git repository", fix="Omit --since.")
+        raise CommandError("--since needs a Git repository", fix="Omit --since.")
     earlier_files = list_commit(sources.git, find_range_start(sources.git, since, sources.commit))
     earlier_validator = Validator(
         replace(earlier_files, settings=validator.files.config), validator.selection

@@ -118,14 +118,14 @@ def check_remote(workspace: Workspace) -> Iterator[Finding]:
             f"'{tracked_state.remote}' no longer has some commits of the branch",
             "docyard sync --push restores them, if they were not removed on purpose",
         )
-    if (unpushed := tracked_state.unpushed) is not None:
-        more_text = " or more" if unpushed.has_more else ""
-        commits_text = "commit was" if unpushed.commits == 1 and not more_text else "commits were"
+    if (unpushed_info := tracked_state.unpushed) is not None:
+        more_text = " or more" if unpushed_info.has_more else ""
+        commits_text = "commit was" if unpushed_info.commits == 1 and not more_text else "commits were"
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"{unpushed.commits:,}{more_text} {commits_text} not pushed to "
-            f"'{tracked_state.remote}' yet, since {unpushed.since:%Y-%m-%d %H:%M}",
+            f"{unpushed_info.commits:,}{more_text} {commits_text} not pushed to "
+            f"'{tracked_state.remote}' yet, since {unpushed_info.since:%Y-%m-%d %H:%M}",
             "docyard sync",
         )
 

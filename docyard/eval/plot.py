@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from docyard.eval.report import compute_latency, compute_mean
 from docyard.eval.run import LEVELS, EvalRun
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,11 +19,11 @@ _PLOTTED_MEASURES = ("ndcg@10", "mrr")
 
 
 def check_plotting() -> None:
-    """Raise CannotError if matplotlib is not installed."""
+    """Raise CommandError if matplotlib is not installed."""
     if find_spec("matplotlib") is None:
         from docyard.doctor.installation import format_extra_command
 
-        raise CannotError("plots need matplotlib, which is not installed", fix=format_extra_command("eval"))
+        raise CommandError("plots need matplotlib, which is not installed", fix=format_extra_command("eval"))
 
 
 def draw_plot(runs: Sequence[EvalRun], file: Path) -> None:

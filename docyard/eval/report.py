@@ -123,7 +123,7 @@ class CasePair:
 class Difference:
     """An earlier run, and the cases with the same question and answers in both runs."""
 
-    earlier: EvalRun
+    earlier_run: EvalRun
     pairs: tuple[CasePair, ...]
 
     def list_gains(self) -> list[CasePair]:
@@ -140,18 +140,18 @@ class Difference:
         The current run's categories apply, so a case that changed its category is compared with itself.
         """
         pairs = [pair for pair in self.pairs if is_in_category(pair.current, category)]
-        current = compute_mean((pair.current for pair in pairs), level, measure)
-        earlier = compute_mean((pair.earlier for pair in pairs), level, measure)
-        return None if current is None or earlier is None else current - earlier
+        current_mean = compute_mean((pair.current for pair in pairs), level, measure)
+        earlier_mean = compute_mean((pair.earlier for pair in pairs), level, measure)
+        return None if current_mean is None or earlier_mean is None else current_mean - earlier_mean
 
 
-def compare_runs(earlier: EvalRun, run: EvalRun) -> Difference:
+def compare_runs(earlier_run: EvalRun, run: EvalRun) -> Difference:
     """Pair the cases of two runs by their ids. Cases with changed questions or answers are omitted."""
-    return Difference(earlier, tuple(_pair_cases(earlier, run)))
+    return Difference(earlier_run, tuple(_pair_cases(earlier_run, run)))
 
 
-def _pair_cases(earlier: EvalRun, run: EvalRun) -> Iterator[CasePair]:
-    earlier_outcomes = {outcome.id: outcome for outcome in earlier.cases}
+def _pair_cases(earlier_run: EvalRun, run: EvalRun) -> Iterator[CasePair]:
+    earlier_outcomes = {outcome.id: outcome for outcome in earlier_run.cases}
     for current in run.cases:
         match = earlier_outcomes.get(current.id)
         if match is not None and match.digest == current.digest:
@@ -201,7 +201,7 @@ def format_time_cells(run: EvalRun, difference: Difference | None = None) -> lis
     lines = [["cases without hits", f"{count_cases_without_hits(run.cases):,}"]]
     latency, earlier_latency = (
         compute_latency(run.cases),
-        compute_latency(difference.earlier.cases) if difference else None,
+        compute_latency(difference.earlier_run.cases) if difference else None,
     )
     for name in ("p50", "p95") if latency else ():
         earlier_note = f" (was {getattr(earlier_latency, f'{name}_ms'):.2f})" if earlier_latency else ""
@@ -229,11 +229,12 @@ def _format_measures(run: EvalRun, difference: Difference | None) -> Iterator[st
 
 
 def _format_difference(difference: Difference) -> Iterator[str]:
-    earlier = difference.earlier
-    yield f"Since {earlier.at}, commit `{earlier.commit or 'none yet'}`, docyard {earlier.version}."
-    omitted_count = len(earlier.cases) - len(difference.pairs)
+    earlier_run = difference.earlier_run
+    commit = earlier_run.commit or "none yet"
+    yield f"Since {earlier_run.at}, commit `{commit}`, docyard {earlier_run.version}."
+    omitted_count = len(earlier_run.cases) - len(difference.pairs)
     if omitted_count:
-        yield f"Of its {len(earlier.cases):,} cases, {omitted_count:,} no longer exist or have changed."
+        yield f"Of its {len(earlier_run.cases):,} cases, {omitted_count:,} no longer exist or have changed."
     for title, pairs in (("Gained", difference.list_gains()), ("Lost", difference.list_losses())):
         yield from ("", f"### {title}: {len(pairs):,}")
         if pairs:

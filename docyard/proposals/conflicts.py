@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 from workspace.merge.conflict import UnitKind
 
 if TYPE_CHECKING:
@@ -25,8 +25,8 @@ class ConflictSet(NamedTuple):
 def find_conflicts(workspace: Workspace, proposal: Proposal) -> ConflictSet:
     """Return the conflicts of a refresh: ours is the proposal, theirs is its target.
 
-    A merged proposal has no conflicts. Raises CannotError for a deleted branch, and the errors of reading and
-    merging the commits.
+    A merged proposal has no conflicts. Raises CommandError for a deleted branch, and the errors of reading
+    and merging the commits.
     """
     from workspace.proposals.proposal import ProposalState
 
@@ -34,7 +34,7 @@ def find_conflicts(workspace: Workspace, proposal: Proposal) -> ConflictSet:
     if proposal.state is not ProposalState.MERGED:
         for branch, tip in ((proposal.content.branch, proposal.tip), (proposal.content.target, target)):
             if tip is None:
-                raise CannotError(
+                raise CommandError(
                     f"the branch '{branch}' does not exist",
                     fix="Fetch the branch, or restore it with git branch.",
                 )

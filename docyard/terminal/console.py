@@ -185,8 +185,8 @@ def _strip_anchor(document: Document, section: Section) -> str:
         return document.text(section.start, section.end)
     heading_text = document.text(section.heading_start, heading.below_start)
     if heading.text.suffix:
-        prefix, _, after = heading_text.rpartition(heading.text.suffix)
-        heading_text = prefix + after
+        prefix, _, text_after = heading_text.rpartition(heading.text.suffix)
+        heading_text = prefix + text_after
     return heading_text.replace(heading.text.prefix, "", 1) + document.text(section.body, section.end)
 
 

@@ -14,10 +14,10 @@ class Exit(IntEnum):
     DONE = 0
     PROBLEMS = 1
     USAGE = 2
-    CANNOT = 3
+    CANNOT_RUN = 3
 
 
-class CannotError(WorkspaceError):
+class CommandError(WorkspaceError):
     """A command cannot run, for a reason outside its arguments."""
 
     code = "CANNOT"

@@ -10,7 +10,7 @@ from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.cli.proposals.list import proposal_to_data
 from docyard.environment import copy_variables, is_terminal
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 from docyard.wording import shorten_id
 from workspace.proposals.proposal import ProposalState
 
@@ -201,26 +201,26 @@ def identify_actor(workspace: Workspace, token_file: Path | None, *, prompt: boo
 def read_text(message: str | None, purpose: str, *, allow_empty: bool = False) -> str:
     """Return the text of an option, else of standard input, else of the editor that Git uses.
 
-    `purpose` is a line that explains the text to the editor's user. Raises CannotError for an empty
+    `purpose` is a line that explains the text to the editor's user. Raises CommandError for an empty
     text, unless `allow_empty` is true.
     """
     text = (
         message if message is not None else _edit_text(purpose) if is_terminal(sys.stdin) else _read_stdin()
     )
     if not text.strip() and not allow_empty:
-        raise CannotError("the text is empty", fix="Pass the text with -m TEXT.")
+        raise CommandError("the text is empty", fix="Pass the text with -m TEXT.")
     return text
 
 
 def read_text_file(file: str) -> str:
-    """Return the text of a file; `-` is standard input. Raises CannotError if it cannot be read."""
+    """Return the text of a file; `-` is standard input. Raises CommandError if it cannot be read."""
     if file == "-":
         return _read_stdin()
     try:
         with open(file, "rb") as stream:
             data = stream.read(_MAX_TEXT_BYTES + 1)
     except OSError as error:
-        raise CannotError(
+        raise CommandError(
             f"the file cannot be read: {error.strerror or type(error).__name__}",
             fix="Name an existing file.",
         ) from error
@@ -234,13 +234,13 @@ def _read_stdin() -> str:
 
 def _decode_text(data: bytes) -> str:
     if len(data) > _MAX_TEXT_BYTES:
-        raise CannotError(
+        raise CommandError(
             "the text is over 1 MiB", fix="Shorten the text, and write the details in a document."
         )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CannotError("the text is not UTF-8", fix="Save the text as UTF-8, and try again.") from error
+        raise CommandError("the text is not UTF-8", fix="Save the text as UTF-8, and try again.") from error
 
 
 def _edit_text(purpose: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docyard.environment import is_terminal
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 from docyard.wording import format_count, join_words
 from workspace.diff.changes import DocumentKind
 from workspace.diff.descriptions import format_one_line
@@ -135,7 +135,7 @@ def select_changes(
 ) -> CommitChanges:
     """Return the changes in a document, or in a section with its subsections.
 
-    `source` is the subject of the error message. Raises CannotError with the changed paths if there are no
+    `source` is the subject of the error message. Raises CommandError with the changed paths if there are no
     changes.
     """
     if path is None:
@@ -153,7 +153,7 @@ def select_changes(
 
     changed_paths = sorted(changes.paths)
     nearest_paths = find_nearest(path, changed_paths) or changed_paths[:3]
-    raise CannotError(
+    raise CommandError(
         f"{source} changes nothing at this address",
         fix=f"Name a changed document: {join_words(nearest_paths)}."
         if nearest_paths

@@ -14,7 +14,7 @@ import click
 from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.proposals.conflicts import ConflictSet, decode_version, format_version
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError, Exit
+from docyard.terminal.exits import CommandError, Exit
 from docyard.wording import format_count, join_words
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId, UnitKind
 
@@ -169,7 +169,7 @@ def resolve_choices(
 def parse_decisions(text: str) -> Decisions:
     """Return the decisions in the field `conflicts` of a JSON or TOML text.
 
-    Entries without a `choice` are skipped. Raises CannotError for a text of another form.
+    Entries without a `choice` are skipped. Raises CommandError for a text of another form.
     """
     decisions: Decisions = {}
     for number, entry in enumerate(_parse_entries(text), 1):
@@ -188,7 +188,7 @@ def parse_commits(text: str) -> tuple[str | None, str | None]:
 
 
 def check_versions(text: str, conflicts: Sequence[FileConflict]) -> None:
-    """Raise CannotError for a decision that was made for other versions than those of the conflicts."""
+    """Raise CommandError for a decision that was made for other versions than those of the conflicts."""
     current_versions = {
         (file_conflict.path, file_conflict.conflict.unit): conflict_to_data(file_conflict)
         for file_conflict in conflicts
@@ -199,7 +199,7 @@ def check_versions(text: str, conflicts: Sequence[FileConflict]) -> None:
         path, unit, _ = _parse_decision(number, entry)
         current = current_versions.get((path, unit), {})
         if any(entry[side] != current[side] for side in _VERSION_FIELDS if side in entry and side in current):
-            raise CannotError(
+            raise CommandError(
                 f"decision {number} is for earlier versions of the conflict, so nothing was merged",
                 fix="Print the conflicts again, and resolve the current versions.",
             )
@@ -236,14 +236,14 @@ def _list_names(path: str, unit: UnitId) -> Iterator[str]:
 
 
 def _parse_entries(text: str) -> list[dict[str, Any]]:
-    """Return the decisions in a text. Raises CannotError for a text of another form."""
+    """Return the decisions in a text. Raises CommandError for a text of another form."""
     data = _parse_text(text)
     entries = data.get("conflicts") if isinstance(data, dict) else data
     if not isinstance(entries, list):
-        raise CannotError("the decisions have no list 'conflicts'", fix=_FORM_HINT)
+        raise CommandError("the decisions have no list 'conflicts'", fix=_FORM_HINT)
     for number, entry in enumerate(entries, 1):
         if not isinstance(entry, dict):
-            raise CannotError(f"decision {number} must be an object", fix=_FORM_HINT)
+            raise CommandError(f"decision {number} must be an object", fix=_FORM_HINT)
     return entries
 
 
@@ -255,12 +255,12 @@ def _parse_text(text: str) -> Any:
     except (ValueError, RecursionError) as error:
         # A JSON list and a TOML table both begin with a bracket.
         if text.lstrip().startswith("{"):
-            raise CannotError("the decisions are not JSON", fix=_FORM_HINT) from error
+            raise CommandError("the decisions are not JSON", fix=_FORM_HINT) from error
     try:
         return load_toml(text.encode("utf-8", "replace"))
     except InvalidToml as error:
         reason = f"the decisions are not JSON, and as TOML the file {error.reason}"
-        raise CannotError(reason, fix=_FORM_HINT) from error
+        raise CommandError(reason, fix=_FORM_HINT) from error
 
 
 def _parse_decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId, Resolution]:
@@ -268,28 +268,30 @@ def _parse_decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId,
     location, unit_part = entry.get("where") or "", entry.get("part") or ""
     choice, content = entry["choice"], entry.get("content")
     if not all(isinstance(value, str) for value in (path, location, unit_part)) or kind not in [*UnitKind]:
-        raise CannotError(
+        raise CommandError(
             f"decision {number} does not name a conflict",
             fix=f"Keep 'file', 'kind', 'where' and 'part'. {_FORM_HINT}",
         )
     if choice not in [*ResolutionChoice]:
         words = ", ".join(f"'{word}'" for word in ResolutionChoice)
-        raise CannotError(
+        raise CommandError(
             f"the choice of decision {number} is unknown", fix=f"The choice must be one of {words}."
         )
     if choice == ResolutionChoice.CONTENT and "content" not in entry:
-        raise CannotError(
+        raise CommandError(
             f"decision {number} has no content",
             fix="Add the field 'content'; \"\" removes the text.",
         )
     if content is not None and not isinstance(content, str):
-        raise CannotError(
+        raise CommandError(
             f"the content of decision {number} must be a string", fix="Write the content in quotes."
         )
     try:
         data = content.encode() if content and choice == ResolutionChoice.CONTENT else None
     except UnicodeEncodeError as error:
-        raise CannotError(f"the content of decision {number} is not valid Unicode", fix=_FORM_HINT) from error
+        raise CommandError(
+            f"the content of decision {number} is not valid Unicode", fix=_FORM_HINT
+        ) from error
     return (
         str(path),
         UnitId(UnitKind(str(kind)), location, unit_part),

@@ -113,4 +113,6 @@ def _print_omissions(listed_count: int, match_count: int, proposals: Sequence[Pr
     counts = join_words(
         f"{states.count(name):,} {format_state(name)}" for name in STATE_STYLES if name in states
     )
-    click.echo(f"No proposal is {format_state(state)}; there are {counts}. --state all shows them.", err=True)
+    click.echo(
+        f"No proposal is {format_state(state)}; in other states: {counts}. --state all lists these.", err=True
+    )

@@ -296,7 +296,7 @@ def _check_to_data(check: CheckResult) -> dict[str, Any]:
 def load_proposal_view(workspace: Workspace, name: str, address: str | None, folder: Path) -> ProposalView:
     """Load a proposal for its reviewer.
 
-    Raises ProposalNotFound, and CannotError for an address without changes.
+    Raises ProposalNotFound, and CommandError for an address without changes.
     """
     proposal_actions, proposal_reviews = workspace.proposal_actions(), workspace.proposal_reviews()
     proposal = proposal_actions.find(name)

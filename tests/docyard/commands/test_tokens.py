@@ -16,7 +16,7 @@ import pytest
 from docyard import environment
 from docyard.cli.main import main
 from docyard.terminal.credentials import identify_person
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 from tests.docyard.conftest import Git
 from workspace.policy.tokens import InvalidToken, Person, Tokens
 from workspace.workspace import Workspace
@@ -166,7 +166,7 @@ def test_unusable_token_file_is_refused(repo: Path, tmp_path: Path) -> None:
         write_private(tmp_path / "large", "x" * 5_000): "contains more than a token",
     }
     for file, reason in cases.items():
-        with pytest.raises(CannotError, match=reason) as caught:
+        with pytest.raises(CommandError, match=reason) as caught:
             identify_person(workspace, file, prompt=False)
         assert str(tmp_path) not in caught.value.message
 

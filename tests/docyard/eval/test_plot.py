@@ -10,7 +10,7 @@ import pytest
 
 from docyard.doctor.installation import format_extra_command
 from docyard.eval.plot import check_plotting, draw_plot
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 from tests.docyard.eval.test_runs import make_outcome, make_run
 
 RUNS = [
@@ -34,7 +34,7 @@ def test_plot_of_same_runs_is_identical(tmp_path: Path) -> None:
 
 def test_missing_matplotlib_returns_error_with_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docyard.eval.plot.find_spec", lambda name: importlib.util.find_spec(f"no_{name}"))
-    with pytest.raises(CannotError, match="matplotlib") as caught:
+    with pytest.raises(CommandError, match="matplotlib") as caught:
         check_plotting()
     assert caught.value.fix == format_extra_command("eval")
     assert "docyard[eval]" in caught.value.fix

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,7 +27,7 @@ def resolve_range(workspace: Workspace, refs: Sequence[str]) -> CommitRange:
 
     Without a ref the tip is compared with its parent; a single ref is compared with the tip. With three dots
     the comparison starts at the merge base, as in a pull request. A missing side is the tip. Raises
-    CannotError for sides without a common commit, and the errors of `Workspace.at`.
+    CommandError for sides without a common commit, and the errors of `Workspace.at`.
     """
     if len(refs) == 1 and ".." in refs[0]:
         first, dots, second = _split_range(refs[0])
@@ -35,7 +35,7 @@ def resolve_range(workspace: Workspace, refs: Sequence[str]) -> CommitRange:
         first, dots, second = (*refs, "", "")[0], "..", (*refs, "", "")[1]
     new = workspace.at(second)
     if new.commit is None:
-        raise CannotError("the branch has no commit yet", fix="Commit a document first.")
+        raise CommandError("the branch has no commit yet", fix="Commit a document first.")
     if not refs:
         return CommitRange(_get_first_parent(new), new)
     old = workspace.at(first)
@@ -47,7 +47,7 @@ def compare_range(
 ) -> CommitChanges:
     """Return the differences; with `address`, only the differences in that document or section.
 
-    The address may be relative to `folder`. Raises CannotError.
+    The address may be relative to `folder`. Raises CommandError.
     """
     from docyard.cli.addresses import resolve_relative_address
     from docyard.cli.proposals.changes import select_changes
@@ -83,7 +83,7 @@ def _get_first_parent(new: Snapshot) -> Snapshot:
 
     parents = new.git.commit(new.commit or "").parents
     if parents and not new.git.has(parents[0]):
-        raise CannotError(
+        raise CommandError(
             f"the parent of {new.commit} is missing, because this clone is shallow",
             fix="Fetch the full history with git fetch --unshallow, or with fetch-depth: 0 in CI.",
         )
@@ -97,7 +97,7 @@ def _find_merge_base(old: Snapshot, new: Snapshot) -> Snapshot:
 
     base = MergeBases(new.git, Graph(new.git)).find(old.commit or "", new.commit or "")
     if base is None:
-        raise CannotError(
+        raise CommandError(
             f"{old.commit} and {new.commit} have no common ancestor",
             fix="Compare them directly, with two dots: A..B.",
         )
