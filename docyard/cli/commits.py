@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _MIN_TEXT_WIDTH = 20  # columns of text after a label, even in a narrow terminal
-_MAX_ACTIONS = 10
+_MAX_LISTED_ACTIONS = 10
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
@@ -95,10 +95,10 @@ def _format_entry(entry: LogEntry, *, is_single: bool) -> Iterator[Text]:
             if kind != "changed":
                 yield Text(f"{kind} from {old_address}" if old_address else kind, "cyan")
         return
-    for kind, address, old_address in entry.actions[:_MAX_ACTIONS]:
+    for kind, address, old_address in entry.actions[:_MAX_LISTED_ACTIONS]:
         yield Text(f"{kind} {old_address} to {address}" if old_address else f"{kind} {address}", "cyan")
-    if len(entry.actions) > _MAX_ACTIONS:
-        yield Text(f"and {len(entry.actions) - _MAX_ACTIONS:,} more", "cyan")
+    if len(entry.actions) > _MAX_LISTED_ACTIONS:
+        yield Text(f"and {len(entry.actions) - _MAX_LISTED_ACTIONS:,} more", "cyan")
 
 
 def _format_author(info: CommitInfo) -> str:

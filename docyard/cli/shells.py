@@ -99,7 +99,7 @@ complete --command %(prog_name)s --no-files --arguments '(_docyard_completion)'
 
 
 def _join_lines(text: str) -> str:
-    """Return a help text in one line."""
+    """Return a help text on one line."""
     return " ".join(text.split())
 
 
@@ -116,7 +116,7 @@ class Bash(ShellComplete):
     source_template: ClassVar[str] = _BASH_SCRIPT
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the last word, and the last word."""
+        """Return the arguments before the word to complete, and that word."""
         words = split_arg_string(self._get_line())
         if not _get_last_word(self._get_line()):
             words.append("")
@@ -145,7 +145,7 @@ class Zsh(ShellComplete):
     source_template: ClassVar[str] = _ZSH_SCRIPT
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the last word, and the last word."""
+        """Return the arguments before the word to complete, and that word."""
         words = copy_variables().get(_LINE_VARIABLE, "").split("\n")
         return words[1:-1], words[-1] if len(words) > 1 else ""
 
@@ -162,7 +162,7 @@ class Fish(ShellComplete):
     source_template: ClassVar[str] = _FISH_SCRIPT
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the last word, and the last word."""
+        """Return the arguments before the word to complete, and that word."""
         words = split_arg_string(copy_variables().get(_WORD_VARIABLE, ""))
         return copy_variables().get(_LINE_VARIABLE, "").split("\n")[1:], words[-1] if words else ""
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from workspace.sync.status import Unpushed
     from workspace.sync.sync import SyncResult
 
-_MAX_NAMES = 10
+_MAX_CONFLICT_NAMES = 10
 _SYNC_COMMAND = "docyard sync"
 
 
@@ -127,11 +127,11 @@ def _describe_conflicts(result: SyncResult) -> list[str]:
     if not result.conflicts:
         return [f"  next: {_format_rerun_command(result.branch)}"]
     names = [format_conflict_name(path, conflict.unit) for path, conflict in result.conflicts]
-    omitted_count = len(names) - _MAX_NAMES
+    omitted_count = len(names) - _MAX_CONFLICT_NAMES
     path, rerun = shlex.quote(result.conflicts[0].path), _format_rerun_command(result.branch)
     return [
         "Both sides changed these sections or files differently; other documents can still be written:",
-        *(f"  {name}" for name in names[:_MAX_NAMES]),
+        *(f"  {name}" for name in names[:_MAX_CONFLICT_NAMES]),
         *([f"  and {omitted_count:,} more"] if omitted_count > 0 else []),
         f"  next: {rerun} --ours {path} or --theirs {path}, with an option for each conflict;",
         f"        {rerun} --json shows all versions, and --resolve FILE reads the decisions from a file",
@@ -163,7 +163,7 @@ def _list_other_branches(result: SyncResult) -> list[str]:
 
 def _describe_diverged(synced: SyncedBranch, remote: str) -> list[str]:
     if synced.conflicts:
-        names = ", ".join(synced.conflicts[:_MAX_NAMES])
+        names = ", ".join(synced.conflicts[:_MAX_CONFLICT_NAMES])
         command = f"docyard sync --branch {shlex.quote(synced.branch)}"
         return [f"{synced.branch} has diverged, in {names}.", f"  next: {command} shows the conflicts"]
     if synced.error is not None:

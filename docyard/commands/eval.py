@@ -216,6 +216,7 @@ def _compare_with_earlier(earlier_run: EvalRun | None, run: EvalRun) -> Differen
 
 @contextmanager
 def _convert_write_errors() -> Iterator[None]:
+    """Raise CommandError for a file that cannot be written."""
     try:
         yield
     except OSError as error:

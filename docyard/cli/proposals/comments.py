@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Comment, ReviewStatus
 
 _MAX_COMMENT_LINES = 20
-_MAX_THREADS = 100
+_MAX_COMMENT_THREADS = 100
 _OMISSION_SUFFIX = "; --json prints all of them"
 
 _VERDICT_STYLES = {
@@ -59,13 +59,14 @@ def print_comments(printer: PagePrinter, threads: Sequence[AnchoredThread]) -> N
     printer.print_heading(
         f"Comments: {sum(1 + len(anchored_thread.thread.replies) for anchored_thread in threads):,}"
     )
-    for anchored_thread in threads[:_MAX_THREADS]:
+    for anchored_thread in threads[:_MAX_COMMENT_THREADS]:
         _print_comment(printer, anchored_thread.thread.comment, _describe_anchor(anchored_thread), indent=2)
         for reply in anchored_thread.thread.replies:
             _print_comment(printer, reply, "", indent=6)
-    if len(threads) > _MAX_THREADS:
+    if len(threads) > _MAX_COMMENT_THREADS:
         printer.print_line(
-            f"… and {format_count(len(threads) - _MAX_THREADS, 'later thread')}{_OMISSION_SUFFIX}", indent=2
+            f"… and {format_count(len(threads) - _MAX_COMMENT_THREADS, 'later thread')}{_OMISSION_SUFFIX}",
+            indent=2,
         )
 
 
