@@ -1,8 +1,7 @@
 """Shell completion of addresses, refs, proposals, types, toolsets and queries.
 
 A user waits for the candidates. So only the document whose sections are completed is parsed, only one folder
-is listed, and imports are late. After an error there are no candidates: the command
-itself reports the error.
+is listed, and imports are late. After an error there are no candidates: the command itself reports the error.
 """
 
 from __future__ import annotations
