@@ -12,7 +12,7 @@ eval/              the evaluation of `docyard eval`
 forges/            clients of the supported forges: GitHub, GitLab, and Gitea or Forgejo
 http/              the HTTP server: authentication, and the routing of requests to MCP or pages
 mcp_server/        the MCP server: the only package that imports `mcp` and `mcp_types`
-open_workspace.py  opening of the workspace that a command's options name
+open_workspace.py  the functions that open the workspace of a command's options
 proposals/         proposals as commands and pages show them
 service.py         the content that a server serves, over stdio or HTTP
 startup.py         a check that `tools`, `index`, `workspace` and `templates` are Docyard's own packages

@@ -6,8 +6,8 @@ import sys
 from os.path import dirname  # loaded at every start of Python, so no file of the user can shadow it
 
 if __name__ == "__main__" and not sys.flags.safe_path and sys.path[0] != dirname(dirname(__file__)):
-    # `python -m` puts the current directory first on the path, where a user's own `tools/` would hide ours.
-    # A source checkout needs it: there the current directory contains our packages.
+    # `python -m` puts the current directory first on the path, where a user's own `tools/` would hide
+    # Docyard's package. A source checkout needs this entry: the current directory contains the packages.
     del sys.path[0]
 
 

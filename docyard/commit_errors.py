@@ -13,14 +13,14 @@ class CommittingCommand(click.Command):
     """A command that may commit."""
 
     def invoke(self, ctx: click.Context) -> object:
-        return run_to_commit(lambda: super(CommittingCommand, self).invoke(ctx))
+        return run_committing_command(lambda: super(CommittingCommand, self).invoke(ctx))
 
 
-def run_to_commit(run: Callable[[], object]) -> object:
-    """Run a command and return its exit code, 0 if it fails after its commit.
+def run_committing_command(run_command: Callable[[], object]) -> object:
+    """Run a command and return its exit code, which is 0 after a commit, even if a later step fails.
 
-    A caller that reads an error repeats the command, and would write twice. A closed pipe is not a failure of
-    the command.
+    A caller that reads an error repeats the command, and would commit twice. A closed pipe is not a failure
+    of the command.
     """
     # Imported here because most commands do not need it.
     from tools.errors import escape_invisible
@@ -28,7 +28,7 @@ def run_to_commit(run: Callable[[], object]) -> object:
 
     with record_commits() as record:
         try:
-            code = run()
+            code = run_command()
         except BrokenPipeError:
             raise
         except Exception as error:

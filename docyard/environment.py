@@ -1,6 +1,6 @@
-"""Read the environment of the process: variables, the current directory, the user's folders.
+"""The environment of the process: variables, the current directory, the user's folders.
 
-Only this module reads them; other code takes the repository's folder, the branch and the rest as arguments.
+Only this module reads the environment; all other code takes these values as arguments.
 The names of the variables that a user may set are defined here, and the command line shows them in its help.
 """
 
@@ -35,7 +35,7 @@ TOKEN = "DOCYARD_TOKEN"
 """The token with which a person approves a proposal, or merges a protected change."""
 
 COMPLETION = "_DOCYARD_COMPLETE"
-"""Set by a shell that requests completions (click's own name)."""
+"""The variable that a shell sets to request completions. Click derives this name from `docyard`."""
 
 
 def get_current_directory() -> Path:
@@ -62,8 +62,8 @@ def is_terminal(stream: IO[Any]) -> bool:
 def disable_blas_threads() -> None:
     """Make NumPy's linear algebra start no threads. Call this before NumPy is imported.
 
-    Docyard does not use them, and starting them takes as long as the rest of the import. Variables that the
-    user has set are not changed.
+    Docyard does not use the threads, and their start takes as long as the rest of the import. Variables that
+    the user has set are not changed.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
@@ -79,7 +79,7 @@ def copy_variables() -> Mapping[str, str]:
 
 
 def read_remote_access() -> Access:
-    """Return the credentials for remotes: from DOCYARD_ and forge variables, and the SSH agent."""
+    """Return the credentials for remotes: from the variables of Docyard and of forges, and the SSH agent."""
     from workspace.git.remotes.credentials import FORGES, Access
 
     forge_tokens = {
@@ -87,21 +87,25 @@ def read_remote_access() -> Access:
         for host, (_, names) in FORGES.items()
         if (token := next((os.environ[name] for name in names if os.environ.get(name)), None))
     }
-    file = os.environ.get(CREDENTIALS)
-    key = os.environ.get(SSH_KEY)
-    folder = find_home()
+    credentials_file = os.environ.get(CREDENTIALS)
+    key_file = os.environ.get(SSH_KEY)
+    home = find_home()
     return Access(
         token=os.environ.get(REMOTE_TOKEN) or None,
         user=os.environ.get(REMOTE_USER) or None,
         forge_tokens=forge_tokens,
-        file=Path(file) if file else _find_settings_folder(folder) / "credentials" if folder else None,
+        file=Path(credentials_file)
+        if credentials_file
+        else _find_settings_folder(home) / "credentials"
+        if home
+        else None,
         has_agent=bool(os.environ.get("SSH_AUTH_SOCK")),
-        ssh_keys=(Path(key),) if key else _find_ssh_keys(folder) if folder else (),
+        ssh_keys=(Path(key_file),) if key_file else _find_ssh_keys(home) if home else (),
     )
 
 
 def read_forge_access() -> ForgeAccess:
-    """Return the forge's URL and tokens: from DOCYARD_ variables and those of forges."""
+    """Return the forge's URL and tokens: from the variables of Docyard and of forges."""
     from docyard.forges.forge_repository import ForgeAccess
 
     return ForgeAccess(
@@ -116,15 +120,15 @@ def read_webhook_secret() -> str | None:
     return os.environ.get(WEBHOOK_SECRET, "").strip() or None
 
 
-def _find_settings_folder(folder: Path) -> Path:
+def _find_settings_folder(home: Path) -> Path:
     """Return Docyard's folder among the user's settings (XDG Base Directory Specification)."""
     config_home = os.environ.get("XDG_CONFIG_HOME", "")
-    return (Path(config_home) if os.path.isabs(config_home) else folder / ".config") / "docyard"
+    return (Path(config_home) if os.path.isabs(config_home) else home / ".config") / "docyard"
 
 
-def _find_ssh_keys(folder: Path) -> tuple[Path, ...]:
+def _find_ssh_keys(home: Path) -> tuple[Path, ...]:
     """Return the keys that ssh itself would try (ssh_config, "IdentityFile"), of common types."""
-    keys = (folder / ".ssh" / name for name in ("id_ed25519", "id_ecdsa", "id_rsa"))
+    keys = (home / ".ssh" / name for name in ("id_ed25519", "id_ecdsa", "id_rsa"))
     return tuple(key for key in keys if key.is_file())
 
 

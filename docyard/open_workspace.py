@@ -1,4 +1,4 @@
-"""Opening of the workspace that a command's options name."""
+"""The functions that open the workspace of a command's options."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docyard import environment
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 
 def find_folder(repo: Path | None) -> Path:
-    """Return the folder that `-C` names, as an absolute path. Raises CannotError if it is invalid."""
+    """Return the folder that `-C` names, as an absolute path. Raises CommandError if it is invalid."""
     current_folder = environment.get_current_directory()
     if repo is None:
         return current_folder
     try:
         folder = current_folder / repo.expanduser()
         folder.lstat()
-    except RuntimeError as error:  # ~name of an unknown user
-        raise CannotError(
+    except RuntimeError as error:  # `~name` names an unknown user
+        raise CommandError(
             f"the path {repo} names the home folder of an unknown user", fix="Write the full path."
         ) from error
     except OSError as error:
         if error.errno == errno.ENAMETOOLONG:
-            raise CannotError(
+            raise CommandError(
                 f"the path is too long for this system ({len(str(folder)):,} characters)",
                 fix="Name an existing folder.",
             ) from error

@@ -33,10 +33,10 @@ _PROGRESS_INTERVAL_S = 1.0
 class Service:
     """The content that one server serves.
 
-    `load` is short and `warm` may be long; both run in the background. `close` is called at the end. `index`
-    returns the index for a new request. `people` returns the owners of known tokens; None without a
-    repository. `notify_write` reports a possible write. `rounds` reads pull requests from the forge, if the
-    server synchronises with a remote.
+    `load` is fast and `warm` may be slow; both run in the background. `close` is called once at the end.
+    `index` returns the index for a new request. `people` returns the owners of known tokens; None without a
+    repository. `notify_write` is called after a possible write. `rounds` reads pull requests from the forge,
+    if the server synchronises with a remote.
     """
 
     toolbox: Toolbox
@@ -123,7 +123,7 @@ def build_repository_service(
 def build_artifact_service(
     folder: Path, key: Path | None, toolsets: tuple[str, ...] | None, *, text_tokens: int | None = None
 ) -> Service:
-    """Return the service of an artifact and of its replacements. Raises WorkspaceError if it is refused."""
+    """Return the service of an artifact and of its replacements. Raises WorkspaceError if it is invalid."""
     from index.artifacts.swap import Artifacts
     from index.storage.keys import read_key
     from tools.registry import Toolbox
@@ -138,7 +138,7 @@ def build_artifact_service(
         log.warning("the artifact has an embedding, which is not used: docyard searches its text")
     if not index.artifact.is_trusted:
         reason = _explain_distrust(index, key)
-        log.warning("the artifact's own index is not used (%s); one is built from its documents", reason)
+        log.warning("the artifact's own index is not used (%s); an index is built from its documents", reason)
 
     def load() -> None:
         with suppress(WorkspaceError):  # the next request raises it

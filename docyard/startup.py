@@ -1,7 +1,8 @@
 """A check that `tools`, `index`, `workspace` and `templates` are Docyard's own packages.
 
 These packages have common names at the root. If another distribution, or a folder on `PYTHONPATH`, has a
-package of the same name, Docyard would run foreign code. So they are checked before they are imported.
+package of the same name, Docyard would run the code of that package. So the packages are checked before they
+are imported.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ OWN_PACKAGES = ("tools", "index", "workspace", "templates")
 
 
 def check_own_packages(root: str | None = None, names: Sequence[str] = OWN_PACKAGES) -> None:
-    """Raise ImportError unless each name resolves to the package in `root`. Imports none of them.
+    """Raise ImportError unless each name resolves to the package in `root`. No package is imported.
 
     `root` is the folder that contains the package `docyard` itself.
     """

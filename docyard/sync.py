@@ -1,7 +1,7 @@
 """Synchronization while serving: on a schedule, and after commits, as the tip's `docyard.toml` configures.
 
-It runs in its own thread, so that no response waits for the network. An error is logged once, until another
-error or a success follows; meanwhile every response reports it (`tools.caveats`).
+The synchronization runs in its own thread, so that no response waits for the network. An error is logged
+once, until another error or a success follows; meanwhile every response reports it (`tools.caveats`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ UnpushedTips = frozenset[tuple[str, str]]
 
 
 class Synchronizer:
-    """Exchanges with the remote of a served branch, from `start` to `close`.
+    """Synchronizes the served branch with its remote, from `start` to `close`.
 
     `access` returns the user's credentials and is called for each exchange. `rounds` synchronizes pull
     requests after each fetch.
@@ -48,14 +48,14 @@ class Synchronizer:
         self._access = access
         self._rounds = rounds
         self._schedule_changed = threading.Event()
-        self._closing = threading.Event()
+        self._close_requested = threading.Event()
         self._thread = threading.Thread(target=self._run, name="docyard-sync", daemon=True)
         self._next_exchange_at: float | None = None  # monotonic seconds
         self._retry_at, self._retry_delay_s = 0.0, _RETRY_DELAY_S
         self._tried_tips: UnpushedTips = frozenset()
 
     def start(self) -> None:
-        """Start the thread; it begins with a read of the settings."""
+        """Start the thread, which reads the settings first."""
         self._thread.start()
 
     def notify_commit(self) -> None:
@@ -64,14 +64,14 @@ class Synchronizer:
 
     def close(self) -> None:
         """Stop the thread, after a last push with a limit of 5 seconds."""
-        self._closing.set()
+        self._close_requested.set()
         self._schedule_changed.set()
         if self._thread.is_alive():
             self._thread.join(_LAST_PUSH_TIMEOUT_S)
 
     def _run(self) -> None:
         while True:
-            is_last = self._closing.is_set()
+            is_last = self._close_requested.is_set()
             self._schedule_changed.clear()
             try:
                 self._exchange_if_due(is_last=is_last)
@@ -82,19 +82,19 @@ class Synchronizer:
                 return
             if is_last:
                 return
-            self._schedule_changed.wait(self._compute_wait())
-            if not self._closing.is_set():
+            self._schedule_changed.wait(self._compute_wait_s())
+            if not self._close_requested.is_set():
                 time.sleep(_COLLECTION_TIME_S)
 
-    def _compute_wait(self) -> float:
+    def _compute_wait_s(self) -> float:
         """Return the seconds until the next exchange, or until the settings are read again."""
         now = time.monotonic()
-        waits = [_SETTINGS_INTERVAL_S]
+        delays_s = [_SETTINGS_INTERVAL_S]
         if self._next_exchange_at is not None:
-            waits.append(self._next_exchange_at - now)
+            delays_s.append(self._next_exchange_at - now)
         if self._retry_at > now:
-            waits.append(self._retry_at - now)
-        return max(0.0, min(waits))
+            delays_s.append(self._retry_at - now)
+        return max(0.0, min(delays_s))
 
     def _exchange_if_due(self, *, is_last: bool) -> None:
         """Run an exchange if the schedule or a commit requires it."""
@@ -109,18 +109,18 @@ class Synchronizer:
         if is_due:
             self._exchange(settings, fetch=True)
         elif settings.push == "commit" and self._is_push_due(
-            unpushed := self._list_unpushed(), now, is_last=is_last
+            unpushed_tips := self._list_unpushed(), now, is_last=is_last
         ):
-            self._exchange(settings, fetch=False, unpushed=unpushed)
+            self._exchange(settings, fetch=False, unpushed_tips=unpushed_tips)
 
-    def _is_push_due(self, unpushed: UnpushedTips, now: float, *, is_last: bool) -> bool:
+    def _is_push_due(self, unpushed_tips: UnpushedTips, now: float, *, is_last: bool) -> bool:
         """Return True if a commit is to be pushed for the first time, or is due for a retry."""
-        if not unpushed or (now < self._retry_at and not is_last):
+        if not unpushed_tips or (now < self._retry_at and not is_last):
             return False
-        return bool(self._retry_at) or not unpushed <= self._tried_tips
+        return bool(self._retry_at) or not unpushed_tips <= self._tried_tips
 
     def _list_unpushed(self) -> UnpushedTips:
-        """Return the synchronized branches, with tips that the remote lacks as last seen."""
+        """Return the synchronized branches whose tips differ from the last known tips on the remote."""
         from workspace.sync.branches import list_branches_to_sync, tracking_ref
 
         git, served_branch = self._workspace.git, self._workspace.branch
@@ -138,9 +138,9 @@ class Synchronizer:
         )
 
     def _exchange(
-        self, settings: RemoteSettings, *, fetch: bool, unpushed: UnpushedTips = frozenset()
+        self, settings: RemoteSettings, *, fetch: bool, unpushed_tips: UnpushedTips = frozenset()
     ) -> None:
-        self._tried_tips = unpushed
+        self._tried_tips = unpushed_tips
         try:
             result = self._sync(fetch=fetch)
             round_result = self._rounds.follow(result) if self._rounds is not None and fetch else None

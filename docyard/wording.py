@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from workspace.proposals.events import Author
 
-SHORT_ID_LENGTH = 8  # characters; Git reports a prefix that is ambiguous
+SHORT_ID_LENGTH = 8  # characters; Git reports an error if a prefix is ambiguous
 
 
 def shorten_id(commit: str) -> str:
@@ -19,7 +19,7 @@ def shorten_id(commit: str) -> str:
 
 
 def format_author(author: Author) -> str:
-    """Return an author's name, with the client that wrote in that name if there is one."""
+    """Return an author's name, with the client that wrote in the author's name, if any."""
     name = author.name or author.email or "unknown author"
     return f"{name} via {author.label}" if author.known_by.value == "client" and author.label else name
 
@@ -39,7 +39,7 @@ def format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def join_words(words: Iterable[str], last: str = "and") -> str:
+def join_words(words: Iterable[str], conjunction: str = "and") -> str:
     """Return `one`, `one and two`, `one, two and three`."""
     items: Sequence[str] = tuple(words)
-    return f" {last} ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)
+    return f" {conjunction} ".join([", ".join(items[:-1]), items[-1]] if len(items) > 1 else items)

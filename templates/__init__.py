@@ -2,7 +2,7 @@
 
 A document type is data: a folder with `type.toml` (title, summary and guidance for the author) and
 `document.md` (the first headings of a new document). The built-in types are folders of this package; a
-workspace adds its own in the same form under `.docyard/templates/`.
+workspace adds its own types in the same form under `.docyard/templates/`.
 """
 
 from templates.catalogue import builtin_types

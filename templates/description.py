@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from templates.invalid import InvalidTemplate
-from templates.text import check_visible, decode
+from templates.text import check_visible, decode_text
 
 MAX_FILE_BYTES = 32_000
 MAX_TITLE_CHARACTERS = 80
 MAX_SUMMARY_CHARACTERS = 200
-MAX_ITEM_CHARACTERS = 600
+MAX_ITEM_CHARACTERS = 600  # of an instruction, a practice or a section's guidance
 MAX_ITEMS = 30
 MAX_KEY_CHARACTERS = 200
 
@@ -34,7 +34,7 @@ class Description:
 
 def parse_description(toml: bytes) -> Description:
     """Return the checked contents of `type.toml`. Raises InvalidTemplate with the key."""
-    table = _parse_toml(decode(toml, "type.toml", MAX_FILE_BYTES))
+    table = _parse_toml(decode_text(toml, "type.toml", MAX_FILE_BYTES))
     for key in table:
         if key not in _KEYS:
             nearest = get_close_matches(key, _KEYS, n=1)
@@ -59,7 +59,7 @@ def _parse_toml(text: str) -> dict[str, object]:
         raise InvalidTemplate("type.toml", f"must be TOML{suffix}") from None
     except RecursionError:
         raise InvalidTemplate("type.toml", "the values are nested too deeply") from None
-    except ValueError:  # Python refuses numbers of over 4,300 digits
+    except ValueError:  # Python rejects numbers of over 4,300 digits
         raise InvalidTemplate("type.toml", "a number is too large") from None
 
 
@@ -89,7 +89,10 @@ def _read_lines(value: object, field: str) -> tuple[str, ...]:
 
 def _read_guidance(value: object) -> dict[str, str]:
     if not isinstance(value, dict):
-        raise InvalidTemplate("sections", "must be a table of titles of headings and their guidance")
+        raise InvalidTemplate(
+            "sections",
+            "must be a table with the title of a heading as each key, and its guidance as the value",
+        )
     return {
         title: _read_line(text, f"sections.{_quote_key(title, 'sections')}", MAX_ITEM_CHARACTERS)
         for title, text in value.items()

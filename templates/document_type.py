@@ -1,6 +1,6 @@
 """Document types, and their parser for `type.toml` and `document.md`.
 
-`docs/templates.md` describes the form for authors of types.
+`docs/templates.md` describes the two files for authors of types.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from templates.skeleton import Heading, parse_skeleton
 
 __all__ = ["DocumentType", "InvalidTemplate", "TemplateSection", "parse_type"]
 
-NAME = re.compile(r"[a-z][a-z0-9_]{0,40}")
+NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class DocumentType:
 
     @property
     def guidance(self) -> str:
-        """Return the instructions and the guidance for each section as one Markdown text; may be empty."""
+        """Return the instructions and the guidance for each section as one Markdown text. May be empty."""
         lines = [f"- {instruction}" for instruction in self.instructions]
         guided_sections = [section for section in self.sections if section.guidance]
         if guided_sections:
@@ -59,7 +59,7 @@ def parse_type(name: str, toml: bytes, markdown: bytes) -> DocumentType:
     Raises InvalidTemplate with the invalid field: `name`, `type.toml`, `document.md`, or a key of
     `type.toml` such as `instructions[2]` or `sections.Risks`.
     """
-    if not NAME.fullmatch(name):
+    if not NAME_PATTERN.fullmatch(name):
         raise InvalidTemplate(
             "name",
             "must be a lower-case letter, then at most 40 of the characters a-z, 0-9 and _",

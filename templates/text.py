@@ -17,7 +17,7 @@ _INVISIBLE = re.compile(
 )
 
 
-def decode(data: bytes, field: str, limit: int) -> str:
+def decode_text(data: bytes, field: str, limit: int) -> str:
     """Return the text of a UTF-8 file of at most `limit` bytes, with LF line ends.
 
     A byte order mark is removed. Raises InvalidTemplate.

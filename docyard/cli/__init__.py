@@ -2,13 +2,13 @@
 
 addresses.py         addresses at the command line, relative to a folder or of a moved section
 ci_workflows.py      CI configuration that checks each pull request, for each kind of forge
+commit_range.py      the two commits that `docyard diff` compares, and their differences
 commits.py           commit logs: short id, time, author, subject and changes
-completion.py        shell completion of addresses, refs, proposals, types and toolsets
-diff_ends.py         the two commits that `docyard diff` compares, and their differences
+completion.py        shell completion of addresses, refs, proposals, types, toolsets and queries
 fixes.py             the fixes of `docyard fix`: in a commit, in a work tree, or in a preview
 hosts.py             configuration text for common MCP hosts
 main.py              the group of commands, and the exit code of a run
-proposals/           proposals at a terminal
+proposals/           proposals at the command line
 recent_commits.py    the commits of a branch that changed documents
 reference.py         the reference pages in `docs/`, generated from the tools and the commands
 reports/             validation reports, for people and for programs

@@ -54,9 +54,10 @@ class _PathLookup:
 
 
 def to_repository_path(root: Path, folders: Sequence[Path], name: Path) -> str | None:
-    """Return a path relative to the root of the repository; None if it is outside.
+    """Return the path of `name` relative to the root of the repository; None if it is outside.
 
-    Symbolic links in the parent folders are resolved if needed.
+    `folders` are paths of one folder, which `name` may be relative to. Symbolic links in the parent folders
+    are resolved if needed.
     """
     for folder in folders:
         path = Path(os.path.normpath(folder / name))
@@ -124,7 +125,7 @@ def locate_address(workspace: Workspace, snapshot: Snapshot, address: str, folde
 def list_possible_addresses(
     workspace: Workspace, snapshot: Snapshot, address: str, folder: Path
 ) -> list[ResolvedAddress]:
-    """Return the addresses that an unknown address may denote: from the root, and relative to a folder."""
+    """Return the addresses that an unknown address may denote, from the root and relative to a folder."""
     path, slug = _split_address(address, snapshot)
     return [ResolvedAddress(candidate, slug) for candidate in _list_candidate_paths(workspace, path, folder)]
 
@@ -150,7 +151,7 @@ def print_moved_notice(moved_to: Mapping[str, str | None] | None) -> None:
 
 
 def _split_address(address: str, snapshot: Snapshot) -> tuple[str, str | None]:
-    """Return the path and the section; a task's address gives its section."""
+    """Return the path and the section; for a task, the section that contains the task."""
     from workspace.document.addresses import read_fragment, split_address
     from workspace.texts.text_file import LazyFilePaths
 

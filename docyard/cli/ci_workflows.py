@@ -1,7 +1,7 @@
 """CI configuration that checks each pull request, for each kind of forge.
 
 The steps are the same on every forge: summarise the changes as Markdown, then fail the job for new problems.
-Names of branches and the requirement reach the shell as variables, never as text of a script.
+Branch names and the requirement are passed to the shell as variables, never as text of a script.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import NamedTuple
 
 from docyard import __version__
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 
-KINDS = ("github", "gitlab", "gitea")
-REQUIREMENT = f"docyard=={__version__}"
-"""The default requirement to install: the running version."""
+FORGE_KINDS = ("github", "gitlab", "gitea")
+DEFAULT_REQUIREMENT = f"docyard=={__version__}"
+"""The default pip requirement: the running version."""
 
 MAX_SUMMARY_CHARS = 250_000
-"""The limit of a summary, which keeps its UTF-8 text below GitHub's limit of 1 MiB for a step."""
+"""The maximum length of a summary; its UTF-8 text stays below GitHub's limit of 1 MiB for a step."""
 
-_REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._\-+=<>!~,@:/\[\]#]{0,499}")
+_REQUIREMENT_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._\-+=<>!~,@:/\[\]#]{0,499}")
 
-_ACTIONS = """\
+_ACTIONS_TEMPLATE = """\
 # Summarises the document changes of each pull request by section, and reports new problems.
 # Written by `docyard init --workflow {kind}`; you can edit it.
 name: documents
@@ -61,9 +61,9 @@ jobs:
         run: docyard validate --ref HEAD --since "origin/$BASE" --format github
 """
 
-_GITLAB = """\
+_GITLAB_TEMPLATE = """\
 # Summarises the document changes of each merge request by section, and reports new problems.
-# Written by `docyard init --workflow gitlab`; you can edit it. Name it in .gitlab-ci.yml:
+# Written by `docyard init --workflow gitlab`; you can edit it. Include it in .gitlab-ci.yml:
 #   include:
 #     - local: .gitlab/docyard.yml
 documents:
@@ -97,41 +97,42 @@ class Workflow(NamedTuple):
     text: str
 
 
-def build_workflow(kind: str, requirement: str = REQUIREMENT) -> Workflow:
-    """Return the file for a kind of forge; its job installs the pip requirement `requirement`.
+def build_workflow(kind: str, requirement: str = DEFAULT_REQUIREMENT) -> Workflow:
+    """Return the file for a kind of forge. Its job installs the pip requirement `requirement`.
 
-    Raises CannotError for an invalid requirement.
+    Raises CommandError for an invalid requirement.
     """
-    if not _REQUIREMENT.fullmatch(requirement):
-        raise CannotError(
+    if not _REQUIREMENT_PATTERN.fullmatch(requirement):
+        raise CommandError(
             f"--docyard must be a pip requirement of one line (got '{requirement[:100]}')",
-            fix=f"Write a requirement such as {REQUIREMENT}, or git+https://HOST/PATH@VERSION.",
+            fix=f"Write a requirement such as {DEFAULT_REQUIREMENT}, or git+https://HOST/PATH@VERSION.",
         )
-    quoted = f'"{requirement}"'
+    quoted_requirement = f'"{requirement}"'
     if kind == "gitlab":
         return Workflow(
-            ".gitlab/docyard.yml", _GITLAB.format(requirement=quoted, max_chars=MAX_SUMMARY_CHARS)
+            ".gitlab/docyard.yml",
+            _GITLAB_TEMPLATE.format(requirement=quoted_requirement, max_chars=MAX_SUMMARY_CHARS),
         )
-    text = _ACTIONS.format(kind=kind, requirement=quoted, max_chars=MAX_SUMMARY_CHARS)
+    text = _ACTIONS_TEMPLATE.format(kind=kind, requirement=quoted_requirement, max_chars=MAX_SUMMARY_CHARS)
     return Workflow(f".{kind}/workflows/docyard.yml", text)
 
 
 def write_workflow(root: Path, workflow: Workflow) -> bool:
     """Write the file below the root of a work tree; return False if the same file exists already.
 
-    Raises CannotError if the path exists with other content, or if the file cannot be written.
+    Raises CommandError if the path exists with other content, or if the file cannot be written.
     """
     file = root / workflow.path
     data = workflow.text.encode()
     if not file.resolve().is_relative_to(root.resolve()):
-        raise CannotError(
+        raise CommandError(
             f"{workflow.path} is outside the repository through a symbolic link", fix="Remove the link."
         )
     with suppress(OSError):
         if file.read_bytes() == data:
             return False
     if os.path.lexists(file):
-        raise CannotError(
+        raise CommandError(
             f"{workflow.path} already exists, and was not changed",
             fix="Edit the file, or move it away and run the command again.",
         )
@@ -140,7 +141,7 @@ def write_workflow(root: Path, workflow: Workflow) -> bool:
         with file.open("xb") as stream:
             stream.write(data)
     except OSError as error:
-        raise CannotError(
+        raise CommandError(
             f"{workflow.path} cannot be written: {error.strerror or type(error).__name__}",
             fix=f"Make the folder {file.parent} writable.",
         ) from error

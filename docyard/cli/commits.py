@@ -1,6 +1,6 @@
 """Commit logs at the command line: short id, time, author, subject and changes.
 
-Outside a terminal, each commit is one line of cells with tabs between them.
+Outside a terminal, each action of a commit is one line of tab-separated cells.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     from workspace.history.commits import CommitInfo
 
 
-_MIN_WIDTH = 20  # columns of the text after a lead, even if the terminal is narrower
-_MAX_ACTIONS = 10
+_MIN_TEXT_WIDTH = 20  # columns of text after a label, even in a narrow terminal
+_MAX_LISTED_ACTIONS = 10
 _DIFF_STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 class CommitAction(NamedTuple):
-    """An action of a commit: the new address, and the old address if it differs."""
+    """A change by a commit: its kind, the new address, and the old address if it differs."""
 
     kind: str
     address: str
-    old: str | None
+    old_address: str | None
 
 
 class LogEntry(NamedTuple):
@@ -57,7 +57,7 @@ def print_log(entries: Sequence[LogEntry], *, is_single: bool) -> None:
             info.client or "",
             action.kind,
             action.address,
-            action.old or "",
+            action.old_address or "",
             info.subject,
         )
         for info, actions, _ in entries
@@ -73,17 +73,17 @@ def _print_entries(entries: Sequence[LogEntry], *, is_single: bool) -> None:
     for number, entry in enumerate(entries):
         if number and entry.diff is not None:
             screen.print()
-        lead = Text(shorten_id(entry.info.commit), "yellow")
+        label = Text(shorten_id(entry.info.commit), "yellow")
         for line in _format_entry(entry, is_single=is_single):
-            print_hanging(screen, lead, line)
-            lead = Text(" " * SHORT_ID_LENGTH)
+            print_with_hanging_indent(screen, label, line)
+            label = Text(" " * SHORT_ID_LENGTH)
         if entry.diff:
             screen.print()
             _print_diff(screen, entry.diff)
 
 
 def _format_entry(entry: LogEntry, *, is_single: bool) -> Iterator[Text]:
-    """Yield time and author, the subject, and the actions, except `changed` for a single target."""
+    """Yield the time and author, the subject, and the actions; if `is_single`, `changed` is omitted."""
     from rich.text import Text
 
     info = entry.info
@@ -91,14 +91,14 @@ def _format_entry(entry: LogEntry, *, is_single: bool) -> Iterator[Text]:
     if info.subject:
         yield Text(info.subject, "bold")
     if is_single:
-        for kind, _, old in entry.actions:
+        for kind, _, old_address in entry.actions:
             if kind != "changed":
-                yield Text(f"{kind} from {old}" if old else kind, "cyan")
+                yield Text(f"{kind} from {old_address}" if old_address else kind, "cyan")
         return
-    for kind, address, old in entry.actions[:_MAX_ACTIONS]:
-        yield Text(f"{kind} {old} to {address}" if old else f"{kind} {address}", "cyan")
-    if len(entry.actions) > _MAX_ACTIONS:
-        yield Text(f"and {len(entry.actions) - _MAX_ACTIONS:,} more", "cyan")
+    for kind, address, old_address in entry.actions[:_MAX_LISTED_ACTIONS]:
+        yield Text(f"{kind} {old_address} to {address}" if old_address else f"{kind} {address}", "cyan")
+    if len(entry.actions) > _MAX_LISTED_ACTIONS:
+        yield Text(f"and {len(entry.actions) - _MAX_LISTED_ACTIONS:,} more", "cyan")
 
 
 def _format_author(info: CommitInfo) -> str:
@@ -107,7 +107,7 @@ def _format_author(info: CommitInfo) -> str:
 
 
 def _print_diff(screen: Console, diff: str) -> None:
-    """Print a unified diff without wrapping its lines. In a pipe tabs are preserved."""
+    """Print a unified diff without wrapping its lines. Outside a terminal, tabs are preserved."""
     from rich.text import Text
 
     from tools.errors import escape_invisible
@@ -119,8 +119,8 @@ def _print_diff(screen: Console, diff: str) -> None:
         screen.print(Text(escape_invisible(line), _DIFF_STYLES.get(line[:1], "")), soft_wrap=True)
 
 
-def print_hanging(screen: Console, lead: Text, body: Text) -> None:
-    """Print a lead followed by a text whose continuation lines are indented below its first line.
+def print_with_hanging_indent(screen: Console, label: Text, text: Text) -> None:
+    """Print a label and a text. The continuation lines of the text are indented like its first line.
 
     Invisible characters of the text are escaped. Outside a terminal the text is printed on one line.
     """
@@ -128,12 +128,12 @@ def print_hanging(screen: Console, lead: Text, body: Text) -> None:
 
     from tools.errors import escape_invisible
 
-    body = Text(escape_invisible(body.plain.replace("\n", " ")).expandtabs(), body.style)
-    width = max(screen.width - lead.cell_len - 2, _MIN_WIDTH)
-    is_one_line = screen.soft_wrap or body.cell_len <= width
+    text = Text(escape_invisible(text.plain.replace("\n", " ")).expandtabs(), text.style)
+    width = max(screen.width - label.cell_len - 2, _MIN_TEXT_WIDTH)
+    is_one_line = screen.soft_wrap or text.cell_len <= width
     gap = "  "
-    for line in [body] if is_one_line else body.wrap(screen, width):
-        output = Text.assemble(lead, gap, line)
+    for line in [text] if is_one_line else text.wrap(screen, width):
+        output = Text.assemble(label, gap, line)
         output.rstrip()
         screen.print(output, soft_wrap=True)
-        lead = Text(" " * lead.cell_len)
+        label = Text(" " * label.cell_len)

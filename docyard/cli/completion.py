@@ -1,8 +1,7 @@
 """Shell completion of addresses, refs, proposals, types, toolsets and queries.
 
-A shell requests candidates at every key press. So only the document whose sections are completed is parsed,
-folders are listed one at a time, and imports are late. After an error there are no candidates: the command
-itself reports the error.
+A user waits for the candidates. So only the document whose sections are completed is parsed, only one folder
+is listed, and imports are late. After an error there are no candidates: the command itself reports the error.
 """
 
 from __future__ import annotations
@@ -33,15 +32,15 @@ P = ParamSpec("P")
 Candidates = list["CompletionItem[str]"]
 
 
-def _limit_candidates(find: Callable[P, Iterable[CompletionItem[str]]]) -> Callable[P, Candidates]:
-    """Return at most MAX_CANDIDATES of a function's candidates; none after an error."""
+def _limit_candidates(find_candidates: Callable[P, Iterable[CompletionItem[str]]]) -> Callable[P, Candidates]:
+    """Wrap a function so that it returns at most MAX_CANDIDATES candidates, and none after an error."""
 
-    @wraps(find)
+    @wraps(find_candidates)
     def list_candidates(*arguments: P.args, **keywords: P.kwargs) -> Candidates:
         from workspace.errors import WorkspaceError
 
         try:
-            matches = (item for item in find(*arguments, **keywords) if item.value.isprintable())
+            matches = (item for item in find_candidates(*arguments, **keywords) if item.value.isprintable())
             return list(islice(matches, MAX_CANDIDATES))
         except (WorkspaceError, OSError):
             return []
@@ -53,7 +52,7 @@ def _limit_candidates(find: Callable[P, Iterable[CompletionItem[str]]]) -> Calla
 def complete_addresses(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Yield paths, a folder at a time; after a `#` section addresses, in brackets task addresses."""
+    """Yield the paths in one folder; after `#` addresses of sections, and after `[` addresses of tasks."""
     workspace = _open_workspace(context)
     return _list_addresses(
         workspace, workspace.at(context.params.get("ref")), _find_folder(context), incomplete
@@ -91,7 +90,7 @@ def complete_proposals(
 def complete_refs(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Yield HEAD, branches, tags and remote branches."""
+    """Yield HEAD and the names of branches, tags and remote branches."""
     from workspace.git.reader import GitReader
     from workspace.revisions import list_ref_names
 
@@ -103,7 +102,7 @@ def complete_refs(
 def complete_branches(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Yield branches."""
+    """Yield names of branches."""
     from workspace.git.reader import GitReader
 
     names = GitReader(_find_folder(context)).branches()
@@ -114,7 +113,7 @@ def complete_branches(
 def complete_types(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Yield document types, including those of the workspace."""
+    """Yield names of document types, including those of the workspace."""
     from workspace.snapshot.document_types import read_types
 
     names = read_types(_open_workspace(context).snapshot())
@@ -131,28 +130,28 @@ def complete_query(
     """
     from index.operators import PATH, TAG, WORD_FIELDS
 
-    typed = incomplete.lstrip("(")
-    opening = incomplete[: len(incomplete) - len(typed)]
-    name, colon, value = typed.partition(":")
+    term = incomplete.lstrip("(")
+    parentheses = incomplete[: len(incomplete) - len(term)]
+    name, colon, value = term.partition(":")
     if colon and name == PATH:
         snapshot = _open_workspace(context).at(context.params.get("ref"))
         folder = value[: value.rfind("/") + 1]
         for entry in _list_names(snapshot, folder.strip("/"), value[len(folder) :]):
-            yield _build_candidate(f"{opening}{name}:{folder}{entry}", type=PARTIAL)
+            yield _build_candidate(f"{parentheses}{name}:{folder}{entry}", type=PARTIAL)
         return
     values = _read_values(context)
     if not colon:
         for field in (*WORD_FIELDS, PATH, TAG, *values):
-            if field.startswith(typed):
-                yield _build_candidate(f"{opening}{field}:", type=PARTIAL)
+            if field.startswith(term):
+                yield _build_candidate(f"{parentheses}{field}:", type=PARTIAL)
         return
     key = "tags" if name == TAG and TAG not in values else name
     for candidate in values.get(key, ()):
         if candidate.startswith(value.removeprefix('"')) and '"' not in candidate:
-            quoted = (
+            quoted_value = (
                 f'"{candidate}"' if _NEEDS_QUOTES.search(candidate) or value.startswith('"') else candidate
             )
-            yield _build_candidate(f"{opening}{name}:{quoted}")
+            yield _build_candidate(f"{parentheses}{name}:{quoted_value}")
 
 
 _NEEDS_QUOTES = re.compile(r"[\s(),;*\u201c-\u201f\u00ab\u00bb]|^[\[<>:]|^//")
@@ -160,7 +159,7 @@ _NEEDS_QUOTES = re.compile(r"[\s(),;*\u201c-\u201f\u00ab\u00bb]|^[\[<>:]|^//")
 
 
 def _read_values(context: click.Context) -> Mapping[str, Collection[str]]:
-    """Return the values of each key of the taxonomy, from the metadata of the index or of an artifact."""
+    """Return the values of each key of the taxonomy from the metadata of the index or of an artifact."""
     from docyard.open_workspace import find_folder
     from index.service import SearchIndex
 
@@ -180,38 +179,38 @@ def _read_values(context: click.Context) -> Mapping[str, Collection[str]]:
 def complete_toolsets(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Yield toolsets; commas separate several toolsets."""
+    """Yield names of toolsets. The value may begin with other names and commas, which are repeated."""
     from tools.toolsets import TOOLSETS
 
-    opening, comma, prefix = incomplete.rpartition(",")
-    chosen_names = opening.split(",")
+    typed_names, comma, prefix = incomplete.rpartition(",")
+    chosen_names = typed_names.split(",")
     names = (name for name in TOOLSETS if name.startswith(prefix) and name not in chosen_names)
-    return (_build_candidate(f"{opening}{comma}{name}", type=PARTIAL) for name in names)
+    return (_build_candidate(f"{typed_names}{comma}{name}", type=PARTIAL) for name in names)
 
 
 def _list_addresses(
-    workspace: Workspace, snapshot: Snapshot, current: Path, incomplete: str
+    workspace: Workspace, snapshot: Snapshot, current_folder: Path, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
     from docyard.cli.addresses import resolve_relative_address
     from workspace.document.addresses import split_address
     from workspace.texts.text_file import LazyFilePaths
 
     if "#" not in incomplete:
-        yield from _list_paths(workspace, snapshot, current, incomplete)
+        yield from _list_paths(workspace, snapshot, current_folder, incomplete)
         return
-    address = resolve_relative_address(incomplete, workspace, snapshot, current)
+    address = resolve_relative_address(incomplete, workspace, snapshot, current_folder)
     path, fragment = split_address(address, LazyFilePaths(snapshot))
     if fragment is None:
-        yield from _list_paths(workspace, snapshot, current, incomplete)
+        yield from _list_paths(workspace, snapshot, current_folder, incomplete)
         return
-    typed = incomplete[: len(incomplete) - len(fragment)]
+    document_prefix = incomplete[: len(incomplete) - len(fragment)]
     for candidate, title in _list_fragments(snapshot, path, fragment):
         if candidate.startswith(fragment):
-            yield _build_candidate(typed + candidate, help=title or None)
+            yield _build_candidate(document_prefix + candidate, help=title or None)
 
 
 def _build_candidate(value: str, *, type: str = "plain", help: str | None = None) -> CompletionItem[str]:
-    # Every command imports this module, but few runs complete anything.
+    # Every command imports this module, but only completion requests need Click's class.
     from click.shell_completion import CompletionItem
 
     return CompletionItem(value, type, help)
@@ -230,23 +229,27 @@ def _open_workspace(context: click.Context) -> Workspace:
 
 
 def _list_paths(
-    workspace: Workspace, snapshot: Snapshot, current: Path, incomplete: str
+    workspace: Workspace, snapshot: Snapshot, current_folder: Path, incomplete: str
 ) -> Iterator[CompletionItem[str]]:
-    """Yield matching paths in the typed folder: relative to the current folder, else to the root."""
+    """Yield matching paths in the typed folder, which is relative to the current folder, else to the root."""
     from docyard.cli.addresses import to_repository_path
 
-    typed = incomplete[: incomplete.rfind("/") + 1]
-    prefix, root, count = incomplete[len(typed) :], workspace.git.worktree, 0
+    typed_folder = incomplete[: incomplete.rfind("/") + 1]
+    prefix, root, count = incomplete[len(typed_folder) :], workspace.git.worktree, 0
     folders = []
     if root is not None:
         folders.append(
-            to_repository_path(root.resolve(), (current, current.resolve()), current / (typed or "."))
+            to_repository_path(
+                root.resolve(),
+                (current_folder, current_folder.resolve()),
+                current_folder / (typed_folder or "."),
+            )
         )
-    folders.append(typed.rstrip("/"))
+    folders.append(typed_folder.rstrip("/"))
     for folder in dict.fromkeys(folder for folder in folders if folder is not None):
         for name in _list_names(snapshot, "" if folder == "." else folder, prefix):
             count += 1
-            yield _build_candidate(typed + name, type=PARTIAL)
+            yield _build_candidate(typed_folder + name, type=PARTIAL)
         if count:
             return
 
@@ -259,10 +262,12 @@ def _list_names(snapshot: Snapshot, folder: str, prefix: str) -> Iterator[str]:
         return
     parent = f"{folder}/" if folder else ""
     matches = [item for item in snapshot.git.tree(tree) if item.name.startswith(prefix)]
-    readable = [item for item in matches if item.is_blob and snapshot.config.is_readable(parent + item.name)]
-    documents = [item for item in readable if snapshot.config.is_document(parent + item.name)]
+    readable_entries = [
+        item for item in matches if item.is_blob and snapshot.config.is_readable(parent + item.name)
+    ]
+    documents = [item for item in readable_entries if snapshot.config.is_document(parent + item.name)]
     yield from (f"{item.name}/" for item in matches if item.is_tree and not item.name.startswith("."))
-    yield from (item.name for item in documents or readable)
+    yield from (item.name for item in documents or readable_entries)
 
 
 def _list_fragments(snapshot: Snapshot, path: str, fragment: str) -> Iterator[tuple[str, str]]:

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from docyard.cli.validate_sources import Sources, collect_sources, process_in_blocks, select_documents
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 from workspace.policy.protection import Protected
 from workspace.proposals.actions.repository import Actor
 from workspace.proposals.events import Author, KnownBy
@@ -66,7 +66,7 @@ class FixRequest:
     rules: frozenset[str] | None
 
     def select_documents(self, sources: Sources) -> tuple[str, ...]:
-        """Return the selected documents. Raises CannotError if a name matches nothing."""
+        """Return the selected documents. Raises CommandError if a name matches nothing."""
         return select_documents(sources, self.folder, self.names)
 
 
@@ -88,7 +88,7 @@ def write_fixes(request: FixRequest, progress: Progress | None) -> FixOutcome:
     """Fix the files of the work tree in place."""
     root = request.workspace.git.worktree
     if root is None:
-        raise CannotError("a bare repository has no files to write", fix="Omit --write.")
+        raise CommandError("a bare repository has no files to write", fix="Omit --write.")
     outcome = _fix_in_memory(request, collect_sources(request.folder, None, False), progress)
     written_changes: list[FixedBytes] = []
     unwritten_files: list[SkippedFix] = []
@@ -124,16 +124,16 @@ def commit_fixes(request: FixRequest, message: str | None, progress: Progress | 
 
     results: dict[str, Sequence[FixResult]] = {}
 
-    def fix(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[FixResult]:
+    def find_fixes(snapshot: Snapshot, paths: Sequence[str]) -> Sequence[FixResult]:
         commit = snapshot.commit
         if commit is None:
             return ()
-        if commit not in results:  # a new proposal starts at the commit of the served branch
+        if commit not in results:  # the call for a new proposal has the commit of the served branch again
             results[commit] = _fix_documents(request, list_commit(git, commit), snapshot, paths, progress)
         return results[commit]
 
     outcome = _build_commit_outcome(
-        *_write_operation(request.workspace, FixDocuments(find_fixes=fix, paths=paths), message)
+        *_write_operation(request.workspace, FixDocuments(find_fixes=find_fixes, paths=paths), message)
     )
     if outcome.changes:
         return outcome
@@ -149,8 +149,10 @@ def _write_operation(
         return workspace.write([operation], mode=Mode.ALL, tool=tool, client=client, message=message), None
     except Protected:
         actor = Actor(Author(*workspace.author(), KnownBy.GIT), tool, client)
-        proposed = workspace.proposal_actions().propose([operation], actor, mode=Mode.ALL, message=message)
-        return proposed.result, proposed.proposal
+        proposal_result = workspace.proposal_actions().propose(
+            [operation], actor, mode=Mode.ALL, message=message
+        )
+        return proposal_result.result, proposal_result.proposal
 
 
 def _count_uncommitted(request: FixRequest, paths: Sequence[str]) -> int:
@@ -158,9 +160,11 @@ def _count_uncommitted(request: FixRequest, paths: Sequence[str]) -> int:
     git = request.workspace.git
     if git.worktree is None or git.head().branch != request.workspace.branch:
         return 0
-    changed = git.list_uncommitted()
+    uncommitted_paths = git.list_uncommitted()
     return len(
-        set(changed).intersection(paths or collect_sources(request.folder, None, False).files.documents)
+        set(uncommitted_paths).intersection(
+            paths or collect_sources(request.folder, None, False).files.documents
+        )
     )
 
 
@@ -185,11 +189,13 @@ def _fix_documents(
     )
     # The number of history lookups is limited, so one process makes all lookups, in a fixed order.
     history_finder = FixFinder(files=files, selection=selection, moves=history)
-    completed = fix_documents(history_finder, sorted(result.path for result in results if result.is_open))
+    completed_results = fix_documents(
+        history_finder, sorted(result.path for result in results if result.is_open)
+    )
     if progress:
         progress(len(paths), len(paths), "Following links and writing")
-    finished = [result for result in results if not result.is_open]
-    return sorted([*finished, *completed], key=lambda result: result.path)
+    finished_results = [result for result in results if not result.is_open]
+    return sorted([*finished_results, *completed_results], key=lambda result: result.path)
 
 
 def _build_commit_outcome(write_result: WriteResult, proposal: Proposal | None) -> FixOutcome:

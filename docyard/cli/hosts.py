@@ -1,7 +1,7 @@
 """Configuration text for common MCP hosts.
 
 Each host starts the server with the same command: this Python, `-m docyard serve`, and the repository's
-absolute path. Python has an absolute path too, because desktop hosts have a short PATH.
+absolute path. The path of Python is absolute too, because the PATH of desktop hosts is short.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from dataclasses import dataclass
 class HostConfiguration:
     """The text to paste for one host, and where to paste it.
 
-    `place` is the usual path of a file, or "a terminal"; `language` is json, toml or console; `text` ends
-    without a line break.
+    `place` is the usual path of a file, or "a terminal". `language` is json, toml or console. `text` has
+    no line break at its end.
     """
 
     host: str

@@ -31,8 +31,8 @@ class SuggestingGroup(click.Group):
         if self.get_command(ctx, name) is None and not name.startswith("-") and not ctx.resilient_parsing:
             from workspace.nearest import find_nearest
 
-            near = find_nearest(name, self.list_commands(ctx))
-            suggestion = f"; did you mean '{near[0]}'?" if near else ""
+            similar_names = find_nearest(name, self.list_commands(ctx))
+            suggestion = f"; did you mean '{similar_names[0]}'?" if similar_names else ""
             raise click.UsageError(f"no command '{name[:100]}'{suggestion}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -102,10 +102,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         from docyard.cli.shells import register_shells
 
         register_shells()
-    return _run(arguments)
+    return _run_command(arguments)
 
 
-def _run(arguments: Sequence[str] | None) -> int:
+def _run_command(arguments: Sequence[str] | None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):  # escape characters that the encoding lacks
             stream.reconfigure(errors="backslashreplace")
@@ -120,13 +120,13 @@ def _run(arguments: Sequence[str] | None) -> int:
         print_error(error.format_message().rstrip("."), _suggest_help(error))
         return Exit.USAGE
     except (click.Abort, KeyboardInterrupt):
-        return Exit.CANNOT
+        return Exit.CANNOT_RUN
     except WorkspaceError as error:
-        print_error(error.message or "something went wrong", suggest_fix(error))
-        return Exit.CANNOT
+        print_error(error.message or "an unknown error occurred", suggest_fix(error))
+        return Exit.CANNOT_RUN
     except click.ClickException as error:
-        print_error(error.message or "something went wrong")
-        return Exit.CANNOT
+        print_error(error.message or "an unknown error occurred")
+        return Exit.CANNOT_RUN
     except OSError as error:
         if error.errno not in _NO_SPACE_ERRORS:
             raise
@@ -134,7 +134,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         print_error(
             f"the output is incomplete: {error.strerror}", "Free some space, then run the command again."
         )
-        return Exit.CANNOT
+        return Exit.CANNOT_RUN
     return code if isinstance(code, int) else Exit.DONE
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workspace.history.commits import CommitInfo
     from workspace.snapshot.snapshot import Snapshot
 
-_PROGRESS_INTERVAL = 100
+_PROGRESS_INTERVAL = 100  # commits between two progress reports
 
 
 class DocumentChange(NamedTuple):
@@ -36,8 +36,8 @@ class RecentCommit(NamedTuple):
 class RecentCommits:
     """A walk from a snapshot's commit to its ancestors, newest first, over all parents.
 
-    A merge is listed if the merged document differs from every parent (git-log(1), "-c"). `unreadable` lists
-    the commits that cannot be read; `is_done` is true at the end of the walk.
+    A merge is listed if the merged document differs from every parent (git-log(1), "-c").
+    `unreadable_commits` lists the commits that cannot be read; `has_ended` is true at the end of the walk.
     """
 
     def __init__(self, snapshot: Snapshot, progress: Progress | None = None) -> None:
@@ -45,12 +45,12 @@ class RecentCommits:
         self._progress = progress
         self._queue: list[tuple[int, int, Commit]] = []
         self._seen: set[str] = set()
-        self.unreadable: list[str] = []
+        self.unreadable_commits: list[str] = []
         if snapshot.commit is not None:
             self._read_and_queue(snapshot.commit)
 
     @property
-    def is_done(self) -> bool:
+    def has_ended(self) -> bool:
         """Return True if the walk has ended."""
         return not self._queue
 
@@ -70,7 +70,7 @@ class RecentCommits:
                     self._list_changes(commit, parent_trees) if len(parent_trees) == len(parents) else ()
                 )
             except DamagedRepository:
-                self.unreadable.append(commit.id)
+                self.unreadable_commits.append(commit.id)
                 continue
             if changes:
                 yield RecentCommit(describe_commit(commit), changes)
@@ -80,7 +80,7 @@ class RecentCommits:
         try:
             commit = self._git.commit(id)
         except DamagedRepository:
-            self.unreadable.append(id)
+            self.unreadable_commits.append(id)
             return None
         if id not in self._seen:
             self._seen.add(id)
@@ -93,13 +93,15 @@ class RecentCommits:
                 sorted(DocumentChange("created", path) for path in self._list_changed_paths(None, commit))
             )
         if len(parent_trees) == 1:
-            return self._compare(parent_trees[0], commit)
+            return self._compare_with_parent(parent_trees[0], commit)
         paths = set.intersection(
             *(self._list_changed_paths(parent_tree, commit) for parent_tree in parent_trees)
         )
         if not paths:
             return ()
-        return tuple(change for change in self._compare(parent_trees[0], commit) if change.path in paths)
+        return tuple(
+            change for change in self._compare_with_parent(parent_trees[0], commit) if change.path in paths
+        )
 
     def _list_changed_paths(self, parent_tree: str | None, commit: Commit) -> set[str]:
         is_document = self._snapshot.config.is_document
@@ -109,13 +111,15 @@ class RecentCommits:
             if any(entry and entry.is_blob for entry in (change.old, change.new)) and is_document(change.path)
         }
 
-    def _compare(self, parent_tree: str, commit: Commit) -> tuple[DocumentChange, ...]:
+    def _compare_with_parent(self, parent_tree: str, commit: Commit) -> tuple[DocumentChange, ...]:
         from workspace.diff.renames import Renames
 
         renames = Renames(self._git, parent_tree, commit.tree, self._snapshot.config.is_document)
         new_paths = {path: renames.find_new_path(path) for path in renames.removed}
-        old_paths = {new: old for old, new in new_paths.items() if new is not None}
-        changes = [DocumentChange("removed", path) for path, new in new_paths.items() if new is None]
+        old_paths = {new_path: path for path, new_path in new_paths.items() if new_path is not None}
+        changes = [
+            DocumentChange("removed", path) for path, new_path in new_paths.items() if new_path is None
+        ]
         changes += [DocumentChange("changed", path) for path in renames.changed]
         for path in renames.added:
             kind = "renamed" if path in old_paths else "created"

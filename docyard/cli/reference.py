@@ -21,7 +21,7 @@ DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def render_tools_page() -> str:
-    """Return the reference page of the tools: each with its description, its input, and an example call."""
+    """Return the reference page of the tools, with the description, input and example call of each tool."""
     from tools.toolsets import DEFAULT_TOOLSETS, REVIEW_TOOLSET, TOOLSETS, load_toolset
 
     lines = [
@@ -93,7 +93,7 @@ def _format_usage(value: object) -> str:
 
 
 def render_commands_page() -> str:
-    """Return the reference page of the commands: the help of each, as `--help` prints it."""
+    """Return the reference page of the commands, with the `--help` text of each command."""
     from docyard.cli.main import COMMANDS, docyard
 
     lines = [
@@ -122,10 +122,10 @@ def _render_command(command: click.Command, context: click.Context, title: str) 
     yield "```"
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
-            inner = command.get_command(context, name)
-            assert inner is not None
-            inner_context = click.Context(inner, info_name=name, parent=context)
-            yield from _render_command(inner, inner_context, f"{title} {name}")
+            subcommand = command.get_command(context, name)
+            assert subcommand is not None
+            subcommand_context = click.Context(subcommand, info_name=name, parent=context)
+            yield from _render_command(subcommand, subcommand_context, f"{title} {name}")
 
 
 def render_pages() -> Mapping[str, str]:
@@ -145,10 +145,10 @@ def _has_text(path: Path, text: str) -> bool:
 def main() -> int:
     """Write the pages, or check them with `--check`. Return the exit code."""
     if "--check" in sys.argv[1:]:
-        stale = find_stale_pages()
-        if stale:
-            print(f"stale: {', '.join(stale)}; run `make docs`", file=sys.stderr)
-        return 1 if stale else 0
+        stale_pages = find_stale_pages()
+        if stale_pages:
+            print(f"stale: {', '.join(stale_pages)}; run `make docs`", file=sys.stderr)
+        return 1 if stale_pages else 0
     for name, text in render_pages().items():
         (DOCS / name).write_text(text, encoding="utf-8")
     return 0

@@ -1,8 +1,8 @@
 """Completion scripts for bash, zsh and fish, and the responses to their requests.
 
-Click's own scripts pass words as the shell splits them, and bash splits at `:` and `=`. With Click's scripts
-a shell expands `[0]` in a candidate, and adds a space to each candidate. The scripts of this module pass the
-whole line, and insert each candidate unchanged.
+Click's own scripts pass words as the shell splits them, and bash splits words at `:` and `=`. With Click's
+scripts a shell expands `[0]` in a candidate, and adds a space to each candidate. The scripts of this module
+pass the whole line, and insert each candidate unchanged.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from docyard.environment import COMPLETION, copy_variables
 if TYPE_CHECKING:
     from click import Command
 
-_LINE = "_DOCYARD_LINE"
-_WORD = "_DOCYARD_WORD"
+_LINE_VARIABLE = "_DOCYARD_LINE"
+_WORD_VARIABLE = "_DOCYARD_WORD"
 
 # Characters that the shell interprets are escaped; `#` and `~` only at the start of a word.
-_SPECIAL = re.compile(r"""[\s\\"'`$&|;<>()\[\]{}*?!]|^[#~]""")
+_SPECIAL_CHARACTER = re.compile(r"""[\s\\"'`$&|;<>()\[\]{}*?!]|^[#~]""")
 
-_BASH = """\
+_BASH_SCRIPT = """\
 # Once, in ~/.bashrc: eval "$(docyard completion bash)"
 _docyard_completion() {
     local kind value
@@ -48,26 +48,26 @@ complete -o nosort -F _docyard_completion %(prog_name)s 2>/dev/null ||
     complete -F _docyard_completion %(prog_name)s
 """
 
-_ZSH = """\
+_ZSH_SCRIPT = """\
 #compdef %(prog_name)s
 # Once, in ~/.zshrc after compinit: eval "$(docyard completion zsh)"
 _docyard_completion() {
-    local -a whole parts described
+    local -a final_values partial_values final_lines
     local line kind value help
-    local -a given=("${(@Q)words[1,CURRENT-1]}" "${(Q)PREFIX}")
-    local lines="$(%(complete_var)s=zsh_complete _DOCYARD_LINE="${(pj:\\n:)given}" $words[1] 2>/dev/null)"
+    local -a tokens=("${(@Q)words[1,CURRENT-1]}" "${(Q)PREFIX}")
+    local lines="$(%(complete_var)s=zsh_complete _DOCYARD_LINE="${(pj:\\n:)tokens}" $words[1] 2>/dev/null)"
     for line in "${(@f)lines}"; do
         kind=${line%%%%$'\\t'*} value=${line#*$'\\t'}
         help=${value#*$'\\t'} value=${value%%%%$'\\t'*}
         case $kind in
             dir) _files -/ ;;
             file) _files ;;
-            part) parts+=("$value") ;;
-            plain) whole+=("$value"); described+=("${value}${help:+  $help}") ;;
+            part) partial_values+=("$value") ;;
+            plain) final_values+=("$value"); final_lines+=("${value}${help:+  $help}") ;;
         esac
     done
-    (( $#parts )) && compadd -U -S '' -a parts
-    (( $#whole )) && compadd -U -l -d described -a whole
+    (( $#partial_values )) && compadd -U -S '' -a partial_values
+    (( $#final_values )) && compadd -U -l -d final_lines -a final_values
 }
 if [[ $zsh_eval_context[-1] == loadautofunc ]]; then
     _docyard_completion "$@"
@@ -76,19 +76,19 @@ else
 fi
 """
 
-_FISH = """\
+_FISH_SCRIPT = """\
 # Once: docyard completion fish > ~/.config/fish/completions/docyard.fish
 function _docyard_completion
-    set --local given (commandline --tokenize --cut-at-cursor --current-process)
-    set --local begun (commandline --current-token --cut-at-cursor)
-    for line in (%(complete_var)s=fish_complete _DOCYARD_LINE=(string join \\n -- $given | string collect) \\
-            _DOCYARD_WORD="$begun" $given[1] 2>/dev/null)
+    set --local tokens (commandline --tokenize --cut-at-cursor --current-process)
+    set --local current_word (commandline --current-token --cut-at-cursor)
+    for line in (%(complete_var)s=fish_complete _DOCYARD_LINE=(string join \\n -- $tokens | string collect) \\
+            _DOCYARD_WORD="$current_word" $tokens[1] 2>/dev/null)
         set --local fields (string split --max 1 \\t -- $line)
         switch $fields[1]
             case dir
-                __fish_complete_directories "$begun"
+                __fish_complete_directories "$current_word"
             case file
-                __fish_complete_path "$begun"
+                __fish_complete_path "$current_word"
             case '*'
                 echo $fields[2]
         end
@@ -99,54 +99,54 @@ complete --command %(prog_name)s --no-files --arguments '(_docyard_completion)'
 
 
 def _join_lines(text: str) -> str:
-    """Return a help text in one line."""
+    """Return a help text on one line."""
     return " ".join(text.split())
 
 
-def _add_option_prefix(typed: str, value: str) -> str:
+def _add_option_prefix(typed_word: str, value: str) -> str:
     """Return the whole word for a value after `--option=`."""
-    option, equals, _ = typed.partition("=")
+    option, equals, _ = typed_word.partition("=")
     return f"{option}={value}" if equals and option.startswith("--") else value
 
 
 class Bash(ShellComplete):
-    """Bash, which expects candidates without the prefixes that it splits off (`COMP_WORDBREAKS`)."""
+    """Bash, which expects candidates without the prefixes that bash splits off (`COMP_WORDBREAKS`)."""
 
     name: ClassVar[str] = "bash"
-    source_template: ClassVar[str] = _BASH
+    source_template: ClassVar[str] = _BASH_SCRIPT
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the last word, and the last word."""
-        words = split_arg_string(self._line())
-        if not _last_word(self._line()):
+        """Return the arguments before the word to complete, and that word."""
+        words = split_arg_string(self._get_line())
+        if not _get_last_word(self._get_line()):
             words.append("")
         return words[1:-1], words[-1]
 
     def format_completion(self, item: CompletionItem[str]) -> str:
         """Return the kind and the value, quoted for bash and without the prefix that is already typed."""
-        typed = _last_word(self._line())
+        typed_word = _get_last_word(self._get_line())
         value = item.value
-        if typed[:1] in ("'", '"'):
-            typed = typed[1:]
+        if typed_word[:1] in ("'", '"'):
+            typed_word = typed_word[1:]
         else:
-            value = _SPECIAL.sub(lambda match: f"\\{match[0]}", value)
-        value = _add_option_prefix(typed, value)
-        prefix = typed[: max(0, len(typed) - len(copy_variables().get(_WORD, typed)))]
+            value = _SPECIAL_CHARACTER.sub(lambda match: f"\\{match[0]}", value)
+        value = _add_option_prefix(typed_word, value)
+        prefix = typed_word[: max(0, len(typed_word) - len(copy_variables().get(_WORD_VARIABLE, typed_word)))]
         return f"{item.type}\t{value.removeprefix(prefix)}"
 
-    def _line(self) -> str:
-        return copy_variables().get(_LINE, "")
+    def _get_line(self) -> str:
+        return copy_variables().get(_LINE_VARIABLE, "")
 
 
 class Zsh(ShellComplete):
     """Zsh, which quotes candidates and shows help texts next to them."""
 
     name: ClassVar[str] = "zsh"
-    source_template: ClassVar[str] = _ZSH
+    source_template: ClassVar[str] = _ZSH_SCRIPT
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the last word, and the last word."""
-        words = copy_variables().get(_LINE, "").split("\n")
+        """Return the arguments before the word to complete, and that word."""
+        words = copy_variables().get(_LINE_VARIABLE, "").split("\n")
         return words[1:-1], words[-1] if len(words) > 1 else ""
 
     def format_completion(self, item: CompletionItem[str]) -> str:
@@ -159,12 +159,12 @@ class Fish(ShellComplete):
     """Fish, which quotes candidates, shows help texts, and adds a space after a single candidate."""
 
     name: ClassVar[str] = "fish"
-    source_template: ClassVar[str] = _FISH
+    source_template: ClassVar[str] = _FISH_SCRIPT
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """Return the words before the last word, and the last word."""
-        words = split_arg_string(copy_variables().get(_WORD, ""))
-        return copy_variables().get(_LINE, "").split("\n")[1:], words[-1] if words else ""
+        """Return the arguments before the word to complete, and that word."""
+        words = split_arg_string(copy_variables().get(_WORD_VARIABLE, ""))
+        return copy_variables().get(_LINE_VARIABLE, "").split("\n")[1:], words[-1] if words else ""
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
         """Return the candidates; for a single file also the file with `#`, so that fish adds no space."""
@@ -175,11 +175,11 @@ class Fish(ShellComplete):
 
     def format_completion(self, item: CompletionItem[str]) -> str:
         """Return the kind, the whole word and its help text."""
-        value = _add_option_prefix(copy_variables().get(_WORD, ""), item.value)
+        value = _add_option_prefix(copy_variables().get(_WORD_VARIABLE, ""), item.value)
         return f"{item.type}\t{value}\t{_join_lines(item.help or '')}".rstrip("\t")
 
 
-def _last_word(line: str) -> str:
+def _get_last_word(line: str) -> str:
     """Return the last word of a line as typed, with its quotes and backslashes."""
     start, quote, is_escaped = 0, "", False
     for position, character in enumerate(line):
@@ -209,4 +209,4 @@ def get_script(shell: str, command: Command) -> str:
 
 _CLASSES: dict[str, type[ShellComplete]] = {shell.name: shell for shell in (Bash, Zsh, Fish)}
 SHELLS = tuple(_CLASSES)
-"""The supported shells."""
+"""The names of the supported shells."""

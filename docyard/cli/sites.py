@@ -1,7 +1,7 @@
 """Detection of site generators, and the settings that match them.
 
-A generator is detected by its settings file. The form of new anchors is that of the existing anchors; without
-an anchor in the documents, the generator determines the form.
+A generator is detected by its settings file. New anchors get the most frequent form of the existing anchors;
+if the documents have no anchors, the generator determines the form.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 MAX_DOCUMENTS = 2_000
 """The maximum number of documents that are read to count their anchors."""
 
-_MAX_DEPTH = 3
-_MAX_BYTES = 1_000_000
-_NOT_A_SITE = frozenset({"node_modules", "vendor", "tests", "test", "fixtures", "examples"})
+_MAX_DEPTH = 3  # folders above a settings file
+_MAX_SETTINGS_BYTES = 1_000_000
+_SKIPPED_FOLDERS = frozenset({"node_modules", "vendor", "tests", "test", "fixtures", "examples"})
 
 # In order of precedence: a folder may contain several of these files.
 _SETTINGS_FILES = (
@@ -62,9 +62,10 @@ _FORM_EXAMPLES = {
 
 @dataclass(frozen=True, slots=True)
 class SiteSettings:
-    """The detected site: a `generator` and its `file`, both empty if none was detected.
+    """The detected site: a `generator` and its settings `file`, both empty if none was detected.
 
-    `dialect` and `anchors` are the settings that match. `headings` counts the documents' anchors by form.
+    `dialect` and `anchors` are the matching settings of docyard.toml. `headings` contains the number of
+    headings with an anchor, by the anchor's form. `notes` are sentences for the user.
     """
 
     generator: str = ""
@@ -98,10 +99,10 @@ class SiteSettings:
 def find_site(files: FileSet) -> SiteSettings:
     """Return the detected site of the files. Unreadable files are skipped."""
     generator, file, text = _find_generator(files)
-    headings, separate_count, is_partial = _count_forms(files)
+    heading_counts, next_line_count, is_partial = _count_forms(files)
     notes: list[str] = []
-    if separate_count:
-        notes.append(f"{_format_heading_count(separate_count)} the anchor on the next line, as {{: #id }}.")
+    if next_line_count:
+        notes.append(f"{_format_heading_count(next_line_count)} the anchor on the next line, as {{: #id }}.")
     anchors = AnchorForm.BRACES
     if generator == "MkDocs":
         settings = _COMMENT.sub("", text)
@@ -111,18 +112,18 @@ def find_site(files: FileSet) -> SiteSettings:
                 "MkDocs does not enable attr_list in markdown_extensions, so readers would see {#id}."
             )
         if _SLUGIFY.search(settings):
-            notes.append("Its toc extension sets slugify, so the slugs of headings may differ.")
+            notes.append("The toc extension sets slugify, so the slugs of headings may differ.")
     elif generator == "Jekyll":
         renderer = _JEKYLL_MARKDOWN.search(_COMMENT.sub("", text))
         if renderer and renderer[1].lower() != "kramdown":
             anchors = AnchorForm.HTML
             notes.append(f"Jekyll renders with {renderer[1]}, so readers would see {{#id}}.")
-    if headings:
-        anchors = max(headings, key=lambda form: headings[form])
+    if heading_counts:
+        anchors = max(heading_counts, key=lambda form: heading_counts[form])
     if is_partial:
         notes.append(f"Only the first {MAX_DOCUMENTS:,} documents were read.")
     dialect = _DIALECTS.get(generator, Dialect.GITHUB)
-    return SiteSettings(generator, file, dialect, anchors, headings, tuple(notes))
+    return SiteSettings(generator, file, dialect, anchors, heading_counts, tuple(notes))
 
 
 def _find_generator(files: FileSet) -> tuple[str, str, str]:
@@ -130,7 +131,9 @@ def _find_generator(files: FileSet) -> tuple[str, str, str]:
     candidates: list[tuple[int, int, str]] = []
     for path in files.paths:
         folders = path.split("/")[:-1]
-        if len(folders) > _MAX_DEPTH or any(name.startswith(".") or name in _NOT_A_SITE for name in folders):
+        if len(folders) > _MAX_DEPTH or any(
+            name.startswith(".") or name in _SKIPPED_FOLDERS for name in folders
+        ):
             continue
         names = (path.rpartition("/")[2], "/".join(path.split("/")[-3:]))
         for rank, (_, pattern) in enumerate(_SETTINGS_FILES):
@@ -150,7 +153,7 @@ def _read_settings(files: FileSet, path: str) -> str | None:
     from workspace.validation.files import UnreadableFile
 
     try:
-        if files.reader.size(path) > _MAX_BYTES:
+        if files.reader.size(path) > _MAX_SETTINGS_BYTES:
             return None
         return files.reader.read(path).decode("utf-8", "replace")
     except UnreadableFile:
@@ -171,7 +174,7 @@ def _count_forms(files: FileSet) -> tuple[Mapping[AnchorForm, int], int, bool]:
     from workspace.validation.files import UnreadableFile
 
     counts: Counter[AnchorForm] = Counter()
-    separate_count = 0
+    next_line_count = 0
     for path in files.documents[:MAX_DOCUMENTS]:
         try:
             if files.reader.size(path) > files.config.limits.document_bytes:
@@ -181,7 +184,7 @@ def _count_forms(files: FileSet) -> tuple[Mapping[AnchorForm, int], int, bool]:
             continue
         for section in document.sections:
             if section.heading and section.heading.below and not section.heading.text.name:
-                separate_count += 1
+                next_line_count += 1
             elif section.form:
                 counts[section.form] += 1
-    return dict(counts), separate_count, len(files.documents) > MAX_DOCUMENTS
+    return dict(counts), next_line_count, len(files.documents) > MAX_DOCUMENTS

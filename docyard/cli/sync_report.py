@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from workspace.sync.status import Unpushed
     from workspace.sync.sync import SyncResult
 
-_MAX_NAMES = 10
-_SYNC = "docyard sync"
+_MAX_CONFLICT_NAMES = 10
+_SYNC_COMMAND = "docyard sync"
 
 
 def needs_decision(result: SyncResult) -> bool:
@@ -25,10 +25,10 @@ def needs_decision(result: SyncResult) -> bool:
 
 
 def sync_to_data(result: SyncResult) -> dict[str, object]:
-    """Return the actions, the state of both sides, and the conflicts as a form for decisions."""
+    """Return the result as data. The user can fill in decisions in the field `conflicts`."""
     from docyard.cli.proposals.conflicts import conflict_to_data
 
-    unpushed = result.unpushed
+    unpushed_info = result.unpushed
     return {
         "remote": result.remote,
         "branch": result.branch,
@@ -41,11 +41,11 @@ def sync_to_data(result: SyncResult) -> dict[str, object]:
         "merged": result.merged,
         "pushed": result.pushed,
         "unpushed": None
-        if unpushed is None
+        if unpushed_info is None
         else {
-            "commits": unpushed.commits,
-            "more": unpushed.has_more,
-            "since": unpushed.since.isoformat(),
+            "commits": unpushed_info.commits,
+            "more": unpushed_info.has_more,
+            "since": unpushed_info.since.isoformat(),
         },
         "conflicts": list(map(conflict_to_data, result.conflicts)),
         "apart": None if result.merge_error is None else _error_to_data(result.merge_error),
@@ -54,12 +54,12 @@ def sync_to_data(result: SyncResult) -> dict[str, object]:
 
 
 def print_sync(result: SyncResult, remote: str | None = None) -> None:
-    """Print the actions, the problems, and the next command, for the given remote."""
+    """Print the actions, the problems, and the next command, which names `remote` if given."""
     from tools.errors import escape_invisible
 
-    command = f"{_SYNC} --remote {shlex.quote(remote)}" if remote else _SYNC
+    command = f"{_SYNC_COMMAND} --remote {shlex.quote(remote)}" if remote else _SYNC_COMMAND
     for line in _format_lines(result):
-        click.echo(escape_invisible(line.replace(_SYNC, command)))
+        click.echo(escape_invisible(line.replace(_SYNC_COMMAND, command)))
 
 
 def _branch_to_data(synced: SyncedBranch) -> dict[str, object]:
@@ -81,10 +81,12 @@ def _error_to_data(error: WorkspaceError) -> dict[str, str]:
 def _format_lines(result: SyncResult) -> list[str]:
     lines = []
     if result.is_fast_forwarded:
-        lines.append(f"{result.branch} was fast-forwarded to {result.remote} at {_shorten(result.commit)}.")
+        lines.append(
+            f"{result.branch} was fast-forwarded to {result.remote} at {_shorten_id(result.commit)}."
+        )
     if result.merged is not None:
         lines.append(
-            f"{result.branch} was merged with the branch on {result.remote}: {_shorten(result.merged)}."
+            f"{result.branch} was merged with the branch on {result.remote}: {_shorten_id(result.merged)}."
         )
     if result.pushed:
         lines.append(f"Pushed {_format_commit_count(result.pushed)} to {result.remote}, {result.url}.")
@@ -97,8 +99,9 @@ def _describe_status(result: SyncResult) -> list[str]:
     match result.state.value:
         case "diverged":
             return [
-                f"{branch} has diverged: ours is at {_shorten(result.commit)}, that of {remote} at "
-                f"{_shorten(result.theirs)}. Each has commits that the other lacks. Neither was changed.",
+                f"{branch} has diverged: the local branch is at {_shorten_id(result.commit)}, the branch on "
+                f"{remote} at {_shorten_id(result.theirs)}. "
+                "Each has commits that the other lacks. Neither was changed.",
                 *_describe_conflicts(result),
             ]
         case "rewound":
@@ -106,13 +109,13 @@ def _describe_status(result: SyncResult) -> list[str]:
                 f"{remote} was force-pushed and lacks commits that {branch} still has. Nothing was changed.",
                 f"  next: docyard sync --push --branch {shlex.quote(branch)} pushes them again; "
                 f"git switch {shlex.quote(branch)} && git reset --keep {shlex.quote(f'{remote}/{branch}')} "
-                "discards them here too",
+                "discards them locally too",
             ]
         case "behind":
             return [f"{branch} is behind {remote}.", "  next: docyard sync"]
     if result.unpushed is not None:
         return [_describe_unpushed(result.unpushed, remote), "  next: docyard sync"]
-    return [f"{branch} is up to date with {remote} at {_shorten(result.commit)}."]
+    return [f"{branch} is up to date with {remote} at {_shorten_id(result.commit)}."]
 
 
 def _describe_conflicts(result: SyncResult) -> list[str]:
@@ -124,12 +127,12 @@ def _describe_conflicts(result: SyncResult) -> list[str]:
     if not result.conflicts:
         return [f"  next: {_format_rerun_command(result.branch)}"]
     names = [format_conflict_name(path, conflict.unit) for path, conflict in result.conflicts]
-    more = len(names) - _MAX_NAMES
+    omitted_count = len(names) - _MAX_CONFLICT_NAMES
     path, rerun = shlex.quote(result.conflicts[0].path), _format_rerun_command(result.branch)
     return [
         "Both sides changed these sections or files differently; other documents can still be written:",
-        *(f"  {name}" for name in names[:_MAX_NAMES]),
-        *([f"  and {more:,} more"] if more > 0 else []),
+        *(f"  {name}" for name in names[:_MAX_CONFLICT_NAMES]),
+        *([f"  and {omitted_count:,} more"] if omitted_count > 0 else []),
         f"  next: {rerun} --ours {path} or --theirs {path}, with an option for each conflict;",
         f"        {rerun} --json shows all versions, and --resolve FILE reads the decisions from a file",
     ]
@@ -143,7 +146,7 @@ def _format_rerun_command(branch: str) -> str:
 
 
 def _list_other_branches(result: SyncResult) -> list[str]:
-    """Return lines about the branches of proposals and of their discussion."""
+    """Return lines about the branches of proposals and the branch of their discussions."""
     counts = {
         "updated": sum(
             "followed" in synced.done or "merged" in synced.done for synced in result.other_branches
@@ -160,7 +163,7 @@ def _list_other_branches(result: SyncResult) -> list[str]:
 
 def _describe_diverged(synced: SyncedBranch, remote: str) -> list[str]:
     if synced.conflicts:
-        names = ", ".join(synced.conflicts[:_MAX_NAMES])
+        names = ", ".join(synced.conflicts[:_MAX_CONFLICT_NAMES])
         command = f"docyard sync --branch {shlex.quote(synced.branch)}"
         return [f"{synced.branch} has diverged, in {names}.", f"  next: {command} shows the conflicts"]
     if synced.error is not None:
@@ -170,13 +173,13 @@ def _describe_diverged(synced: SyncedBranch, remote: str) -> list[str]:
         ]
     if synced.is_discussion:
         return [
-            f"{remote} no longer has some events of the discussion; all are preserved here.",
+            f"{remote} no longer has some events of the discussion; the local branch still has all of them.",
             "  next: docyard sync --push pushes them again",
         ]
     if not synced.is_on_remote:
         return [
             f"{synced.branch} was deleted on {remote}; the local branch is unchanged.",
-            f"  next: git branch -D {shlex.quote(synced.branch)}, if the local branch is not needed either",
+            f"  next: git branch -D {shlex.quote(synced.branch)} deletes the local branch too",
         ]
     return [
         f"{synced.branch} was rewritten on {remote}; the local branch is unchanged.",
@@ -184,10 +187,10 @@ def _describe_diverged(synced: SyncedBranch, remote: str) -> list[str]:
     ]
 
 
-def _describe_unpushed(unpushed: Unpushed, remote: str) -> str:
-    since = unpushed.since.strftime("%Y-%m-%d %H:%M UTC")
-    more = "more than " if unpushed.has_more else ""
-    return f"{more}{_format_commit_count(unpushed.commits)} not pushed to {remote}, since {since}."
+def _describe_unpushed(unpushed_info: Unpushed, remote: str) -> str:
+    since = unpushed_info.since.strftime("%Y-%m-%d %H:%M UTC")
+    prefix = "more than " if unpushed_info.has_more else ""
+    return f"{prefix}{_format_commit_count(unpushed_info.commits)} not pushed to {remote}, since {since}."
 
 
 def _format_commit_count(count: int) -> str:
@@ -198,5 +201,5 @@ def _format_branch_count(count: int) -> str:
     return f"{count:,} branch{'' if count == 1 else 'es'}"
 
 
-def _shorten(commit: str | None) -> str:
+def _shorten_id(commit: str | None) -> str:
     return "no commit" if commit is None else commit[:12]

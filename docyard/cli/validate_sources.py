@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from docyard.cli.addresses import to_repository_path
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 from index.pool import process_map
 from workspace.git.reader import GitReader
 from workspace.git.repository import NotARepository
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 class Sources(NamedTuple):
-    """The files, the folder of their relative paths, and their origin.
+    """The files to check, the folder `root` that their paths are relative to, and their origin in words.
 
     `git` is None without a repository; `commit` is set if a commit was read.
     """
@@ -45,7 +45,7 @@ class Sources(NamedTuple):
 
 
 def collect_sources(folder: Path, ref: str | None, staged: bool) -> Sources:
-    """Return the files to check. Raises CannotError, and the errors of opening and reading a repository."""
+    """Return the files to check. Raises CommandError, and the errors of opening and reading a repository."""
     try:
         git = GitReader(folder)
     except NotARepository:
@@ -53,12 +53,12 @@ def collect_sources(folder: Path, ref: str | None, staged: bool) -> Sources:
             raise
         root = folder.resolve()
         if not root.is_dir():
-            raise CannotError(f"the folder {root} does not exist", fix="Name an existing folder.") from None
+            raise CommandError(f"the folder {root} does not exist", fix="Name an existing folder.") from None
         return Sources(list_folder(root, None), root, None, None, "the folder")
     root = (git.worktree or git.git_dir).resolve()
     if staged:
         if git.worktree is None:
-            raise CannotError("a bare repository has no index", fix="Omit --staged, or name a --ref.")
+            raise CommandError("a bare repository has no index", fix="Omit --staged, or name a --ref.")
         return Sources(list_index(git), root, git, None, "the index")
     if ref is None and git.worktree is not None:
         return Sources(list_folder(root, git), root, git, None, "the work tree")
@@ -81,27 +81,27 @@ def find_range_start(git: GitReader, since: str, commit: str | None) -> str:
 def select_documents(sources: Sources, folder: Path, names: Sequence[Path]) -> tuple[str, ...]:
     """Return the documents at or below the given names; all documents without a name.
 
-    A file that is not a document is skipped: hooks pass every Markdown file. Raises CannotError for a name
+    A file that is not a document is skipped: hooks pass every Markdown file. Raises CommandError for a name
     that matches nothing.
     """
     documents = sources.files.documents
     if not names:
         return documents
-    # Resolved once, because a hook may pass thousands of names.
+    # The folder is resolved once, because a hook may pass thousands of names.
     folders = tuple(dict.fromkeys((folder, folder.resolve())))
-    selected: set[str] = set()
+    selected_paths: set[str] = set()
     for name in names:
         path = to_repository_path(sources.root, folders, name)
         matches = _select_at_path(documents, path) if path is not None else ()
         if not matches and path not in sources.files.paths and path not in sources.files.opaque_paths:
             label = str(name)[:200] if str(name).isprintable() else "a path"
-            raise CannotError(
+            raise CommandError(
                 f"there is no document at '{label}' in {sources.origin}",
                 fix="Name a .md file or a folder with .md files that Git does not ignore and that `root` and "
                 "`exclude` in docyard.toml include.",
             )
-        selected.update(matches)
-    return tuple(sorted(selected))
+        selected_paths.update(matches)
+    return tuple(sorted(selected_paths))
 
 
 def _select_at_path(documents: Sequence[str], path: str) -> Sequence[str]:
@@ -117,18 +117,18 @@ def _select_at_path(documents: Sequence[str], path: str) -> Sequence[str]:
 
 Progress = Callable[[float, float | None, str | None], None]
 DocumentBlock = tuple[int, int]
-"""The first of consecutive documents, and the end of the block."""
+"""The positions [first, end) of consecutive documents."""
 
 T = TypeVar("T")
 BlockFunction = Callable[[Sequence[str]], Sequence[T]]
-"""A function over some documents. Another process may run it, and reads the documents itself."""
+"""A function that reads and processes the documents at some paths. It may run in another process."""
 
 MIN_PARALLEL_DOCUMENTS = 600
 """The number of documents from which several processes are faster than one."""
 
 _MAX_PROCESSES = 8
-_MAX_BLOCK = 256
-_MIN_BLOCKS = 16  # for each process, so that all end at about the same time
+_MAX_BLOCK_SIZE = 256
+_MIN_BLOCKS_PER_PROCESS = 16  # small blocks let all processes end at about the same time
 _GC_THRESHOLD = 100_000  # new objects between two garbage collections
 
 
@@ -139,13 +139,14 @@ def process_in_blocks(
     jobs: int | None = None,
     progress: Progress | None = None,
 ) -> list[T]:
-    """Return the results of all blocks of documents, in any order. `label` describes the work for progress.
+    """Return the results of all blocks of documents, in any order. `label` names the work for `progress`.
 
-    `jobs` is the number of processes; None lets the size decide. Raises the errors of `work`.
+    `jobs` is the number of processes; None derives it from the number of documents. Raises the errors of
+    `work`.
     """
     process_count = jobs or _choose_process_count(len(paths))
     # Neighbouring documents link to the same documents, which one process then reads once.
-    block_size = max(1, min(_MAX_BLOCK, len(paths) // (process_count * _MIN_BLOCKS)))
+    block_size = max(1, min(_MAX_BLOCK_SIZE, len(paths) // (process_count * _MIN_BLOCKS_PER_PROCESS)))
     blocks = iter(
         [(first, min(first + block_size, len(paths))) for first in range(0, len(paths), block_size)]
     )
@@ -171,8 +172,8 @@ def _reduce_garbage_collection() -> None:
     gc.set_threshold(_GC_THRESHOLD)
 
 
-def _choose_process_count(documents: int) -> int:
-    if documents < MIN_PARALLEL_DOCUMENTS or multiprocessing.parent_process() is not None:
+def _choose_process_count(document_count: int) -> int:
+    if document_count < MIN_PARALLEL_DOCUMENTS or multiprocessing.parent_process() is not None:
         return 1
     return min(_MAX_PROCESSES, os.cpu_count() or 1)
 
@@ -182,7 +183,8 @@ def collect_findings(
 ) -> list[Finding]:
     """Return the findings in some documents, in order of paths and positions.
 
-    `jobs` is the number of processes; None lets the size decide. Raises UnreadableFile, DamagedRepository.
+    `jobs` is the number of processes; None derives it from the number of documents. Raises UnreadableFile
+    and DamagedRepository.
     """
     findings = process_in_blocks(validator.check, paths, "Validating documents", jobs, progress)
     return sorted(findings, key=lambda finding: (finding.path, finding.line, finding.column))

@@ -11,7 +11,7 @@ import click
 
 from docyard.cli import completion
 from docyard.cli.addresses import print_moved_notice, resolve_address
-from docyard.cli.commits import print_hanging
+from docyard.cli.commits import print_with_hanging_indent
 from docyard.commands import options
 from docyard.environment import is_terminal
 from docyard.open_workspace import find_folder, open_workspace
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from workspace.history.log import History
 
 _COLOURS = ("yellow", "cyan", "magenta", "green", "blue", "red")
-_AUTHOR_SHARE = 6  # an author's name has at most this fraction of the terminal's width
+_AUTHOR_WIDTH_DIVISOR = 6  # an author's name fills at most 1/6 of the terminal's width
 _MIN_AUTHOR_WIDTH = 8
-_PAGE_CHARS = 50_000
+_CHARS_PER_PAGE = 50_000
 
 
 @click.command(name="blame", short_help="Show who last changed each line of a document or section.")
@@ -50,11 +50,11 @@ def command(address: str, ref: str | None, repo: Path | None, branch: str | None
     snapshot = workspace.at(ref)
     history = workspace.history()
     with console.show_progress("Reading the history") as progress:
-        resolved = resolve_address(workspace, snapshot, address, find_folder(repo))
-        lines = history.blame(snapshot, resolved.path, resolved.slug, progress=progress)
-    print_moved_notice(resolved.moved_to)
+        target = resolve_address(workspace, snapshot, address, find_folder(repo))
+        lines = history.blame(snapshot, target.path, target.slug, progress=progress)
+    print_moved_notice(target.moved_to)
     if as_json:
-        console.print_json({**resolved.data, **_blame_to_data(history, lines), "commit": snapshot.commit})
+        console.print_json({**target.data, **_blame_to_data(history, lines), "commit": snapshot.commit})
     elif is_terminal(sys.stdout):
         _print_runs(history, lines)
     else:
@@ -66,14 +66,14 @@ def _blame_to_data(history: History, lines: Sequence[BlamedLine]) -> dict[str, A
     """Return the data of all pages of view_history as one page."""
     from tools.history.descriptions import blame_data
 
-    blamed: list[Any] = []
+    line_data: list[Any] = []
     commits: dict[str, Any] = {}
     next_page: str | None = "0"
     while next_page is not None:
-        page, next_page = blame_data(history, lines, int(next_page), _PAGE_CHARS)
-        blamed += page["lines"]
+        page, next_page = blame_data(history, lines, int(next_page), _CHARS_PER_PAGE)
+        line_data += page["lines"]
         commits |= page["commits"]
-    return {"lines": blamed, "commits": commits}
+    return {"lines": line_data, "commits": commits}
 
 
 def _print_rows(history: History, lines: Sequence[BlamedLine]) -> None:
@@ -84,9 +84,8 @@ def _print_rows(history: History, lines: Sequence[BlamedLine]) -> None:
     for line in lines:
         commit = commits[line.commit]
         name = escape_invisible(" ".join(commit.author_name.split()))
-        print(
-            f"{_format_id(line)}\t{name}\t{commit.time:%Y-%m-%d}\t{line.line}\t{escape_invisible(_decode_line(line))}"
-        )
+        text = escape_invisible(_decode_line(line))
+        print(f"{_format_id(line)}\t{name}\t{commit.time:%Y-%m-%d}\t{line.line}\t{text}")
 
 
 def _print_runs(history: History, lines: Sequence[BlamedLine]) -> None:
@@ -99,21 +98,21 @@ def _print_runs(history: History, lines: Sequence[BlamedLine]) -> None:
     commits = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
     colours = {id: _COLOURS[index % len(_COLOURS)] for index, id in enumerate(commits)}
     names = {id: Text(escape_invisible(commit.author_name)) for id, commit in commits.items()}
-    max_width = max(screen.width // _AUTHOR_SHARE, _MIN_AUTHOR_WIDTH)
-    width = min(max((name.cell_len for name in names.values()), default=0), max_width)
+    max_name_width = max(screen.width // _AUTHOR_WIDTH_DIVISOR, _MIN_AUTHOR_WIDTH)
+    name_width = min(max((name.cell_len for name in names.values()), default=0), max_name_width)
     for name in names.values():
-        name.truncate(width, overflow="ellipsis", pad=True)
+        name.truncate(name_width, overflow="ellipsis", pad=True)
     id_width = max((len(_format_id(line)) for line in lines), default=0)
-    digits = len(str(lines[-1].line)) if lines else 0
-    previous: tuple[str, bool] | None = None
+    number_width = len(str(lines[-1].line)) if lines else 0
+    previous_run: tuple[str, bool] | None = None
     for line in lines:
         run = (line.commit, line.is_boundary)
         date = f"{commits[line.commit].time:%Y-%m-%d}"
         label = f"{_format_id(line):>{id_width}}  {names[line.commit].plain}  {date}"
-        head = Text(label if run != previous else " " * Text(label).cell_len, colours[line.commit])
-        number = Text(f"  {line.line:>{digits}}", "dim")
-        print_hanging(screen, Text.assemble(head, number), Text(_decode_line(line)))
-        previous = run
+        prefix = Text(label if run != previous_run else " " * Text(label).cell_len, colours[line.commit])
+        number = Text(f"  {line.line:>{number_width}}", "dim")
+        print_with_hanging_indent(screen, Text.assemble(prefix, number), Text(_decode_line(line)))
+        previous_run = run
 
 
 def _format_id(line: BlamedLine) -> str:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard.commands import options
-from docyard.doctor.finding import format_some
+from docyard.doctor.finding import format_list
 from docyard.open_workspace import find_folder
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError, Exit
+from docyard.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,14 +87,14 @@ def command(
 
     source = find_folder(folder if repo is None else repo / folder)
     if not source.is_dir():
-        raise click.BadParameter("there is no such folder", param_hint="DIR")
+        raise click.BadParameter("the folder does not exist", param_hint="DIR")
     target = find_folder(out)
     key = _load_key(find_folder(key_file), target) if key_file else None
-    started = time.monotonic()
+    start_time = time.monotonic()
     warnings: list[str] = []
     contents = _read_contents(source, ref, include, exclude, warnings)
     with console.show_progress("Indexing") as progress, _name_invalid_option(description, taxonomy):
-        built = build_artifact(
+        build = build_artifact(
             contents,
             target,
             description=description,
@@ -102,14 +102,19 @@ def command(
             key=key,
             progress=progress,
         )
-    _report(built, contents, warnings, key is not None, round(time.monotonic() - started, 3), as_json)
+    _print_report(
+        build, contents, warnings, key is not None, round(time.monotonic() - start_time, 3), as_json
+    )
     return Exit.DONE
 
 
 def _read_contents(
     source: Path, ref: str | None, include: tuple[str, ...], exclude: tuple[str, ...], warnings: list[str]
 ) -> Contents:
-    """Return the documents below a folder: of a commit in a repository, else its files."""
+    """Return the documents below a folder: from a commit if it is in a repository, otherwise from its files.
+
+    Warnings about omitted changes are added to `warnings`.
+    """
     from index.artifacts.contents import ContentFilter, read_commit_contents, read_folder_contents
     from workspace.git.reader import GitReader
     from workspace.git.repository import NotARepository
@@ -128,13 +133,15 @@ def _read_contents(
         content_filter = content_filter._replace(
             below="" if folder_in_repository == "." else folder_in_repository
         )
-    head = git.head().commit
-    commit = head if ref is None else resolve_ref(git, ref, head)
+    head_commit = git.head().commit
+    commit = head_commit if ref is None else resolve_ref(git, ref, head_commit)
     if commit is None:
-        raise CannotError("the repository has no commit yet", fix="Commit the documents first.")
+        raise CommandError("the repository has no commit yet", fix="Commit the documents first.")
     contents = read_commit_contents(git, commit, Workspace(git).name, content_filter)
-    if ref is None and (changed := _list_uncommitted(git.list_uncommitted(), contents, content_filter)):
-        warnings.append(f"uncommitted changes are not in the artifact: {format_some(changed)}")
+    if ref is None and (
+        uncommitted_paths := _list_uncommitted(git.list_uncommitted(), contents, content_filter)
+    ):
+        warnings.append(f"uncommitted changes are not in the artifact: {format_list(uncommitted_paths)}")
     return contents
 
 
@@ -160,7 +167,7 @@ def _parse_taxonomy(text: str) -> tuple[str, str | None]:
 def _load_key(file: Path, out: Path) -> bytes:
     """Return the key in a file; create the file if it is missing.
 
-    Raises InvalidKeyFile, and BadParameter if it is inside OUT.
+    Raises InvalidKeyFile, and BadParameter for a file inside OUT.
     """
     from index.storage.keys import load_or_create_key, read_key
 
@@ -193,33 +200,33 @@ def _name_invalid_option(description: str | None, taxonomy: tuple[str, ...]) -> 
         raise click.BadParameter(error.message.removeprefix(f"{CONFIG_PATH}: "), param_hint=option) from error
 
 
-def _report(
-    built: ArtifactBuild,
+def _print_report(
+    build: ArtifactBuild,
     contents: Contents,
     warnings: list[str],
     is_sealed: bool,
     seconds: float,
     as_json: bool,
 ) -> None:
-    stats = built.metadata.stats
+    stats = build.metadata.stats
     if contents.left_out:
-        warnings.append(f"omitted because of their size or their names: {format_some(contents.left_out)}")
-    if built.without_sections:
+        warnings.append(f"omitted because of their size or their names: {format_list(contents.left_out)}")
+    if build.without_sections:
         warnings.append(
-            f"{built.without_sections} documents have no text to search: they are empty, larger than "
+            f"{build.without_sections} documents have no text to search: they are empty, larger than "
             "limits.document_bytes, or Git LFS pointers"
         )
-    if built.unlisted:
-        warnings.append(f"these keys have too many values to list: {', '.join(built.unlisted)}")
+    if build.unlisted:
+        warnings.append(f"these keys have too many values to list: {', '.join(build.unlisted)}")
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
     if as_json:
         result = {
             "commit": stats.source_commit,
-            "tree": built.tree,
+            "tree": build.tree,
             "documents": stats.total_files,
             "chunks": stats.total_chunks,
-            "indexed": built.indexed,
+            "indexed": build.indexed,
             "sealed": is_sealed,
             "warnings": warnings,
             "seconds": seconds,
@@ -228,6 +235,6 @@ def _report(
         return
     origin = f"commit {stats.source_commit[:12]}" if stats.source_commit else "a folder"
     click.echo(
-        f"Built {stats.total_files} documents, {stats.total_chunks} sections, of {origin} "
-        f"in {seconds:.1f} s. Read {built.indexed} documents, and copied the others."
+        f"Built an artifact from {origin} in {seconds:.1f} s: {stats.total_files} documents, "
+        f"{stats.total_chunks} sections. Read {build.indexed} documents, and copied the others."
     )

@@ -12,7 +12,7 @@ import click
 from docyard import __version__, environment
 from docyard.commands import init
 from docyard.open_workspace import find_folder
-from docyard.terminal.exits import CannotError, Exit, print_error
+from docyard.terminal.exits import CommandError, Exit, print_error
 
 if TYPE_CHECKING:
     from docyard.demo.story import Screen, Step
@@ -51,14 +51,14 @@ def command(keep: Path | None) -> int:
     init.create_repository(folder, "main")
     init.commit_settings(folder, None, _SETTINGS)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        passed = anyio.run(_run_story, folder, Screen(), log)
-        if not passed:
+        has_passed = anyio.run(_run_story, folder, Screen(), log)
+        if not has_passed:
             log.seek(0)
             click.echo(log.read(), err=True, nl=False)
             print_error(
                 "a response was not as expected", f"Read the response above, and the repository {folder}."
             )
-    return Exit.DONE if passed else Exit.PROBLEMS
+    return Exit.DONE if has_passed else Exit.PROBLEMS
 
 
 def _prepare_folder(keep: Path | None) -> Path:
@@ -66,17 +66,17 @@ def _prepare_folder(keep: Path | None) -> Path:
         return Path(tempfile.mkdtemp(prefix="docyard-demo-"))
     folder = find_folder(keep)
     if folder.exists() and any(folder.iterdir()):
-        raise CannotError(f"the folder {folder} is not empty", fix="Name a new folder.")
+        raise CommandError(f"the folder {folder} is not empty", fix="Name a new folder.")
     return folder
 
 
 async def _run_story(folder: Path, screen: Screen, log: TextIO) -> bool:
     """Run the story up to the first unexpected response; return True if all responses were as expected."""
     from docyard.demo import story
-    from docyard.demo.story import DOCUMENT, PERSONS_SECTION, STORY, PersonCommits
+    from docyard.demo.story import DOCUMENT, PERSONS_SECTION, STORY, PersonCommit
     from docyard.mcp_server.client import connect
 
-    # Variables for another repository or another run must not affect this one.
+    # Git's and Docyard's variables must not affect the demonstration.
     variables = {
         name: value
         for name, value in environment.copy_variables().items()
@@ -89,28 +89,28 @@ async def _run_story(folder: Path, screen: Screen, log: TextIO) -> bool:
         screen.print_note("Tools: " + ", ".join(await connection.list_tools()))
         for step in STORY:
             screen.print_purpose(step.purpose)
-            if isinstance(step, PersonCommits):
+            if isinstance(step, PersonCommit):
                 screen.print_note(story.commit_as_person(folder, DOCUMENT, PERSONS_SECTION, variables))
             elif not await _run_step(step, connection, screen):
                 return False
     screen.print_title("git log --stat")
     screen.print_text(story.read_history(folder, variables))
     screen.print_title("All responses were as expected")
-    page = shlex.join(environment.build_own_command("serve", "--http", "127.0.0.1:0"))
+    serve_command = shlex.join(environment.build_own_command("serve", "--http", "127.0.0.1:0"))
     screen.print_text(
         f"To view the repository:\n    cd {shlex.quote(str(folder))}\n    git log -p\n"
-        f"To view it in a browser, at the printed address:\n    {page}"
+        f"To view it in a browser, at the printed address:\n    {serve_command}"
     )
     return True
 
 
 async def _run_step(step: Step, connection: ServerConnection, screen: Screen) -> bool:
     screen.print_call(step.tool, step.arguments)
-    reply = await connection.call(step.tool, step.arguments)
-    screen.print_response(reply.data, reply.text)
+    response = await connection.call(step.tool, step.arguments)
+    screen.print_response(response.data, response.text)
     try:
-        passed = reply.is_error == step.fails and step.is_expected(reply.data, reply.text)
+        is_expected = response.is_error == step.fails and step.is_expected(response.data, response.text)
     except (LookupError, TypeError):
-        passed = False
-    screen.print_verdict(passed)
-    return passed
+        is_expected = False
+    screen.print_verdict(is_expected)
+    return is_expected

@@ -61,7 +61,7 @@ def command(
         raise click.UsageError("--most and --json exclude each other: JSON is never truncated")
     if len(refs) > 2 or (len(refs) == 2 and any(".." in ref for ref in refs)):
         raise click.UsageError("too many refs: name at most two, or one range such as main...HEAD")
-    from docyard.cli.diff_ends import compare_range, resolve_range
+    from docyard.cli.commit_range import compare_range, resolve_range
     from docyard.cli.proposals.changes import (
         MAX_CHANGES_CHARS,
         PagePrinter,

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class FixReport:
     """The applied and the failed fixes, as text."""
 
-    fixed: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
+    fixes: list[str] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
 
 
 @click.command(name="doctor", short_help="Report problems and how to fix them.")
@@ -57,15 +57,15 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
         console.print_json(
             {
                 "healthy": not problems,
-                "findings": [finding.data() for finding in findings],
-                "fixed": report.fixed,
-                "not_fixed": report.failed,
+                "findings": [finding.to_data() for finding in findings],
+                "fixed": report.fixes,
+                "not_fixed": report.failures,
             }
         )
     else:
-        for message in report.fixed:
+        for message in report.fixes:
             click.echo(f"fixed: {message}")
-        for message in report.failed:
+        for message in report.failures:
             click.echo(f"not fixed: {message}")
         for finding in findings:
             click.echo(f"{finding.severity} ({finding.area}): {finding.message}")
@@ -73,14 +73,14 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
                 click.echo(f"  fix: {finding.fix}")
         click.echo("Nothing is wrong." if not problems else f"Problems found: {len(problems)}.")
     if any(finding.is_fatal for finding in findings):
-        return Exit.CANNOT
+        return Exit.CANNOT_RUN
     return Exit.PROBLEMS if problems else Exit.DONE
 
 
 def list_findings(
     folder: Path, branch: str | None, progress: console.Progress | None = None
 ) -> list[Finding]:
-    """Return every finding once: several checks may report the same damage."""
+    """Return every finding once, even if several checks report the same damage."""
     return list(dict.fromkeys(check_all(folder, branch, progress)))
 
 
@@ -106,11 +106,11 @@ def fix_findings(run_checks: Callable[[], list[Finding]]) -> tuple[list[Finding]
         try:
             description = finding.apply_fix()
         except WorkspaceError as error:
-            report.failed.append(f"{finding.message}: {error.message}")
+            report.failures.append(f"{finding.message}: {error.message}")
         except OSError as error:
-            report.failed.append(f"{finding.message}: {error.strerror or type(error).__name__}")
+            report.failures.append(f"{finding.message}: {error.strerror or type(error).__name__}")
         else:
-            report.fixed += [description] if description else []
+            report.fixes += [description] if description else []
 
 
 def check_all(

@@ -13,7 +13,7 @@ import click
 from docyard import __version__
 from docyard.commands import options
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError, Exit, print_error
+from docyard.terminal.exits import CommandError, Exit, print_error
 
 if TYPE_CHECKING:
     from docyard.eval.cases import Case
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from docyard.eval.run import EvalRun, Parameters
     from index.service import SearchIndex
 
-_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-_NEW_FILE = click.Path(dir_okay=False, path_type=Path)
-_FOLDER = click.Path(file_okay=False, path_type=Path)
+_INPUT_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+_OUTPUT_FILE = click.Path(dir_okay=False, path_type=Path)
+_OUTPUT_FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def _read_gates(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> list[Gate]:
@@ -36,36 +36,43 @@ def _read_gates(context: click.Context, parameter: click.Parameter, values: Sequ
 
 
 def _check_plot_file(context: click.Context, parameter: click.Parameter, file: Path | None) -> Path | None:
-    from docyard.eval.plot import SUFFIXES
+    from docyard.eval.plot import PLOT_SUFFIXES
 
-    if file is not None and file.suffix.lower() not in SUFFIXES:
-        raise click.BadParameter(f"name a file that ends in {' or '.join(SUFFIXES)}", context, parameter)
+    if file is not None and file.suffix.lower() not in PLOT_SUFFIXES:
+        raise click.BadParameter(f"name a file that ends in {' or '.join(PLOT_SUFFIXES)}", context, parameter)
     return file
 
 
 @click.command(name="eval", short_help="Measure search quality with known questions.")
-@click.argument("files", metavar="CASES...", nargs=-1, required=True, type=_FILE)
+@click.argument("files", metavar="CASES...", nargs=-1, required=True, type=_INPUT_FILE)
 @options.repository
 @options.branch
 @options.artifact
-@click.option("--queries", metavar="FILE", type=_FILE, help="The queries, if CASES are TREC judgements.")
+@click.option(
+    "--queries", metavar="FILE", type=_INPUT_FILE, help="The queries, if CASES are TREC judgements."
+)
 @click.option("--limit", type=click.IntRange(min=1), help="Run only the first N cases.")
 @click.option(
     "--top",
     type=click.IntRange(10, 1000),
     default=50,
     show_default=True,
-    help="Number of sections in a judged list.",
+    help="The number of sections that are judged for each query.",
 )
-@click.option("--report", metavar="FILE", type=_NEW_FILE, help="Write a report in Markdown.")
+@click.option("--report", metavar="FILE", type=_OUTPUT_FILE, help="Write a report in Markdown.")
 @click.option(
-    "--runs", metavar="DIR", type=_FOLDER, help="Save the run in DIR, and compare it with the last run."
+    "--runs",
+    metavar="DIR",
+    type=_OUTPUT_FOLDER,
+    help="Save the run in DIR, and compare it with the last run.",
 )
-@click.option("--against", metavar="FILE", type=_FILE, help="Compare with this run instead of the last run.")
+@click.option(
+    "--against", metavar="FILE", type=_INPUT_FILE, help="Compare with this run instead of the last run."
+)
 @click.option(
     "--plot",
     metavar="FILE",
-    type=_NEW_FILE,
+    type=_OUTPUT_FILE,
     callback=_check_plot_file,
     help="Plot all runs of --runs (svg, png).",
 )
@@ -114,14 +121,14 @@ def command(
         docyard eval qrels.tsv --queries queries.jsonl --fail-under ndcg@10=.45
     """
     from docyard.eval.cases import InvalidCases, is_qrels
-    from docyard.eval.plot import check_plotting, draw
+    from docyard.eval.plot import check_plotting, draw_plot
     from docyard.eval.report import render_report
     from docyard.eval.run import Parameters, read_runs, save_run
 
-    judgements = next((file for file in files if is_qrels(file)), None)
-    if judgements is not None and queries is None:
+    qrels_file = next((file for file in files if is_qrels(file)), None)
+    if qrels_file is not None and queries is None:
         raise click.UsageError(
-            f"{judgements.name} contains TREC judgements: name their queries with --queries"
+            f"{qrels_file.name} contains TREC judgements: name their queries with --queries"
         )
     if plot is not None:
         if runs is None:
@@ -133,17 +140,17 @@ def command(
         print_error(error.message, error.fix)
         return Exit.USAGE
     name, parameters = " ".join(file.name for file in files), Parameters(top=top, limit=limit)
-    earlier = _read_earlier_run(against, runs, name, parameters)
+    earlier_run = _read_earlier_run(against, runs, name, parameters)
     run = _run_cases(options.open_index(repo, branch, artifact, key), cases, name, parameters)
-    difference = _compare_with_earlier(earlier, run)
+    difference = _compare_with_earlier(earlier_run, run)
     missed_gates = [reason for gate in gates if (reason := gate.describe_miss(run))]
-    with _write_outputs():
+    with _convert_write_errors():
         if runs is not None:
             save_run(runs, run)
         if report is not None:
             report.write_text(render_report(run, difference), encoding="utf-8")
         if plot is not None and runs is not None:
-            draw(read_runs(runs, name, parameters), plot)
+            draw_plot(read_runs(runs, name, parameters), plot)
     if as_json:
         _print_json(run, difference, missed_gates)
     else:
@@ -157,7 +164,7 @@ def _read_cases(files: Sequence[Path], queries: Path | None) -> list[Case]:
     try:
         return read_cases(files, queries)
     except OSError as error:
-        raise CannotError(f"the cases cannot be read: {error.strerror or type(error).__name__}") from error
+        raise CommandError(f"the cases cannot be read: {error.strerror or type(error).__name__}") from error
 
 
 def _read_earlier_run(
@@ -168,10 +175,12 @@ def _read_earlier_run(
     try:
         if against is not None:
             return read_run(against)
-        saved = read_runs(runs, name, parameters) if runs is not None else []
+        saved_runs = read_runs(runs, name, parameters) if runs is not None else []
     except OSError as error:
-        raise CannotError(f"earlier runs cannot be read: {error.strerror or type(error).__name__}") from error
-    return saved[-1] if saved else None
+        raise CommandError(
+            f"earlier runs cannot be read: {error.strerror or type(error).__name__}"
+        ) from error
+    return saved_runs[-1] if saved_runs else None
 
 
 def _run_cases(index: SearchIndex, cases: Sequence[Case], name: str, parameters: Parameters) -> EvalRun:
@@ -199,19 +208,20 @@ def _run_cases(index: SearchIndex, cases: Sequence[Case], name: str, parameters:
     )
 
 
-def _compare_with_earlier(earlier: EvalRun | None, run: EvalRun) -> Difference | None:
+def _compare_with_earlier(earlier_run: EvalRun | None, run: EvalRun) -> Difference | None:
     from docyard.eval.report import compare_runs
 
-    return compare_runs(earlier, run) if earlier is not None else None
+    return compare_runs(earlier_run, run) if earlier_run is not None else None
 
 
 @contextmanager
-def _write_outputs() -> Iterator[None]:
+def _convert_write_errors() -> Iterator[None]:
+    """Raise CommandError for a file that cannot be written."""
     try:
         yield
     except OSError as error:
         name = Path(str(error.filename or "a file")).name
-        raise CannotError(
+        raise CommandError(
             f"{name} cannot be written: {error.strerror or type(error).__name__}",
             fix="Name a file in a writable folder.",
         ) from error
@@ -220,12 +230,16 @@ def _write_outputs() -> Iterator[None]:
 def _print_json(run: EvalRun, difference: Difference | None, missed_gates: Sequence[str]) -> None:
     from docyard.eval.report import summarize_run
 
-    earlier = difference.earlier if difference else None
+    earlier_run = difference.earlier_run if difference else None
     console.print_json(
         {
             "summary": summarize_run(run),
-            "earlier": {"at": earlier.at, "commit": earlier.commit, "summary": summarize_run(earlier)}
-            if earlier
+            "earlier": {
+                "at": earlier_run.at,
+                "commit": earlier_run.commit,
+                "summary": summarize_run(earlier_run),
+            }
+            if earlier_run
             else None,
             "missed": list(missed_gates),
             **run.model_dump(mode="json"),

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from docyard.cli.fixes import FixOutcome
     from workspace.validation.fixes.change import FixedBytes, SkippedFix
 
-_MAX_UNFIXED = 20
+_MAX_UNFIXED_LISTED = 20
 # A copy of `workspace.validation.fixes.fix.FIXABLE_RULES`, so that --help does not import that module.
 RULES = (
     "broken-fragment",
@@ -112,9 +112,9 @@ def command(
         if as_json:
             console.print_json(_outcome_to_data(outcome))
         else:
-            _print_outcome(outcome, lines, is_done=not check)
+            _print_outcome(outcome, lines, is_applied=not check)
     if outcome.unwritten_count:
-        return Exit.CANNOT
+        return Exit.CANNOT_RUN
     return Exit.PROBLEMS if check and outcome.changes else Exit.DONE
 
 
@@ -135,7 +135,7 @@ def _check_options(
 
 
 def _outcome_to_data(outcome: FixOutcome) -> dict[str, object]:
-    """Return the outcome as data for programs."""
+    """Return the outcome as JSON data. Skipped fixes are in the field `left`."""
     return {
         "commit": outcome.commit,
         **({"proposal": outcome.proposal} if outcome.proposal else {}),
@@ -148,7 +148,7 @@ def _outcome_to_data(outcome: FixOutcome) -> dict[str, object]:
         ],
         "mends": dict(sorted(_count_by_rule(outcome).items())),
         "links_rewritten": outcome.link_count,
-        "left": [skipped._asdict() for skipped in outcome.unfixed],
+        "left": [skipped_fix._asdict() for skipped_fix in outcome.unfixed],
     }
 
 
@@ -156,7 +156,7 @@ def _count_by_rule(outcome: FixOutcome) -> Counter[str]:
     return Counter(fix.rule for change in outcome.changes for fix in change.fixes)
 
 
-def _print_outcome(outcome: FixOutcome, max_lines: int, *, is_done: bool) -> None:
+def _print_outcome(outcome: FixOutcome, max_lines: int, *, is_applied: bool) -> None:
     from tools.errors import escape_invisible
 
     diff = _format_diff(outcome.changes)
@@ -167,7 +167,7 @@ def _print_outcome(outcome: FixOutcome, max_lines: int, *, is_done: bool) -> Non
         click.echo("The diff is truncated; --lines shows more lines.")
     for line in _describe_unfixed(outcome.unfixed):
         click.echo(escape_invisible(line), err=True)
-    click.echo(_summarize(outcome, is_done=is_done))
+    click.echo(_summarize(outcome, is_applied=is_applied))
 
 
 def _format_diff(changes: Sequence[FixedBytes]) -> Iterator[str]:
@@ -178,16 +178,16 @@ def _format_diff(changes: Sequence[FixedBytes]) -> Iterator[str]:
 
 
 def _describe_unfixed(unfixed: Sequence[SkippedFix]) -> Iterator[str]:
-    for skipped in unfixed[:_MAX_UNFIXED]:
-        position = f"{skipped.path}:{skipped.line}" if skipped.line else skipped.path
-        yield f"not fixed: {position}: {skipped.reason} [{skipped.rule}]"
-    if len(unfixed) > _MAX_UNFIXED:
-        yield f"not fixed: {len(unfixed) - _MAX_UNFIXED:,} more, which --json lists"
+    for skipped_fix in unfixed[:_MAX_UNFIXED_LISTED]:
+        position = f"{skipped_fix.path}:{skipped_fix.line}" if skipped_fix.line else skipped_fix.path
+        yield f"not fixed: {position}: {skipped_fix.reason} [{skipped_fix.rule}]"
+    if len(unfixed) > _MAX_UNFIXED_LISTED:
+        yield f"not fixed: {len(unfixed) - _MAX_UNFIXED_LISTED:,} more, which --json lists"
 
 
-def _summarize(outcome: FixOutcome, *, is_done: bool) -> str:
+def _summarize(outcome: FixOutcome, *, is_applied: bool) -> str:
     if outcome.unwritten_count and not outcome.changes:
-        return "Nothing could be written."
+        return "No file could be written."
     if outcome.uncommitted_count:
         return (
             "There is nothing to fix in the commit. Documents with uncommitted changes: "
@@ -196,12 +196,14 @@ def _summarize(outcome: FixOutcome, *, is_done: bool) -> str:
     if not outcome.changes:
         return "There is nothing to fix."
     counts = _count_by_rule(outcome)
-    parts = [f"{count:,} {rule}" for rule, count in sorted(counts.items())]
+    count_texts = [f"{count:,} {rule}" for rule, count in sorted(counts.items())]
     if outcome.link_count:
-        parts.append(f"{outcome.link_count:,} updated link{'' if outcome.link_count == 1 else 's'}")
-    files = f"{len(outcome.changes):,} document{'' if len(outcome.changes) == 1 else 's'}"
-    commit = f" (commit {outcome.commit[:12]})" if outcome.commit else ""
-    result = f"{'Fixed' if is_done else 'Would fix'} in {files}: {', '.join(parts)}{commit}."
+        count_texts.append(f"{outcome.link_count:,} updated link{'' if outcome.link_count == 1 else 's'}")
+    document_text = f"{len(outcome.changes):,} document{'' if len(outcome.changes) == 1 else 's'}"
+    commit_text = f" (commit {outcome.commit[:12]})" if outcome.commit else ""
+    result = (
+        f"{'Fixed' if is_applied else 'Would fix'} in {document_text}: {', '.join(count_texts)}{commit_text}."
+    )
     if outcome.proposal is None:
         return result
     return (

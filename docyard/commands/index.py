@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard.commands import options
-from docyard.doctor.finding import format_some
+from docyard.doctor.finding import format_list
 from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
@@ -51,29 +51,29 @@ def status(repo: Path | None, branch: str | None, as_json: bool) -> int:
     from index.service import SearchIndex
 
     workspace = open_workspace(repo, branch)
-    index = SearchIndex(workspace).status()
-    state = index.state
-    facts: dict[str, object] = {
-        "state": _format_state(index),
-        "tip": index.tip,
+    index_status = SearchIndex(workspace).status()
+    state = index_status.state
+    data: dict[str, object] = {
+        "state": _format_state(index_status),
+        "tip": index_status.tip,
         "commit": state.commit if state else None,
         "documents": state.files if state else 0,
         "chunks": state.chunks if state else 0,
         "indexed_at": state.indexed_at if state else None,
-        "schema": index.schema,
-        "segments": index.segments,
-        "bytes": index.size,
+        "schema": index_status.schema,
+        "segments": index_status.segments,
+        "bytes": index_status.size,
         "unreadable": sorted(state.unreadable) if state else [],
         "invalid_manifests": _list_invalid_manifests(workspace),
-        "leftovers": len(index.leftovers),
-        "writing": index.is_busy,
-        "folder": str(index.folder) if index.folder else None,
+        "leftovers": len(index_status.leftovers),
+        "writing": index_status.is_busy,
+        "folder": str(index_status.folder) if index_status.folder else None,
     }
     if as_json:
-        console.print_json(facts)
+        console.print_json(data)
     else:
-        console.print_table(("index", ""), [(name, _format_fact(fact)) for name, fact in facts.items()])
-    return Exit.PROBLEMS if index.is_damaged else Exit.DONE
+        console.print_table(("index", ""), [(name, _format_value(value)) for name, value in data.items()])
+    return Exit.PROBLEMS if index_status.is_damaged else Exit.DONE
 
 
 @command.command(name="rebuild")
@@ -92,15 +92,15 @@ def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
     from index.service import SearchIndex
 
     index = SearchIndex(open_workspace(repo, branch))
-    started = time.monotonic()
+    start_time = time.monotonic()
     try:
         with console.show_progress("Indexing") as progress:
             commit = index.rebuild(progress)
         state = index.status().state
     finally:
         index.close()
-    seconds = round(time.monotonic() - started, 3)
-    facts = {
+    seconds = round(time.monotonic() - start_time, 3)
+    data = {
         "commit": commit,
         "documents": state.files if state else 0,
         "chunks": state.chunks if state else 0,
@@ -108,12 +108,12 @@ def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
         "seconds": seconds,
     }
     if as_json:
-        console.print_json(facts)
+        console.print_json(data)
     else:
-        click.echo(f"Indexed {facts['documents']} documents, {facts['chunks']} sections, in {seconds:.1f} s.")
-        if facts["unreadable"]:
-            click.echo(f"Omitted, because Git cannot read the files: {_format_fact(facts['unreadable'])}.")
-    return Exit.PROBLEMS if facts["unreadable"] else Exit.DONE
+        click.echo(f"Indexed {data['documents']} documents, {data['chunks']} sections, in {seconds:.1f} s.")
+        if data["unreadable"]:
+            click.echo(f"Omitted, because Git cannot read the files: {_format_value(data['unreadable'])}.")
+    return Exit.PROBLEMS if data["unreadable"] else Exit.DONE
 
 
 def _list_invalid_manifests(workspace: Workspace) -> list[str]:
@@ -123,12 +123,12 @@ def _list_invalid_manifests(workspace: Workspace) -> list[str]:
         return []
 
 
-def _format_fact(fact: object) -> str:
-    if isinstance(fact, bool):
-        return "yes" if fact else "no"
-    if isinstance(fact, list):
-        return format_some(fact) or "none"
-    return "none" if fact is None else str(fact)
+def _format_value(value: object) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list):
+        return format_list(value) or "none"
+    return "none" if value is None else str(value)
 
 
 def _format_state(status: Status) -> str:

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard import environment
-from docyard.cli.ci_workflows import KINDS, REQUIREMENT, build_workflow, write_workflow
+from docyard.cli.ci_workflows import DEFAULT_REQUIREMENT, FORGE_KINDS, build_workflow, write_workflow
 from docyard.cli.hosts import HostConfiguration, build_host_configurations
 from docyard.commands import options
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError, Exit
+from docyard.terminal.exits import CommandError, Exit
 from workspace.markdown.attribute_lists import AnchorForm
 
 if TYPE_CHECKING:
     from docyard.cli.sites import SiteSettings
 
-SETTINGS = """\
+SETTINGS_TEMPLATE = """\
 # Settings of this Docyard workspace, read from the commit that is served.
 # Everything here is optional; the values shown are the defaults.
 
@@ -113,14 +113,14 @@ SETTINGS = """\
 @click.option(
     "--workflow",
     "forge",
-    type=click.Choice(KINDS),
+    type=click.Choice(FORGE_KINDS),
     help="Only write a CI file that checks pull requests, without a commit.",
 )
 @click.option(
     "--docyard",
     "requirement",
     metavar="REQUIREMENT",
-    default=REQUIREMENT,
+    default=DEFAULT_REQUIREMENT,
     show_default=True,
     help="The pip requirement that the CI file installs.",
 )
@@ -194,14 +194,14 @@ def _detect_site(folder: Path, branch: str | None) -> SiteSettings:
 def _build_settings(anchors: str | None) -> str:
     """Return the commented settings, with the selected form of anchors."""
     if anchors is None:
-        return SETTINGS
-    return SETTINGS.replace('# anchors = "braces"\n', f'anchors = "{anchors}"\n')
+        return SETTINGS_TEMPLATE
+    return SETTINGS_TEMPLATE.replace('# anchors = "braces"\n', f'anchors = "{anchors}"\n')
 
 
 def create_repository(folder: Path, branch: str | None) -> bool:
     """Create a repository in a folder without a repository; return True if it was created.
 
-    Raises CannotError if the folder is inside a repository, or cannot be written.
+    Raises CommandError if the folder is inside a repository, or cannot be written.
     """
     from workspace.git.reader import GitReader
     from workspace.git.repository import NotARepository, create_repository
@@ -212,12 +212,12 @@ def create_repository(folder: Path, branch: str | None) -> bool:
         try:
             create_repository(folder, branch)
         except OSError as error:
-            raise CannotError(
+            raise CommandError(
                 f"a repository cannot be created in {folder}", fix="Name a writable folder."
             ) from error
         return True
     if repository.worktree is not None and repository.worktree.resolve() != folder.resolve():
-        raise CannotError(
+        raise CommandError(
             f"{folder} is inside a Git repository, and docyard.toml belongs in the repository's top folder",
             fix="Run `docyard init` in the repository's top folder, or `git init` here first.",
         )
@@ -228,7 +228,7 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
     """Commit `settings` as docyard.toml and return the commit.
 
     If the repository requires signed commits, and the settings do not allow unsigned commits, write only the
-    file and return None. Raises CannotError if the file exists, or if there is no branch to write to.
+    file and return None. Raises CommandError if the file exists, or if there is no branch to write to.
     """
     from workspace.config.config import WorkspaceConfig
     from workspace.config.toml import CONFIG_PATH
@@ -241,18 +241,18 @@ def commit_settings(folder: Path, branch: str | None, settings: str) -> str | No
     git, snapshot = workspace.git, workspace.snapshot()
     file = git.worktree / CONFIG_PATH if git.worktree is not None else None
     if snapshot.entry(CONFIG_PATH) or (file is not None and file.exists()):
-        raise CannotError(
+        raise CommandError(
             f"{CONFIG_PATH} already exists, and was not changed",
             fix="Edit and commit the file yourself; `docyard init --hosts` prints how to connect an agent.",
         )
     if workspace.branch is None or not isinstance(git, GitStore):
-        raise CannotError(
+        raise CommandError(
             "HEAD is detached, so there is no branch to write to", fix="Run `docyard init --branch NAME`."
         )
     data = settings.encode()
     if git.config_flag("commit.gpgsign") and WorkspaceConfig.read(data).signing != "off":
         if file is None:
-            raise CannotError(
+            raise CommandError(
                 "the repository requires signed commits", fix=f"Commit a {CONFIG_PATH} yourself."
             )
         file.write_bytes(data)
@@ -272,7 +272,7 @@ def _write_workflow(folder: Path, forge: str, requirement: str, as_json: bool) -
 
     root = GitReader(folder).worktree
     if root is None:
-        raise CannotError(
+        raise CommandError(
             "a bare repository has no work tree to write to", fix="Run the command in a clone, and push."
         )
     workflow = build_workflow(forge, requirement)

@@ -56,19 +56,19 @@ def command(
         raise click.UsageError("--backlinks needs a FILE: name the document whose backlinks to list")
     workspace = open_workspace(repo, branch)
     snapshot = workspace.at(ref)
-    resolved = None
+    target = None
     if address is None:
         with console.show_progress("Reading links") as progress:
             outgoing = list(_iterate_all_links(snapshot, progress))
         links_by_kind = {"outgoing": outgoing}
     else:
-        resolved = resolve_address(workspace, snapshot, address, find_folder(repo))
-        links_by_kind = _collect_links(workspace, snapshot, resolved, kind)
-        print_moved_notice(resolved.moved_to)
+        target = resolve_address(workspace, snapshot, address, find_folder(repo))
+        links_by_kind = _collect_links(workspace, snapshot, target, kind)
+        print_moved_notice(target.moved_to)
     if kind == "broken":
         links_by_kind = {"broken": [link for link in links_by_kind["outgoing"] if _is_broken(link)]}
     if as_json:
-        console.print_json(_links_to_data(resolved, links_by_kind, snapshot.commit))
+        console.print_json(_links_to_data(target, links_by_kind, snapshot.commit))
     else:
         _print_links(links_by_kind)
     return Exit.DONE
@@ -87,9 +87,9 @@ def _iterate_all_links(snapshot: Snapshot, progress: console.Progress | None) ->
     from workspace.links.file_tree import OverlayFileTree
 
     file_tree = OverlayFileTree(snapshot)
-    for done, path in enumerate(snapshot.documents):
+    for position, path in enumerate(snapshot.documents):
         if progress:
-            progress(done, len(snapshot.documents), None)
+            progress(position, len(snapshot.documents), None)
         try:
             document = snapshot.document(path)
         except WorkspaceError as error:
@@ -99,17 +99,17 @@ def _iterate_all_links(snapshot: Snapshot, progress: console.Progress | None) ->
 
 
 def _collect_links(
-    workspace: Workspace, snapshot: Snapshot, resolved: ResolvedAddress, kind: str | None
+    workspace: Workspace, snapshot: Snapshot, target: ResolvedAddress, kind: str | None
 ) -> dict[str, list[DocumentLink]]:
     from index.link_graph.backlinks import resolve_outgoing
     from workspace.document.addresses import resolve_section
     from workspace.links.file_tree import OverlayFileTree
 
     file_tree = OverlayFileTree(snapshot)
-    document = snapshot.document(resolved.path)
+    document = snapshot.document(target.path)
     keys = None
-    if resolved.slug is not None:
-        section = resolve_section(document, resolved.slug)
+    if target.slug is not None:
+        section = resolve_section(document, target.slug)
         keys = {section.key, *(child.key for child in document.descendants(section))}
     links_by_kind: dict[str, list[DocumentLink]] = {}
     if kind != "backlinks":
@@ -141,9 +141,9 @@ def _collect_backlinks(
 
 
 def _links_to_data(
-    resolved: ResolvedAddress | None, links_by_kind: dict[str, list[DocumentLink]], commit: str | None
+    target: ResolvedAddress | None, links_by_kind: dict[str, list[DocumentLink]], commit: str | None
 ) -> dict[str, Any]:
-    data: dict[str, Any] = {"commit": commit, **(resolved.data if resolved else {})}
+    data: dict[str, Any] = {"commit": commit, **(target.data if target else {})}
     for name, links in links_by_kind.items():
         data |= {name: [_link_to_data(link) for link in links], f"{name}_total": len(links)}
     return data

@@ -20,7 +20,7 @@ from docyard.cli.commits import CommitAction, LogEntry, print_log
 from docyard.commands import options
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError, Exit
+from docyard.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from docyard.cli.recent_commits import RecentCommit
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 _DEFAULT_LIMIT = 20
-_PAGE_COMMITS = 100
+_COMMITS_PER_PAGE = 100
 _MAX_DIFF_CHARS = 10_000_000
 
 
@@ -39,7 +39,7 @@ class AddressHistory(NamedTuple):
     `has_more` is true if the limit truncated the list.
     """
 
-    resolved: ResolvedAddress
+    target: ResolvedAddress
     changes: Sequence[CommitChange]
     has_more: bool
     notes: Sequence[str]
@@ -49,7 +49,7 @@ class AddressHistory(NamedTuple):
 @click.argument(
     "address", metavar="[FILE[#SECTION]]", required=False, shell_complete=completion.complete_addresses
 )
-@click.option("-p", "--diff", "patch", is_flag=True, help="Show the diff of each commit.")
+@click.option("-p", "--diff", "show_diff", is_flag=True, help="Show the diff of each commit.")
 @click.option(
     "--limit",
     type=click.IntRange(0),
@@ -63,7 +63,7 @@ class AddressHistory(NamedTuple):
 @options.as_json
 def command(
     address: str | None,
-    patch: bool,
+    show_diff: bool,
     limit: int,
     ref: str | None,
     repo: Path | None,
@@ -72,8 +72,8 @@ def command(
 ) -> int:
     """Show the commits that changed a document or section, newest first, across renames and moves.
 
-    Without FILE, all commits that changed a document are shown. A removed section has its last address. Dates
-    are in UTC, and paths may be relative to the current folder.
+    Without FILE, all commits that changed a document are shown. A removed section is named by its last
+    address. Dates are in UTC, and paths may be relative to the current folder.
 
     \b
     Example:
@@ -81,21 +81,21 @@ def command(
         docyard log guides/setup.md --ref v1.0 --limit 0
         docyard log --json
     """
-    if patch and address is None:
+    if show_diff and address is None:
         raise click.UsageError("--diff needs a FILE: name the document or section to compare")
     workspace = open_workspace(repo, branch)
     snapshot = workspace.at(ref)
     if address is None:
-        _log_all(snapshot, limit, as_json=as_json)
+        _print_all_commits(snapshot, limit, as_json=as_json)
         return Exit.DONE
     with console.show_progress("Reading the history") as progress:
         history = _read_history(workspace, snapshot, address, find_folder(repo), limit, progress)
-    print_moved_notice(history.resolved.moved_to)
+    print_moved_notice(history.target.moved_to)
     if as_json:
-        changes = [_change_to_data(change, patch=patch) for change in history.changes]
-        _print_json(snapshot, history.resolved.data | {"history": changes}, history.has_more, history.notes)
+        changes = [_change_to_data(change, show_diff=show_diff) for change in history.changes]
+        _print_json(snapshot, history.target.data | {"history": changes}, history.has_more, history.notes)
         return Exit.DONE
-    print_log([_to_log_entry(change, patch=patch) for change in history.changes], is_single=True)
+    print_log([_to_log_entry(change, show_diff=show_diff) for change in history.changes], is_single=True)
     _print_omissions(len(history.changes), history.has_more, history.notes)
     return Exit.DONE
 
@@ -117,9 +117,9 @@ def _read_history(
             workspace, snapshot, resolve_address(workspace, snapshot, address, folder), limit, progress
         )
     except (DocumentNotFound, SectionNotFound) as error:
-        for resolved in list_possible_addresses(workspace, snapshot, address, folder):
+        for target in list_possible_addresses(workspace, snapshot, address, folder):
             try:
-                history = _read_pages(workspace, snapshot, resolved, limit, progress)
+                history = _read_pages(workspace, snapshot, target, limit, progress)
             except (DocumentNotFound, SectionNotFound):
                 continue
             if history.changes:
@@ -130,35 +130,35 @@ def _read_history(
 def _read_pages(
     workspace: Workspace,
     snapshot: Snapshot,
-    resolved: ResolvedAddress,
+    target: ResolvedAddress,
     limit: int,
     progress: console.Progress | None,
 ) -> AddressHistory:
     changes: list[CommitChange] = []
-    after: str | None = None
+    cursor: str | None = None
     while True:
-        page_size = min(limit - len(changes), _PAGE_COMMITS) if limit else _PAGE_COMMITS
+        page_size = min(limit - len(changes), _COMMITS_PER_PAGE) if limit else _COMMITS_PER_PAGE
         page = workspace.history().changes(
-            snapshot, resolved.path, resolved.slug, after=after, limit=page_size, progress=progress
+            snapshot, target.path, target.slug, after=cursor, limit=page_size, progress=progress
         )
         changes += page.entries
-        after = page.next
-        if after is None or (limit and len(changes) >= limit):
-            return AddressHistory(resolved, changes, after is not None, page.notes)
+        cursor = page.next
+        if cursor is None or (limit and len(changes) >= limit):
+            return AddressHistory(target, changes, cursor is not None, page.notes)
 
 
-def _to_log_entry(change: CommitChange, *, patch: bool) -> LogEntry:
-    address, old = _join_address(change.path, change.fragment), None
+def _to_log_entry(change: CommitChange, *, show_diff: bool) -> LogEntry:
+    address, old_address = _join_address(change.path, change.fragment), None
     if change.old_path is not None and change.kind not in ("changed", "removed"):
-        old = _join_address(change.old_path, change.old_fragment)
-    action = CommitAction(change.kind, address, old if old != address else None)
-    return LogEntry(change.info, [action], "\n".join(_diff_to_data(change).values()) if patch else None)
+        old_address = _join_address(change.old_path, change.old_fragment)
+    action = CommitAction(change.kind, address, old_address if old_address != address else None)
+    return LogEntry(change.info, [action], "\n".join(_diff_to_data(change).values()) if show_diff else None)
 
 
-def _change_to_data(change: CommitChange, *, patch: bool) -> dict[str, Any]:
+def _change_to_data(change: CommitChange, *, show_diff: bool) -> dict[str, Any]:
     from tools.history.descriptions import change_data
 
-    return change_data(change, None) | (_diff_to_data(change) if patch else {})
+    return change_data(change, None) | (_diff_to_data(change) if show_diff else {})
 
 
 def _diff_to_data(change: CommitChange) -> dict[str, str]:
@@ -172,17 +172,17 @@ def _join_address(path: str, fragment: str | None) -> str:
     return path if fragment is None else f"{path}#{fragment}"
 
 
-def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
+def _print_all_commits(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
     """Print the commits that changed any document."""
     from docyard.cli.recent_commits import RecentCommits
 
     if snapshot.commit is None:
-        raise CannotError("the branch has no commit yet", fix="Commit a document first.")
+        raise CommandError("the branch has no commit yet", fix="Commit a document first.")
     with console.show_progress("Reading the history") as progress:
         commits = RecentCommits(snapshot, progress)
         recent_commits = list(islice(commits, limit or None))
     notes = []
-    if commits.unreadable:
+    if commits.unreadable_commits:
         is_shallow = snapshot.git.is_shallow
         notes.append(
             "the clone is shallow, and older commits are missing; git fetch --unshallow fetches them"
@@ -193,7 +193,7 @@ def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
         _print_json(
             snapshot,
             {"history": [_commit_to_data(recent_commit) for recent_commit in recent_commits]},
-            not commits.is_done,
+            not commits.has_ended,
             notes,
         )
         return
@@ -202,15 +202,15 @@ def _log_all(snapshot: Snapshot, limit: int, *, as_json: bool) -> None:
         for recent_commit in recent_commits
     ]
     print_log(entries, is_single=False)
-    _print_omissions(len(recent_commits), not commits.is_done, notes)
+    _print_omissions(len(recent_commits), not commits.has_ended, notes)
 
 
 def _commit_to_data(recent_commit: RecentCommit) -> dict[str, Any]:
     from tools.history.descriptions import commit_data
 
     documents = [
-        {"kind": kind, "file": path, **({} if old is None else {"old_file": old})}
-        for kind, path, old in recent_commit.changes
+        {"kind": kind, "file": path, **({} if old_path is None else {"old_file": old_path})}
+        for kind, path, old_path in recent_commit.changes
     ]
     return {"commit": recent_commit.info.commit, **commit_data(recent_commit.info), "documents": documents}
 
@@ -225,4 +225,4 @@ def _print_omissions(commit_count: int, has_more: bool, notes: Sequence[str]) ->
     for note in notes:
         click.echo(f"{note[:1].upper()}{note[1:]}.", err=True)
     if has_more:
-        click.echo(f"The last {commit_count:,} commits; --limit 0 shows all.", err=True)
+        click.echo(f"Only the last {commit_count:,} commits are shown; --limit 0 shows all.", err=True)

@@ -11,14 +11,14 @@ import click
 from docyard.commands import options
 from docyard.open_workspace import find_folder, open_workspace
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError, Exit
+from docyard.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from index.storage.metadata import Metadata, Problem
 
-_FILE = "metadata.json"
-_MAX_BYTES = 1 << 26  # far above the size that the limits of the contract allow
-_ARTIFACT = "artifact"
+_METADATA_FILE = "metadata.json"
+_MAX_METADATA_BYTES = 1 << 26  # far above the size that the limits of the contract allow
+_ARTIFACT_FIELD = "artifact"
 
 
 class _MetadataCheck(NamedTuple):
@@ -83,24 +83,26 @@ def _find_index_metadata(repo: Path | None, branch: str | None) -> Path:
         folder = index.status().folder
     finally:
         index.close()
-    if folder is None or not (folder / _FILE).is_file():
-        raise CannotError("the branch has no index yet", fix="Run `docyard index rebuild`.")
-    return folder / _FILE
+    if folder is None or not (folder / _METADATA_FILE).is_file():
+        raise CommandError("the branch has no index yet", fix="Run `docyard index rebuild`.")
+    return folder / _METADATA_FILE
 
 
 def _read_file(file: Path) -> bytes:
     try:
         if file.exists() and not file.is_file():
-            raise CannotError(f"{file.name} is not a file", fix="Name a file, or the folder of an artifact.")
+            raise CommandError(f"{file.name} is not a file", fix="Name a file, or the folder of an artifact.")
         with file.open("rb") as stream:
-            data = stream.read(_MAX_BYTES + 1)
+            data = stream.read(_MAX_METADATA_BYTES + 1)
     except OSError as error:
-        raise CannotError(
+        raise CommandError(
             f"{file.name} cannot be read: {error.strerror or type(error).__name__}",
             fix="Name a metadata.json or an artifact's folder; omit PATH for the repository's index.",
         ) from error
-    if len(data) > _MAX_BYTES:
-        raise CannotError(f"{file.name} is larger than {_MAX_BYTES >> 20} MiB", fix="Name a metadata.json.")
+    if len(data) > _MAX_METADATA_BYTES:
+        raise CommandError(
+            f"{file.name} is larger than {_MAX_METADATA_BYTES >> 20} MiB", fix="Name a metadata.json."
+        )
     return data
 
 
@@ -117,11 +119,11 @@ def _check_artifact(folder: Path, key_file: Path | None) -> _MetadataCheck:
     from index.storage.metadata import Problem
 
     key = read_key(find_folder(key_file)) if key_file else None
-    check = _check_data(_read_file(folder / _FILE))
+    check = _check_data(_read_file(folder / _METADATA_FILE))
     if check.problems:
         return check
     return _MetadataCheck(
-        check.metadata, [Problem(_ARTIFACT, reason) for reason in find_problems(folder, key)]
+        check.metadata, [Problem(_ARTIFACT_FIELD, reason) for reason in find_problems(folder, key)]
     )
 
 
@@ -134,7 +136,7 @@ def _print_check(check: _MetadataCheck) -> None:
 
 def _print_metadata(metadata: Metadata) -> None:
     stats, embedding = metadata.stats, metadata.embedding
-    facts = {
+    cells = {
         "version": metadata.metadata_version,
         "description": metadata.corpus_description,
         "files": str(stats.total_files),
@@ -145,7 +147,7 @@ def _print_metadata(metadata: Metadata) -> None:
         if embedding
         else "none",
     }
-    console.print_table(("metadata", ""), list(facts.items()))
+    console.print_table(("metadata", ""), list(cells.items()))
     keys = [
         (key, str(len(facet.values)), facet.description or "") for key, facet in metadata.taxonomy.items()
     ]

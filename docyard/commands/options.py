@@ -93,7 +93,7 @@ def artifact(command: F) -> F:
 
 
 def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key: Path | None) -> SearchIndex:
-    """Open the index of an artifact if one is named, else that of a repository.
+    """Open the index of the artifact; without an artifact, the index of the repository.
 
     Raises UsageError for options that exclude each other, and WorkspaceError if opening fails.
     """
@@ -111,9 +111,8 @@ def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key
     from index.artifacts.frozen import FrozenIndex
     from index.storage.keys import read_key
 
-    opened = open_artifact(find_folder(artifact), read_key(find_folder(key)) if key else None)
-    if opened.problem is not None:
-        click.echo(
-            f"warning: metadata.json is invalid at {opened.problem.field}: {opened.problem.reason}", err=True
-        )
-    return FrozenIndex(opened)
+    loaded_artifact = open_artifact(find_folder(artifact), read_key(find_folder(key)) if key else None)
+    problem = loaded_artifact.problem
+    if problem is not None:
+        click.echo(f"warning: metadata.json is invalid at {problem.field}: {problem.reason}", err=True)
+    return FrozenIndex(loaded_artifact)

@@ -92,11 +92,11 @@ def _find_range(workspace: Workspace, snapshot: Snapshot, address: str) -> ReadR
     from workspace.texts.text_file import LazyFilePaths
 
     path, fragment = split_address(address, LazyFilePaths(snapshot))
-    named = read_fragment(fragment or "")
-    if named.task is not None and snapshot.config.is_document(path):
-        text, _, entry, moved_to = open_text(workspace.moves, snapshot, path, named.section)
+    target = read_fragment(fragment or "")
+    if target.task is not None and snapshot.config.is_document(path):
+        text, _, entry, moved_to = open_text(workspace.moves, snapshot, path, target.section)
         if text.document is not None:
-            task_slug = f"{named.section if entry is None else entry.address}[{named.task}]"
+            task_slug = f"{target.section if entry is None else entry.address}[{target.task}]"
             _, task = resolve_task(text.document, task_slug)
             return ReadRange(text, task.start, task.end, moved_to and {**moved_to, "slug": task_slug})
     text, _, entry, moved_to = open_text(workspace.moves, snapshot, address)
@@ -118,22 +118,22 @@ def _call_read_tool(
     path, fragment = split_address(address, LazyFilePaths(snapshot))
     arguments: dict[str, Any] = {"file_path": path}
     if form == "sections":
-        tool, arguments = "list_sections", {"file_path": address}
+        tool_name, arguments = "list_sections", {"file_path": address}
     elif form == "summary" or not fragment:
-        tool, arguments["mode"] = "smart_read", form or "full"
+        tool_name, arguments["mode"] = "smart_read", form or "full"
     elif read_fragment(fragment).task is not None:
-        tool, arguments = "view_document", {"file": path, "slug": fragment}
+        tool_name, arguments = "view_document", {"file": path, "slug": fragment}
     else:
-        tool, arguments["section_heading"] = "read_section", fragment
+        tool_name, arguments["section_heading"] = "read_section", fragment
     if ref:
         arguments["ref"] = ref
     index = SearchIndex(workspace)
     try:
         context = Toolbox(workspace, index, None, True).context("docyard")
-        requested = next(candidate for candidate in all_tools() if candidate.name == tool)
-        response = requested.run(context, arguments).data
+        read_tool = next(candidate for candidate in all_tools() if candidate.name == tool_name)
+        response = read_tool.run(context, arguments).data
         while "cursor" in response:  # pages are for agents, whose context is limited
-            page = requested.run(context, {**arguments, "cursor": response["cursor"]}).data
+            page = read_tool.run(context, {**arguments, "cursor": response["cursor"]}).data
             for name in ("sections", "outline"):
                 page[name] = response[name] + page[name]
             page.pop("note", None)  # the note describes one page

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     help="Search only documents with this value of a key that docyard.toml declares. Can be repeated.",
 )
 @click.option("--path", metavar="GLOB", help="Search only this folder, document or glob.")
-@options.ref("Search an earlier state: a branch, a tag, a commit or @{2026-01-31}.")
+@options.ref("Search a branch, a tag, a commit or @{2026-01-31}. [default: the branch's tip]")
 @options.as_json
 def command(
     terms: tuple[str, ...],
@@ -111,7 +111,10 @@ def command(
     if not as_json and page.is_partial:
         click.echo("A phrase was searched only in the 500 best sections with its words.", err=True)
     if not as_json and page.unreadable:
-        click.echo("Git cannot read every document: `docyard doctor` lists the omitted documents.", err=True)
+        click.echo(
+            "Git cannot read some documents, so they were not searched; `docyard doctor` lists them.",
+            err=True,
+        )
     return Exit.DONE if page.hits else Exit.PROBLEMS
 
 
@@ -127,12 +130,14 @@ def _format_hint(hint: Hint | None) -> Iterator[str]:
         yield f"  query: {query}"
 
 
-def _parse_filters(named: Iterable[tuple[str, str | None]], other_filters: Iterable[str]) -> dict[str, str]:
+def _parse_filters(
+    named_filters: Iterable[tuple[str, str | None]], other_filters: Iterable[str]
+) -> dict[str, str]:
     """Return the value of each key.
 
     Raises BadParameter for text without KEY=VALUE, and for a repeated key.
     """
-    filters = {key: value for key, value in named if value}
+    filters = {key: value for key, value in named_filters if value}
     for text in other_filters:
         key, _, value = (part.strip() for part in text.partition("="))
         if not (key and value):

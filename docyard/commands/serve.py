@@ -55,7 +55,7 @@ _HTTP_OPTIONS = {
     type=click.IntRange(200, 1_000_000),
     envvar=environment.TEXT_TOKENS,
     show_envvar=True,
-    help="Truncate longer texts in an answer. [default: limits.text_tokens of docyard.toml, 25000]",
+    help="Truncate the texts in an answer to N tokens. [default: limits.text_tokens of docyard.toml, 25000]",
 )
 @click.option(
     "--no-fsync",
@@ -102,7 +102,7 @@ _HTTP_OPTIONS = {
 @click.option(
     "--no-token",
     is_flag=True,
-    help="Accept requests without a token. Needs an address of this machine, or --read-only.",
+    help="Accept requests without a token. Needs a loopback address, or --read-only.",
 )
 @click.option(
     "--mermaid",
@@ -151,7 +151,7 @@ def command(
     from tools.toolsets import ToolsetUnknown, choose_toolsets
 
     try:
-        selected = choose_toolsets(toolsets, read_only=read_only)
+        selected_toolsets = choose_toolsets(toolsets, read_only=read_only)
     except ToolsetUnknown as error:
         raise click.BadParameter(f"{error.message}. {error.fix}", param_hint="--toolsets") from error
     settings = _build_settings(context)
@@ -159,13 +159,15 @@ def command(
 
     if artifact is not None:
         key = find_folder(key) if key else None
-        service = build_artifact_service(find_folder(artifact), key, selected, text_tokens=text_tokens)
+        service = build_artifact_service(
+            find_folder(artifact), key, selected_toolsets, text_tokens=text_tokens
+        )
     else:
         durable = False if no_fsync else None
         workspace = open_workspace(repo, branch, read_only=read_only, durable=durable)
         syncs = not (read_only or no_sync)
         service = build_repository_service(
-            workspace, selected, read_only=read_only, syncs=syncs, text_tokens=text_tokens
+            workspace, selected_toolsets, read_only=read_only, syncs=syncs, text_tokens=text_tokens
         )
     try:
         if settings is None:
@@ -205,20 +207,20 @@ def _check_usage(context: click.Context) -> None:
 
 
 def _build_settings(context: click.Context) -> HttpSettings | None:
-    """Return the HTTP settings; None over stdio. Raises click.UsageError, CannotError."""
-    given_options = context.params
-    if given_options["http"] is None:
+    """Return the HTTP settings; None over stdio. Raises click.UsageError, CommandError."""
+    parameters = context.params
+    if parameters["http"] is None:
         return None
     from docyard.http.settings import InvalidOptions, build_http_settings
 
-    file = given_options["token_file"]
+    file = parameters["token_file"]
     try:
         return build_http_settings(
-            given_options["http"],
-            given_options["allow_hosts"],
+            parameters["http"],
+            parameters["allow_hosts"],
             None if file is None else find_folder(file),
-            no_token=given_options["no_token"],
-            read_only=given_options["read_only"],
+            no_token=parameters["no_token"],
+            read_only=parameters["read_only"],
         )
     except InvalidOptions as error:
         raise click.UsageError(str(error)) from None
@@ -235,8 +237,8 @@ def _serve_stdio(service: Service) -> None:
 
     if is_terminal(sys.stdin):
         click.echo(
-            "docyard: waiting for an MCP host on standard input (Ctrl-D ends it; `docyard init --hosts` "
-            "prints how to connect a host)",
+            "docyard: waiting for an MCP host on standard input (Ctrl-D stops the server; "
+            "`docyard init --hosts` prints how to connect a host)",
             err=True,
         )
     run_stdio(service.toolbox, version=__version__, warm=service.warm)

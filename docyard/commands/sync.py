@@ -35,13 +35,13 @@ if TYPE_CHECKING:
     "--ours",
     multiple=True,
     metavar="CONFLICT",
-    help="Resolve a conflict, or all conflicts in a file, with our version. Can be repeated.",
+    help="Resolve a conflict, or all conflicts in a file, with the local version. Can be repeated.",
 )
 @click.option(
     "--theirs",
     multiple=True,
     metavar="CONFLICT",
-    help="Resolve a conflict, or all conflicts in a file, with their version. Can be repeated.",
+    help="Resolve a conflict, or all conflicts in a file, with the remote's version. Can be repeated.",
 )
 @click.option(
     "--resolve",
@@ -114,7 +114,7 @@ def command(
 def _build_conflict_resolver(
     ours: tuple[str, ...], theirs: tuple[str, ...], resolve: str | None
 ) -> ChooseResolutions | None:
-    """Return a function that decides conflicts by the options; None without them. Raises CannotError."""
+    """Return a function that resolves conflicts as the options say; None without options."""
     if not (ours or theirs or resolve):
         return None
     from docyard.cli.proposals.actions import read_text_file

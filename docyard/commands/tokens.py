@@ -12,8 +12,8 @@ from docyard.cli.main import SuggestingGroup
 from docyard.commands import options
 from docyard.open_workspace import open_workspace
 from docyard.terminal import console
-from docyard.terminal.authors import read_secret
-from docyard.terminal.exits import CannotError, Exit
+from docyard.terminal.credentials import read_secret
+from docyard.terminal.exits import CommandError, Exit
 
 if TYPE_CHECKING:
     from workspace.policy.tokens import Person, Tokens
@@ -71,7 +71,7 @@ def add(token: str, name: str | None, email: str | None, repo: Path | None, as_j
     _print_lines(
         secret,
         "",
-        f"This is the token of {_format_person(person)}. It is not shown again: store it where "
+        f"This is the token of {_format_person(person)}. The secret is not shown again: store it where "
         "only this person can read it.",
         *(
             [f"This person also has {', '.join(other_tokens)}; together they count as one approval."]
@@ -150,12 +150,12 @@ def trust(
     file = None if token_file is None else environment.get_current_directory() / token_file.expanduser()
     secret = read_secret(file, prompt=True)
     if secret is None:
-        raise CannotError(
+        raise CommandError(
             "there is no token to trust",
             fix=f"Set {environment.TOKEN}, or name a file of mode 600 with --token-file.",
         )
     if not secret.startswith(f"docyard_{token}_"):
-        raise CannotError(
+        raise CommandError(
             f"the token's name is not '{token}'", fix="Use the name from the copy that created the token."
         )
     person = _open_tokens(workspace).trust(secret, name, email)
@@ -173,12 +173,12 @@ def _open_tokens(workspace: Workspace) -> Tokens:
 
 
 def _resolve_identity(workspace: Workspace, name: str | None, email: str | None) -> tuple[str, str]:
-    """Return the given name and address, else those of Git's settings. Raises CannotError without one."""
+    """Return the options' name and address, else those of Git's settings. Raises CommandError."""
     git_identity = workspace.git.identity()
     if git_identity is None and (name is None or email is None):
-        raise CannotError(
+        raise CommandError(
             "the token's owner is unknown: Git's user.name and user.email are not set",
-            fix="Give --name and --email.",
+            fix="Pass --name and --email.",
         )
     git_name, git_email = git_identity or ("", "")
     return git_name if name is None else name, git_email if email is None else email

@@ -12,7 +12,7 @@ from docyard.cli import completion
 from docyard.commands import options
 from docyard.open_workspace import find_folder
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError, Exit
+from docyard.terminal.exits import CommandError, Exit
 from workspace.config.tables import NAMES, Dialect
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def command(
     documents = select_documents(sources, folder, paths)
     findings = _collect_findings(validator, documents, jobs, checks_manifests=not paths)
     if since is not None:
-        findings = _select_new(sources, validator, findings, since)
+        findings = _select_new_findings(sources, validator, findings, since)
     findings = validator.add_suggestions(findings)
     fix_command = _format_fix_command(sources, ref, staged)
     report = Report(findings, len(documents), sources.origin, sources.commit, max_findings, fix_command)
@@ -157,23 +157,27 @@ def _collect_findings(
     return sorted(findings, key=lambda finding: finding[2:5])
 
 
-def _select_new(sources: Sources, validator: Validator, findings: list[Finding], since: str) -> list[Finding]:
+def _select_new_findings(
+    sources: Sources, validator: Validator, findings: list[Finding], since: str
+) -> list[Finding]:
     """Return the new findings. At the earlier commit only documents with findings are checked."""
     from docyard.cli.validate_sources import find_range_start
     from workspace.validation.files import BlobReader, list_commit
     from workspace.validation.run import Validator, exclude_earlier_findings, map_earlier_paths
 
     if sources.git is None:
-        raise CannotError("--since needs a Git repository", fix="Omit --since.")
+        raise CommandError("--since needs a Git repository", fix="Omit --since.")
     earlier_files = list_commit(sources.git, find_range_start(sources.git, since, sources.commit))
-    earlier = Validator(replace(earlier_files, settings=validator.files.config), validator.selection)
+    earlier_validator = Validator(
+        replace(earlier_files, settings=validator.files.config), validator.selection
+    )
     blobs = earlier_files.reader.blobs if isinstance(earlier_files.reader, BlobReader) else {}
     earlier_paths = map_earlier_paths(
-        validator.files, earlier.files, blobs, sorted({finding.path for finding in findings})
+        validator.files, earlier_validator.files, blobs, sorted({finding.path for finding in findings})
     )
-    documents = sorted({*earlier_paths.values()}.intersection(earlier.files.documents))
+    documents = sorted({*earlier_paths.values()}.intersection(earlier_validator.files.documents))
     return exclude_earlier_findings(
-        findings, _collect_findings(earlier, documents, None, checks_manifests=True), earlier_paths
+        findings, _collect_findings(earlier_validator, documents, None, checks_manifests=True), earlier_paths
     )
 
 

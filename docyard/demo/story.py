@@ -23,8 +23,8 @@ from workspace.proposal_ids import derive_id
 
 Data = Mapping[str, Any]
 DOCUMENT = "search-api.md"
-_KEY = "demo-proposal"
-PROPOSAL = derive_id(_KEY)
+_IDEMPOTENCY_KEY = "demo-proposal"
+PROPOSAL = derive_id(_IDEMPOTENCY_KEY)
 """The proposal of the story, whose id is derived from the idempotency key."""
 
 PERSONS_SECTION = (
@@ -49,13 +49,13 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class PersonCommits:
+class PersonCommit:
     """A commit that a person makes between two calls."""
 
     purpose: str
 
 
-STORY: Sequence[Step | PersonCommits] = (
+STORY: Sequence[Step | PersonCommit] = (
     Step(
         "List the document types",
         "create_document",
@@ -69,7 +69,7 @@ STORY: Sequence[Step | PersonCommits] = (
         lambda data, _: bool(data["instructions"]) and "## Endpoints" in data["structure"],
     ),
     Step(
-        "A wrong call returns the valid values and the usage",
+        "An invalid call returns the valid values and the usage",
         "create_document",
         {"doc_type": "invalid_type"},
         lambda data, _: "api_spec" in data["valid_types"] and bool(data["usage"]),
@@ -159,7 +159,7 @@ STORY: Sequence[Step | PersonCommits] = (
         {"chunk_id": f"{DOCUMENT}#endpoints/search/requirements", "context": 1},
         lambda _, text: "(Target) ---" in text and "(Context: -1) ---" in text,
     ),
-    PersonCommits("A person adds a section in an editor and commits it"),
+    PersonCommit("A person adds a section in an editor and commits it"),
     Step(
         "The next search finds the person's words",
         "search_docs",
@@ -179,7 +179,7 @@ STORY: Sequence[Step | PersonCommits] = (
         lambda data, _: data["updated"] is True and data["task_index"] == 2,
     ),
     Step(
-        "At the commit before the person's, the search has no hits",
+        "At the commit before the person's commit, the search has no hits",
         "search_docs",
         {"query": '"leaky bucket"', "ref": "HEAD~2"},
         lambda data, _: data["hits"] == [],
@@ -202,7 +202,7 @@ STORY: Sequence[Step | PersonCommits] = (
         {
             "title": "Promise a shorter latency",
             "description": "The new index answers within 120 ms.",
-            "idempotency_key": _KEY,
+            "idempotency_key": _IDEMPOTENCY_KEY,
         },
         lambda data, _: data["proposal"] == PROPOSAL,
     ),
@@ -238,7 +238,8 @@ STORY: Sequence[Step | PersonCommits] = (
     ),
 )
 
-_MAX_LINES = 24
+_MAX_RESPONSE_LINES = 24
+_MAX_LINE_LENGTH = 90  # characters of JSON on one line
 
 
 class Screen:
@@ -246,7 +247,7 @@ class Screen:
 
     def __init__(self) -> None:
         self._console = create_console()
-        self._number = 0
+        self._step_number = 0
 
     def print_title(self, text: str) -> None:
         self._console.print(Rule(Text(text, style="bold")))
@@ -255,8 +256,8 @@ class Screen:
         self._console.print(Text(text, style="dim"))
 
     def print_purpose(self, text: str) -> None:
-        self._number += 1
-        self._console.print(Text(f"\n{self._number}. {text}", style="bold"))
+        self._step_number += 1
+        self._console.print(Text(f"\n{self._step_number}. {text}", style="bold"))
 
     def print_call(self, tool: str, arguments: Mapping[str, Any]) -> None:
         line = Text("→ ", style="cyan")
@@ -265,13 +266,15 @@ class Screen:
 
     def print_response(self, data: Mapping[str, Any], text: str) -> None:
         lines = (_format_json(data) if _is_json(text) else text).splitlines()
-        if len(lines) > _MAX_LINES:
-            lines = [*lines[:_MAX_LINES], f"… {len(lines) - _MAX_LINES} more lines"]
+        if len(lines) > _MAX_RESPONSE_LINES:
+            lines = [*lines[:_MAX_RESPONSE_LINES], f"… {len(lines) - _MAX_RESPONSE_LINES} more lines"]
         self._console.print(Text("\n".join(f"  {line}" for line in lines), style="dim"))
 
-    def print_verdict(self, passed: bool) -> None:
+    def print_verdict(self, is_expected: bool) -> None:
         self._console.print(
-            Text("✓ as expected", style="green") if passed else Text("✗ not as expected", style="bold red")
+            Text("✓ as expected", style="green")
+            if is_expected
+            else Text("✗ not as expected", style="bold red")
         )
 
     def print_text(self, text: str) -> None:
@@ -280,7 +283,7 @@ class Screen:
 
 def _format_json(data: Mapping[str, Any]) -> str:
     one_line = json.dumps(data, ensure_ascii=False)
-    return one_line if len(one_line) <= 90 else json.dumps(data, ensure_ascii=False, indent=2)
+    return one_line if len(one_line) <= _MAX_LINE_LENGTH else json.dumps(data, ensure_ascii=False, indent=2)
 
 
 def _is_json(text: str) -> bool:
@@ -290,15 +293,15 @@ def _is_json(text: str) -> bool:
         return False
 
 
-NAME, EMAIL = "Dana Reader", "dana@example.com"
-MESSAGE = "Describe the rate limit"
+PERSON_NAME, PERSON_EMAIL = "Dana Reader", "dana@example.com"
+COMMIT_MESSAGE = "Describe the rate limit"
 
 # The commit must not depend on the user's own Git settings.
 _GIT_OPTIONS = (
     "-c",
-    f"user.name={NAME}",
+    f"user.name={PERSON_NAME}",
     "-c",
-    f"user.email={EMAIL}",
+    f"user.email={PERSON_EMAIL}",
     "-c",
     "commit.gpgsign=false",
     "-c",
@@ -314,11 +317,11 @@ def commit_as_person(folder: Path, file: str, text: str, variables: Mapping[str,
         return "(git is not installed; the same commit was made without it)"
     with (folder / file).open("ab") as stream:
         stream.write(text.encode())
-    arguments = ("commit", "--quiet", "--all", "--message", MESSAGE)
+    arguments = ("commit", "--quiet", "--all", "--message", COMMIT_MESSAGE)
     subprocess.run(
         (program, *_GIT_OPTIONS, *arguments), cwd=folder, env=variables, check=True, capture_output=True
     )
-    return f'git commit --all --message "{MESSAGE}"'
+    return f'git commit --all --message "{COMMIT_MESSAGE}"'
 
 
 def read_history(folder: Path, variables: Mapping[str, str]) -> str:
@@ -327,10 +330,10 @@ def read_history(folder: Path, variables: Mapping[str, str]) -> str:
     if program is None:
         return _read_history_without_git(folder)
     arguments = ("--no-pager", "-c", "log.showSignature=false", "log", "--stat", "--no-color")
-    completed = subprocess.run(
+    process = subprocess.run(
         (program, *arguments), cwd=folder, env=variables, check=True, capture_output=True
     )
-    return completed.stdout.decode(errors="replace").rstrip()
+    return process.stdout.decode(errors="replace").rstrip()
 
 
 def _commit_without_git(folder: Path, file: str, text: str) -> None:
@@ -342,9 +345,9 @@ def _commit_without_git(folder: Path, file: str, text: str) -> None:
 
     workspace = Workspace.open(folder, read_only=True)
     snapshot = workspace.snapshot()
-    author = Signature(NAME, EMAIL, int(time.time()), 0)
+    author = Signature(PERSON_NAME, PERSON_EMAIL, int(time.time()), 0)
     data = snapshot.read(file) + text.encode()
-    batch = Batch(workspace.branch or "main", snapshot.commit, {file: data}, MESSAGE, author)
+    batch = Batch(workspace.branch or "main", snapshot.commit, {file: data}, COMMIT_MESSAGE, author)
     publish(GitStore(folder), batch, durable=False)
 
 

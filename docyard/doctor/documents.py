@@ -13,7 +13,7 @@ from docyard.doctor.finding import (
     Finding,
     Severity,
     format_count,
-    format_some,
+    format_list,
 )
 from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.git.repository import DamagedRepository
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 _MAX_TAXONOMY_BYTES = 20_000
-"""Bytes of keys and values in the definition of search_docs, which agents read in each conversation."""
+"""The limit for keys and values in the definition of search_docs, which agents read in each conversation."""
 
 
 def check_manifests(snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield the manifests of a commit that cannot be used."""
+    """Yield a finding for each manifest of a commit that cannot be used."""
     for error in snapshot.manifest_problems():
         yield Finding(
             Severity.WARNING, "repository", f"{error.message}, so the manifest is ignored", error.fix
@@ -61,7 +61,7 @@ def check_values(index: SearchIndex) -> Iterator[Finding]:
                 Severity.NOTE,
                 "index",
                 f"{key} has {len(listable_values):,} values; search_docs lists at most {MAX_VALUES}, so it "
-                "lists none of them, and suggests the nearest values for an unknown one",
+                "lists none of them, and suggests the nearest values for an unknown value",
             )
         listed_values[key] = listable_values if len(listable_values) <= MAX_VALUES else []
     if len(listed_values) > MAX_KEYS:
@@ -69,7 +69,7 @@ def check_values(index: SearchIndex) -> Iterator[Finding]:
             Severity.NOTE,
             "index",
             f"the taxonomy has more than {MAX_KEYS} keys, including the built-in ones; search_docs lists no "
-            f"values of {format_some([*listed_values][MAX_KEYS:])}",
+            f"values of {format_list([*listed_values][MAX_KEYS:])}",
         )
     size = len(json.dumps(listed_values).encode())
     if size > _MAX_TAXONOMY_BYTES:
@@ -84,13 +84,14 @@ def check_values(index: SearchIndex) -> Iterator[Finding]:
 
 AREA = "repository"
 _MAX_PATH_CHARS = 200
+_PROGRESS_INTERVAL = 50  # documents between two progress reports
 Progress = Callable[[float, float | None, str | None], None]
 
 
 def check_documents(
     snapshot: Snapshot, open_writable: Callable[[], Workspace], progress: Progress | None = None
 ) -> Iterator[Finding]:
-    """Yield the problems of the types and documents of a commit with valid settings."""
+    """Yield the problems of the document types and documents of a commit with valid settings."""
     yield from _check_types(snapshot)
     yield from check_manifests(snapshot)
     yield from _check_root(snapshot)
@@ -125,7 +126,7 @@ def _check_paths(snapshot: Snapshot) -> Iterator[Finding]:
             Severity.NOTE,
             AREA,
             f"{format_count(unsupported_paths, 'path is', 'paths are')} named like documents, but symbolic "
-            f"links or submodules, which are not read: {format_some(unsupported_paths)}",
+            f"links or submodules, which are not read: {format_list(unsupported_paths)}",
         )
     if unnameable_paths:
         escaped_paths = [escape_path(path[:_MAX_PATH_CHARS]) for path in unnameable_paths]
@@ -133,7 +134,7 @@ def _check_paths(snapshot: Snapshot) -> Iterator[Finding]:
             Severity.WARNING,
             AREA,
             f"{format_count(unnameable_paths, 'file has', 'files have')} a name with invalid characters, and "
-            f"cannot be read: {format_some(escaped_paths)}",
+            f"cannot be read: {format_list(escaped_paths)}",
             "Rename them to valid UTF-8 without control characters, and commit.",
         )
 
@@ -158,7 +159,7 @@ def _check_contents(
     pointer_paths: list[str] = []
     max_bytes = snapshot.config.limits.document_bytes
     for checked_count, (path, blob) in enumerate(snapshot.documents.items()):
-        if progress is not None and checked_count % 50 == 0:
+        if progress is not None and checked_count % _PROGRESS_INTERVAL == 0:
             progress(checked_count, len(snapshot.documents), "Reading documents")
         try:
             if snapshot.git.blob_size(blob) > max_bytes:
@@ -180,7 +181,7 @@ def _check_contents(
             AREA,
             f"the contents of {format_count([*recoverable_blobs], 'document are', 'documents are')} "
             "missing or broken in the "
-            f"repository, but intact in the work tree: {format_some([*recoverable_blobs])}",
+            f"repository, but intact in the work tree: {format_list([*recoverable_blobs])}",
             FIX_COMMAND,
             partial(_rewrite_blobs, open_writable, recoverable_blobs),
         )
@@ -190,7 +191,7 @@ def _check_contents(
             AREA,
             f"the contents of {format_count([*missing_blobs], 'document are', 'documents are')} missing "
             "or broken in the "
-            f"repository, so they cannot be read or searched: {format_some([*missing_blobs])}",
+            f"repository, so they cannot be read or searched: {format_list([*missing_blobs])}",
             COPY_OBJECTS_COMMAND,
         )
     if pointer_paths:
@@ -198,7 +199,7 @@ def _check_contents(
             Severity.NOTE,
             AREA,
             f"{format_count(pointer_paths, 'path is a pointer', 'paths are pointers')} of Git LFS, so "
-            f"their text is not available: {format_some(pointer_paths)}",
+            f"their text is not available: {format_list(pointer_paths)}",
             "git lfs migrate export --include='*.md' stores the texts in the repository",
         )
     if non_utf8_paths:
@@ -206,7 +207,7 @@ def _check_contents(
             Severity.WARNING,
             AREA,
             f"{format_count(non_utf8_paths, 'document is', 'documents are')} not UTF-8: "
-            f"{format_some(non_utf8_paths)}",
+            f"{format_list(non_utf8_paths)}",
             "iconv -f WINDOWS-1252 -t UTF-8 FILE > NEW && mv NEW FILE, and commit it",
         )
     if large_paths:
@@ -214,7 +215,7 @@ def _check_contents(
             Severity.WARNING,
             AREA,
             f"{format_count(large_paths, 'document is', 'documents are')} larger than {max_bytes:,} bytes: "
-            f"{format_some(large_paths)}",
+            f"{format_list(large_paths)}",
             "Split them, or increase [limits] document_bytes in docyard.toml.",
         )
 
@@ -232,5 +233,5 @@ def _rewrite_blobs(open_writable: Callable[[], Workspace], blobs: Mapping[str, s
                 written_paths.append(path)
     if not written_paths:
         return None
-    documents = format_count(written_paths, "document", "documents")
-    return f"wrote the contents of {documents} again from the work tree"
+    documents_text = format_count(written_paths, "document", "documents")
+    return f"wrote the contents of {documents_text} again from the work tree"

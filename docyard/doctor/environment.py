@@ -23,18 +23,18 @@ from docyard.doctor.installation import (
 from workspace.git.private_folder import FOLDER, is_accessible_to_others, is_inaccessible, make_private_folder
 
 AREA = "environment"
-OLDEST_PYTHON = (3, 11)
+MIN_PYTHON_VERSION = (3, 11)
 
 
 def check_environment(common_dir: Path | None, worktree: Path | None) -> Iterator[Finding]:
     """Yield problems outside the repository. `common_dir` and `worktree` are None if they do not exist."""
-    if sys.version_info < OLDEST_PYTHON:
-        required_version = ".".join(map(str, OLDEST_PYTHON))
+    if sys.version_info < MIN_PYTHON_VERSION:
+        min_version = ".".join(map(str, MIN_PYTHON_VERSION))
         yield Finding(
             Severity.ERROR,
             AREA,
-            f"this Python is older than {required_version}",
-            f"Install docyard with Python {required_version}.",
+            f"this Python is older than {min_version}",
+            f"Install docyard with Python {min_version}.",
         )
     yield from check_libraries(list_requirements(), find_installation())
     if common_dir is not None and is_accessible_to_others(common_dir):
@@ -114,16 +114,18 @@ def check_libraries(requirements: Iterable[Requirement], installation: Installat
             extras.setdefault(requirement.extra, []).append(requirement)
         elif problem := _describe_problem(requirement):
             message = f"{problem}; docyard needs {specification}"
-            yield Finding(Severity.ERROR, AREA, message, installation.repair_command(specification))
-    for extra, members in extras.items():
-        problems = [problem for requirement in members if (problem := _describe_problem(requirement))]
+            yield Finding(Severity.ERROR, AREA, message, installation.build_repair_command(specification))
+    for extra, extra_requirements in extras.items():
+        problems = [
+            problem for requirement in extra_requirements if (problem := _describe_problem(requirement))
+        ]
         if problems:
-            specifications = [requirement.specification for requirement in members]
+            specifications = [requirement.specification for requirement in extra_requirements]
             yield Finding(
                 Severity.NOTE,
                 AREA,
                 f"{', '.join(problems)}; {', '.join(specifications)} is needed only for " + EXTRAS[extra],
-                installation.extra_command(extra, specifications),
+                installation.build_extra_command(extra, specifications),
             )
 
 

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 FIX_COMMAND = "docyard doctor --fix"
-"""The command for a finding that can be fixed here."""
+"""The command that applies the safe fixes."""
 
 COPY_OBJECTS_COMMAND = "git -C CLONE pack-objects -q --all --stdout < /dev/null | git unpack-objects -q"
 """The command that copies missing objects from another clone; `git fetch` fails if HEAD is damaged."""
 
-_MAX_ITEMS = 10
+_MAX_LISTED_ITEMS = 10
 
 
 class Severity(StrEnum):
@@ -27,9 +27,10 @@ class Severity(StrEnum):
 class Finding:
     """A problem or a note in an area ("repository", "index" or "environment"), and how to fix it.
 
-    `apply_fix` applies the safe fix and returns its description, or None if nothing was left to fix. It may
-    raise WorkspaceError and OSError. It is None for a finding that only a person can fix. `is_fatal` is true
-    if no further check is possible. `subject` is the damaged ref or object, which is reported once.
+    `apply_fix` applies the safe fix and returns its description, or None if there is nothing to fix any more.
+    The function may raise WorkspaceError and OSError. `apply_fix` is None if only a person can fix the
+    finding. `is_fatal` is true if no further check is possible. `subject` is the damaged ref or object, which
+    is reported once.
     """
 
     severity: Severity
@@ -41,7 +42,7 @@ class Finding:
     is_fatal: bool = False
     subject: str = field(default="", compare=False)
 
-    def data(self) -> dict[str, str]:
+    def to_data(self) -> dict[str, str]:
         """Return the finding as data for programs."""
         return {
             "severity": self.severity,
@@ -61,7 +62,9 @@ def format_count(items: Sequence[str], singular: str, plural: str) -> str:
     return f"{len(items):,} {singular if len(items) == 1 else plural}"
 
 
-def format_some(items: Sequence[str]) -> str:
-    """Return the first few items, and the number of the others."""
-    omitted_count = len(items) - _MAX_ITEMS
-    return ", ".join(items[:_MAX_ITEMS]) + (f" and {omitted_count:,} more" if omitted_count > 0 else "")
+def format_list(items: Sequence[str]) -> str:
+    """Return the first items, and the number of omitted items."""
+    omitted_count = len(items) - _MAX_LISTED_ITEMS
+    return ", ".join(items[:_MAX_LISTED_ITEMS]) + (
+        f" and {omitted_count:,} more" if omitted_count > 0 else ""
+    )

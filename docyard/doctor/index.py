@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 _DISK_AREA = "environment"
 FULL_DISK_BYTES, NEARLY_FULL_DISK_BYTES = 1_000_000, 50_000_000
-"""Free bytes: below the first a commit may fail, below the second it may fail soon."""
+"""Free bytes of a disk. Below the first limit a commit may fail; below the second it may fail soon."""
 
 
 def check_disks(folders: Iterable[tuple[Path, str]]) -> Iterator[Finding]:
     """Yield one finding for each file system that is mounted read-only or nearly full.
 
     `folders` are the folders that are written to, with their labels. A message names the first folder of a
-    file system, and its other folders that are not below the first.
+    file system, and the folders there that are not below a named folder.
     """
     disks: dict[tuple[int, bool], list[tuple[Path, str]]] = {}
     for folder, name in folders:
@@ -72,7 +72,7 @@ def is_read_only(folder: Path) -> bool:
 
 
 AREA = "index"
-_REBUILD = "docyard index rebuild"
+_REBUILD_COMMAND = "docyard index rebuild"
 
 
 def check_index(workspace: Workspace) -> Iterator[Finding]:
@@ -105,11 +105,13 @@ def check_index(workspace: Workspace) -> Iterator[Finding]:
             Severity.ERROR,
             AREA,
             "the index is damaged; the next search rebuilds it",
-            _REBUILD,
+            _REBUILD_COMMAND,
             apply_fix=lambda: _rebuild_index(index),
         )
     elif status.state is None:
-        yield Finding(Severity.NOTE, AREA, "there is no index yet; the first search builds it", _REBUILD)
+        yield Finding(
+            Severity.NOTE, AREA, "there is no index yet; the first search builds it", _REBUILD_COMMAND
+        )
     elif not status.is_current:
         yield Finding(Severity.NOTE, AREA, "the index is behind the branch; the next search updates it")
     if status.is_busy:
@@ -141,11 +143,11 @@ def _sweep_index(index: SearchIndex) -> str | None:
 
 
 def _find_unused_folders(workspace: Workspace, parent: Path, own_name: str, schema: int) -> Iterator[Finding]:
-    """Yield index folders of this user that no index is known to use."""
+    """Yield a finding for the index folders of this user that no branch uses."""
     from index.storage.location import make_index_name
 
-    branch = "x"
-    suffix = make_index_name(schema, branch).removeprefix(f"{schema}-{branch}")
+    example_branch = "x"
+    suffix = make_index_name(schema, example_branch).removeprefix(f"{schema}-{example_branch}")
     used_names = {own_name, *(make_index_name(schema, name) for name in workspace.git.branches())}
     unused_names = [
         entry.name
@@ -184,12 +186,12 @@ def _remove_folders(folders: list[Path]) -> str | None:
     )
 
 
-def _is_unused(name: tuple[str, str, str], schema: int) -> bool:
-    """Return True if a folder is of this version or an earlier one.
+def _is_unused(name_parts: tuple[str, str, str], schema: int) -> bool:
+    """Return True if the folder's index has this version or an earlier version of the format.
 
     Indexes of detached work trees are excluded, because they may be in use.
     """
-    version, _, rest = name
+    version, _, rest = name_parts
     return version.isdecimal() and (
         int(version) < schema or (int(version) == schema and not rest.startswith("detached-"))
     )

@@ -25,7 +25,7 @@ import packaging.requirements
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion
 
-NAME = "docyard"
+PACKAGE_NAME = "docyard"
 
 EXTRAS: Mapping[str, str] = {
     "eval": "the plots of `docyard eval`",
@@ -37,12 +37,12 @@ EXTRAS: Mapping[str, str] = {
 # The folders of uv's cache that contain the environments of `uvx`.
 _UVX_ENVIRONMENT = re.compile(r"(?:archive|environments)-v\d+")
 
-_PIPX_METADATA = "pipx_metadata.json"
-_UV_RECEIPT = "uv-receipt.toml"
+_PIPX_METADATA_FILE = "pipx_metadata.json"
+_UV_RECEIPT_FILE = "uv-receipt.toml"
 
 
 class Requirement(NamedTuple):
-    """A library that is required, by the extra or, if this is None, always."""
+    """A required library. If `extra` is set, only that extra requires the library."""
 
     name: str
     versions: SpecifierSet
@@ -53,10 +53,10 @@ class Requirement(NamedTuple):
         """Return the name and the versions, without a marker, in an installer's format."""
         return f"{self.name}{self.versions}"
 
-    def is_met_by(self, installed: str) -> bool:
-        """Return True if an installed version is allowed. An invalid version is not."""
+    def is_met_by(self, installed_version: str) -> bool:
+        """Return True if an installed version is allowed. An invalid version is not allowed."""
         try:
-            return self.versions.contains(installed, prereleases=True)
+            return self.versions.contains(installed_version, prereleases=True)
         except InvalidVersion:
             return False
 
@@ -75,31 +75,31 @@ class Installer(enum.Enum):
 class Installation:
     """An environment that contains Docyard. `source` is the requirement that it was installed from.
 
-    `required` lists the other packages that the user installed in it, and `version` is the Python version, if
-    the installer would otherwise drop them.
+    `other_packages` lists the other packages that the user installed there, and `python_version` is the
+    Python version, if the installer would otherwise remove or change them.
     """
 
     installer: Installer
     prefix: Path
     executable: Path
-    source: str = NAME
-    required: tuple[str, ...] = ()
-    version: str | None = None
+    source: str = PACKAGE_NAME
+    other_packages: tuple[str, ...] = ()
+    python_version: str | None = None
 
-    def extra_command(self, extra: str, requirements: Iterable[str]) -> str:
+    def build_extra_command(self, extra: str, requirements: Iterable[str]) -> str:
         """Return the command that installs an extra, or its `requirements`."""
         if self.installer is Installer.PIPX:
             return shlex.join(["pipx", "inject", self.prefix.name, *requirements])
         if self.installer in (Installer.UV_TOOL, Installer.UVX):
-            return self._build_uv_command([*self.required, *requirements])
-        return self._build_pip_command([f"{NAME}[{extra}]"])
+            return self._build_uv_command([*self.other_packages, *requirements])
+        return self._build_pip_command([f"{PACKAGE_NAME}[{extra}]"])
 
-    def repair_command(self, requirement: str) -> str:
+    def build_repair_command(self, requirement: str) -> str:
         """Return the command that installs a required version of a library."""
         if self.installer is Installer.PIPX:
             return shlex.join(["pipx", "runpip", self.prefix.name, "install", requirement])
         if self.installer in (Installer.UV_TOOL, Installer.UVX):
-            return self._build_uv_command([*self.required, requirement])
+            return self._build_uv_command([*self.other_packages, requirement])
         return self._build_pip_command([requirement])
 
     def _build_pip_command(self, packages: list[str]) -> str:
@@ -114,13 +114,13 @@ class Installation:
         )
 
     def _build_uv_command(self, packages: Iterable[str]) -> str:
-        """Return the `uv tool install` command with all packages: it removes packages that are not named."""
+        """Return the `uv tool install` command with all packages, because uv removes all other packages."""
         options = [part for package in dict.fromkeys(packages) for part in ("--with", package)]
         if self.installer is Installer.UVX:
-            origin = [] if self.source == NAME else ["--from", self.source]
-            return shlex.join(["uvx", *origin, *options, NAME])
-        python = ["--python", self.version] if self.version else []
-        return shlex.join(["uv", "tool", "install", *python, *options, self.source])
+            source_options = [] if self.source == PACKAGE_NAME else ["--from", self.source]
+            return shlex.join(["uvx", *source_options, *options, PACKAGE_NAME])
+        python_options = ["--python", self.python_version] if self.python_version else []
+        return shlex.join(["uv", "tool", "install", *python_options, *options, self.source])
 
 
 def find_installation(prefix: Path | None = None, executable: Path | None = None) -> Installation:
@@ -128,9 +128,9 @@ def find_installation(prefix: Path | None = None, executable: Path | None = None
     prefix = prefix or Path(sys.prefix)
     executable = executable or Path(sys.executable)
     source = _find_source(prefix)
-    if (prefix / _PIPX_METADATA).is_file():
+    if (prefix / _PIPX_METADATA_FILE).is_file():
         return Installation(Installer.PIPX, prefix, executable, source)
-    if (prefix / _UV_RECEIPT).is_file():
+    if (prefix / _UV_RECEIPT_FILE).is_file():
         return _read_uv_receipt(prefix, executable, source)
     if any(_UVX_ENVIRONMENT.fullmatch(part) for part in prefix.parts):
         return Installation(Installer.UVX, prefix, executable, source)
@@ -144,13 +144,13 @@ def format_extra_command(extra: str) -> str:
     specifications = [
         requirement.specification for requirement in list_requirements() if requirement.extra == extra
     ]
-    return find_installation().extra_command(extra, specifications)
+    return find_installation().build_extra_command(extra, specifications)
 
 
 def list_requirements() -> list[Requirement]:
     """Return the requirements of the installed Docyard; none if it runs from a source checkout."""
     try:
-        return parse_requirements(metadata.requires(NAME) or [])
+        return parse_requirements(metadata.requires(PACKAGE_NAME) or [])
     except metadata.PackageNotFoundError:
         return []
 
@@ -180,7 +180,7 @@ def find_installed_version(name: str) -> str | None:
         return None
 
 
-def _find_source(prefix: Path, name: str = NAME) -> str:
+def _find_source(prefix: Path, name: str = PACKAGE_NAME) -> str:
     """Return the requirement of a package's installation: its name, or a direct reference (PEP 610)."""
     folders = list({*prefix.glob("lib/python3*/site-packages"), *prefix.glob("Lib/site-packages")})
     for distribution in metadata.distributions(name=name, path=[str(folder) for folder in folders]):
@@ -200,29 +200,29 @@ def _find_source(prefix: Path, name: str = NAME) -> str:
 def _read_uv_receipt(prefix: Path, executable: Path, source: str) -> Installation:
     """Return the installation in the receipt of `uv tool install`, with the packages that the user named."""
     try:
-        receipt = tomllib.loads((prefix / _UV_RECEIPT).read_text(encoding="utf-8"))["tool"]
+        receipt = tomllib.loads((prefix / _UV_RECEIPT_FILE).read_text(encoding="utf-8"))["tool"]
         entries = [entry for entry in receipt["requirements"] if isinstance(entry, dict)]
     except (OSError, ValueError, LookupError, TypeError):
         return Installation(Installer.UV_TOOL, prefix, executable, source)
     own_entries: list[Mapping[str, Any]] = []
     other_packages: list[str] = []
     for entry in entries:
-        if entry.get("name") == NAME and not own_entries:
+        if entry.get("name") == PACKAGE_NAME and not own_entries:
             own_entries.append(entry)
         else:
             other_packages.append(_parse_receipt_entry(entry, prefix))
-    version = receipt.get("python")
-    if own_entries and source == NAME:
+    python_version = receipt.get("python")
+    if own_entries and source == PACKAGE_NAME:
         source = _parse_receipt_entry(own_entries[0], prefix)
     elif own_entries and own_entries[0].get("extras"):
-        source = source.replace(NAME, f"{NAME}[{','.join(own_entries[0]['extras'])}]", 1)
+        source = source.replace(PACKAGE_NAME, f"{PACKAGE_NAME}[{','.join(own_entries[0]['extras'])}]", 1)
     return Installation(
         Installer.UV_TOOL,
         prefix,
         executable,
         source,
         tuple(other_packages),
-        version if isinstance(version, str) else None,
+        python_version if isinstance(python_version, str) else None,
     )
 
 

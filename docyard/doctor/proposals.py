@@ -1,6 +1,6 @@
 """Checks of people's tokens, the events of proposals, proposal branches, and the remote.
 
-The remote is compared as of the last fetch; nothing is fetched.
+The remote is compared in its state of the last fetch; nothing is fetched.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from docyard.doctor.finding import Finding, Severity, format_count, format_some
+from docyard.doctor.finding import Finding, Severity, format_count, format_list
 from workspace.errors import WorkspaceError
 from workspace.git.merge_bases import ShallowHistory
 
@@ -36,7 +36,7 @@ def check_proposals(git: GitReader) -> Iterator[Finding]:
             Severity.WARNING,
             AREA,
             f"events of {format_count(unreadable_ids, 'proposal', 'proposals')} cannot be read, and are "
-            f"ignored: {format_some(unreadable_ids)}",
+            f"ignored: {format_list(unreadable_ids)}",
             f"git log --stat {BRANCH} shows the commits that added the files; upgrade docyard if it is older",
         )
     branches_without_events = [
@@ -46,8 +46,8 @@ def check_proposals(git: GitReader) -> Iterator[Finding]:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"{format_count(branches_without_events, 'branch is', 'branches are')} named like a proposal's, "
-            f"but without events: {format_some(branches_without_events)}",
+            f"{format_count(branches_without_events, 'branch is', 'branches are')} named like a proposal's "
+            f"branch, but without events: {format_list(branches_without_events)}",
             "docyard sync fetches the events; to delete a branch that is not a proposal: "
             f"git branch -D {quote(branches_without_events[0])}",
         )
@@ -74,8 +74,8 @@ def check_approvals(workspace: Workspace) -> Iterator[Finding]:
             Severity.WARNING,
             AREA,
             f"approvals of {format_count(uncovered_ids, 'proposal', 'proposals')} are void, because "
-            f"a merge has protected changes that no reviewer has seen: {format_some(uncovered_ids)}",
-            f"docyard proposals refresh {uncovered_ids[0]} merges them; then approve it again",
+            f"a merge has protected changes that no reviewer has seen: {format_list(uncovered_ids)}",
+            f"docyard proposals refresh {uncovered_ids[0]} merges the changes; then approve it again",
         )
 
 
@@ -106,39 +106,39 @@ def check_remote(workspace: Workspace) -> Iterator[Finding]:
                 error.fix,
             )
             return
-    tracked = workspace.sync_status().read()
-    if tracked is None:
+    tracked_state = workspace.sync_status().read()
+    if tracked_state is None:
         return
-    if tracked.tracked.state is SyncState.DIVERGED:
-        yield _explain_divergence(workspace, tracked)
-    if tracked.tracked.state is SyncState.FORCE_PUSHED:
+    if tracked_state.tracked.state is SyncState.DIVERGED:
+        yield _explain_divergence(workspace, tracked_state)
+    if tracked_state.tracked.state is SyncState.FORCE_PUSHED:
         yield Finding(
             Severity.WARNING,
             AREA,
-            f"'{tracked.remote}' no longer has some commits of the branch",
+            f"'{tracked_state.remote}' no longer has some commits of the branch",
             "docyard sync --push restores them, if they were not removed on purpose",
         )
-    if (unpushed := tracked.unpushed) is not None:
-        more = " or more" if unpushed.has_more else ""
-        commits = "commit was" if unpushed.commits == 1 and not more else "commits were"
+    if (unpushed_info := tracked_state.unpushed) is not None:
+        more_text = " or more" if unpushed_info.has_more else ""
+        commits_text = "commit was" if unpushed_info.commits == 1 and not more_text else "commits were"
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"{unpushed.commits:,}{more} {commits} not pushed to '{tracked.remote}' yet, since "
-            f"{unpushed.since:%Y-%m-%d %H:%M}",
+            f"{unpushed_info.commits:,}{more_text} {commits_text} not pushed to "
+            f"'{tracked_state.remote}' yet, since {unpushed_info.since:%Y-%m-%d %H:%M}",
             "docyard sync",
         )
 
 
-def _explain_divergence(workspace: Workspace, tracked: TrackedState) -> Finding:
+def _explain_divergence(workspace: Workspace, tracked_state: TrackedState) -> Finding:
     """Return a finding with the reason why the branch has diverged, from local data only."""
     from workspace.merge.commits import UnrelatedHistories
     from workspace.policy.protection import Protected
     from workspace.sync.sync import check_reviewed
 
-    assert tracked.tracked.theirs is not None
+    assert tracked_state.tracked.theirs is not None
     try:
-        check_reviewed(workspace, tracked.tracked.theirs)
+        check_reviewed(workspace, tracked_state.tracked.theirs)
     except Protected as error:
         return Finding(Severity.ERROR, AREA, error.message, error.fix)
     except (ShallowHistory, UnrelatedHistories) as error:
@@ -146,6 +146,6 @@ def _explain_divergence(workspace: Workspace, tracked: TrackedState) -> Finding:
     return Finding(
         Severity.WARNING,
         AREA,
-        f"the branch and that of '{tracked.remote}' have diverged",
+        f"the local branch and the branch of '{tracked_state.remote}' have diverged",
         "docyard sync merges them, or shows the conflicts",
     )

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from docyard.doctor.documents import Progress, check_documents
-from docyard.doctor.finding import FIX_COMMAND, Finding, Severity, format_count, format_some
+from docyard.doctor.finding import FIX_COMMAND, Finding, Severity, format_count, format_list
 from docyard.doctor.storage import check_storage
 from workspace.errors import WorkspaceError
 from workspace.git.index_file import IndexFile
@@ -43,7 +43,7 @@ _PROGRAM_SETTINGS = re.compile(
 )
 
 _FILE_SETTINGS = re.compile(r"include\.path|includeif\..+\.path|core\.(attributesfile|excludesfile|worktree)")
-_BOOLEANS = ("", "true", "false", "yes", "no", "on", "off", "0", "1")
+_BOOLEAN_VALUES = ("", "true", "false", "yes", "no", "on", "off", "0", "1")
 _SECTION_LINE = re.compile(r'\s*\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
 _SETTING_LINE = re.compile(r"\s*([A-Za-z][\w-]*)\s*(?:=\s*(.*?))?\s*$")
 
@@ -61,7 +61,7 @@ def check_settings(common_dir: Path, git_dir: Path) -> Iterator[Finding]:
             Severity.NOTE,
             AREA,
             "settings in the repository name programs, which Git would run but docyard does not: "
-            + format_some(list(dict.fromkeys(program_settings))),
+            + format_list(list(dict.fromkeys(program_settings))),
             "git config --show-origin --get-all NAME shows a setting; check that you trust it",
         )
     file_settings = [name for name, _ in settings if _FILE_SETTINGS.fullmatch(name)]
@@ -70,7 +70,7 @@ def check_settings(common_dir: Path, git_dir: Path) -> Iterator[Finding]:
             Severity.NOTE,
             AREA,
             "settings in the repository refer to other files or folders: "
-            + format_some(list(dict.fromkeys(file_settings))),
+            + format_list(list(dict.fromkeys(file_settings))),
             "git config --show-origin --get-all NAME shows a setting; check that you trust it",
         )
     hooks = _list_hooks(common_dir / "hooks")
@@ -78,13 +78,13 @@ def check_settings(common_dir: Path, git_dir: Path) -> Iterator[Finding]:
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"hooks are installed, but docyard's commits do not run them: {format_some(hooks)}",
+            f"hooks are installed, but docyard's commits do not run them: {format_list(hooks)}",
             "Run the same checks after a push: on the server, or in CI.",
         )
 
 
 def parse_settings(text: str) -> Iterator[tuple[str, str]]:
-    """Yield names (in lower case except the middle part) and values of a configuration file.
+    """Yield names (in lower case except the middle part) and values of a Git configuration file.
 
     Included files are not read. For a continued line, the first part of the value is returned.
     """
@@ -101,7 +101,7 @@ def parse_settings(text: str) -> Iterator[tuple[str, str]]:
 
 def _names_program(name: str, value: str) -> bool:
     if name == "core.fsmonitor":
-        return value.lower() not in _BOOLEANS
+        return value.lower() not in _BOOLEAN_VALUES
     if name.startswith("alias."):
         return value.startswith("!")
     return _PROGRAM_SETTINGS.fullmatch(name.lower()) is not None
@@ -190,7 +190,7 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
             Severity.WARNING,
             AREA,
             f"{format_count(changed_paths, 'document has', 'documents have')} uncommitted changes, "
-            f"and cannot be written until they are committed: {format_some(changed_paths)}",
+            f"and cannot be written until they are committed: {format_list(changed_paths)}",
             "git status, then commit or stash them",
         )
     if flagged_paths:
@@ -199,7 +199,7 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
             AREA,
             f"{format_count(flagged_paths, 'document is', 'documents are')} marked in Git's index "
             "(skip-worktree or "
-            f"intent-to-add), and cannot be written: {format_some(flagged_paths)}",
+            f"intent-to-add), and cannot be written: {format_list(flagged_paths)}",
             "git update-index --no-skip-worktree FILE, or git add FILE",
         )
     if filtered_paths:
@@ -207,8 +207,8 @@ def check_worktree(worktree: Worktree, snapshot: Snapshot) -> Iterator[Finding]:
             Severity.WARNING,
             AREA,
             f"{format_count(filtered_paths, 'document has', 'documents have')} a filter or an encoding "
-            f"that only Git can apply, and cannot be written: {format_some(filtered_paths)}",
-            "Remove it from .gitattributes.",
+            f"that only Git can apply, and cannot be written: {format_list(filtered_paths)}",
+            "Remove the filter or the encoding from .gitattributes.",
         )
 
 
@@ -241,7 +241,7 @@ def check_repository(
             Severity.WARNING,
             AREA,
             "HEAD is detached: documents can be read, but not written",
-            "git switch BRANCH, or serve one with `docyard serve --branch BRANCH`",
+            "git switch BRANCH, or serve a branch with `docyard serve --branch BRANCH`",
         )
     snapshot = workspace.snapshot()
     if snapshot.commit is None:
@@ -326,9 +326,11 @@ def _check_leftovers(
 
 def _recover(open_writable: OpenWritable) -> str:
     recovery = open_writable().recover()
-    rolled_back, completed = (recovery.rolled_back, recovery.rolled_forward) if recovery else (0, 0)
-    actions = [f"{_format_commit_count(rolled_back)} rolled back"] if rolled_back else []
-    actions += [f"{_format_commit_count(completed)} completed"] if completed else []
+    rolled_back_count, completed_count = (
+        (recovery.rolled_back, recovery.rolled_forward) if recovery else (0, 0)
+    )
+    actions = [f"{_format_commit_count(rolled_back_count)} rolled back"] if rolled_back_count else []
+    actions += [f"{_format_commit_count(completed_count)} completed"] if completed_count else []
     return f"recovered from a crash: {' and '.join(actions) or 'no commit was incomplete'}"
 
 
@@ -353,7 +355,7 @@ def _check_locks(common_dir: Path, leftovers: Leftovers) -> Iterator[Finding]:
 
 
 def _list_lock_files(common_dir: Path) -> Iterator[tuple[str, Path]]:
-    """Yield Git's locks in the Git folder, including those of work trees, with their names in it."""
+    """Yield Git's locks in the Git folder, including those of work trees, with their paths in that folder."""
     for pattern in ("*.lock", "worktrees/*/*.lock", "refs/**/*.lock", "objects/*.lock"):
         for lock in sorted(common_dir.glob(pattern)):
             yield lock.relative_to(common_dir).as_posix(), lock

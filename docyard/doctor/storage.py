@@ -1,6 +1,6 @@
 """Checks of the storage of commits: shallow, borrowed or replaced history, and the need for `git gc`.
 
-Other checks find damage by a power loss, in loose objects and branch files, and missing objects.
+Further checks find missing objects, and damage by a power loss in loose objects and branch files.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from docyard.doctor.finding import (
     Finding,
     Severity,
     format_count,
-    format_some,
+    format_list,
 )
 from workspace.git.loose import BROKEN_OBJECTS
 from workspace.git.repository import DamagedRepository
@@ -62,23 +62,23 @@ def check_storage(git: GitReader) -> Iterator[Finding]:
     yield from _check_packing(common_dir / "objects")
 
 
-def _check_packing(objects: Path) -> Iterator[Finding]:
-    # The estimate of git gc: ids are distributed evenly over 256 folders.
-    loose_count = _count_files(objects / "17", 38) * 256
-    pack_count = _count_files(objects / "pack", None)
+def _check_packing(objects_folder: Path) -> Iterator[Finding]:
+    # `git gc` estimates in the same way: ids are distributed evenly over 256 folders.
+    loose_count = _count_files(objects_folder / "17", 38) * 256
+    pack_count = _count_files(objects_folder / "pack", None)
     if loose_count > MAX_LOOSE_OBJECTS:
         yield Finding(Severity.NOTE, AREA, f"about {loose_count:,} objects are not packed", "git gc")
     elif pack_count > MAX_PACKS:
         yield Finding(Severity.NOTE, AREA, f"{pack_count} packs slow down every read", "git gc")
 
 
-def _count_files(folder: Path, length: int | None) -> int:
-    """Return the number of loose objects in a folder; with `length` None, the number of packs."""
+def _count_files(folder: Path, name_length: int | None) -> int:
+    """Return the number of files with names of this length in a folder; with None, the number of packs."""
     try:
         names = [path.name for path in folder.iterdir()]
     except OSError:
         return 0
-    return sum(len(name) == length if length else name.endswith(".pack") for name in names)
+    return sum(len(name) == name_length if name_length else name.endswith(".pack") for name in names)
 
 
 def _has_replaced_objects(common_dir: Path) -> bool:
@@ -104,9 +104,9 @@ def check_damage(workspace: Workspace, open_writable: Callable[[], Workspace]) -
             AREA,
             f"{format_count(broken_ids, 'object is', 'objects are')} empty or truncated (caused by a "
             "power loss): "
-            f"{format_some([id[:12] for id in broken_ids])}",
+            f"{format_list([id[:12] for id in broken_ids])}",
             FIX_COMMAND,
-            partial(_set_aside, git.common_dir, broken_ids),
+            partial(_set_aside_objects, git.common_dir, broken_ids),
         )
     if is_torn(git.git_dir / "HEAD"):
         yield Finding(
@@ -121,7 +121,7 @@ def check_damage(workspace: Workspace, open_writable: Callable[[], Workspace]) -
     yield from _check_pruned_branches(workspace, pruned_branches, open_writable)
     if not any(branch.branch == workspace.branch and branch.can_rebuild for branch in pruned_branches):
         yield from _check_served_commit(workspace, broken_ids)
-    yield from _check_set_aside(git.common_dir)
+    yield from _check_set_aside_files(git.common_dir)
 
 
 def _check_torn_branch(git: GitReader, torn_ref: TornRef) -> Finding:
@@ -149,18 +149,19 @@ def _check_torn_branch(git: GitReader, torn_ref: TornRef) -> Finding:
 def _check_pruned_branches(
     workspace: Workspace, branches: Sequence[PrunedBranch], open_writable: Callable[[], Workspace]
 ) -> Iterator[Finding]:
-    """Yield branches whose objects are missing; the served branch only if some can be restored."""
+    """Yield branches whose objects are missing; the served branch only if some objects can be restored."""
     for pruned_branch in branches:
         is_served = pruned_branch.branch == workspace.branch
         name = "the served commit" if is_served else f"the branch {pruned_branch.branch}"
         first_object = pruned_branch.missing_objects[0]
-        more = (
+        more_text = (
             f" and {len(pruned_branch.missing_objects) - 1:,} more"
             if len(pruned_branch.missing_objects) > 1
             else ""
         )
         message = (
-            f"{name} is incomplete: the {first_object.kind} {first_object.id[:12]} is missing or broken{more}"
+            f"{name} is incomplete: the {first_object.kind} {first_object.id[:12]} is missing or "
+            f"broken{more_text}"
         )
         if pruned_branch.can_rebuild:
             yield Finding(
@@ -199,7 +200,7 @@ def _rebuild_branch(open_writable: Callable[[], Workspace], pruned_branch: Prune
             f"{item.kind} {item.id[:12]}" + (f" ({item.path})" if item.path else "")
             for item in result.lost_objects
         ]
-        description += f"; could not restore: {format_some(lost_objects)}"
+        description += f"; could not restore: {format_list(lost_objects)}"
     return description.removeprefix("; ")
 
 
@@ -238,7 +239,7 @@ def _format_reset_command(git: GitReader, branch: str, broken_ids: tuple[str, ..
     return f"; or git update-ref refs/heads/{branch} {intact_commit[:12]}, the last intact commit"
 
 
-def _check_set_aside(common_dir: Path) -> Iterator[Finding]:
+def _check_set_aside_files(common_dir: Path) -> Iterator[Finding]:
     from workspace.publishing.repair import BROKEN_REFS
 
     for name, singular, plural in (
@@ -276,7 +277,7 @@ def _format_git_folder(git_dir: Path) -> str:
     return ".git" if git_dir.name == ".git" else "GIT-FOLDER"
 
 
-def _set_aside(common_dir: Path, ids: tuple[str, ...]) -> str | None:
+def _set_aside_objects(common_dir: Path, ids: tuple[str, ...]) -> str | None:
     from workspace.publishing.repair import set_aside_objects
 
     moved_ids = set_aside_objects(common_dir, ids)

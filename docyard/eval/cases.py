@@ -66,7 +66,7 @@ class InvalidCases(WorkspaceError):
 
     @classmethod
     def from_problems(cls, problems: Sequence[Problem]) -> InvalidCases:
-        """Return an error that lists the first problems, one a line."""
+        """Return an error that lists the first problems, one on each line."""
         listed_problems = [str(problem) for problem in problems[:MAX_LISTED_PROBLEMS]]
         omitted_count = len(problems) - len(listed_problems)
         lines = [*listed_problems, f"and {omitted_count:,} more"] if omitted_count else listed_problems
@@ -124,7 +124,7 @@ def read_yaml(file: str, text: str) -> Iterator[Record | Problem]:
     """Yield the mappings of a list, or of the list `cases` in a mapping. A syntax error ends the file."""
     import yaml
 
-    # The C loader overflows the stack on deeply nested brackets; this one raises RecursionError.
+    # The C loader overflows the stack on deeply nested brackets; the Python loader raises RecursionError.
     loader = yaml.SafeLoader("")
     try:
         loader = yaml.SafeLoader(text)
@@ -177,7 +177,7 @@ def _lower_first(message: str) -> str:
     return message[:1].lower() + message[1:]
 
 
-FIELDS = ("id", "query", "expected", "expected_ids", "expected_paths", "filters", "path", "category")
+CASE_FIELDS = ("id", "query", "expected", "expected_ids", "expected_paths", "filters", "path", "category")
 _EXPECTED_FIELDS = ("expected", "expected_ids", "expected_paths")
 
 
@@ -186,27 +186,27 @@ class _InvalidField(Exception):
 
 
 def read_case(file: str, record: Record) -> Case | list[Problem]:
-    """Return the case of a record, or all its problems.
+    """Return the case in a record, or all problems of the record.
 
     Without an `id`, the query and the filters identify a case, so that it stays the same if lines move.
     """
     problems = [*_check_field_names(record.fields)]
-    fields = _Fields(record.fields, problems)
-    query = fields.text("query")
+    fields = _FieldReader(record.fields, problems)
+    query = fields.read_text("query")
     if query is not None and not query.strip():
         problems.append("the query is empty")
     elif query is None and "query" not in record.fields:
         problems.append("there is no `query`")
-    expected = fields.expected()
-    filters = fields.filters()
-    path, category, name = fields.text("path"), fields.text("category"), fields.name()
+    expected = fields.read_grades()
+    filters = fields.read_filters()
+    path, category, name = fields.read_text("path"), fields.read_text("category"), fields.read_id()
     if problems:
         return [Problem(file, record.line, reason) for reason in problems]
-    terms = (query or "").strip()
+    query_text = (query or "").strip()
     restrictions = [f" [{key}: {value}]" for key, value in sorted({**filters, "path": path}.items()) if value]
     return Case(
-        id=name or terms + "".join(restrictions),
-        query=terms,
+        id=name or query_text + "".join(restrictions),
+        query=query_text,
         expected=expected,
         filters=filters,
         path=path,
@@ -218,31 +218,31 @@ def read_case(file: str, record: Record) -> Case | list[Problem]:
 
 def _check_field_names(fields: Mapping[str, object]) -> Iterator[str]:
     for name in fields:
-        if name not in FIELDS:
-            nearest = difflib.get_close_matches(name, FIELDS, n=1)
-            hint = f"did you mean '{nearest[0]}'?" if nearest else f"the fields are {', '.join(FIELDS)}"
+        if name not in CASE_FIELDS:
+            nearest = difflib.get_close_matches(name, CASE_FIELDS, n=1)
+            hint = f"did you mean '{nearest[0]}'?" if nearest else f"the fields are {', '.join(CASE_FIELDS)}"
             yield f"there is no field '{name[:50]}': {hint}"
 
 
-class _Fields:
-    """A reader of fields, which collects the problems of each."""
+class _FieldReader:
+    """Reads the fields of a case, and collects their problems."""
 
     def __init__(self, fields: Mapping[str, object], problems: list[str]) -> None:
         self._fields = fields
         self._problems = problems
 
-    def text(self, name: str) -> str | None:
+    def read_text(self, name: str) -> str | None:
         value = self._fields.get(name)
         if value is None or isinstance(value, str):
             return value
         self._problems.append(f"`{name}` must be text: put it into quotes")
         return None
 
-    def name(self) -> str:
+    def read_id(self) -> str:
         value = self._fields.get("id")
-        return str(value) if type(value) is int else self.text("id") or ""
+        return str(value) if type(value) is int else self.read_text("id") or ""
 
-    def filters(self) -> Mapping[str, str]:
+    def read_filters(self) -> Mapping[str, str]:
         value = self._fields.get("filters")
         if value is None:
             return {}
@@ -251,10 +251,10 @@ class _Fields:
         self._problems.append("`filters` must be a mapping of keys to texts, such as {type: runbook}")
         return {}
 
-    def expected(self) -> Mapping[str, int]:
+    def read_grades(self) -> Mapping[str, int]:
         grades: dict[str, int] = {}
-        given_names = [name for name in _EXPECTED_FIELDS if self._fields.get(name) is not None]
-        for name in given_names:
+        present_fields = [name for name in _EXPECTED_FIELDS if self._fields.get(name) is not None]
+        for name in present_fields:
             try:
                 address_grades = _parse_grades(self._fields[name])
             except _InvalidField as error:
@@ -263,7 +263,7 @@ class _Fields:
             repeated_addresses = [address for address in address_grades if address in grades]
             self._problems.extend(f"'{address}' is expected twice" for address in repeated_addresses)
             grades |= address_grades
-        if not given_names:
+        if not present_fields:
             self._problems.append("there is no `expected`")
         elif not any(grade > 0 for grade in grades.values()):
             self._problems.append("`expected` must have an address with a grade above 0")
@@ -330,7 +330,7 @@ def read_qrels(file: str, text: str) -> Iterator[Judgement | Problem]:
 
 
 def read_queries(file: str, text: str) -> Iterator[Record | Problem]:
-    """Yield queries as records with `id` and `query`, from either format; a repeated id is a problem."""
+    """Yield queries as records with `id` and `query`, from JSONL or TSV; a repeated id is a problem."""
     first_lines: dict[str, int] = {}
     is_jsonl = Path(file).suffix.lower() == ".jsonl"
     for item in (read_jsonl if is_jsonl else _read_tsv)(file, text):
@@ -425,17 +425,17 @@ def _read_records(file: Path) -> Iterator[Case | Problem]:
 
 
 def _read_judgements(file: Path, queries: Path) -> Iterator[Case | Problem]:
-    judgements = read_text(file.name, file.read_bytes())
+    judgement_text = read_text(file.name, file.read_bytes())
     query_text = read_text(queries.name, queries.read_bytes())
-    if isinstance(judgements, Problem) or isinstance(query_text, Problem):
-        yield from (text for text in (judgements, query_text) if isinstance(text, Problem))
+    if isinstance(judgement_text, Problem) or isinstance(query_text, Problem):
+        yield from (text for text in (judgement_text, query_text) if isinstance(text, Problem))
         return
-    lines = [*read_qrels(file.name, judgements)]
+    judgements = [*read_qrels(file.name, judgement_text)]
     records = [*read_queries(queries.name, query_text)]
-    yield from (item for item in [*lines, *records] if isinstance(item, Problem))
+    yield from (item for item in [*judgements, *records] if isinstance(item, Problem))
     yield from join_judgements(
         file.name,
-        [line for line in lines if isinstance(line, Judgement)],
+        [line for line in judgements if isinstance(line, Judgement)],
         queries.name,
         [record for record in records if isinstance(record, Record)],
     )
@@ -448,4 +448,6 @@ def _find_repeated_ids(cases: Iterable[Case]) -> Iterator[Problem]:
         first_case = first_cases.setdefault(case.id, case)
         if first_case is not case:
             position = f"{first_case.file}:{first_case.line}"
-            yield Problem(case.file, case.line, f"'{case.id[:100]}' is also in {position}: give each an `id`")
+            yield Problem(
+                case.file, case.line, f"'{case.id[:100]}' is also in {position}: give each case its own `id`"
+            )

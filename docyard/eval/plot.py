@@ -9,24 +9,24 @@ from typing import TYPE_CHECKING
 
 from docyard.eval.report import compute_latency, compute_mean
 from docyard.eval.run import LEVELS, EvalRun
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SUFFIXES = (".svg", ".png")
+PLOT_SUFFIXES = (".svg", ".png")
 _PLOTTED_MEASURES = ("ndcg@10", "mrr")
 
 
 def check_plotting() -> None:
-    """Raise CannotError if matplotlib is not installed."""
+    """Raise CommandError if matplotlib is not installed."""
     if find_spec("matplotlib") is None:
         from docyard.doctor.installation import format_extra_command
 
-        raise CannotError("plots need matplotlib, which is not installed", fix=format_extra_command("eval"))
+        raise CommandError("plots need matplotlib, which is not installed", fix=format_extra_command("eval"))
 
 
-def draw(runs: Sequence[EvalRun], file: Path) -> None:
+def draw_plot(runs: Sequence[EvalRun], file: Path) -> None:
     """Draw the measures of all cases above the search time, with one position for each run.
 
     The same runs produce the same bytes. `file` must end in .svg or .png. Raises OSError.

@@ -1,7 +1,7 @@
 """The report of a run in Markdown, compared with an earlier run.
 
-It has the means of every measure, for all cases and by category, and of the search time. Two runs of the same
-cases are compared case by case. A gate is the minimum of a measure, below which a build fails.
+The report contains the means of all measures, for all cases and by category, and the search time. Two runs of
+the same cases are compared case by case. A gate is a minimum of a measure; a lower mean fails a build.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from docyard.eval.run import LEVELS, MEASURES, EvalRun, Outcome
 
 @dataclass(frozen=True, slots=True)
 class MeasureRow:
-    """The means of some cases at a level. `category` is None for all cases, "" for those without one."""
+    """The means of some cases at a level.
+
+    `category` is None for all cases, and "" for cases without a category.
+    """
 
     level: str
     category: str | None
-    cases: int
+    case_count: int
     means: dict[str, float]
 
 
@@ -36,8 +39,13 @@ class Latency:
 def build_rows(outcomes: Sequence[Outcome]) -> list[MeasureRow]:
     """Return the means at each level: of all cases, then of each category in order, if any case has one."""
     categories = sorted({outcome.category for outcome in outcomes})
-    rows = [None] if categories == [""] else [None, *categories]
-    return [row for level in LEVELS for category in rows if (row := _build_row(level, category, outcomes))]
+    row_categories = [None] if categories == [""] else [None, *categories]
+    return [
+        row
+        for level in LEVELS
+        for category in row_categories
+        if (row := _build_row(level, category, outcomes))
+    ]
 
 
 def is_in_category(outcome: Outcome, category: str | None) -> bool:
@@ -47,7 +55,7 @@ def is_in_category(outcome: Outcome, category: str | None) -> bool:
 
 def compute_mean(outcomes: Iterable[Outcome], level: str, measure: str) -> float | None:
     """Return the mean of one measure over the cases that have this level; None if no case has the level."""
-    scores = [result.measures[measure] for outcome in outcomes if (result := outcome.level(level))]
+    scores = [result.measures[measure] for outcome in outcomes if (result := outcome.get_measures(level))]
     return sum(scores) / len(scores) if scores else None
 
 
@@ -57,7 +65,7 @@ def compute_latency(outcomes: Iterable[Outcome]) -> Latency | None:
     return Latency(_compute_percentile(times, 0.5), _compute_percentile(times, 0.95)) if times else None
 
 
-def count_without_hits(outcomes: Iterable[Outcome]) -> int:
+def count_cases_without_hits(outcomes: Iterable[Outcome]) -> int:
     """Return the number of cases without hits."""
     return sum(not outcome.hits for outcome in outcomes)
 
@@ -66,14 +74,14 @@ def summarize_run(run: EvalRun) -> dict[str, Any]:
     """Return the means of a run as data, by level: of all cases, and of each category."""
     summary: dict[str, Any] = {}
     for row in build_rows(run.cases):
-        data = {"cases": row.cases, **row.means}
+        data = {"cases": row.case_count, **row.means}
         if row.category is None:
             summary[row.level] = {**data, "categories": {}}
         else:
             summary[row.level]["categories"][row.category] = data
     latency = compute_latency(run.cases)
     summary["latency"] = {"p50_ms": latency.p50_ms, "p95_ms": latency.p95_ms} if latency else None
-    summary["without_hits"] = count_without_hits(run.cases)
+    summary["without_hits"] = count_cases_without_hits(run.cases)
     return summary
 
 
@@ -81,24 +89,26 @@ def _build_row(level: str, category: str | None, outcomes: Iterable[Outcome]) ->
     members = [outcome for outcome in outcomes if is_in_category(outcome, category)]
     means = {name: value for name in MEASURES if (value := compute_mean(members, level, name)) is not None}
     return (
-        MeasureRow(level, category, sum(outcome.level(level) is not None for outcome in members), means)
+        MeasureRow(
+            level, category, sum(outcome.get_measures(level) is not None for outcome in members), means
+        )
         if means
         else None
     )
 
 
-def _compute_percentile(times: Sequence[float], share: float) -> float:
-    """Return the percentile of sorted times by the nearest-rank method; `share` is between 0 and 1."""
-    return times[max(0, math.ceil(share * len(times)) - 1)]
+def _compute_percentile(times: Sequence[float], fraction: float) -> float:
+    """Return the percentile of sorted times by the nearest-rank method; `fraction` is between 0 and 1."""
+    return times[max(0, math.ceil(fraction * len(times)) - 1)]
 
 
 COMPARED_MEASURE = "ndcg@10"
-"""The measure, by page, by which a case gains or loses."""
+"""The page-level measure that decides if a case gained or lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class CasePair:
-    """One case in an earlier run and in this one."""
+    """The outcomes of one case in an earlier run and in the current run."""
 
     earlier: Outcome
     current: Outcome
@@ -113,7 +123,7 @@ class CasePair:
 class Difference:
     """An earlier run, and the cases with the same question and answers in both runs."""
 
-    earlier: EvalRun
+    earlier_run: EvalRun
     pairs: tuple[CasePair, ...]
 
     def list_gains(self) -> list[CasePair]:
@@ -130,18 +140,18 @@ class Difference:
         The current run's categories apply, so a case that changed its category is compared with itself.
         """
         pairs = [pair for pair in self.pairs if is_in_category(pair.current, category)]
-        current = compute_mean((pair.current for pair in pairs), level, measure)
-        earlier = compute_mean((pair.earlier for pair in pairs), level, measure)
-        return None if current is None or earlier is None else current - earlier
+        current_mean = compute_mean((pair.current for pair in pairs), level, measure)
+        earlier_mean = compute_mean((pair.earlier for pair in pairs), level, measure)
+        return None if current_mean is None or earlier_mean is None else current_mean - earlier_mean
 
 
-def compare_runs(earlier: EvalRun, run: EvalRun) -> Difference:
-    """Return the cases of two runs in pairs by their ids; cases with changed contents are omitted."""
-    return Difference(earlier, tuple(_pair_cases(earlier, run)))
+def compare_runs(earlier_run: EvalRun, run: EvalRun) -> Difference:
+    """Pair the cases of two runs by their ids. Cases with changed questions or answers are omitted."""
+    return Difference(earlier_run, tuple(_pair_cases(earlier_run, run)))
 
 
-def _pair_cases(earlier: EvalRun, run: EvalRun) -> Iterator[CasePair]:
-    earlier_outcomes = {outcome.id: outcome for outcome in earlier.cases}
+def _pair_cases(earlier_run: EvalRun, run: EvalRun) -> Iterator[CasePair]:
+    earlier_outcomes = {outcome.id: outcome for outcome in earlier_run.cases}
     for current in run.cases:
         match = earlier_outcomes.get(current.id)
         if match is not None and match.digest == current.digest:
@@ -175,23 +185,23 @@ def format_measure_cells(run: EvalRun, difference: Difference | None = None) -> 
 
     With an earlier run each mean has its change in brackets, computed from the cases that both runs have.
     """
-    lines = []
+    rows = []
     for row in build_rows(run.cases):
         name = "" if row.category is None else f", {_escape(row.category) or '(none)'}"
-        cells = [f"by {row.level}{name}", f"{row.cases:,}"]
+        cells = [f"by {row.level}{name}", f"{row.case_count:,}"]
         for measure, value in row.means.items():
             change = difference.compute_change(row.level, row.category, measure) if difference else None
             cells.append(f"{value:.4f}" if change is None else f"{value:.4f} ({change:+.4f})")
-        lines.append(cells)
-    return lines
+        rows.append(cells)
+    return rows
 
 
 def format_time_cells(run: EvalRun, difference: Difference | None = None) -> list[list[str]]:
-    """Return the number of cases without hits, and the search time: a name and a value a line."""
-    lines = [["cases without hits", f"{count_without_hits(run.cases):,}"]]
+    """Return the number of cases without hits, and the search time: one name and one value on each line."""
+    lines = [["cases without hits", f"{count_cases_without_hits(run.cases):,}"]]
     latency, earlier_latency = (
         compute_latency(run.cases),
-        compute_latency(difference.earlier.cases) if difference else None,
+        compute_latency(difference.earlier_run.cases) if difference else None,
     )
     for name in ("p50", "p95") if latency else ():
         earlier_note = f" (was {getattr(earlier_latency, f'{name}_ms'):.2f})" if earlier_latency else ""
@@ -205,8 +215,8 @@ def _describe_run(run: EvalRun) -> Iterator[str]:
     stats = (run.metadata or {}).get("stats")
     if stats:
         yield f"- index: {stats['total_files']:,} documents, {stats['total_chunks']:,} sections"
-    limit_note = "" if run.parameters.limit is None else ", the first of the files"
-    yield f"- cases: {len(run.cases):,}{limit_note}; lists of the best {run.parameters.top:,} sections"
+    limit_note = "" if run.parameters.limit is None else " (only the first ones in the files were run)"
+    yield f"- cases: {len(run.cases):,}{limit_note}; top {run.parameters.top:,} sections for each query"
 
 
 def _format_measures(run: EvalRun, difference: Difference | None) -> Iterator[str]:
@@ -219,11 +229,12 @@ def _format_measures(run: EvalRun, difference: Difference | None) -> Iterator[st
 
 
 def _format_difference(difference: Difference) -> Iterator[str]:
-    earlier = difference.earlier
-    yield f"Since {earlier.at}, commit `{earlier.commit or 'none yet'}`, docyard {earlier.version}."
-    omitted = len(earlier.cases) - len(difference.pairs)
-    if omitted:
-        yield f"Of its {len(earlier.cases):,} cases {omitted:,} no longer exist, or have changed."
+    earlier_run = difference.earlier_run
+    commit = earlier_run.commit or "none yet"
+    yield f"Since {earlier_run.at}, commit `{commit}`, docyard {earlier_run.version}."
+    omitted_count = len(earlier_run.cases) - len(difference.pairs)
+    if omitted_count:
+        yield f"Of its {len(earlier_run.cases):,} cases, {omitted_count:,} no longer exist or have changed."
     for title, pairs in (("Gained", difference.list_gains()), ("Lost", difference.list_losses())):
         yield from ("", f"### {title}: {len(pairs):,}")
         if pairs:
@@ -278,7 +289,7 @@ def _escape(text: str) -> str:
     return _SPECIAL_CHARACTERS.sub(lambda match: "\\" + match[0], " ".join(text.split()))
 
 
-_GATE = re.compile(r"(?:(\w+)\.)?([^=.]+)=(.+)", re.DOTALL)
+_GATE_PATTERN = re.compile(r"(?:(\w+)\.)?([^=.]+)=(.+)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,11 +310,11 @@ class Gate:
 
 
 def read_gate(text: str) -> Gate:
-    """Return the gate of `ndcg@10=.45`, which is by page, or of `chunk.mrr=.5`.
+    """Parse a gate such as `chunk.mrr=.5`. Without a level, as in `ndcg@10=.45`, the level is `page`.
 
     Raises ValueError with the reason.
     """
-    match = _GATE.fullmatch(text.strip())
+    match = _GATE_PATTERN.fullmatch(text.strip())
     if match is None:
         raise ValueError("write MEASURE=NUMBER, such as ndcg@10=.45 or chunk.mrr=.5")
     level, measure, number = match[1] or "page", match[2].strip().lower(), match[3]

@@ -3,9 +3,10 @@
 The measures of a ranked list are those of trec_eval. A list has each name once, best first. A grade above 0
 means that the name is relevant; names without a grade are not relevant.
 
-* ndcg@k: DCG of the first k by that of the best possible list: gain = grade, discount = log2(rank + 1)
+* ndcg@k: DCG of the first k, divided by the DCG of the best possible list; gain = grade,
+  discount = log2(rank + 1)
 
-* mrr: 1 / rank of the first relevant name, 0 without one
+* mrr: 1 / rank of the first relevant name, 0 without a relevant name
 
 * recall@k: the share of all relevant names in the first k
 """
@@ -47,7 +48,7 @@ class _Model(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
-class Scored(_Model):
+class ListMeasures(_Model):
     """The measures of one list by name, and the rank of each expected address; None without a rank."""
 
     measures: Mapping[str, float]
@@ -68,10 +69,10 @@ class Outcome(_Model):
     ms: float | None
     hits: int
     found: tuple[str, ...]
-    page: Scored
-    chunk: Scored | None
+    page: ListMeasures
+    chunk: ListMeasures | None
 
-    def level(self, level: str) -> Scored | None:
+    def get_measures(self, level: str) -> ListMeasures | None:
         """Return the measures of the list of pages, or of chunks."""
         return self.page if level == "page" else self.chunk
 
@@ -84,7 +85,7 @@ class Parameters(_Model):
 
 
 class EvalRun(_Model):
-    """A full run. `name` has the names of the case files, `at` the UTC time in ISO 8601 to the second.
+    """A full run. `name` contains the names of the case files; `at` is the UTC time in ISO 8601, in seconds.
 
     `metadata` is the index's metadata.json; `version` is Docyard's own; `problems` lists expected addresses
     that the commit lacks, and cases that the search rejected.
@@ -144,32 +145,32 @@ class ExpectedGrades:
     """The grades of documents, for the list of pages, and of chunk ids, for the list of chunks.
 
     A document's grade is the best grade of the document and its sections. An address that the commit does not
-    have keeps its grade, so it counts as not found, and is reported in `unknown`. `chunks` is empty if the
+    have keeps its grade, so it counts as not found, and is reported in `problems`. `chunks` is empty if the
     case expects no section.
     """
 
     pages: Mapping[str, int]
     chunks: Mapping[str, int]
-    unknown: tuple[Problem, ...]
+    problems: tuple[Problem, ...]
 
 
 def resolve_expected(case: Case, snapshot: Snapshot) -> ExpectedGrades:
-    """Resolve the addresses of a case; a section may be named by its key or any of its addresses."""
+    """Resolve the addresses of a case. The key of a section and all its addresses are accepted."""
     pages: dict[str, int] = {}
     chunks: dict[str, int] = {}
-    unknown_addresses = []
+    problems = []
     for address, grade in case.expected.items():
         path, key = split_address(address, snapshot.documents)
         try:
             snapshot.blob(path)
             key = None if key is None else _resolve_key(snapshot, path, key)
         except WorkspaceError as error:
-            unknown_addresses.append(Problem(case.file, case.line, error.message))
+            problems.append(Problem(case.file, case.line, error.message))
         pages[path] = max(grade, pages.get(path, grade))
         if key is not None:
             chunk = chunk_id(path, key)
             chunks[chunk] = max(grade, chunks.get(chunk, grade))
-    return ExpectedGrades(pages, chunks, tuple(unknown_addresses))
+    return ExpectedGrades(pages, chunks, tuple(problems))
 
 
 def _resolve_key(snapshot: Snapshot, path: str, fragment: str) -> str:
@@ -231,10 +232,10 @@ def _compute_dcg(gains: Iterable[int]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
 
 
-TIMED_HITS = 10
+TIMED_HIT_COUNT = 10
 """The number of hits of the timed search, which is the default of `search_docs`."""
 
-_REFUSALS = frozenset({"EMPTY_QUERY", "QUERY_TOO_BROAD", "UNKNOWN_FILTER", "UNKNOWN_FILTER_VALUE"})
+_REJECTION_CODES = frozenset({"EMPTY_QUERY", "QUERY_TOO_BROAD", "UNKNOWN_FILTER", "UNKNOWN_FILTER_VALUE"})
 Progress = Callable[[int, int, str], None]
 
 
@@ -244,13 +245,13 @@ class CommitChanged(WorkspaceError):
     code: ClassVar[str] = "COMMIT_CHANGED"
 
 
-class _SearchRefused(Exception):
+class _SearchRejected(Exception):
     """The search rejected the case; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseResults:
-    """The outcome of every case, in order, and the problems of some of them at this commit."""
+    """The outcome of every case, in order, and the problems of the cases at this commit."""
 
     outcomes: tuple[Outcome, ...]
     problems: tuple[Problem, ...]
@@ -273,13 +274,13 @@ def run_cases(
     outcomes: list[Outcome] = []
     for case in cases:
         expected_grades = resolve_expected(case, snapshot)
-        problems += expected_grades.unknown
+        problems += expected_grades.problems
         try:
             if not outcomes:
-                _search(index, snapshot, case, TIMED_HITS)
+                _search(index, snapshot, case, TIMED_HIT_COUNT)
             outcomes.append(_run_case(index, snapshot, case, expected_grades, top))
-        except _SearchRefused as refusal:
-            problems.append(Problem(case.file, case.line, str(refusal)))
+        except _SearchRejected as rejection:
+            problems.append(Problem(case.file, case.line, str(rejection)))
             outcomes.append(_build_outcome(case, expected_grades, (), None))
         if progress:
             progress(len(outcomes), len(cases), "Searching")
@@ -290,7 +291,7 @@ def _run_case(
     index: SearchIndex, snapshot: Snapshot, case: Case, expected_grades: ExpectedGrades, top: int
 ) -> Outcome:
     start_time = time.perf_counter()
-    _search(index, snapshot, case, TIMED_HITS)
+    _search(index, snapshot, case, TIMED_HIT_COUNT)
     seconds = time.perf_counter() - start_time
     return _build_outcome(case, expected_grades, _search(index, snapshot, case, top), seconds)
 
@@ -299,8 +300,8 @@ def _search(index: SearchIndex, snapshot: Snapshot, case: Case, limit: int) -> t
     try:
         page = index.search(case.query, limit=limit, filters=case.filters, path=case.path)
     except WorkspaceError as error:
-        if error.code in _REFUSALS:
-            raise _SearchRefused(error.message) from error
+        if error.code in _REJECTION_CODES:
+            raise _SearchRejected(error.message) from error
         raise
     if page.commit != snapshot.commit:
         raise CommitChanged(
@@ -323,11 +324,13 @@ def _build_outcome(
         digest=case.digest,
         ms=None if seconds is None else round(seconds * 1e3, 4),
         hits=len(hits),
-        found=tuple(chunks[:TIMED_HITS]),
-        page=_score(pages, expected_grades.pages),
-        chunk=_score(chunks, expected_grades.chunks) if expected_grades.chunks else None,
+        found=tuple(chunks[:TIMED_HIT_COUNT]),
+        page=_measure_list(pages, expected_grades.pages),
+        chunk=_measure_list(chunks, expected_grades.chunks) if expected_grades.chunks else None,
     )
 
 
-def _score(ranked_names: Sequence[str], grades: Grades) -> Scored:
-    return Scored(measures=compute_measures(ranked_names, grades), ranks=find_ranks(ranked_names, grades))
+def _measure_list(ranked_names: Sequence[str], grades: Grades) -> ListMeasures:
+    return ListMeasures(
+        measures=compute_measures(ranked_names, grades), ranks=find_ranks(ranked_names, grades)
+    )

@@ -34,7 +34,7 @@ from docyard.http.refusals import MCP_PATH, build_refusal, is_page_request
 from docyard.http.settings import open_sockets
 from docyard.http.timeouts import BACKLOG, MAX_CONNECTIONS, TimeoutH11Protocol
 from docyard.mcp_server.http import serve_http
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 from docyard.web.headers import SafeHeaders
 from docyard.web.site import Site
 
@@ -316,7 +316,7 @@ def start_server(
     """Serve until a signal stops the server.
 
     Prints one line with the page's URL when connections are accepted. Raises CannotListen, UnsafeTokens and
-    DamagedTokens, and CannotError for an unreadable script, or if --math has no library.
+    DamagedTokens, and CommandError for an unreadable script, or if --math has no library.
     """
     people = service.people()
     if people is not None:
@@ -375,7 +375,7 @@ def _check_math() -> None:
     if not is_installed():
         from docyard.doctor.installation import format_extra_command
 
-        raise CannotError(
+        raise CommandError(
             "--math needs latex2mathml, which is not installed",
             fix=f"Install it with `{format_extra_command('math')}`, or leave out --math to "
             "show formulas as text.",
@@ -387,11 +387,11 @@ def _read_script(file: Path) -> bytes:
         with file.open("rb") as stream:
             data = stream.read(_MAX_SCRIPT_BYTES + 1)
     except OSError as error:
-        raise CannotError(
+        raise CommandError(
             f"the file of --mermaid cannot be read ({error.strerror})", fix="Name a mermaid.min.js."
         ) from None
     if len(data) > _MAX_SCRIPT_BYTES:
-        raise CannotError(
+        raise CommandError(
             f"the file of --mermaid is larger than {_MAX_SCRIPT_BYTES:,} bytes", fix="Name a mermaid.min.js."
         )
     return data

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from docyard.http.access import LOOPBACK_NAMES, AllowedHosts, Authority, parse_authority, parse_port
-from docyard.terminal.authors import read_secret
-from docyard.terminal.exits import CannotError
+from docyard.terminal.credentials import read_secret
+from docyard.terminal.exits import CommandError
 from workspace.errors import WorkspaceError
 
 _BACKLOG = 128
@@ -186,7 +186,7 @@ def build_http_settings(
 ) -> HttpSettings:
     """Return the settings for these options.
 
-    Raises InvalidOptions for options that exclude each other, CannotError for an unusable token file.
+    Raises InvalidOptions for options that exclude each other, CommandError for an unusable token file.
     """
     try:
         address = parse_address(http)
@@ -224,15 +224,15 @@ def _parse_allowed_host(name: str) -> Authority:
 
 
 def _read_token_file(file: Path) -> str:
-    """Return the token in a file. Raises CannotError."""
+    """Return the token in a file. Raises CommandError."""
     token = read_secret(file, prompt=False) or ""
     if _PERSON_TOKEN.fullmatch(token):
-        raise CannotError(
+        raise CommandError(
             f"{file.name} contains a person's token, which is valid without --token-file",
             fix="Leave out --token-file, or write another secret to the file.",
         )
     if len(token) < _MIN_TOKEN_CHARS or not _VISIBLE_ASCII.fullmatch(token):
-        raise CannotError(
+        raise CommandError(
             f"the token in {file.name} must have at least {_MIN_TOKEN_CHARS} characters, all visible ASCII",
             fix="Create one with `python -c 'import secrets; print(secrets.token_urlsafe(32))'`.",
         )

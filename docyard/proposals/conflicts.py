@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 from workspace.merge.conflict import UnitKind
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ class ConflictSet(NamedTuple):
 
 
 def find_conflicts(workspace: Workspace, proposal: Proposal) -> ConflictSet:
-    """Return the conflicts of a refresh: ours is the proposal, theirs its target.
+    """Return the conflicts of a refresh: ours is the proposal, theirs is its target.
 
-    A merged proposal has no conflicts. Raises CannotError for a deleted branch, and the errors of reading and
-    merging the commits.
+    A merged proposal has no conflicts. Raises CommandError for a deleted branch, and the errors of reading
+    and merging the commits.
     """
     from workspace.proposals.proposal import ProposalState
 
@@ -34,20 +34,21 @@ def find_conflicts(workspace: Workspace, proposal: Proposal) -> ConflictSet:
     if proposal.state is not ProposalState.MERGED:
         for branch, tip in ((proposal.content.branch, proposal.tip), (proposal.content.target, target)):
             if tip is None:
-                raise CannotError(
-                    f"the branch '{branch}' does not exist", fix="Fetch it, or restore it with git branch."
+                raise CommandError(
+                    f"the branch '{branch}' does not exist",
+                    fix="Fetch the branch, or restore it with git branch.",
                 )
     return ConflictSet(proposal.tip, target, workspace.proposal_reviews().conflicts(proposal, target))
 
 
 def format_version(unit: UnitId, version: bytes | None) -> str:
-    """Return a version as text; for the position of a unit, its parent and the unit before it."""
+    """Return a version as text; the version of a position names the parent and the previous unit."""
     text = decode_version(version) or ""
     if unit.kind is not UnitKind.POSITION or not unit.where:
         return text
     parent, _, previous = text.partition("\n")
-    lead = f"below {parent}" if parent else "at the top level"
-    return f"{lead}, after {previous}" if previous else f"{lead}, first"
+    parent_text = f"below {parent}" if parent else "at the top level"
+    return f"{parent_text}, after {previous}" if previous else f"{parent_text}, first"
 
 
 def decode_version(version: bytes | None) -> str | None:

@@ -30,11 +30,11 @@ VOID_REASONS = {
     VoidReason.GONE: "void, since the branch was deleted",
     VoidReason.ANSWERED: "answered",
 }
-"""The reason why a review is void, as text for people."""
+"""The reason why a review does not count, as text for people."""
 
 
 class ProposalView(NamedTuple):
-    """A proposal, compared at its tip with its target's tip.
+    """A proposal: the tip of its branch, compared with the tip of its target.
 
     `merge_requirements` contains the blockers of a merge. `commits` are the commits that a merge would add,
     newest first. `threads` are the comments at the requested address.

@@ -1,6 +1,6 @@
 """The terminal: its user, its output, and the exit codes.
 
-authors.py  the person at the command line
-console.py  tables, rendered Markdown and progress bars
-exits.py    exit codes, errors and their fixes
+console.py      tables, rendered Markdown and progress bars
+credentials.py  the person at the command line, whom a token identifies
+exits.py        exit codes, errors and their fixes
 """

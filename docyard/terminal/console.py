@@ -36,7 +36,7 @@ _BAR_DELAY_S = 1.0
 
 
 def print_json(value: Any) -> None:
-    """Print data as JSON for programs. Characters beyond ASCII are escaped, for pipes of any encoding."""
+    """Print data as JSON for programs. Non-ASCII characters are escaped, so that any encoding works."""
     print(json.dumps(value, indent=2))
 
 
@@ -52,7 +52,7 @@ def ignore_broken_pipe() -> Iterator[None]:
 
 
 def discard_stdout() -> None:
-    """Discard the buffered output: otherwise Python writes it again at exit and prints an error."""
+    """Discard the buffered output, because Python would write it again at exit and print an error."""
     sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
@@ -63,8 +63,7 @@ def create_console() -> Console:
     """
     from rich.console import Console
 
-    terminal = is_terminal(sys.stdout)
-    return Console(highlight=False, soft_wrap=not terminal, emoji=False, markup=False)
+    return Console(highlight=False, soft_wrap=not is_terminal(sys.stdout), emoji=False, markup=False)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -94,17 +93,17 @@ def show_progress(title: str) -> Iterator[Progress | None]:
     if not is_terminal(sys.stderr):
         yield None
         return
-    started = time.monotonic()
+    start_time = time.monotonic()
     bar: Any = None
     task: Any = None
 
-    def report(done: float, total: float | None = None, message: str | None = None) -> None:
+    def report(finished_count: float, total: float | None = None, message: str | None = None) -> None:
         nonlocal bar, task
         if bar is None:
-            if time.monotonic() - started < _BAR_DELAY_S:
+            if time.monotonic() - start_time < _BAR_DELAY_S:
                 return
             bar, task = _start_bar(title, total)
-        bar.update(task, completed=done, total=total, description=message or title)
+        bar.update(task, completed=finished_count, total=total, description=message or title)
 
     try:
         yield report
@@ -129,7 +128,7 @@ def _start_bar(title: str, total: float | None) -> tuple[Any, Any]:
     return bar, bar.add_task(title, total=total)
 
 
-_THEME = "ansi_dark"  # the terminal's own colours, on its own background
+_CODE_THEME = "ansi_dark"  # the terminal's own colours, on its own background
 _LINE_ENDINGS = re.compile(r"\r\n?")
 
 
@@ -140,19 +139,21 @@ def print_text(text: TextFile, start: int, end: int, *, pager: bool = False) -> 
     from tools.errors import escape_invisible
 
     if text.document is None:
-        _print(Text(escape_invisible(_normalize_text(text.text(start, end)))), pager=pager)
+        _print_renderable(Text(escape_invisible(_normalize_text(text.text(start, end)))), pager=pager)
     else:
         print_markdown(strip_anchors(text.document, start, end), pager=pager)
 
 
 def print_markdown(source: str, *, pager: bool = False) -> None:
-    """Print Markdown, rendered."""
+    """Render and print Markdown."""
     from tools.errors import escape_invisible
 
-    _print(SafeRenderable(_render_markdown(escape_invisible(_normalize_text(source)))), pager=pager)
+    _print_renderable(
+        SafeRenderable(_render_markdown(escape_invisible(_normalize_text(source)))), pager=pager
+    )
 
 
-def _print(renderable: RenderableType, *, pager: bool) -> None:
+def _print_renderable(renderable: RenderableType, *, pager: bool) -> None:
     screen = create_console()
     if not pager:
         screen.print(renderable)
@@ -179,13 +180,13 @@ def strip_anchors(document: Document, start: int, end: int) -> str:
 
 def _strip_anchor(document: Document, section: Section) -> str:
     heading = section.heading
-    has_lists = heading is not None and heading.below_start < section.body
-    if heading is None or not (heading.text.prefix or heading.text.suffix or has_lists):
+    has_anchor_below = heading is not None and heading.below_start < section.body
+    if heading is None or not (heading.text.prefix or heading.text.suffix or has_anchor_below):
         return document.text(section.start, section.end)
     heading_text = document.text(section.heading_start, heading.below_start)
     if heading.text.suffix:
-        prefix, _, after = heading_text.rpartition(heading.text.suffix)
-        heading_text = prefix + after
+        prefix, _, text_after = heading_text.rpartition(heading.text.suffix)
+        heading_text = prefix + text_after
     return heading_text.replace(heading.text.prefix, "", 1) + document.text(section.body, section.end)
 
 
@@ -193,22 +194,22 @@ def _render_markdown(source: str) -> Markdown:
     """Return rendered Markdown. HTML blocks appear as code; HTML comments are omitted."""
     from rich.markdown import Markdown
 
-    rendered = Markdown(source, code_theme=_THEME, hyperlinks=False)
-    for token in rendered.parsed:
+    markdown = Markdown(source, code_theme=_CODE_THEME, hyperlinks=False)
+    for token in markdown.parsed:
         if token.type == "html_block" and not token.content.lstrip().startswith("<!--"):
             token.type, token.info = "fence", "html"
-    return rendered
+    return markdown
 
 
 class SafeRenderable:
     """A renderable whose output has escaped control characters, such as rendered entities (`&#x202e;`)."""
 
-    def __init__(self, inner: RenderableType) -> None:
-        self._inner = inner
+    def __init__(self, renderable: RenderableType) -> None:
+        self._renderable = renderable
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Segment]:
-        """Yield the segments of the inner renderable, each with escaped control characters."""
+        """Yield the segments of the renderable, each with escaped control characters."""
         from tools.errors import escape_invisible
 
-        for segment in console.render(self._inner, options):
+        for segment in console.render(self._renderable, options):
             yield segment._replace(text=escape_invisible(segment.text))

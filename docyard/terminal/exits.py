@@ -9,15 +9,15 @@ from workspace.errors import HintKind, SuggestionSource, WorkspaceError
 
 
 class Exit(IntEnum):
-    """The exit codes of every command."""
+    """The exit codes of all commands: success, problems found, wrong usage, and a command that cannot run."""
 
     DONE = 0
     PROBLEMS = 1
     USAGE = 2
-    CANNOT = 3
+    CANNOT_RUN = 3
 
 
-class CannotError(WorkspaceError):
+class CommandError(WorkspaceError):
     """A command cannot run, for a reason outside its arguments."""
 
     code = "CANNOT"
@@ -26,9 +26,9 @@ class CannotError(WorkspaceError):
 def suggest_fix(error: WorkspaceError) -> str:
     """Return the fix of an error for the user of a shell, with the command that lists valid names."""
     if error.code == "PROPOSAL_ENDED" and error.details["state"] == "closed":
-        return f"Reopen it with `docyard proposals reopen {error.details['proposal']}`."
+        return f"Reopen the proposal with `docyard proposals reopen {error.details['proposal']}`."
     if error.code == "PROPOSAL_MOVED":
-        return f"{error.fix} `docyard proposals show {error.details['proposal']}` shows it."
+        return f"{error.fix} `docyard proposals show {error.details['proposal']}` shows the proposal."
     listing_hint = "" if error.among is None else _find_list_command(error.among)
     return f"{error.fix} {listing_hint}".strip()
 
@@ -41,11 +41,11 @@ def _find_list_command(source: SuggestionSource) -> str:
         case HintKind.DOCUMENTS:
             return "`docyard search WORDS` finds documents."
         case HintKind.SECTIONS:
-            return f"`docyard read {address} --sections` lists its sections."
+            return f"`docyard read {address} --sections` lists the sections."
         case HintKind.TASKS:
-            return f"`docyard read {address}` shows its tasks."
+            return f"`docyard read {address}` shows the tasks."
         case HintKind.COMMITS:
-            return f"`docyard log {address}` shows its history."
+            return f"`docyard log {address}` shows the history."
         case HintKind.MISSING:
             return f"Write and commit {address}."
 

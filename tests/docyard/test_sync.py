@@ -301,7 +301,10 @@ def test_sync_report_suggests_commands_for_discussion_and_proposals(
     clone.git("checkout", "-q", "main")
     print_sync(sync(workspace, Access()))
     output = capsys.readouterr().out
-    assert "events of the discussion; all are preserved here.\n  next: docyard sync --push" in output
+    assert (
+        "events of the discussion; the local branch still has all of them.\n  next: docyard sync --push"
+        in output
+    )
     assert f"next: docyard sync --branch {branch} shows the conflicts" in output
     print_sync(sync(Workspace.open(clone.path, durable=False, branch=branch), Access()))
     assert f"next: docyard sync --branch {branch} --ours a.md or --theirs a.md" in capsys.readouterr().out

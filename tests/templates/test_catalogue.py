@@ -47,13 +47,13 @@ SPECIFIED = {
 
 
 def test_specified_types_come_first_in_fixed_order() -> None:
-    assert tuple(builtin_types()) == catalogue.BUILTIN
+    assert tuple(builtin_types()) == catalogue.BUILTIN_NAMES
     assert tuple(builtin_types())[:3] == tuple(SPECIFIED)
 
 
 def test_catalogue_lists_each_folder() -> None:
     folder = Path(catalogue.__file__).parent
-    assert {path.parent.name for path in folder.glob("*/type.toml")} == set(catalogue.BUILTIN)
+    assert {path.parent.name for path in folder.glob("*/type.toml")} == set(catalogue.BUILTIN_NAMES)
 
 
 @loop_over("name", SPECIFIED)

@@ -1,4 +1,4 @@
-"""Proposals at a terminal: the work of the commands, and their output.
+"""Proposals at the command line: the actions of the commands, and their output.
 
 actions.py    results of actions on proposals, the next step, the author, the text and the address
 changes.py    differences between two commits at an address, for people and for programs

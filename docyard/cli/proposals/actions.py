@@ -10,7 +10,7 @@ from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.cli.proposals.list import proposal_to_data
 from docyard.environment import copy_variables, is_terminal
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 from docyard.wording import shorten_id
 from workspace.proposals.proposal import ProposalState
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workspace.snapshot.snapshot import Snapshot
     from workspace.workspace import Workspace
 
-_ACTIONS_AT_COMMIT = ("approved", "submitted")  # printed with the proposal's tip
+_ACTIONS_ON_TIP = ("approved", "submitted")  # printed with the proposal's tip
 _COMMIT_PREPOSITIONS = {"merged": "as", "refreshed": "as"}
 
 _UNCHANGED_STATES = {
@@ -45,8 +45,8 @@ def print_action_result(
 ) -> None:
     """Print the result of `action`, such as "approved", and the next step.
 
-    `decisions` maps the names of conflicts to their decisions. `pull_request_report` is the result on a
-    forge.
+    `decisions` maps the names of the resolved conflicts to the choices. `pull_request_report` is the result
+    on a forge.
     """
     proposal = result.proposal
     if as_json:
@@ -63,14 +63,14 @@ def print_action_result(
             result.commit
             if action in _COMMIT_PREPOSITIONS
             else proposal.tip
-            if action in _ACTIONS_AT_COMMIT
+            if action in _ACTIONS_ON_TIP
             else None
         )
-        at = f" {_COMMIT_PREPOSITIONS.get(action, 'at')} {shorten_id(commit)}" if commit else ""
+        commit_text = f" {_COMMIT_PREPOSITIONS.get(action, 'at')} {shorten_id(commit)}" if commit else ""
         printer.print_line(
             f"{action.capitalize()} ",
             StyledText(proposal.id, "yellow"),
-            f"{at}: ",
+            f"{commit_text}: ",
             StyledText(proposal.content.title, "bold"),
             hang=2,
         )
@@ -124,7 +124,7 @@ def print_created(proposal: Proposal, *, as_json: bool) -> None:
             {
                 **proposal_to_data(proposal),
                 "commit": proposal.tip,
-                "next_step": f"{format_switch_command(proposal)}",
+                "next_step": format_switch_command(proposal),
             }
         )
         return
@@ -162,7 +162,7 @@ def suggest_next_step(proposal: Proposal) -> str:
                 f"git branch {shlex.quote(proposal.content.branch)} {shorten_id(commit)} restores its branch"
             )
         case ProposalState.MERGED:
-            return "git log --graph shows it, and docyard sync shares it"
+            return "git log --graph shows the merge, and docyard sync pushes it"
 
 
 def format_switch_command(proposal: Proposal) -> str:
@@ -179,16 +179,16 @@ TOOL, CLIENT = "proposals", "command line"
 TOKEN_FIX = "Pass your token in DOCYARD_TOKEN or by --token-file; `docyard tokens add NAME` creates a token."
 """The fix at a shell if a person's token is required."""
 
-_MAX_TEXT_BYTES = 1 << 20  # bytes of a text from a pipe or a file; no proposal stores a longer text
+_MAX_TEXT_BYTES = 1 << 20  # of a text from a pipe or a file; no proposal stores a longer text
 _EDITOR_MARK = "<!-- docyard: "
 
 
 def identify_actor(workspace: Workspace, token_file: Path | None, *, prompt: bool = False) -> Actor:
-    """Return the author of the command: the owner of the token, else Git's own identity.
+    """Return the author of the command: the owner of the token, else the user that Git's settings name.
 
     With `prompt`, a user at a terminal is prompted for the token. Raises the errors of `identify_person`.
     """
-    from docyard.terminal.authors import identify_person
+    from docyard.terminal.credentials import identify_person
     from workspace.proposals.actions.repository import Actor
     from workspace.proposals.events import Author, KnownBy
 
@@ -201,26 +201,26 @@ def identify_actor(workspace: Workspace, token_file: Path | None, *, prompt: boo
 def read_text(message: str | None, purpose: str, *, allow_empty: bool = False) -> str:
     """Return the text of an option, else of standard input, else of the editor that Git uses.
 
-    `purpose` is a line that explains the text to the editor's user. Raises CannotError for an empty
+    `purpose` is a line that explains the text to the editor's user. Raises CommandError for an empty
     text, unless `allow_empty` is true.
     """
     text = (
         message if message is not None else _edit_text(purpose) if is_terminal(sys.stdin) else _read_stdin()
     )
     if not text.strip() and not allow_empty:
-        raise CannotError("the text is empty", fix="Give the text with -m TEXT.")
+        raise CommandError("the text is empty", fix="Pass the text with -m TEXT.")
     return text
 
 
 def read_text_file(file: str) -> str:
-    """Return the text of a file; `-` is standard input. Raises CannotError if it cannot be read."""
+    """Return the text of a file; `-` is standard input. Raises CommandError if it cannot be read."""
     if file == "-":
         return _read_stdin()
     try:
         with open(file, "rb") as stream:
             data = stream.read(_MAX_TEXT_BYTES + 1)
     except OSError as error:
-        raise CannotError(
+        raise CommandError(
             f"the file cannot be read: {error.strerror or type(error).__name__}",
             fix="Name an existing file.",
         ) from error
@@ -234,22 +234,22 @@ def _read_stdin() -> str:
 
 def _decode_text(data: bytes) -> str:
     if len(data) > _MAX_TEXT_BYTES:
-        raise CannotError(
+        raise CommandError(
             "the text is over 1 MiB", fix="Shorten the text, and write the details in a document."
         )
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise CannotError("the text is not UTF-8", fix="Save the text as UTF-8, and try again.") from error
+        raise CommandError("the text is not UTF-8", fix="Save the text as UTF-8, and try again.") from error
 
 
 def _edit_text(purpose: str) -> str:
-    """Return the text that the user writes in an editor above the line with the purpose."""
+    """Return the text that the user writes in an editor. A comment below the text states the purpose."""
     import click
 
-    lead = f"{_EDITOR_MARK}{purpose} Text below this line is removed; an empty text cancels. -->\n"
+    instruction = f"{_EDITOR_MARK}{purpose} Text below this line is removed; an empty text cancels. -->\n"
     editor = copy_variables().get("GIT_EDITOR")
-    edited_text = click.edit(f"\n\n{lead}", editor=editor, extension=".md") or ""
+    edited_text = click.edit(f"\n\n{instruction}", editor=editor, extension=".md") or ""
     return edited_text.partition(_EDITOR_MARK)[0].strip()
 
 
@@ -257,7 +257,7 @@ _MIN_PREFIX_LENGTH = 7  # characters of an abbreviated commit id
 
 
 def get_proposal_snapshot(workspace: Workspace, proposal: Proposal) -> Snapshot:
-    """Return the proposal's documents: at its tip, else at its merged tip, else those of the target."""
+    """Return the documents at the proposal's tip, else at its merged tip, else at the served branch's tip."""
     merged_tip = proposal.merge_record.tip if proposal.merge_record is not None else None
     return workspace.snapshot(proposal.tip or merged_tip)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from docyard.environment import is_terminal
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 from docyard.wording import format_count, join_words
 from workspace.diff.changes import DocumentKind
 from workspace.diff.descriptions import format_one_line
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from workspace.diff.descriptions import Segment
     from workspace.proposals.review.changes import CommitChanges
 
-_MIN_TEXT_WIDTH = 20  # columns of text after an indent, in a terminal of any width
+_MIN_TEXT_WIDTH = 20  # columns of text after an indent, even in a narrow terminal
 _MAX_NARROW_INDENT = 4  # columns of indent in a narrow terminal
-_NARROW_WIDTH = 60
+_NARROW_WIDTH = 60  # columns; a narrower terminal has smaller indents
 
 
 class StyledText(NamedTuple):
@@ -72,18 +72,18 @@ class PagePrinter:
             indent, hang = min(indent, _MAX_NARROW_INDENT), min(hang, _MAX_NARROW_INDENT)
         body = Text.assemble(*(_style_text(text_part) for text_part in texts))
         width = max(self._screen.width - indent - hang, _MIN_TEXT_WIDTH)
-        is_whole = self._screen.soft_wrap or body.cell_len <= self._screen.width - indent
+        is_one_line = self._screen.soft_wrap or body.cell_len <= self._screen.width - indent
         # All lines have the width of the continuation lines, because rich wraps a text to one width.
-        lines = [body] if is_whole else body.wrap(self._screen, width)
-        lead = " " * indent
+        lines = [body] if is_one_line else body.wrap(self._screen, width)
+        margin = " " * indent
         for line in lines:
-            output = Text.assemble(lead, line)
+            output = Text.assemble(margin, line)
             output.rstrip()
             self._screen.print(output, soft_wrap=True)
-            lead = " " * (indent + hang)
+            margin = " " * (indent + hang)
 
     def print_command(self, text: str, *, indent: int = 0) -> None:
-        """Print a command line without wrapping it, so that a terminal copies it whole."""
+        """Print a command line without wrapping it, so that a user can copy it from a terminal."""
         from rich.text import Text
 
         self._screen.print(Text.assemble(" " * indent, _style_text(text)), soft_wrap=True)
@@ -93,8 +93,8 @@ class PagePrinter:
     ) -> None:
         """Print a text of several lines, each of them indented.
 
-        After `max_lines` lines, print the number of omitted lines, and `suffix`, which names the command that
-        prints them.
+        After `max_lines` lines, print the number of omitted lines, and `suffix`, which names the option that
+        prints all lines.
         """
         lines = text.rstrip().split("\n")
         for line in lines[:max_lines]:
@@ -124,7 +124,7 @@ def _style_text(text_part: StyledText | str) -> tuple[str, str]:
 
 
 MAX_CHANGES_CHARS = 10_000_000
-"""The limit of a complete comparison, in characters: no real comparison exceeds it."""
+"""The limit of a complete comparison. Real comparisons are shorter."""
 
 _STYLES = {"address": "bold cyan", "title": "bold", "removed": "red", "added": "green"}
 _MAX_FILES = 50
@@ -135,16 +135,16 @@ def select_changes(
 ) -> CommitChanges:
     """Return the changes in a document, or in a section with its subsections.
 
-    `source` names the source of the changes. Raises CannotError with the changed paths if there are no
+    `source` is the subject of the error message. Raises CommandError with the changed paths if there are no
     changes.
     """
     if path is None:
         return changes
     documents = tuple(
-        selected
+        selected_document
         for document in changes.documents
         if path in (document.path, document.old_path)
-        and (selected := _select_sections(document, slug)) is not None
+        and (selected_document := _select_sections(document, slug)) is not None
     )
     files = tuple(file for file in changes.files if file == path and slug is None)
     if documents or files:
@@ -153,7 +153,7 @@ def select_changes(
 
     changed_paths = sorted(changes.paths)
     nearest_paths = find_nearest(path, changed_paths) or changed_paths[:3]
-    raise CannotError(
+    raise CommandError(
         f"{source} changes nothing at this address",
         fix=f"Name a changed document: {join_words(nearest_paths)}."
         if nearest_paths
@@ -162,11 +162,11 @@ def select_changes(
 
 
 def _select_sections(document: DocumentChange, slug: str | None) -> DocumentChange | None:
-    selected = select_section(document, slug) if slug is not None else None
-    if selected is None or not selected.is_whole:
-        return document if slug is None else selected
+    selected_document = select_section(document, slug) if slug is not None else None
+    if selected_document is None or not selected_document.is_whole:
+        return document if slug is None else selected_document
     # In an added or removed document, the text of the section is shown as in a changed document.
-    return selected._replace(kind=DocumentKind.CHANGED)
+    return selected_document._replace(kind=DocumentKind.CHANGED)
 
 
 def changes_to_data(changes: CommitChanges) -> dict[str, Any]:
@@ -181,26 +181,28 @@ def changes_to_markdown(changes: CommitChanges, max_chars: int = MAX_CHANGES_CHA
 
     After `max_chars` characters, further documents are omitted, and counted.
     """
-    parts: list[str] = []
+    blocks: list[str] = []
     for position, document in enumerate(changes.documents):
         if max_chars <= 0:
-            rest = len(changes.documents) - position
-            parts.append(f"… and {format_count(rest, 'more document')}.")
+            omitted_count = len(changes.documents) - position
+            blocks.append(f"… and {format_count(omitted_count, 'more document')}.")
             break
-        part = format_markdown([document], max_chars).strip("\n")
+        block = format_markdown([document], max_chars).strip("\n")
         if _is_added_or_removed(document):
-            full_text = format_markdown([document._replace(kind=DocumentKind.CHANGED)], max_chars - len(part))
-            part = f"{part}\n\n{full_text.partition(chr(10))[2].strip(chr(10))}".rstrip("\n")
-        parts.append(part)
-        max_chars -= len(part) + 2
+            full_text = format_markdown(
+                [document._replace(kind=DocumentKind.CHANGED)], max_chars - len(block)
+            )
+            block = f"{block}\n\n{full_text.partition(chr(10))[2].strip(chr(10))}".rstrip("\n")
+        blocks.append(block)
+        max_chars -= len(block) + 2
     if changes.files:
         file_lines = [
             f"- {format_code_span(format_one_line(file, 1_000))}" for file in changes.files[:_MAX_FILES]
         ]
         if len(changes.files) > _MAX_FILES:
             file_lines.append(f"- … and {format_count(len(changes.files) - _MAX_FILES, 'more file')}")
-        parts.append("Other files:\n\n" + "\n".join(file_lines))
-    return "\n\n".join(parts)
+        blocks.append("Other files:\n\n" + "\n".join(file_lines))
+    return "\n\n".join(blocks)
 
 
 def print_changes(
@@ -236,24 +238,24 @@ def _format_document_lines(
 ) -> Iterator[tuple[Segment, ...]]:
     """Yield the lines of all documents, with the text of added and removed documents."""
     for position, document in enumerate(documents):
-        head = format_lines([document], max_chars)
-        body = (
+        summary_lines = format_lines([document], max_chars)
+        text_lines = (
             format_lines([document._replace(kind=DocumentKind.CHANGED)], max_chars)[1:]
             if _is_added_or_removed(document)
             else []
         )
-        for line in (*head, *body):
+        for line in (*summary_lines, *text_lines):
             max_chars -= sum(len(segment.text) for segment in line)
             yield line
         if max_chars <= 0:
-            rest = len(documents) - position - 1
-            if rest:
-                yield _to_segments(f"… and {format_count(rest, 'more document')}")
+            omitted_count = len(documents) - position - 1
+            if omitted_count:
+                yield _to_segments(f"… and {format_count(omitted_count, 'more document')}")
             return
 
 
 def _is_added_or_removed(document: DocumentChange) -> bool:
-    """Return True if a whole document was added or removed, and its text is in the comparison."""
+    """Return True if the document was added or removed, and the comparison contains its text."""
     return document.is_whole and bool(document.sections)
 
 

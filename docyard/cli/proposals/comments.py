@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Comment, ReviewStatus
 
 _MAX_COMMENT_LINES = 20
-_MAX_THREADS = 100
-_OMISSION_SUFFIX = "; --json has all"
+_MAX_COMMENT_THREADS = 100
+_OMISSION_SUFFIX = "; --json prints all of them"
 
-_VERDICTS = {
+_VERDICT_STYLES = {
     ReviewDecision.APPROVE: ("approved", "green"),
     ReviewDecision.REQUEST_CHANGES: ("requested changes", "yellow"),
     ReviewDecision.COMMENT: ("commented", "cyan"),
@@ -29,7 +29,7 @@ _VERDICTS = {
 
 
 def print_reviews(
-    printer: PagePrinter, reviews: Sequence[ReviewStatus], void_by: Mapping[str, VoidReason]
+    printer: PagePrinter, reviews: Sequence[ReviewStatus], void_reasons: Mapping[str, VoidReason]
 ) -> None:
     """Print the reviews in order, each with the reason if it is void."""
     if not reviews:
@@ -37,8 +37,8 @@ def print_reviews(
     printer.print_heading(f"Reviews: {len(reviews):,}")
     for review_status in reviews:
         review = review_status.review
-        verdict, style = _VERDICTS[review.verdict]
-        void_reason = find_void_reason(review_status, void_by)
+        verdict, style = _VERDICT_STYLES[review.verdict]
+        void_reason = find_void_reason(review_status, void_reasons)
         printer.print_line(
             StyledText(format_author(review.author), "bold"),
             " ",
@@ -59,13 +59,14 @@ def print_comments(printer: PagePrinter, threads: Sequence[AnchoredThread]) -> N
     printer.print_heading(
         f"Comments: {sum(1 + len(anchored_thread.thread.replies) for anchored_thread in threads):,}"
     )
-    for anchored_thread in threads[:_MAX_THREADS]:
+    for anchored_thread in threads[:_MAX_COMMENT_THREADS]:
         _print_comment(printer, anchored_thread.thread.comment, _describe_anchor(anchored_thread), indent=2)
         for reply in anchored_thread.thread.replies:
             _print_comment(printer, reply, "", indent=6)
-    if len(threads) > _MAX_THREADS:
+    if len(threads) > _MAX_COMMENT_THREADS:
         printer.print_line(
-            f"… and {format_count(len(threads) - _MAX_THREADS, 'later thread')}{_OMISSION_SUFFIX}", indent=2
+            f"… and {format_count(len(threads) - _MAX_COMMENT_THREADS, 'later thread')}{_OMISSION_SUFFIX}",
+            indent=2,
         )
 
 
@@ -84,7 +85,7 @@ def _print_comment(printer: PagePrinter, comment: Comment, location: str, *, ind
 
 
 def _describe_anchor(anchored_thread: AnchoredThread) -> str:
-    """Return the address of a comment, and the change of its text since the comment."""
+    """Return the address of a comment, and the change of the commented text since then."""
     target = anchored_thread.thread.comment.target
     if target is None:
         return ""
@@ -112,9 +113,9 @@ def _join_address(path: str, slug: str | None) -> str:
     return path if slug is None else f"{path}#{slug}"
 
 
-def review_to_data(review_status: ReviewStatus, void_by: Mapping[str, VoidReason]) -> dict[str, Any]:
+def review_to_data(review_status: ReviewStatus, void_reasons: Mapping[str, VoidReason]) -> dict[str, Any]:
     """Return a review as data: `holds` is true if the review counts; else `void` is the reason."""
-    review, void_reason = review_status.review, find_void_reason(review_status, void_by)
+    review, void_reason = review_status.review, find_void_reason(review_status, void_reasons)
     return {
         "id": review.id,
         "author": describe_author(review.author),

@@ -1,6 +1,6 @@
 """Conflicts of a proposal with its target: names, data and a page.
 
-At the command line conflicts are decided by names, or by a file with the decisions.
+At the command line a user resolves conflicts by their names, or with a file of decisions.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import click
 from docyard.cli.proposals.changes import PagePrinter, StyledText
 from docyard.proposals.conflicts import ConflictSet, decode_version, format_version
 from docyard.terminal import console
-from docyard.terminal.exits import CannotError, Exit
+from docyard.terminal.exits import CommandError, Exit
 from docyard.wording import format_count, join_words
 from workspace.merge.conflict import Resolution, ResolutionChoice, UnitId, UnitKind
 
@@ -39,7 +39,7 @@ def format_conflict_name(path: str, unit: UnitId) -> str:
 
 
 def conflicts_to_data(proposal: Proposal, conflict_set: ConflictSet) -> dict[str, Any]:
-    """Return the conflicts as data, as a form: with each `choice` filled in, it decides the conflicts."""
+    """Return the conflicts as data. The user fills in the `choice` fields for `parse_decisions`."""
     return {
         "proposal": proposal.id,
         "ours": proposal.content.branch,
@@ -72,7 +72,7 @@ def report_conflicts(
 ) -> int:
     """Print the conflicts as data or as a page. Return the exit code, which is 1 if there is a conflict.
 
-    `earlier_options` are options that decided other conflicts. The printed command repeats them, because the
+    `earlier_options` are options that resolved other conflicts. The printed command repeats them, because the
     decisions are not stored.
     """
     if as_json:
@@ -85,7 +85,7 @@ def report_conflicts(
 def print_conflicts(
     proposal: Proposal, conflicts: Sequence[FileConflict], earlier_options: Sequence[str] = ()
 ) -> None:
-    """Print the conflicts, each with its versions, and the commands that decide them."""
+    """Print the conflicts, each with its versions, and the commands that resolve them."""
     printer = PagePrinter()
     id, target = proposal.id, proposal.content.target
     if not conflicts:
@@ -131,16 +131,16 @@ def _print_version(printer: PagePrinter, label: str, text: str, style: str, *, e
     if not exists:
         printer.print_line(StyledText("(does not exist)", "dim"), indent=4)
     else:
-        shown_text = text if len(text) <= _MAX_VERSION_CHARS else text[:_MAX_VERSION_CHARS] + "…"
-        printer.print_text(shown_text, indent=4, max_lines=_MAX_VERSION_LINES, style=style)
+        excerpt = text if len(text) <= _MAX_VERSION_CHARS else text[:_MAX_VERSION_CHARS] + "…"
+        printer.print_text(excerpt, indent=4, max_lines=_MAX_VERSION_LINES, style=style)
 
 
 Decisions = dict[str, dict[UnitId, Resolution]]
 """Decisions on conflicts: by path, and within a document by unit."""
 
 _MAX_SUGGESTIONS = 3
-_VERSIONS = ("base", "ours", "theirs")
-_FORM = "`docyard proposals conflicts ID --json` prints the form."
+_VERSION_FIELDS = ("base", "ours", "theirs")
+_FORM_HINT = "`docyard proposals conflicts ID --json` prints the form."
 
 
 def resolve_choices(
@@ -149,25 +149,27 @@ def resolve_choices(
     ours: Sequence[str],
     theirs: Sequence[str],
 ) -> Decisions:
-    """Return `decisions`, extended by those for the named conflicts, sections and files.
+    """Return `decisions` and the decisions for the conflicts that `ours` and `theirs` name.
+
+    A name is that of a conflict, a section or a file.
 
     Raises click.UsageError for a name without a conflict, and for a conflict that is decided for both sides.
     """
-    merged: Decisions = {path: dict(units) for path, units in decisions.items()}
+    all_decisions: Decisions = {path: dict(units) for path, units in decisions.items()}
     choices: dict[tuple[str, UnitId], ResolutionChoice] = {}
     for names, choice in ((ours, ResolutionChoice.OURS), (theirs, ResolutionChoice.THEIRS)):
         for name in names:
-            for path, unit in _find_units(name, conflicts):
+            for path, unit in _find_conflicts(name, conflicts):
                 if choices.setdefault((path, unit), choice) is not choice:
                     raise click.UsageError(f"{format_conflict_name(path, unit)} has decisions for both sides")
-                merged.setdefault(path, {})[unit] = Resolution(choice)
-    return merged
+                all_decisions.setdefault(path, {})[unit] = Resolution(choice)
+    return all_decisions
 
 
 def parse_decisions(text: str) -> Decisions:
     """Return the decisions in the field `conflicts` of a JSON or TOML text.
 
-    Entries without a `choice` are skipped. Raises CannotError for a text of another form.
+    Entries without a `choice` are skipped. Raises CommandError for a text of another form.
     """
     decisions: Decisions = {}
     for number, entry in enumerate(_parse_entries(text), 1):
@@ -186,7 +188,7 @@ def parse_commits(text: str) -> tuple[str | None, str | None]:
 
 
 def check_versions(text: str, conflicts: Sequence[FileConflict]) -> None:
-    """Raise CannotError for a decision that was made for other versions than those of the conflicts."""
+    """Raise CommandError for a decision that was made for other versions than those of the conflicts."""
     current_versions = {
         (file_conflict.path, file_conflict.conflict.unit): conflict_to_data(file_conflict)
         for file_conflict in conflicts
@@ -196,15 +198,15 @@ def check_versions(text: str, conflicts: Sequence[FileConflict]) -> None:
             continue
         path, unit, _ = _parse_decision(number, entry)
         current = current_versions.get((path, unit), {})
-        if any(entry[side] != current[side] for side in _VERSIONS if side in entry and side in current):
-            raise CannotError(
+        if any(entry[side] != current[side] for side in _VERSION_FIELDS if side in entry and side in current):
+            raise CommandError(
                 f"decision {number} is for earlier versions of the conflict, so nothing was merged",
-                fix="Print the conflicts again, and decide the current versions.",
+                fix="Print the conflicts again, and resolve the current versions.",
             )
 
 
-def _find_units(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[str, UnitId]]:
-    """Return the units with the given name. Raises click.UsageError if there is none."""
+def _find_conflicts(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[str, UnitId]]:
+    """Return the conflicts with the given name. Raises click.UsageError if no conflict has the name."""
     from tools.errors import escape_invisible
 
     units = [(path, conflict.unit) for path, conflict in conflicts]
@@ -222,7 +224,7 @@ def _find_units(name: str, conflicts: Sequence[FileConflict]) -> list[tuple[str,
 
 
 def _list_names(path: str, unit: UnitId) -> Iterator[str]:
-    """Yield the names of a conflict: its full name, also as a terminal shows it, its file, its address."""
+    """Yield the names of a conflict: its full name, also with escaped characters, its file, its address."""
     from tools.errors import escape_invisible
 
     full_name = format_conflict_name(path, unit)
@@ -234,14 +236,14 @@ def _list_names(path: str, unit: UnitId) -> Iterator[str]:
 
 
 def _parse_entries(text: str) -> list[dict[str, Any]]:
-    """Return the decisions in a text. Raises CannotError for a text of another form."""
+    """Return the decisions in a text. Raises CommandError for a text of another form."""
     data = _parse_text(text)
     entries = data.get("conflicts") if isinstance(data, dict) else data
     if not isinstance(entries, list):
-        raise CannotError("the decisions have no list 'conflicts'", fix=_FORM)
+        raise CommandError("the decisions have no list 'conflicts'", fix=_FORM_HINT)
     for number, entry in enumerate(entries, 1):
         if not isinstance(entry, dict):
-            raise CannotError(f"decision {number} must be an object", fix=_FORM)
+            raise CommandError(f"decision {number} must be an object", fix=_FORM_HINT)
     return entries
 
 
@@ -253,12 +255,12 @@ def _parse_text(text: str) -> Any:
     except (ValueError, RecursionError) as error:
         # A JSON list and a TOML table both begin with a bracket.
         if text.lstrip().startswith("{"):
-            raise CannotError("the decisions are not JSON", fix=_FORM) from error
+            raise CommandError("the decisions are not JSON", fix=_FORM_HINT) from error
     try:
         return load_toml(text.encode("utf-8", "replace"))
     except InvalidToml as error:
         reason = f"the decisions are not JSON, and as TOML the file {error.reason}"
-        raise CannotError(reason, fix=_FORM) from error
+        raise CommandError(reason, fix=_FORM_HINT) from error
 
 
 def _parse_decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId, Resolution]:
@@ -266,28 +268,30 @@ def _parse_decision(number: int, entry: Mapping[str, Any]) -> tuple[str, UnitId,
     location, unit_part = entry.get("where") or "", entry.get("part") or ""
     choice, content = entry["choice"], entry.get("content")
     if not all(isinstance(value, str) for value in (path, location, unit_part)) or kind not in [*UnitKind]:
-        raise CannotError(
+        raise CommandError(
             f"decision {number} does not name a conflict",
-            fix=f"Keep 'file', 'kind', 'where' and 'part'. {_FORM}",
+            fix=f"Keep 'file', 'kind', 'where' and 'part'. {_FORM_HINT}",
         )
     if choice not in [*ResolutionChoice]:
         words = ", ".join(f"'{word}'" for word in ResolutionChoice)
-        raise CannotError(
+        raise CommandError(
             f"the choice of decision {number} is unknown", fix=f"The choice must be one of {words}."
         )
     if choice == ResolutionChoice.CONTENT and "content" not in entry:
-        raise CannotError(
+        raise CommandError(
             f"decision {number} has no content",
             fix="Add the field 'content'; \"\" removes the text.",
         )
     if content is not None and not isinstance(content, str):
-        raise CannotError(
+        raise CommandError(
             f"the content of decision {number} must be a string", fix="Write the content in quotes."
         )
     try:
         data = content.encode() if content and choice == ResolutionChoice.CONTENT else None
     except UnicodeEncodeError as error:
-        raise CannotError(f"the content of decision {number} is not valid Unicode", fix=_FORM) from error
+        raise CommandError(
+            f"the content of decision {number} is not valid Unicode", fix=_FORM_HINT
+        ) from error
     return (
         str(path),
         UnitId(UnitKind(str(kind)), location, unit_part),

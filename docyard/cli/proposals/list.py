@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from workspace.proposals.proposal import Proposal
 
-STYLES = {
+STATE_STYLES = {
     "draft": "dim",
     "open": "cyan",
     "changes_requested": "yellow",
@@ -31,7 +31,7 @@ _INDENT = 10  # an id and two spaces
 
 
 def select_by_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]:
-    """Return the proposals in a state. `open` selects those that have not ended, `all` every proposal."""
+    """Return the proposals in a state; for `open` those that can be merged, for `all` every proposal."""
     if state == "open":
         return [proposal for proposal in proposals if proposal.is_open]
     return [proposal for proposal in proposals if state in ("all", proposal.state.value)]
@@ -50,16 +50,23 @@ def proposal_to_data(proposal: Proposal) -> dict[str, Any]:
 
 
 def print_list(
-    listed: Sequence[Proposal], matches: Sequence[Proposal], proposals: Sequence[Proposal], state: str
+    listed_proposals: Sequence[Proposal],
+    matches: Sequence[Proposal],
+    proposals: Sequence[Proposal],
+    state: str,
 ) -> None:
-    """Print `listed`, the first of the `matches` in a state; `proposals` are those in all states."""
+    """Print the listed proposals.
+
+    They are the first of the `matches`, which are all proposals in the state; `proposals` are those in all
+    states.
+    """
     if not is_terminal(sys.stdout):
-        console.print_table((), [_format_cells(proposal) for proposal in listed])
-    elif listed:
+        console.print_table((), [_format_cells(proposal) for proposal in listed_proposals])
+    elif listed_proposals:
         printer = PagePrinter()
-        for proposal in listed:
+        for proposal in listed_proposals:
             _print_entry(printer, proposal)
-    _print_omissions(len(listed), len(matches), proposals, state)
+    _print_omissions(len(listed_proposals), len(matches), proposals, state)
 
 
 def _format_cells(proposal: Proposal) -> tuple[str, ...]:
@@ -83,7 +90,7 @@ def _print_entry(printer: PagePrinter, proposal: Proposal) -> None:
     content, comments = proposal.content, count_comments(proposal)
     comment_text = f", {format_count(comments, 'comment')}" if comments else ""
     printer.print_line(
-        StyledText(format_state(proposal.state.value), STYLES[proposal.state.value]),
+        StyledText(format_state(proposal.state.value), STATE_STYLES[proposal.state.value]),
         f" · {format_author(content.author)}, {format_moment(content.updated_at)}{comment_text}",
         indent=_INDENT,
     )
@@ -103,5 +110,9 @@ def _print_omissions(listed_count: int, match_count: int, proposals: Sequence[Pr
         )
         return
     states = [proposal.state.value for proposal in proposals]
-    counts = join_words(f"{states.count(name):,} {format_state(name)}" for name in STYLES if name in states)
-    click.echo(f"No proposal is {format_state(state)}; there are {counts}. --state all shows them.", err=True)
+    counts = join_words(
+        f"{states.count(name):,} {format_state(name)}" for name in STATE_STYLES if name in states
+    )
+    click.echo(
+        f"No proposal is {format_state(state)}; in other states: {counts}. --state all lists these.", err=True
+    )

@@ -22,7 +22,7 @@ from docyard.cli.proposals.changes import (
 )
 from docyard.cli.proposals.comments import print_comments, print_reviews, review_to_data, thread_to_data
 from docyard.cli.proposals.conflicts import format_conflict_name
-from docyard.cli.proposals.list import STYLES, proposal_to_data
+from docyard.cli.proposals.list import STATE_STYLES, proposal_to_data
 from docyard.proposals.view import ProposalView, describe_needed_token
 from docyard.wording import format_author, format_count, format_moment, format_state, join_words, shorten_id
 from tools.proposals.descriptions import format_time
@@ -61,36 +61,36 @@ def suggest_next_command(view: ProposalView) -> str:
 _MAX_CHANGES_CHARS = 20_000  # the command `diff` prints all changes
 _MAX_ADDRESSES = 5
 _MAX_PROBLEMS = 5
-_MAX_ITEMS = 10
+_MAX_LIST_ITEMS = 10
 
 
-def print_page(view: ProposalView, *, diff: bool, comments: bool) -> None:
+def print_page(view: ProposalView, *, include_diff: bool, include_comments: bool) -> None:
     """Print a proposal for its reviewer."""
     printer = PagePrinter()
-    _print_head(printer, view)
+    _print_header(printer, view)
     if view.proposal.content.description:
         printer.print_blank_line()
         printer.print_markdown(view.proposal.content.description)
     _print_commits(printer, view)
     _print_overlaps(printer, view)
     _print_merge_requirements(printer, view)
-    if comments:
+    if include_comments:
         print_reviews(printer, view.proposal.reviews, view.merge_requirements.void_reasons)
         print_comments(printer, view.threads)
-    if diff:
+    if include_diff:
         printer.print_heading("Changes")
         print_changes(printer, view.changes, max_chars=_MAX_CHANGES_CHARS)
     printer.print_blank_line()
     printer.print_command(f"next: {suggest_next_command(view)}")
 
 
-def _print_head(printer: PagePrinter, view: ProposalView) -> None:
+def _print_header(printer: PagePrinter, view: ProposalView) -> None:
     proposal = view.proposal
     content = proposal.content
     printer.print_line(StyledText(proposal.id, "yellow"), "  ", StyledText(content.title, "bold"), hang=10)
     state = format_state(proposal.state.value)
     printer.print_line(
-        StyledText(state, STYLES[proposal.state.value]), f" · into {content.target}", indent=10
+        StyledText(state, STATE_STYLES[proposal.state.value]), f" · into {content.target}", indent=10
     )
     printer.print_line(
         f"by {format_author(content.author)}, {format_moment(content.opened_at)}; "
@@ -111,17 +111,17 @@ def _list_notices(view: ProposalView) -> Iterator[str]:
         yield (
             f"merged as {shorten_id(merge_record.commit)}"
             if merge_record.commit
-            else "its target contains its last commit"
+            else "the target contains the proposal's last commit"
         )
         if proposal.is_ahead:
-            yield "its branch has commits after the merge, which are not in its target"
+            yield "the branch has commits after the merge that the target lacks"
     if proposal.is_rewritten:
-        yield "its branch was rewritten: it no longer has a commit that was submitted or reviewed"
+        yield "the branch was rewritten: it no longer contains a commit that was submitted or reviewed"
     if proposal.unreadable:
-        yield f"{format_count(proposal.unreadable, 'file')} of its discussion cannot be read"
+        yield f"{format_count(proposal.unreadable, 'file')} of the discussion cannot be read"
     if proposal.content.unknown_events:
         count = format_count(proposal.content.unknown_events, "event")
-        yield f"{count} of a later version of Docyard omitted"
+        yield f"{count} from a later version of Docyard omitted"
 
 
 def _print_commits(printer: PagePrinter, view: ProposalView) -> None:
@@ -132,7 +132,7 @@ def _print_commits(printer: PagePrinter, view: ProposalView) -> None:
         f", {format_count(behind, 'commit')} behind {view.proposal.content.target}" if behind else ""
     )
     printer.print_heading(f"Commits: {len(view.commits):,}{behind_text}")
-    for info, _ in view.commits[:_MAX_ITEMS]:
+    for info, _ in view.commits[:_MAX_LIST_ITEMS]:
         client = f" via {info.client}" if info.client else ""
         printer.print_line(
             StyledText(shorten_id(info.commit), "yellow"),
@@ -141,28 +141,30 @@ def _print_commits(printer: PagePrinter, view: ProposalView) -> None:
             indent=2,
             hang=10,
         )
-    if len(view.commits) > _MAX_ITEMS:
-        printer.print_line(f"… and {format_count(len(view.commits) - _MAX_ITEMS, 'older commit')}", indent=2)
+    if len(view.commits) > _MAX_LIST_ITEMS:
+        printer.print_line(
+            f"… and {format_count(len(view.commits) - _MAX_LIST_ITEMS, 'older commit')}", indent=2
+        )
 
 
 def _print_overlaps(printer: PagePrinter, view: ProposalView) -> None:
     if not view.overlaps:
         return
     printer.print_heading(f"Overlaps with {format_count(len(view.overlaps), 'other proposal')}")
-    for overlap in view.overlaps[:_MAX_ITEMS]:
+    for overlap in view.overlaps[:_MAX_LIST_ITEMS]:
         printer.print_line(StyledText(overlap.id, "yellow"), f"  {overlap.title}", indent=2, hang=10)
         for address in overlap.addresses[:_MAX_ADDRESSES]:
             printer.print_line(StyledText(address, "cyan"), indent=12, hang=2)
         if len(overlap.addresses) > _MAX_ADDRESSES:
             printer.print_line(f"… and {len(overlap.addresses) - _MAX_ADDRESSES:,} more", indent=12)
-    if len(view.overlaps) > _MAX_ITEMS:
+    if len(view.overlaps) > _MAX_LIST_ITEMS:
         printer.print_line(
-            f"… and {format_count(len(view.overlaps) - _MAX_ITEMS, 'other proposal')}", indent=2
+            f"… and {format_count(len(view.overlaps) - _MAX_LIST_ITEMS, 'other proposal')}", indent=2
         )
 
 
 def _print_merge_requirements(printer: PagePrinter, view: ProposalView) -> None:
-    """Print the missing requirements of a merge, the checks and the conflicts."""
+    """Print the unmet requirements of a merge, the checks and the conflicts."""
     proposal = view.proposal
     if proposal.state is ProposalState.MERGED:
         return
@@ -173,9 +175,9 @@ def _print_merge_requirements(printer: PagePrinter, view: ProposalView) -> None:
         print_changes(printer, view.merge_requirements.unreviewed, max_chars=_MAX_CHANGES_CHARS)
     blockers = view.merge_requirements.blockers
     token = describe_needed_token(view)
-    printer.print_heading("Missing to merge" if blockers else "Nothing is missing to merge")
+    printer.print_heading("Unmet merge requirements" if blockers else "All merge requirements are met")
     for blocker in blockers:
-        suffix = " (stops clients only)" if blocker.only_clients else ""
+        suffix = " (blocks only clients; a person may still merge)" if blocker.only_clients else ""
         printer.print_line(StyledText("✗ ", "red"), f"{blocker.message}{suffix}", indent=2, hang=2)
     if token is not None:
         printer.print_line(f"The merge itself needs {token}.", indent=2, hang=2)
@@ -190,7 +192,10 @@ def _print_merge_requirements(printer: PagePrinter, view: ProposalView) -> None:
     if view.preview.conflicts:
         paths = list(dict.fromkeys(conflict.path for conflict in view.preview.conflicts))
         path_list = join_words(
-            [*paths[:_MAX_ITEMS], *([f"{len(paths) - _MAX_ITEMS:,} more"] if len(paths) > _MAX_ITEMS else [])]
+            [
+                *paths[:_MAX_LIST_ITEMS],
+                *([f"{len(paths) - _MAX_LIST_ITEMS:,} more"] if len(paths) > _MAX_LIST_ITEMS else []),
+            ]
         )
         printer.print_heading(
             f"Conflicts with {proposal.content.target}: {len(view.preview.conflicts):,}, in {path_list}"
@@ -216,8 +221,8 @@ def _print_failed_check(printer: PagePrinter, check: CheckResult) -> None:
         printer.print_line(f"… and {format_count(count - _MAX_PROBLEMS, 'more problem')}", indent=4)
 
 
-def page_to_data(view: ProposalView, *, diff: bool, comments: bool) -> dict[str, Any]:
-    """Return a proposal as data. `missing` lists the blockers of a merge; empty if a merge is possible."""
+def page_to_data(view: ProposalView, *, include_diff: bool, include_comments: bool) -> dict[str, Any]:
+    """Return a proposal as data. `missing` lists the merge blockers; it is empty if a merge is possible."""
     proposal = view.proposal
     merge_record = proposal.merge_record
     data: dict[str, Any] = {
@@ -256,9 +261,9 @@ def page_to_data(view: ProposalView, *, diff: bool, comments: bool) -> dict[str,
             for review_status in proposal.reviews
         ],
     }
-    if comments:
+    if include_comments:
         data["threads"] = [thread_to_data(thread) for thread in view.threads]
-    if diff:
+    if include_diff:
         data["changes"] = changes_to_data(view.changes)
     return {**data, "commit": proposal.tip, "next_step": suggest_next_command(view)}
 
@@ -291,7 +296,7 @@ def _check_to_data(check: CheckResult) -> dict[str, Any]:
 def load_proposal_view(workspace: Workspace, name: str, address: str | None, folder: Path) -> ProposalView:
     """Load a proposal for its reviewer.
 
-    Raises ProposalNotFound, and CannotError for an address without changes.
+    Raises ProposalNotFound, and CommandError for an address without changes.
     """
     proposal_actions, proposal_reviews = workspace.proposal_actions(), workspace.proposal_reviews()
     proposal = proposal_actions.find(name)
@@ -309,12 +314,12 @@ def load_proposal_view(workspace: Workspace, name: str, address: str | None, fol
     )
 
 
-def _load_threads(workspace: Workspace, proposal: Proposal, at: LocationFilter) -> list[AnchoredThread]:
+def _load_threads(workspace: Workspace, proposal: Proposal, location: LocationFilter) -> list[AnchoredThread]:
     proposal_reviews = workspace.proposal_reviews()
     threads: list[AnchoredThread] = []
-    after: int | None = 0
-    while after is not None:
-        page = proposal_reviews.comments(proposal, after=after, at=at)
+    cursor: int | None = 0
+    while cursor is not None:
+        page = proposal_reviews.comments(proposal, after=cursor, at=location)
         threads += page.threads
-        after = page.next
+        cursor = page.next
     return threads

@@ -34,7 +34,7 @@ class Report(NamedTuple):
     """
 
     findings: Sequence[Finding]
-    documents: int
+    document_count: int
     origin: str
     commit: str | None = None
     limit: int | None = None
@@ -65,7 +65,7 @@ _ENCODER = json.JSONEncoder(separators=(",\n      ", ": "))
 
 
 def format_json(report: Report) -> str:
-    """Return the report as one JSON object, with escaped characters beyond ASCII for any encoding."""
+    """Return the report as one JSON object. Non-ASCII characters are escaped, so that any encoding works."""
     counts = report.counts
     # The C encoder is much faster, but does not indent.
     findings = ",\n    ".join(map(_indent_finding, map(_finding_to_data, report.listed_findings)))
@@ -73,7 +73,7 @@ def format_json(report: Report) -> str:
         {
             "valid": report.is_valid,
             "commit": report.commit,
-            "documents": report.documents,
+            "documents": report.document_count,
             "counts": {severity.value: counts[severity] for severity in Severity},
             "findings": [],
             "left_out": report.omitted_count,
@@ -121,7 +121,7 @@ def _format_text_lines(report: Report) -> Iterator[str]:
                 yield f"      {finding.suggestion}"
         yield ""
     if report.omitted_count:
-        yield f"{report.omitted_count:,} more are not shown; --max-findings shows more."
+        yield f"{report.omitted_count:,} more findings are not shown; --max-findings shows more."
     yield format_summary(report)
     yield from _suggest_fixes(report)
 
@@ -131,7 +131,7 @@ def _suggest_fixes(report: Report) -> Iterator[str]:
         return
     rules = {finding.rule for finding in report.findings}
     if any(finding.fix_splices for finding in report.findings):
-        yield f"Some findings can be fixed: `{report.fix_command}` shows how."
+        yield f"Some findings can be fixed: `{report.fix_command}` shows the fixes."
     elif not rules.isdisjoint(_LINK_RULES):
         yield f"`{report.fix_command}` shows which links can be fixed."
     elif "missing-anchor" in rules:
@@ -140,15 +140,15 @@ def _suggest_fixes(report: Report) -> Iterator[str]:
 
 def format_summary(report: Report) -> str:
     """Return the number of findings and of checked documents in one sentence."""
-    scope = f"{_format_count(report.documents, 'document')} of {report.origin}"
+    scope = f"{_format_count(report.document_count, 'document')} of {report.origin}"
     if not report.findings:
         return f"Nothing is wrong in {scope}."
     counts = report.counts
     counts_text = ", ".join(
         _format_count(counts[severity], severity) for severity in Severity if counts[severity]
     )
-    files = len({finding.path for finding in report.findings})
-    return f"{counts_text} in {_format_count(files, 'file')}. Checked {scope}."
+    file_count = len({finding.path for finding in report.findings})
+    return f"{counts_text} in {_format_count(file_count, 'file')}. Checked {scope}."
 
 
 def _format_count(number: int, name: str) -> str:
@@ -177,7 +177,7 @@ def _format_annotation_lines(report: Report) -> Iterator[str]:
         command = _ANNOTATION_COMMANDS[finding.severity]
         yield f"::{command} {parameters}::{_escape_data(escape_invisible(text))}"
     if report.omitted_count:
-        yield f"{report.omitted_count:,} more are not shown."
+        yield f"{report.omitted_count:,} more findings are not shown."
     yield escape_invisible(format_summary(report))
 
 

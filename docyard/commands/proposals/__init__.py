@@ -24,7 +24,7 @@ from importlib import import_module
 import click
 
 from docyard.cli.main import SuggestingGroup
-from docyard.commit_errors import run_to_commit
+from docyard.commit_errors import run_committing_command
 
 COMMANDS = (
     "list",
@@ -49,7 +49,7 @@ class _LazyGroup(SuggestingGroup):
     """A group that imports the module of a command on demand."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*COMMANDS]  # `list` may be the module of that command here
+        return [*COMMANDS]  # after its import, the module of the command list hides the builtin `list`
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
@@ -59,7 +59,7 @@ class _LazyGroup(SuggestingGroup):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
-        return run_to_commit(lambda: super(_LazyGroup, self).invoke(ctx))
+        return run_committing_command(lambda: super(_LazyGroup, self).invoke(ctx))
 
 
 @click.group(cls=_LazyGroup, name="proposals", short_help="Show, review and merge proposals.")

@@ -40,12 +40,12 @@ def command(
         docyard proposals create "Retries" -F description.md --json
     """
     if description is not None and file is not None:
-        raise click.UsageError("--description and --file exclude each other: give one of them")
+        raise click.UsageError("--description and --file exclude each other: use one of them")
     from docyard.cli.proposals.actions import identify_actor, print_created, read_text_file
 
     text = read_text_file(file) if file is not None else description or ""
     workspace = open_workspace(repo, branch, read_only=False)
     actor = identify_actor(workspace, token_file)
-    created = workspace.proposal_actions().open(title, text, actor, submit=submit)
-    print_created(created, as_json=as_json)
+    proposal = workspace.proposal_actions().open(title, text, actor, submit=submit)
+    print_created(proposal, as_json=as_json)
     return Exit.DONE

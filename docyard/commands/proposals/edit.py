@@ -37,9 +37,9 @@ def command(
         docyard proposals edit k7m2q9xa -F description.md
     """
     if description is not None and file is not None:
-        raise click.UsageError("--description and --file exclude each other: give one of them")
+        raise click.UsageError("--description and --file exclude each other: use one of them")
     if title is None and description is None and file is None:
-        raise click.UsageError("nothing to change: give --title, --description or --file")
+        raise click.UsageError("nothing to change: pass --title, --description or --file")
     from docyard.cli.proposals.actions import identify_actor, print_action_result, read_text_file
 
     text = read_text_file(file) if file is not None else description

@@ -11,7 +11,7 @@ from docyard.open_workspace import open_workspace
 from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
-_LIMIT = 20
+_DEFAULT_LIMIT = 20
 _STATES = ("open", "draft", "changes_requested", "approved", "merged", "closed", "gone", "all")
 
 
@@ -26,7 +26,7 @@ _STATES = ("open", "draft", "changes_requested", "approved", "merged", "closed",
 @click.option(
     "--limit",
     type=click.IntRange(0),
-    default=_LIMIT,
+    default=_DEFAULT_LIMIT,
     show_default=True,
     help="The maximum number of proposals; 0 for all.",
 )
@@ -48,16 +48,16 @@ def command(state: str, limit: int, repo: Path | None, branch: str | None, as_js
     workspace = open_workspace(repo, branch)
     proposals = workspace.proposal_actions().list_all()
     matches = select_by_state(proposals, state)
-    listed = matches[: limit or None]
+    listed_proposals = matches[: limit or None]
     if as_json:
         console.print_json(
             {
-                "proposals": [proposal_to_data(proposal) for proposal in listed],
+                "proposals": [proposal_to_data(proposal) for proposal in listed_proposals],
                 "total": len(matches),
-                "complete": len(listed) == len(matches),
+                "complete": len(listed_proposals) == len(matches),
                 "commit": workspace.tip(),
             }
         )
     else:
-        print_list(listed, matches, proposals, state)
+        print_list(listed_proposals, matches, proposals, state)
     return Exit.DONE

@@ -63,7 +63,7 @@ def command(
                 raise
             result = proposal_actions.merge(proposal.id, actor, commit=reviewed_commit)
     except MergeBlocked as error:
-        error.fix = f"`docyard proposals show {proposal.id}` lists the missing requirements."
+        error.fix = f"`docyard proposals show {proposal.id}` lists the unmet requirements."
         raise
     except MergeConflict:
         # The output has the names that `refresh` accepts.

@@ -79,26 +79,28 @@ def command(
     if file_decisions or ours or theirs:
         find_conflicts(workspace, proposal)  # raises if one of the branches was deleted
         refresh_decisions = RefreshResolutions(choose, *(parse_commits(text) if text is not None else ()))
-    remaining: ConflictSet | None = None
+    remaining_conflicts: ConflictSet | None = None
     with console.show_progress("Merging"):
         try:
             result = proposal_actions.refresh(proposal.id, actor, refresh_decisions)
         except ConflictChanged as error:
             error.fix = (
-                f"Decide the current conflicts: `docyard proposals conflicts {proposal.id}` shows them."
+                f"Resolve the current conflicts: `docyard proposals conflicts {proposal.id}` shows them."
             )
             raise
         except MergeConflict as error:
-            remaining = ConflictSet(error.tip, error.theirs, error.conflicts)
-    if remaining is not None:
+            remaining_conflicts = ConflictSet(error.tip, error.theirs, error.conflicts)
+    if remaining_conflicts is not None:
         values_by_option = {"--ours": ours, "--theirs": theirs, "--resolve": (resolve,) if resolve else ()}
         earlier_options = [
-            word
+            argument
             for option, values in values_by_option.items()
             for value in values
-            for word in (option, value)
+            for argument in (option, value)
         ]
-        return report_conflicts(proposal, remaining, as_json=as_json, earlier_options=earlier_options)
+        return report_conflicts(
+            proposal, remaining_conflicts, as_json=as_json, earlier_options=earlier_options
+        )
     resolved_units = result.merge.resolved if result.merge is not None else ()
     decisions = {
         format_conflict_name(path, unit): choices[path][unit].choice.value for path, unit in resolved_units

@@ -13,7 +13,7 @@ from docyard.terminal import console
 from docyard.terminal.exits import Exit
 
 
-@click.command(name="show", short_help="Show a proposal: changes, discussion, missing requirements.")
+@click.command(name="show", short_help="Show a proposal: changes, discussion, unmet requirements.")
 @parameters.proposal_id
 @parameters.address
 @click.option("--diff/--no-diff", default=True, help="Show or omit the changes.")
@@ -30,7 +30,7 @@ def command(
     branch: str | None,
     as_json: bool,
 ) -> int:
-    """Show a proposal: its state, commits, changes, discussion, and the missing requirements of a merge.
+    """Show a proposal: its state, commits, changes, discussion, and the unmet requirements of a merge.
 
     FILE or SECTION selects the changes and the comments. Other open proposals that change the same sections
     are listed. Dates are in UTC.
@@ -47,7 +47,7 @@ def command(
     with console.show_progress("Reading the proposal"):
         view = load_proposal_view(workspace, proposal_id, address, find_folder(repo))
     if as_json:
-        console.print_json(page_to_data(view, diff=diff, comments=comments))
+        console.print_json(page_to_data(view, include_diff=diff, include_comments=comments))
     else:
-        print_page(view, diff=diff, comments=comments)
+        print_page(view, include_diff=diff, include_comments=comments)
     return Exit.DONE

@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from docyard.proposals.conflicts import ConflictSet, find_conflicts, format_version
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 from docyard.web.diff import DiffRows, build_rows
 from docyard.web.errors import get_status
 from docyard.web.proposals.view import build_head
@@ -223,7 +223,7 @@ def _find_conflicts(request: PageRequest, proposal: Proposal, target: str | None
         )
     try:
         return find_conflicts(request.workspace, proposal)
-    except CannotError:  # a branch is missing, which the page shows
+    except CommandError:  # a branch is missing, which the page shows
         return ConflictSet(proposal.tip, None, ())
 
 

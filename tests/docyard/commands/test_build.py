@@ -109,8 +109,8 @@ def test_options_are_written_to_metadata(repo: Path, out: Path, capsys: Capture)
 def test_summary_is_one_line(repo: Path, out: Path, capsys: Capture) -> None:
     assert build(repo, "--out", out) == 0
     captured = capsys.readouterr()
-    assert captured.out.startswith("Built 1 documents, 2 sections, of commit ")
-    assert captured.out.endswith(". Read 1 documents, and copied the others.\n")
+    assert captured.out.startswith("Built an artifact from commit ")
+    assert captured.out.endswith(": 1 documents, 2 sections. Read 1 documents, and copied the others.\n")
     assert captured.err == ""
 
 
@@ -221,7 +221,7 @@ def test_missing_out_or_folder_ends_with_2(repo: Path, out: Path, tmp_path: Path
     assert build(repo) == 2
     assert "--out" in read_error(capsys)
     assert build(tmp_path / "missing", "--out", out) == 2
-    assert "no such folder" in read_error(capsys)
+    assert "folder does not exist" in read_error(capsys)
     (tmp_path / "plain").mkdir()
     assert build(tmp_path / "plain", "--out", out, "--ref", "main") == 2
     assert "--ref" in read_error(capsys)

@@ -109,7 +109,7 @@ def test_unwritable_files_are_not_reported_as_fixed(repo: Path) -> None:
     )
     for names, summary in (
         (("large.md", "small.md"), "Fixed in 1 document: 1 broken-link, 1 malformed-task."),
-        (("large.md",), "Nothing could be written."),
+        (("large.md",), "No file could be written."),
     ):
         command = (sys.executable, "-c", limited_script, "fix", "--write", "-C", str(repo), *names)
         completed = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -135,7 +135,7 @@ def test_task_address_lists_links_of_its_section(linked: Path, git: Git, capsys:
 @loop_over(
     ("arguments", "code", "word"),
     [
-        (["guide.md#zzz"], 3, "`docyard read guide.md --sections` lists its sections."),
+        (["guide.md#zzz"], 3, "`docyard read guide.md --sections` lists the sections."),
         (["zzz"], 3, "`docyard search WORDS` finds documents."),
         (["--backlinks"], 2, "--backlinks needs a FILE"),
         (["guid.md"], 3, "guide.md"),

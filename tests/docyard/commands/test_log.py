@@ -151,7 +151,7 @@ def test_limited_log_reports_more_commits(repo: Path, ids: list[str], capsys: Ca
         assert main(["log", *arguments, "--limit", "2", "-C", str(repo)]) == 0
         captured = capsys.readouterr()
         assert len({line[:8] for line in captured.out.splitlines()}) == 2
-        assert captured.err == "The last 2 commits; --limit 0 shows all.\n"
+        assert captured.err == "Only the last 2 commits are shown; --limit 0 shows all.\n"
 
 
 def test_log_without_limit_reads_every_page(tmp_path: Path, capsys: Capture) -> None:
@@ -293,7 +293,7 @@ PAGE = """\
           renamed from guide.md#retries
 {1}  2026-01-02 07:30  Bob Builder via claude-code
           Describe the backoff
-The last 4 commits; --limit 0 shows all.
+Only the last 4 commits are shown; --limit 0 shows all.
 """
 
 

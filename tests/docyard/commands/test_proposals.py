@@ -242,7 +242,7 @@ def test_lists_report_omitted_proposals(proposed: str, run: Run, data: Data) -> 
     assert [line.split("\t")[:2] for line in run("list", "--state", "closed").splitlines()] == [
         [third, "closed"]
     ]
-    assert "No proposal is merged; there are 1 draft, 1 open and 1 closed." in run(
+    assert "No proposal is merged; in other states: 1 draft, 1 open and 1 closed." in run(
         "list", "--state", "merged"
     )
     run("reopen", third)
@@ -286,11 +286,11 @@ def test_deleted_branch_is_reported_with_fix(
     assert "the proposal's branch was deleted" in page
     assert f"next: git branch {branch} {tip[:8]} restores its branch\n" in page
     assert "does not exist" in run("conflicts", proposed, code=3)
-    assert "No proposal is open; there are 1 gone." in run("list")
+    assert "No proposal is open; in other states: 1 gone." in run("list")
     git("branch", branch, tip)
     assert data("show", proposed)["state"] == "open"
     git("branch", "-f", branch, "main")
-    assert "its branch was rewritten" in run("show", proposed)
+    assert "the branch was rewritten" in run("show", proposed)
 
 
 def test_overlap_with_other_proposal_is_reported(

@@ -20,7 +20,7 @@ from docyard.cli.proposals.conflicts import (
     parse_decisions,
     resolve_choices,
 )
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 from tools.errors import escape_invisible
@@ -167,7 +167,7 @@ def test_file_resolves_conflicts_with_new_content(
     ],
 )
 def test_malformed_decisions_are_refused(text: str, reason: str) -> None:
-    with pytest.raises(CannotError, match=reason) as raised:
+    with pytest.raises(CommandError, match=reason) as raised:
         parse_decisions(text)
     assert raised.value.fix
 
@@ -260,5 +260,5 @@ def test_decision_on_changed_version_is_refused() -> None:
         '{"conflicts": [{"file": "plan.md", "kind": "text", "where": "steps", "choice": "ours"}]}',
         [new_conflict],
     )
-    with pytest.raises(CannotError):
+    with pytest.raises(CommandError):
         check_versions(text, [new_conflict])

@@ -74,8 +74,8 @@ def test_continuation_lines_are_indented(capsys: pytest.CaptureFixture[str]) -> 
     printer.print_line(StyledText("a\tb", "bold"), "c\nd\x07", indent=2, hang=4)
     printer.print_text("one\n\n\x1b[0m\nfour", indent=2, max_lines=3)
     assert capsys.readouterr().out == "  a       bc d\\u0007\n  one\n\n  \\u001b[0m\n  … 1 more line\n"
-    printer.print_text("one\ntwo\nthree", max_lines=1, suffix="; --json has all")
-    assert capsys.readouterr().out == "one\n… 2 more lines; --json has all\n"
+    printer.print_text("one\ntwo\nthree", max_lines=1, suffix="; --json prints all of them")
+    assert capsys.readouterr().out == "one\n… 2 more lines; --json prints all of them\n"
     assert [format_count(number, "line") for number in (0, 1, 1_000)] == ["0 lines", "1 line", "1,000 lines"]
     assert [join_words(words) for words in ((), ("a",), ("a", "b"), ("a", "b", "c"))] == [
         "",

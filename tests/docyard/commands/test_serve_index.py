@@ -100,7 +100,7 @@ def test_environment_variables_for_repository_are_ignored(
 
 
 def run_refused(capsys: pytest.CaptureFixture[str], *options: str) -> str:
-    assert main(["serve", "--read-only", *options]) == Exit.CANNOT
+    assert main(["serve", "--read-only", *options]) == Exit.CANNOT_RUN
     output = capsys.readouterr().err
     assert "Traceback" not in output
     assert "fix: " in output
@@ -224,7 +224,7 @@ def test_invalid_settings_are_refused_at_start(
     (repo / "docyard.toml").write_text('[taxonomy.limit]\ndescription = "a parameter"\n')
     git("add", ".")
     git("commit", "-qm", "A key with the name of a parameter")
-    assert main(["serve", "-C", str(repo)]) == Exit.CANNOT
+    assert main(["serve", "-C", str(repo)]) == Exit.CANNOT_RUN
     assert "limit" in capsys.readouterr().err
 
 

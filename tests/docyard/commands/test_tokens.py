@@ -15,8 +15,8 @@ import pytest
 
 from docyard import environment
 from docyard.cli.main import main
-from docyard.terminal.authors import identify_person
-from docyard.terminal.exits import CannotError
+from docyard.terminal.credentials import identify_person
+from docyard.terminal.exits import CommandError
 from tests.docyard.conftest import Git
 from workspace.policy.tokens import InvalidToken, Person, Tokens
 from workspace.workspace import Workspace
@@ -100,7 +100,7 @@ def test_invalid_name_suggests_valid_one(repo: Path, capsys: Capture) -> None:
 def test_missing_identity_returns_error_with_options(repo: Path, home: Path, capsys: Capture) -> None:
     (home / ".gitconfig").write_text("")
     assert main(["tokens", "add", "ann", "-C", str(repo)]) == 3
-    assert "Give --name and --email." in capsys.readouterr().err
+    assert "Pass --name and --email." in capsys.readouterr().err
     add_token(repo, capsys, "ann", "--name", "Ann", "--email", "ann@example.com")
 
 
@@ -166,7 +166,7 @@ def test_unusable_token_file_is_refused(repo: Path, tmp_path: Path) -> None:
         write_private(tmp_path / "large", "x" * 5_000): "contains more than a token",
     }
     for file, reason in cases.items():
-        with pytest.raises(CannotError, match=reason) as caught:
+        with pytest.raises(CommandError, match=reason) as caught:
             identify_person(workspace, file, prompt=False)
         assert str(tmp_path) not in caught.value.message
 

@@ -58,7 +58,7 @@ def test_findings_are_grouped_by_file_and_end_with_1(repo: Path, capsys: Capture
         "      Remove it.\n"
         "\n"
         "1 error, 2 warnings in 2 files. Checked 3 documents of the work tree.\n"
-        "Some findings can be fixed: `docyard fix --check` shows how.\n"
+        "Some findings can be fixed: `docyard fix --check` shows the fixes.\n"
     )
 
 
@@ -268,7 +268,7 @@ def test_omitted_findings_are_counted(repo: Path, capsys: Capture) -> None:
     code, report = run_json(capsys, "-C", str(repo), "a.md", "--max-findings", "2")
     assert (code, len(report["findings"]), report["left_out"], report["counts"]["error"]) == (1, 2, 3, 5)
     assert main(["validate", "-C", str(repo), "a.md", "--max-findings", "2"]) == 1
-    assert "3 more are not shown; --max-findings shows more.\n5 errors" in capsys.readouterr().out
+    assert "3 more findings are not shown; --max-findings shows more.\n5 errors" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("form", FORMATS)

@@ -46,11 +46,11 @@ def add_package(prefix: Path, name: str, origin: object = None) -> None:
 
 def build_extra_command(prefix: Path, extra: str = "math") -> str:
     installation = find_installation(prefix, prefix / "bin" / "python")
-    return installation.extra_command(extra, ["latex2mathml>=3.77"])
+    return installation.build_extra_command(extra, ["latex2mathml>=3.77"])
 
 
 def build_repair_command(prefix: Path) -> str:
-    return find_installation(prefix, prefix / "bin" / "python").repair_command("click>=8.2")
+    return find_installation(prefix, prefix / "bin" / "python").build_repair_command("click>=8.2")
 
 
 def test_plain_environment_uses_its_own_pip(prefix: Path) -> None:

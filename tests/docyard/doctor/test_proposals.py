@@ -34,7 +34,7 @@ def test_unreadable_events_and_branches_without_events_are_reported(
     assert main(["proposals", "create", "Say more", "-d", "Why not.", "-C", str(repo)]) == 0
     assert "proposal" not in format_findings(repo)
     git("branch", "proposals/k7m2q9xa-unsaid")
-    assert "warning | 1 branch is named like a proposal's, but without events: proposals/k7m2q9xa" in (
+    assert "warning | 1 branch is named like a proposal's branch, but without events: proposals/k7m2q9xa" in (
         format_findings(repo)
     )
     assert "docyard sync fetches the events; " in format_findings(repo)
@@ -63,6 +63,6 @@ def test_unsynchronised_branch_is_reported_with_reason(repo: Path, git: Git, tmp
     diverged_commit = git("commit-tree", "HEAD~^{tree}", "-p", "HEAD~", "-m", "Theirs").strip()
     git("update-ref", "refs/remotes/origin/main", diverged_commit)
     assert (
-        "warning | the branch and that of 'origin' have diverged | docyard sync merges them"
+        "warning | the local branch and the branch of 'origin' have diverged | docyard sync merges them"
         in format_findings(repo)
     )

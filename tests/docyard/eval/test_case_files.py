@@ -233,7 +233,9 @@ def test_repeated_id_in_two_files_is_refused(tmp_path: Path) -> None:
         (tmp_path / name).write_text("\n- {query: x, expected: y.md}\n")
     with pytest.raises(InvalidCases) as caught:
         read_cases([tmp_path / "a.yaml", tmp_path / "b.yaml"])
-    assert caught.value.details["problems"] == ["b.yaml:2: 'x' is also in a.yaml:2: give each an `id`"]
+    assert caught.value.details["problems"] == [
+        "b.yaml:2: 'x' is also in a.yaml:2: give each case its own `id`"
+    ]
 
 
 def test_error_message_omits_folder(tmp_path: Path) -> None:

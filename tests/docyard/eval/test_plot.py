@@ -9,8 +9,8 @@ from xml.etree import ElementTree
 import pytest
 
 from docyard.doctor.installation import format_extra_command
-from docyard.eval.plot import check_plotting, draw
-from docyard.terminal.exits import CannotError
+from docyard.eval.plot import check_plotting, draw_plot
+from docyard.terminal.exits import CommandError
 from tests.docyard.eval.test_runs import make_outcome, make_run
 
 RUNS = [
@@ -25,7 +25,7 @@ def test_plot_of_same_runs_is_identical(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     first, second, raster = tmp_path / "a.svg", tmp_path / "b.svg", tmp_path / "c.png"
     for file in (first, second, raster):
-        draw(RUNS, file)
+        draw_plot(RUNS, file)
     assert first.read_bytes() == second.read_bytes()
     texts = {element.text for element in ElementTree.parse(first).iter() if element.text}
     assert {"ndcg@10 by page", "mrr by chunk", "p95", "2026-01-01 00:00  ccccccc", "cases.yaml"} <= texts
@@ -34,7 +34,7 @@ def test_plot_of_same_runs_is_identical(tmp_path: Path) -> None:
 
 def test_missing_matplotlib_returns_error_with_fix(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("docyard.eval.plot.find_spec", lambda name: importlib.util.find_spec(f"no_{name}"))
-    with pytest.raises(CannotError, match="matplotlib") as caught:
+    with pytest.raises(CommandError, match="matplotlib") as caught:
         check_plotting()
     assert caught.value.fix == format_extra_command("eval")
     assert "docyard[eval]" in caught.value.fix

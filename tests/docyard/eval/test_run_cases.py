@@ -127,7 +127,7 @@ def test_section_is_resolved_by_any_of_its_addresses(
     )
     assert resolved.chunks == {"C#.md#setup/windows": 3}
     assert resolved.pages == {"C#.md": 3}
-    assert resolved.unknown == ()
+    assert resolved.problems == ()
 
 
 def test_progress_is_reported_per_case(index_and_workspace: tuple[SearchIndex, Workspace]) -> None:

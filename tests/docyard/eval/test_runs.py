@@ -13,7 +13,7 @@ from docyard.eval.report import (
     build_rows,
     compare_runs,
     compute_latency,
-    count_without_hits,
+    count_cases_without_hits,
     format_measure_cells,
     format_time_cells,
     read_gate,
@@ -23,9 +23,9 @@ from docyard.eval.report import (
 from docyard.eval.run import (
     EvalRun,
     InvalidRun,
+    ListMeasures,
     Outcome,
     Parameters,
-    Scored,
     compute_measures,
     find_ranks,
     read_run,
@@ -37,10 +37,10 @@ from tests.loops import loop_over
 PARAMETERS = Parameters(top=50, limit=None)
 
 
-def make_scored(rank: int | None) -> Scored:
+def make_scored(rank: int | None) -> ListMeasures:
     grades = {"right.md": 1}
     ranked = [] if rank is None else ["wrong.md"] * (rank - 1) + ["right.md"]
-    return Scored(measures=compute_measures(ranked, grades), ranks=find_ranks(ranked, grades))
+    return ListMeasures(measures=compute_measures(ranked, grades), ranks=find_ranks(ranked, grades))
 
 
 def make_outcome(
@@ -87,7 +87,7 @@ def test_means_are_computed_by_level_and_category() -> None:
         make_outcome("b", 2, category="y"),
         make_outcome("c", None),
     ]
-    rows = {(row.level, row.category): (row.cases, row.means["mrr"]) for row in build_rows(cases)}
+    rows = {(row.level, row.category): (row.case_count, row.means["mrr"]) for row in build_rows(cases)}
     assert rows == {
         ("page", None): (3, 0.5),
         ("page", ""): (1, 0),
@@ -119,7 +119,7 @@ def test_summary_is_json_data() -> None:
     assert summary["page"]["mrr"] == 0.5
     assert summary["page"]["categories"]["x"]["ndcg@10"] == 1
     assert "chunk" not in summary
-    assert summary["without_hits"] == count_without_hits([make_outcome("b", None)]) == 1
+    assert summary["without_hits"] == count_cases_without_hits([make_outcome("b", None)]) == 1
 
 
 def test_only_unchanged_cases_are_compared() -> None:

@@ -93,7 +93,7 @@ def test_unusable_token_file_is_refused(
     if text is not None:
         file.write_text(text)
         file.chmod(mode)
-    assert main(["serve", "-C", str(repo), *LOCAL_ADDRESS, "--token-file", str(file)]) == Exit.CANNOT
+    assert main(["serve", "-C", str(repo), *LOCAL_ADDRESS, "--token-file", str(file)]) == Exit.CANNOT_RUN
     output = capsys.readouterr()
     assert output.out == ""
     assert message in output.err
@@ -111,7 +111,7 @@ def test_unusable_file_of_peoples_tokens_is_refused(
         file.write_text("{")
     else:
         file.chmod(0o644)
-    assert main(["serve", "-C", str(repo), *LOCAL_ADDRESS]) == Exit.CANNOT
+    assert main(["serve", "-C", str(repo), *LOCAL_ADDRESS]) == Exit.CANNOT_RUN
     output = capsys.readouterr()
     assert output.out == ""
     assert "damaged" in output.err if is_damaged else "others can read" in output.err
@@ -122,14 +122,17 @@ def test_port_in_use_is_reported(repo: Path, capsys: pytest.CaptureFixture[str])
 
     [listener], port = open_sockets(ListenAddress("127.0.0.1", 0))
     with listener:
-        assert main(["serve", "-C", str(repo), "--http", f"127.0.0.1:{port}"]) == Exit.CANNOT
+        assert main(["serve", "-C", str(repo), "--http", f"127.0.0.1:{port}"]) == Exit.CANNOT_RUN
     output = capsys.readouterr()
     assert output.out == ""
     assert f"port {port} is in use" in output.err
 
 
 def test_missing_mermaid_script_is_reported(repo: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["serve", "-C", str(repo), *LOCAL_ADDRESS, "--mermaid", str(repo / "none.js")]) == Exit.CANNOT
+    assert (
+        main(["serve", "-C", str(repo), *LOCAL_ADDRESS, "--mermaid", str(repo / "none.js")])
+        == Exit.CANNOT_RUN
+    )
     assert "--mermaid cannot be read" in capsys.readouterr().err
 
 
@@ -137,7 +140,7 @@ def test_math_without_library_is_reported(
     repo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "latex2mathml", None)
-    assert main(["serve", "-C", str(repo), *LOCAL_ADDRESS, "--math"]) == Exit.CANNOT
+    assert main(["serve", "-C", str(repo), *LOCAL_ADDRESS, "--math"]) == Exit.CANNOT_RUN
     output = capsys.readouterr()
     assert output.out == ""
     assert "docyard[math]" in output.err

@@ -40,7 +40,10 @@ def make_operations() -> Sequence[Operation]:
     return [
         UpdateContent(file="guides/nested/setup.md", slug="install", content=NEW_WORDS),
         CreateDocument(
-            type=builtin_types()["document"], title="New page", content="Fresh words.", folder="fresh/folder"
+            type=builtin_types()["document"],
+            title="New page",
+            content="Fresh words.",
+            folder="fresh/folder",
         ),
         RemoveDocument(path="attic/old/gone.md"),
     ]

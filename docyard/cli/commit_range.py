@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +25,9 @@ class CommitRange(NamedTuple):
 def resolve_range(workspace: Workspace, refs: Sequence[str]) -> CommitRange:
     """Resolve at most two refs, or one range such as `A..B` or `A...B`.
 
-    Without a ref the tip is compared with its parent; a single ref is compared with the tip. Three dots start
-    at the merge base, as in a pull request; a missing side is the tip. Raises CannotError for sides without a
-    common commit, and the errors of `Workspace.at`.
+    Without a ref the tip is compared with its parent; a single ref is compared with the tip. With three dots
+    the comparison starts at the merge base, as in a pull request. A missing side is the tip. Raises
+    CommandError for sides without a common commit, and the errors of `Workspace.at`.
     """
     if len(refs) == 1 and ".." in refs[0]:
         first, dots, second = _split_range(refs[0])
@@ -35,7 +35,7 @@ def resolve_range(workspace: Workspace, refs: Sequence[str]) -> CommitRange:
         first, dots, second = (*refs, "", "")[0], "..", (*refs, "", "")[1]
     new = workspace.at(second)
     if new.commit is None:
-        raise CannotError("the branch has no commit yet", fix="Commit a document first.")
+        raise CommandError("the branch has no commit yet", fix="Commit a document first.")
     if not refs:
         return CommitRange(_get_first_parent(new), new)
     old = workspace.at(first)
@@ -45,9 +45,9 @@ def resolve_range(workspace: Workspace, refs: Sequence[str]) -> CommitRange:
 def compare_range(
     workspace: Workspace, commits: CommitRange, address: str | None, folder: Path
 ) -> CommitChanges:
-    """Return the differences, limited to an address if one is given.
+    """Return the differences; with `address`, only the differences in that document or section.
 
-    The address may be relative to `folder`. Raises CannotError.
+    The address may be relative to `folder`. Raises CommandError.
     """
     from docyard.cli.addresses import resolve_relative_address
     from docyard.cli.proposals.changes import select_changes
@@ -68,7 +68,10 @@ def compare_range(
 
 
 def _split_range(text: str) -> tuple[str, str, str]:
-    """Return the two refs of a range and its dots: no ref name contains two dots (git-check-ref-format)."""
+    """Return the first ref, the dots and the second ref of a range.
+
+    No ref name contains two dots (git-check-ref-format).
+    """
     dots = "..." if "..." in text else ".."
     first, _, second = text.partition(dots)
     return first, dots, second
@@ -80,9 +83,9 @@ def _get_first_parent(new: Snapshot) -> Snapshot:
 
     parents = new.git.commit(new.commit or "").parents
     if parents and not new.git.has(parents[0]):
-        raise CannotError(
+        raise CommandError(
             f"the parent of {new.commit} is missing, because this clone is shallow",
-            fix="Fetch more of the history (git fetch --unshallow, in CI fetch-depth: 0).",
+            fix="Fetch the full history with git fetch --unshallow, or with fetch-depth: 0 in CI.",
         )
     return new.at(parents[0]) if parents else Snapshot(new.git, None)
 
@@ -94,7 +97,7 @@ def _find_merge_base(old: Snapshot, new: Snapshot) -> Snapshot:
 
     base = MergeBases(new.git, Graph(new.git)).find(old.commit or "", new.commit or "")
     if base is None:
-        raise CannotError(
+        raise CommandError(
             f"{old.commit} and {new.commit} have no common ancestor",
             fix="Compare them directly, with two dots: A..B.",
         )

@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING
 import click
 
 from docyard import environment
-from docyard.terminal.exits import CannotError
+from docyard.terminal.exits import CommandError
 
 if TYPE_CHECKING:
     from workspace.policy.tokens import Person
     from workspace.workspace import Workspace
 
-_MAX_FILE_BYTES = 4_096
+_MAX_TOKEN_FILE_BYTES = 4_096
 
-_FIX = "Name a file of mode 600 that belongs to you and contains only the token."
+_TOKEN_FILE_FIX = "Name a file of mode 600 that belongs to you and contains only the token."
 
 
 def identify_person(workspace: Workspace, token_file: Path | None, *, prompt: bool) -> Person | None:
     """Return the owner of the user's token; None without a token.
 
     The token is read from `token_file`, else from DOCYARD_TOKEN, else with `prompt` from the terminal. Raises
-    InvalidToken, UnsafeTokens, DamagedTokens, and CannotError for an unusable file.
+    InvalidToken, UnsafeTokens, DamagedTokens, and CommandError for an unusable file.
     """
     from workspace.policy.tokens import Tokens
 
@@ -38,7 +38,7 @@ def identify_person(workspace: Workspace, token_file: Path | None, *, prompt: bo
 
 
 def read_secret(token_file: Path | None, *, prompt: bool) -> str | None:
-    """Return the user's token; None without a token. Raises CannotError for an unusable file."""
+    """Return the user's token; None without a token. Raises CommandError for an unusable file."""
     if token_file is not None:
         return _read_secret_file(token_file)
     secret = environment.read_token()
@@ -51,25 +51,25 @@ def _read_secret_file(file: Path) -> str:
     try:
         descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     except OSError as error:
-        raise CannotError(f"the token file cannot be read ({error.strerror})", fix=_FIX) from None
+        raise CommandError(f"the token file cannot be read ({error.strerror})", fix=_TOKEN_FILE_FIX) from None
     try:
         _check_mode(os.fstat(descriptor).st_mode)
         with open(descriptor, "rb", closefd=False) as stream:
-            data = stream.read(_MAX_FILE_BYTES + 1)
+            data = stream.read(_MAX_TOKEN_FILE_BYTES + 1)
     finally:
         os.close(descriptor)
-    secret = data.decode("utf-8", "replace").strip() if len(data) <= _MAX_FILE_BYTES else ""
+    secret = data.decode("utf-8", "replace").strip() if len(data) <= _MAX_TOKEN_FILE_BYTES else ""
     if not secret:
-        raise CannotError("the token file is empty or contains more than a token", fix=_FIX)
+        raise CommandError("the token file is empty or contains more than a token", fix=_TOKEN_FILE_FIX)
     return secret
 
 
 def _check_mode(mode: int) -> None:
     # A shell passes `<(command)` as a pipe.
     if not stat.S_ISREG(mode) and not stat.S_ISFIFO(mode):
-        raise CannotError("the token file must be a regular file", fix=_FIX)
+        raise CommandError("the token file must be a regular file", fix=_TOKEN_FILE_FIX)
     if stat.S_ISREG(mode) and mode & 0o077:
-        raise CannotError(
+        raise CommandError(
             "the token file is readable or writable by other users",
             fix="Run chmod 600 on the file; if another user may have read the token, revoke it.",
         )
