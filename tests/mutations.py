@@ -154,7 +154,7 @@ MUTATIONS = (
     Mutation(
         "a failed response after a commit is a success",
         "tools/registry.py",
-        "                    answer = committed_answer(record, error, self.offers)\n",
+        "                    answer = build_committed_answer(record, error, self.offers)\n",
         "                    raise\n",
         ("tests/tools/test_after_commit.py",),
     ),

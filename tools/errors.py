@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tools.pages import count_fitting
+from tools.pages import count_fitting_characters
 from tools.tool import Data, call
 from workspace.document.section_text import SectionText
 from workspace.errors import ConcurrentChange, HintKind, WorkspaceError
@@ -203,33 +203,33 @@ _LIST_PHRASES = {
 
 
 def add_list_call(
-    fix: str, among: SuggestionSource | None, offered_tools: Container[str], ref: str | None = None
+    fix: str, source: SuggestionSource | None, offered_tools: Container[str], ref: str | None = None
 ) -> str:
     """Return a fix with the call of an offered tool that lists the valid names at a ref."""
-    if among is None:
+    if source is None:
         return fix
-    for tool, arguments in _list_calls(among):
+    for tool, arguments in _suggest_list_calls(source):
         if tool in offered_tools:
-            return f"{fix} {_LIST_PHRASES[among.listed]} {call(tool, **arguments, **ref_argument(ref))}."
+            return f"{fix} {_LIST_PHRASES[source.listed]} {call(tool, **arguments, **ref_argument(ref))}."
     return fix
 
 
-def _list_calls(among: SuggestionSource) -> Iterator[tuple[str, dict[str, Any]]]:
+def _suggest_list_calls(source: SuggestionSource) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the calls that list the valid names, best first."""
-    match among.listed:
+    match source.listed:
         case HintKind.DOCUMENTS:
             yield "list_documents", {}
         case HintKind.SECTIONS:
-            yield "list_sections", {"file_path": among.path}
-            yield "view_document", {"file": among.path}
+            yield "list_sections", {"file_path": source.path}
+            yield "view_document", {"file": source.path}
         case HintKind.TASKS:
-            yield "view_document", {"file": among.path, "slug": among.slug}
-            yield "read_section", {"file_path": among.path, "section_heading": among.slug}
+            yield "view_document", {"file": source.path, "slug": source.slug}
+            yield "read_section", {"file_path": source.path, "section_heading": source.slug}
         case HintKind.COMMITS:
-            slug = {"slug": among.slug} if among.slug else {}
-            yield "view_history", {"file": among.path, **slug}
+            slug = {"slug": source.slug} if source.slug else {}
+            yield "view_history", {"file": source.path, **slug}
         case HintKind.MISSING:
-            yield "create_document", _build_creation_fields(among.path)
+            yield "create_document", _build_creation_fields(source.path)
 
 
 def _build_creation_fields(path: str) -> dict[str, Any]:
@@ -277,7 +277,7 @@ class TextBudget:
         sources: list[str] = []
         for part in parts:
             size = (
-                count_fitting(part.source, 0, self._remaining_tokens)
+                count_fitting_characters(part.source, 0, self._remaining_tokens)
                 if self._remaining_tokens and part.source
                 else 0
             )

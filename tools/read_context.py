@@ -30,7 +30,7 @@ class ReadContext(NamedTuple):
 
     @classmethod
     def at(cls, context: Context, ref: str | None) -> ReadContext:
-        """Return the context at a ref; None and a blank ref are the tip. Raises as `Workspace.at` does."""
+        """Return the context at a ref, or at the tip if it is blank. Raises the errors of `Workspace.at`."""
         requested_ref = ref if ref and ref.strip() else None
         return cls(
             context,
@@ -62,11 +62,11 @@ class ReadContext(NamedTuple):
                 "usage": dict(usage),
                 "documents": list(self.snapshot.documents)[:_MAX_LISTED_PATHS],
                 "commit": self.snapshot.commit,
-                "next_step": NextStep("Call with the path of a document", *self._build_listing()),
+                "next_step": NextStep("Call with the path of a document", *self._build_list_hint()),
             }
         )
 
-    def _build_listing(self) -> tuple[str | Call, ...]:
+    def _build_list_hint(self) -> tuple[str | Call, ...]:
         can_list = self.context.offers("list_documents")
         return ("; ", self.call("list_documents"), " lists all documents") if can_list else ()
 

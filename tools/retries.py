@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workspace.writing.idempotency import RecordedRequest, Request
     from workspace.writing.plan import Plan, PlanStep
 
-# Not part of a call's digest: the key, a flag that is off in every call that commits, and the raw operations.
+# The digest of a call excludes the key, a flag that is false in every commit, and the raw operations.
 _EXCLUDED_FIELDS = frozenset(("idempotency_key", "dry_run", "operations"))
 
 
@@ -95,7 +95,7 @@ def replay(
 
 
 def _build_view_call(context: Context, data: Data, items: Sequence[CallArguments]) -> Call | None:
-    """Return a call that shows a document that the first call wrote, or a list if none still exists."""
+    """Return a call that shows a document that the first call wrote, or that lists documents."""
     sources = [data, *items[::-1]]
     for path in (source.get(field) for source in sources for field in ("path", "file")):
         if isinstance(path, str):

@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 from pydantic_core import PydanticSerializationError, to_json
 
-from tools.after_commit import committed_answer, with_caveats
+from tools.after_commit import build_committed_answer, with_caveats
 from tools.registry import Toolbox, UnknownTool
 from tools.tool import Answer
 from workspace.errors import WorkspaceError
@@ -253,7 +253,7 @@ class ToolCalls:
                 except Exception as error:
                     if record.commit is None:
                         raise
-                    partial_answer = committed_answer(record, error, self._toolbox.offers)
+                    partial_answer = build_committed_answer(record, error, self._toolbox.offers)
                     return build_result(with_caveats(partial_answer, record))
         except UnknownTool as error:
             return error

@@ -194,19 +194,19 @@ class Prompts:
 
 
 def _list_prompts(context: Context) -> tuple[ToolPrompt, ...]:
-    from tools.prompts import prompts_for
+    from tools.prompts import list_offered_prompts
 
-    return tuple(prompts_for(context).values())
+    return tuple(list_offered_prompts(context).values())
 
 
 def _fill_prompt(
     name: str, arguments: Mapping[str, str], context: Context
 ) -> tuple[ToolPrompt, FilledPrompt]:
-    from tools.prompts import prompts_for
+    from tools.prompts import list_offered_prompts
     from tools.prompts.prompt import find_prompt
 
-    prompt = find_prompt(prompts_for(context), name)
-    return prompt, prompt.write(context, prompt.parse(arguments))
+    prompt = find_prompt(list_offered_prompts(context), name)
+    return prompt, prompt.write(context, prompt.parse_arguments(arguments))
 
 
 class Completions:
@@ -256,20 +256,20 @@ def _find_prompt_completer(context: Context, prompt_name: str, name: str) -> Com
 
     Raises an error for an unknown prompt or argument.
     """
-    from tools.prompts import prompts_for
-    from tools.prompts.prompt import find_prompt, unknown_argument_error
+    from tools.prompts import list_offered_prompts
+    from tools.prompts.prompt import find_prompt, make_unknown_argument_error
 
-    prompt = find_prompt(prompts_for(context), prompt_name)
-    argument = prompt.argument(name)
+    prompt = find_prompt(list_offered_prompts(context), prompt_name)
+    argument = prompt.find_argument(name)
     if argument is None:
-        raise unknown_argument_error(name, [argument.name for argument in prompt.arguments])
+        raise make_unknown_argument_error(name, [argument.name for argument in prompt.arguments])
     return argument.complete
 
 
 def _find_template_completer(template_uri: str, name: str) -> Completer:
     """Return the completer of a template's variable. Raises InvalidUri, InvalidArguments."""
     from tools.completion import complete_path, complete_ref, complete_section
-    from tools.prompts.prompt import unknown_argument_error
+    from tools.prompts.prompt import make_unknown_argument_error
     from tools.resources.contents import InvalidUri
     from tools.resources.list import TEMPLATES
 
@@ -283,5 +283,5 @@ def _find_template_completer(template_uri: str, name: str) -> Completer:
     variables = {"path": complete_path, "ref": complete_ref, "section": complete_section}
     variables = {variable: complete for variable, complete in variables.items() if variable in template_uri}
     if name not in variables:
-        raise unknown_argument_error(name, list(variables))
+        raise make_unknown_argument_error(name, list(variables))
     return variables[name]

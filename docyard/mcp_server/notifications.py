@@ -33,7 +33,7 @@ from docyard.mcp_server.calls import Workers
 from docyard.mcp_server.requests import Requests
 
 if TYPE_CHECKING:
-    from tools.resources.watch import Watch
+    from tools.resources.watch import ResourceWatch
     from tools.tool import Context
     from workspace.snapshot.snapshot import Snapshot
 
@@ -128,11 +128,11 @@ class ResourceSubscriptions:
         self._check_requested = anyio.Event()
 
     @cached_property
-    def _watch(self) -> Watch:
-        from tools.resources.watch import Watch
+    def _watch(self) -> ResourceWatch:
+        from tools.resources.watch import ResourceWatch
 
         self._has_watch = True
-        return Watch(self._requests.context)
+        return ResourceWatch(self._requests.context)
 
     def record_documents(self, snapshot: Snapshot, session: ServerSession) -> None:
         """Record the documents that a client has listed. Notifications start with the first list."""
@@ -176,7 +176,7 @@ class ResourceSubscriptions:
         if not uris and not requested_notifications.resources_list_changed:
             return await self._stream(request, params)
         watch = self._watch
-        watched_uris = await self._requests.run(lambda: watch.add_all(uris)) if uris else []
+        watched_uris = await self._requests.run(lambda: watch.add_existing(uris)) if uris else []
         self._stream_count += 1
         try:
             if requested_notifications.resources_list_changed and not (

@@ -10,10 +10,10 @@ from tools.arguments import REF_DESCRIPTION, Arguments, Boolean, Integer, read_a
 from tools.examples import suggested_names
 from tools.moved_addresses import find_current_location, with_moved_to
 from tools.outline import summarize_sections, truncation_hint
-from tools.pages import page_after, read_list_cursor, write_list_cursor
+from tools.pages import paths_after, read_list_cursor, write_list_cursor
 from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool, call
-from tools.writer import arguments_of
+from tools.writer import select_example_arguments
 from workspace.errors import LimitExceeded
 from workspace.nearest import find_nearest
 from workspace.paths import check_path
@@ -55,7 +55,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
-    return {"path": ".", **arguments_of(arguments, ("path", "type", "tag", "ref"))}
+    return {"path": ".", **select_example_arguments(arguments, ("path", "type", "tag", "ref"))}
 
 
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     )
     entries: list[Data] = []
     next_cursor = None
-    for path in page_after(paths, last_path):
+    for path in paths_after(paths, last_path):
         try:
             document = snapshot.document(path)
             values = snapshot.taxonomy.values(path, document.front_matter)

@@ -10,7 +10,7 @@ from tools.arguments import REF_DESCRIPTION, Arguments, Integer, read_arguments
 from tools.caveats import search_caveats
 from tools.errors import ref_argument
 from tools.tool import Answer, Data, NextStep, Tool, call
-from tools.writer import arguments_of
+from tools.writer import select_example_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,11 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
-    return {"query": "search endpoint latency", **arguments_of(arguments, ("query", "ref")), "limit": 5}
+    return {
+        "query": "search endpoint latency",
+        **select_example_arguments(arguments, ("query", "ref")),
+        "limit": 5,
+    }
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:

@@ -12,7 +12,7 @@ from tools.arguments import InvalidArguments, read_arguments, requested_fields, 
 from tools.examples import with_sections
 from tools.next_steps import list_call, view_call
 from tools.tool import Answer, Call, NextStep, Tool, call
-from tools.writer import WriteFields, Writer, arguments_of
+from tools.writer import WriteFields, Writer, select_example_arguments
 from workspace.errors import ConcurrentChange
 
 if TYPE_CHECKING:
@@ -49,9 +49,9 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
     if "undo" in arguments:
-        return {"undo": _EXAMPLE_REF, **arguments_of(arguments, ("undo",))}
-    example = {"file": "api.md", "ref": _EXAMPLE_REF, **arguments_of(arguments, ("file", "ref"))}
-    return {**example, **arguments_of(arguments, ("slug",))}
+        return {"undo": _EXAMPLE_REF, **select_example_arguments(arguments, ("undo",))}
+    example = {"file": "api.md", "ref": _EXAMPLE_REF, **select_example_arguments(arguments, ("file", "ref"))}
+    return {**example, **select_example_arguments(arguments, ("slug",))}
 
 
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:

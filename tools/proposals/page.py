@@ -1,6 +1,6 @@
 """A proposal as a page of Markdown, equivalent to its data.
 
-Texts of people and documents are quoted, escaped or fenced, so that a reader can distinguish them from the
+Texts of persons and documents are quoted, escaped or fenced, so that a reader can distinguish them from the
 page's own text.
 """
 
@@ -22,7 +22,7 @@ _MAX_LINE_CHARACTERS = 400
 def render_page(data: Data, changes: str) -> str:
     """Return the page for the data of a view and its changes as Markdown."""
     parts = [
-        *_render_head(data),
+        *_render_header(data),
         *_render_merge_requirements(data),
         *_render_unreviewed_changes(data),
         *_render_checks(data),
@@ -37,7 +37,7 @@ def render_page(data: Data, changes: str) -> str:
     return "".join(parts)
 
 
-def _render_head(data: Data) -> Iterator[str]:
+def _render_header(data: Data) -> Iterator[str]:
     author = data["author"]
     author_name = author["client"] or author["name"]
     yield f"# {_escape(data['title'])}\n\n"
@@ -57,7 +57,7 @@ def _render_merge_requirements(data: Data) -> Iterator[str]:
         return
     yield "\n## Merge requirements\n\n"
     for blocker in data["missing"]:
-        suffix = " (stops clients only)" if blocker.get("only_clients") else ""
+        suffix = " (blocks only clients, not persons)" if blocker.get("only_clients") else ""
         yield f"- {_escape(blocker['message'])}{suffix}\n"
     for requirement in data.get("demands", ()):
         approvers = f", by {', '.join(requirement['approved_by'])}" if requirement["approved_by"] else ""
@@ -66,7 +66,7 @@ def _render_merge_requirements(data: Data) -> Iterator[str]:
         yield f"- Protected by rule {requirement['rule']}: {_format_codes(requirement['paths'])}; "
         yield f"{approval_count} of {needed_count} approvals{approvers}{merge}\n"
     if not (data["missing"] or data.get("demands")):
-        yield "Nothing.\n"
+        yield "All merge requirements are met.\n"
 
 
 def _render_unreviewed_changes(data: Data) -> Iterator[str]:

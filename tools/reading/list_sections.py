@@ -10,9 +10,9 @@ from pydantic import Field
 from tools.arguments import REF_DESCRIPTION, Arguments, Integer, read_arguments
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
-from tools.reading.texts import error_marker, section_name, with_existing_text
+from tools.reading.texts import build_error_marker, section_name, with_existing_text
 from tools.tool import Answer, Data, NextStep, Tool
-from tools.writer import arguments_of
+from tools.writer import select_example_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
-    return {"file_path": "guides/retries.md", **arguments_of(arguments, ("file_path", "ref"))}
+    return {"file_path": "guides/retries.md", **select_example_arguments(arguments, ("file_path", "ref"))}
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
@@ -69,7 +69,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     }
     if next_index < len(entries):
         data["cursor"] = write_list_cursor(str(next_index), text.blob, criteria)
-    return opened_text.answer(
+    return opened_text.build_answer(
         read_context, data, _next_step(read_context, text, page, request, data.get("cursor"))
     )
 
@@ -109,8 +109,10 @@ def _next_step(
     cursor: str | None,
 ) -> NextStep:
     if cursor:
-        limit = {} if request.limit == MAX_SECTIONS_LISTED else {"limit": request.limit}
-        next_page = read_context.call("list_sections", file_path=request.file_path, **limit, cursor=cursor)
+        limit_field = {} if request.limit == MAX_SECTIONS_LISTED else {"limit": request.limit}
+        next_page = read_context.call(
+            "list_sections", file_path=request.file_path, **limit_field, cursor=cursor
+        )
         return NextStep("List the next sections with ", next_page)
     if not page:
         return NextStep(
@@ -133,5 +135,5 @@ TOOL = Tool(
     usage=_usage,
     example=_example,
     correct=with_existing_text,
-    shape_error=error_marker,
+    shape_error=build_error_marker,
 )

@@ -31,7 +31,7 @@ MAX_URI_CHARACTERS = 16_000  # the longest path, percent-encoded, and a section
 _URI_PREFIX = f"{SCHEME}://"
 _REF_QUERY = "?ref="
 _SAFE_IN_PATH = "/:@!$&'(*+),;="  # RFC 3986 §3.3, pchar; a fragment (§3.5) may also contain `?`
-_FIX = f"Use a URI of resources/list, such as {SCHEME}:///guides/setup.md#install."
+_URI_FIX = f"Use a URI of resources/list, such as {SCHEME}:///guides/setup.md#install."
 
 
 class InvalidUri(WorkspaceError):
@@ -63,10 +63,10 @@ def read_uri(uri: str, paths: Container[str]) -> UriTarget:
     """
     if len(uri) > MAX_URI_CHARACTERS:
         raise InvalidUri(
-            f"the URI has {len(uri):,} characters; at most {MAX_URI_CHARACTERS:,} are allowed", fix=_FIX
+            f"the URI has {len(uri):,} characters; at most {MAX_URI_CHARACTERS:,} are allowed", fix=_URI_FIX
         )
     if uri[: len(_URI_PREFIX)].lower() != _URI_PREFIX:
-        raise InvalidUri(f"the URI must begin with {_URI_PREFIX}", fix=_FIX)
+        raise InvalidUri(f"the URI must begin with {_URI_PREFIX}", fix=_URI_FIX)
     rest = uri[len(_URI_PREFIX) :].removeprefix("/")
     address, _, fragment = rest.partition("#")
     path, _, query = address.partition("?")
@@ -78,7 +78,7 @@ def read_uri(uri: str, paths: Container[str]) -> UriTarget:
     ):
         return unencoded_target
     if not target.path:
-        raise InvalidUri("the URI must name a document", fix=_FIX)
+        raise InvalidUri("the URI must name a document", fix=_URI_FIX)
     return target._replace(ref=_read_ref(query))
 
 
@@ -106,7 +106,7 @@ def _decode(text: str) -> str:
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
-        raise InvalidUri("the percent-encoding of the URI must be UTF-8", fix=_FIX) from None
+        raise InvalidUri("the percent-encoding of the URI must be UTF-8", fix=_URI_FIX) from None
 
 
 _MAX_NEXT_URIS = 10
@@ -127,7 +127,7 @@ class ResourceLocation(NamedTuple):
 
     @property
     def span(self) -> tuple[int, int]:
-        """Return the range of the bytes: the own text of a preamble, or a section with its subsections."""
+        """Return the bytes [start, end): the own text of a preamble, or a section with its subsections."""
         if self.section is None:
             return 0, len(self.document.data)
         return self.section.start, self.section.tree_end
@@ -151,7 +151,7 @@ class ResourceSource(NamedTuple):
 def read_resource(context: Context, uri: str) -> ResourceSource:
     """Return the exact source of a URI's target, up to the limit of an answer.
 
-    Raises as `locate_resource` does.
+    Raises the errors of `locate_resource`.
     """
     location = locate_resource(context, uri)
     document = location.document

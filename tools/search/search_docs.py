@@ -10,7 +10,7 @@ from tools.arguments import REF_DESCRIPTION, Arguments, Integer, InvalidArgument
 from tools.caveats import search_caveats
 from tools.errors import ref_argument
 from tools.tool import Answer, Data, NextStep, Tool, call
-from tools.writer import arguments_of
+from tools.writer import select_example_arguments
 from workspace.config.taxonomy import BUILT_IN_KEYS, KEY_PATTERN
 from workspace.errors import WorkspaceError
 
@@ -54,7 +54,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
-    return {"query": "how to paginate", **arguments_of(arguments, ("query", "ref")), "limit": 10}
+    return {"query": "how to paginate", **select_example_arguments(arguments, ("query", "ref")), "limit": 10}
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:

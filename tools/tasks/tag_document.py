@@ -17,7 +17,7 @@ from tools.arguments import (
 from tools.examples import with_document
 from tools.next_steps import list_call
 from tools.tool import Answer, NextStep, Tool, call
-from tools.writer import WriteFields, Writer, arguments_of
+from tools.writer import WriteFields, Writer, select_example_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
-    values = arguments_of(arguments, ("file", "tags"))
+    values = select_example_arguments(arguments, ("file", "tags"))
     tags = values.get("tags") or ["backend", "search"]
     return {"file": "search-api.md", **values, "tags": tags if isinstance(tags, list) else [tags]}
 
