@@ -92,7 +92,7 @@ class ForgeTransport:
         """Return the JSON at a path. Raises ForgeError."""
         return self._call("GET", self._build_url(path, query), None, is_idempotent=True).data
 
-    def pages(self, path: str, **query: str | int) -> list[Any]:
+    def get_list(self, path: str, **query: str | int) -> list[Any]:
         """Return the items of a list, of at most 20 pages. Raises ForgeError."""
         url, items = self._build_url(path, query), list[Any]()
         for _ in range(self._limits.pages):
@@ -189,8 +189,8 @@ class ForgeTransport:
                 if response.headers.get("content-encoding", "identity") != "identity":
                     raise self._build_invalid_error("the response is compressed")
                 data = bytearray()
-                for part in response.iter_raw():
-                    data += part
+                for chunk in response.iter_raw():
+                    data += chunk
                     if len(data) > self._limits.bytes:
                         raise self._build_invalid_error(
                             f"the response is larger than {self._limits.bytes:,} bytes"
@@ -210,7 +210,7 @@ class ForgeTransport:
         except (ValueError, RecursionError):
             if response.is_success:
                 raise self._build_invalid_error("the response is not JSON") from None
-            return None  # the page of a proxy, whose status is enough
+            return None  # such as the page of a proxy; its status is enough
 
     def _on_trace(self, event: str, info: Mapping[str, Any]) -> None:
         """Store the socket of a new connection."""
@@ -233,10 +233,10 @@ def _get_origin(url: httpx2.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
-def _is_caused_by(error: BaseException, kind: type[Exception]) -> bool:
-    """Return True if an exception, or one of its causes, is of a kind."""
+def _is_caused_by(error: BaseException, error_type: type[Exception]) -> bool:
+    """Return True if an exception, or one of its causes, is of a type."""
     cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, kind):
+    while cause is not None and not isinstance(cause, error_type):
         cause = cause.__cause__ or cause.__context__
     return cause is not None
 
@@ -336,7 +336,7 @@ class Fields:
         is_web = parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
         return value if is_web else ""
 
-    def name_of(self, name: str, key: str) -> str:
+    def user_name(self, name: str, key: str) -> str:
         """Return the name of a user, whose account may be deleted."""
         if not self.has(name):
             return DELETED_USER

@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from docyard.forges.relay import find_link
+from docyard.forges.relay import find_pull_request_url
 from docyard.proposals.view import ProposalView, describe_needed_token
 from docyard.web.diff import build_diff
 from docyard.web.proposals.conversation import build_conversation, render_text
@@ -111,7 +111,7 @@ def build_head(request: PageRequest, proposal: Proposal) -> Mapping[str, Any]:
         "state_tags": STATE_TAGS,
         "new_key": new_key,
         "text_digest": digest_text(proposal),
-        "pull_request": find_link(request.workspace.proposal_actions().list_events(proposal)),
+        "pull_request": find_pull_request_url(request.workspace.proposal_actions().list_events(proposal)),
         "is_own": request.caller.person is not None
         and proposal.content.author.is_same(request.actor.event_author),
         "may_decide": request.may_write and proposal.is_open,

@@ -16,7 +16,7 @@ from docyard.forges.forge_repository import ForgeAccess
 from docyard.forges.port import ForgeReview
 from docyard.forges.pull_request_sync import PullRequestOutcome, format_round, round_to_data
 from docyard.forges.pull_requests import format_marker
-from docyard.forges.relay import build_author
+from docyard.forges.relay import build_actor
 from docyard.forges.rounds import ForgeRounds
 from docyard.sync import Synchronizer
 from tests.docyard.forges.forge_scene import ForgeScene, open_forge_scene
@@ -87,7 +87,7 @@ def test_unchanged_pull_request_costs_one_call(here: ForgeScene) -> None:
 
 
 def test_many_pull_requests_are_listed_by_one_call(here: ForgeScene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pull_request_sync, "MIN_OPEN_FOR_LIST", 2)
+    monkeypatch.setattr(pull_request_sync, "MIN_OPEN_PROPOSALS_FOR_LIST", 2)
     first, number = here.create_pull_request()
     second, other = here.create_pull_request()
     alone = here.submit_proposal("More.", here.page())
@@ -147,7 +147,7 @@ def test_forge_approval_is_shown_but_satisfies_no_rule(here: ForgeScene) -> None
     with pytest.raises(MergeBlocked, match="1 approval"):
         here.proposal_actions.merge(proposal.id, here.person("cleo"))
     with pytest.raises(NeedsPerson):
-        here.proposal_actions.review(proposal.id, build_author("github", "ana"), ReviewDecision.APPROVE)
+        here.proposal_actions.review(proposal.id, build_actor("github", "ana"), ReviewDecision.APPROVE)
 
 
 def test_change_request_remains_until_its_author_approves(here: ForgeScene) -> None:
@@ -170,8 +170,10 @@ def test_reviews_and_comments_are_imported_once(here: ForgeScene) -> None:
     first = here.follow(proposal)
     assert (first.reviews, first.comments) == (1, 1)
     assert first.wrote_events
-    for follower in (here.follower, type(here.follower)(here.workspace)):
-        again = follower.follow(here.forge, "origin", branches=[proposal.content.branch]).pull_requests
+    for importer in (here.importer, type(here.importer)(here.workspace)):
+        again = importer.import_changes(
+            here.forge, "origin", branches=[proposal.content.branch]
+        ).pull_requests
         assert [(item.reviews, item.comments, item.wrote_events) for item in again] == [(0, 0, False)]
     (thread,) = here.now(proposal).content.threads
     assert thread.comment.text == "And *when*?\n\nSoon."
@@ -326,7 +328,7 @@ def test_client_named_like_a_forge_is_not_trusted(here: ForgeScene) -> None:
     assert here.follow(proposal).done == ("closed_there",)
     words = f"Opened as pull request [1](https://evil.example/{proposal.id})."
     here.proposal_actions.comment(proposal.id, Actor(author, "update_proposal", "GitHub"), words)
-    assert relay.find_link(here.proposal_actions.list_events(proposal)) is None
+    assert relay.find_pull_request_url(here.proposal_actions.list_events(proposal)) is None
 
 
 def test_link_is_read_from_field_or_old_comment(here: ForgeScene) -> None:
@@ -336,18 +338,18 @@ def test_link_is_read_from_field_or_old_comment(here: ForgeScene) -> None:
     opened, link = here.proposal_actions.list_events(proposal)[-1], request.url
     assert isinstance(opened.body, Commented)
     assert opened.body.pull_request == link
-    assert relay.find_link([opened]) == link
+    assert relay.find_pull_request_url([opened]) == link
     old = replace(opened.body, pull_request=None)
-    assert relay.find_link([opened._replace(body=old)]) == link
+    assert relay.find_pull_request_url([opened._replace(body=old)]) == link
     reworded = replace(opened.body, text="It was opened.")
-    assert relay.find_link([opened._replace(body=reworded)]) == link
+    assert relay.find_pull_request_url([opened._replace(body=reworded)]) == link
     for text in ("It was opened.", "Opened as pull request [1](javascript:0)."):
-        assert relay.find_link([opened._replace(body=replace(old, text=text))]) is None
+        assert relay.find_pull_request_url([opened._replace(body=replace(old, text=text))]) is None
     with pytest.raises(Unreadable):
         encode_event(proposal.id, replace(old, pull_request="javascript:0"), opened.author, opened.time)
     for words in (old, opened.body):
         file, data = encode_event(proposal.id, words, opened.author, opened.time)
-        assert relay.find_link([decode_event(proposal.id, file, data)]) == link
+        assert relay.find_pull_request_url([decode_event(proposal.id, file, data)]) == link
 
 
 def test_caller_cannot_use_the_key_of_a_forge_comment(here: ForgeScene) -> None:
@@ -465,11 +467,11 @@ def test_forge_failure_is_reported_and_changes_nothing(here: ForgeScene, fault: 
 
 
 def test_forge_user_names_are_valid_for_git() -> None:
-    odd = build_author("gitea", "<b>\x1b[31m o\nline </b>").author
+    odd = build_actor("gitea", "<b>\x1b[31m o\nline </b>").author
     assert "<" not in odd.name + odd.email
     assert odd.name.isprintable()
-    assert build_author("gitea", "<>").author.name == "somebody"
-    assert build_author("github", "ana").author.key != build_author("gitea", "ana").author.key
+    assert build_actor("gitea", "<>").author.name == "somebody"
+    assert build_actor("github", "ana").author.key != build_actor("gitea", "ana").author.key
 
 
 def test_rate_limited_forge_is_not_called_until_retry_time(
@@ -479,10 +481,10 @@ def test_rate_limited_forge_is_not_called_until_retry_time(
     rounds = ForgeRounds(here.workspace, here.access, clock=lambda: now[0])
 
     def follow(**options: object) -> object:
-        return rounds.follow(Exchange(), branches=["none"], **options)  # type: ignore[arg-type]
+        return rounds.import_changes(Exchange(), branches=["none"], **options)  # type: ignore[arg-type]
 
     here.local.faults.append(Fault(status=429, headers={"retry-after": "90"}, times=1))
-    first = rounds.follow(Exchange(), numbers=[1])  # type: ignore[arg-type]
+    first = rounds.import_changes(Exchange(), numbers=[1])  # type: ignore[arg-type]
     assert first is not None
     assert isinstance(first.error, ForgeLimited)
     here.local.received.clear()
@@ -498,4 +500,4 @@ def test_rate_limited_forge_is_not_called_until_retry_time(
 def test_round_without_forge_does_nothing(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "alone")
     rounds = ForgeRounds(scene.workspace, ForgeAccess)
-    assert rounds.follow(Exchange()) is None  # type: ignore[arg-type]
+    assert rounds.import_changes(Exchange()) is None  # type: ignore[arg-type]
