@@ -401,7 +401,7 @@ MUTATIONS = (
     Mutation(
         "the HTTP server accepts requests of its own host only",
         "docyard/http/access.py",
-        "        if not self._allowed_hosts.has_host(hosts[0]):\n",
+        "        if not self._allowed_hosts.allows_host(hosts[0]):\n",
         "        if False:\n",
         ("tests/docyard/http/test_access.py",),
     ),

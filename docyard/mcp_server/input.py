@@ -126,20 +126,20 @@ def _contains_surrogate(value: object) -> bool:
     return False
 
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
-_VALUE = re.compile(rb'\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+(?=[\s,}]))', re.DOTALL)
+_JSON_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_ID_VALUE = re.compile(rb'\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+(?=[\s,}]))', re.DOTALL)
 
 
 def _scan_for_id(head: bytes) -> RequestId | None:
     """Return the top-level "id" of a text that may be incomplete JSON; None without a valid id."""
     depth = 0
-    for token in _TOKEN.finditer(head):
+    for token in _JSON_TOKEN.finditer(head):
         match token.group():
             case b"{" | b"[":
                 depth += 1
             case b"}" | b"]":
                 depth -= 1
-            case b'"id"' if depth == 1 and (value_match := _VALUE.match(head, token.end())):
+            case b'"id"' if depth == 1 and (value_match := _ID_VALUE.match(head, token.end())):
                 try:
                     return _parse_id(json.loads(value_match.group(1)))
                 except ValueError:

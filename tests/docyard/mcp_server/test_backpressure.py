@@ -462,7 +462,7 @@ async def test_large_requests_wait_for_each_other() -> None:
         await request_lines.add(4, MAX_LINE_BYTES - 10)
         for identity in (2, 4, "none"):
             await request_lines.remove(identity)
-        await request_lines.wait_all_answered()
+        await request_lines.wait_until_all_answered()
         await request_lines.add(5, 2 * MAX_LINE_BYTES)  # a single request is never too large
 
 
@@ -572,7 +572,7 @@ async def test_unread_output_stalls(ends: tuple[int, int]) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(output.write, "x" * 1_000_000)
             start = time.monotonic()
-            await output.wait_stalled()
+            await output.wait_until_stalled()
             assert 2.9 < time.monotonic() - start < END_LIMIT_S
             tasks.cancel_scope.cancel()
     os.close(theirs)

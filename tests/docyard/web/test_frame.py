@@ -56,14 +56,15 @@ def test_page_is_valid_html(server: PageServer, url: str) -> None:
     _check_html(server.client.get(url).text)
 
 
-@loop_over("is_wrong", [False, True], ids=["first", "wrong"])
-def test_login_page_is_valid_html(is_wrong: bool) -> None:
+@loop_over("is_token_wrong", [False, True], ids=["first", "wrong"])
+def test_login_page_is_valid_html(is_token_wrong: bool) -> None:
     html = render_template(
-        "login.html", {"is_wrong": is_wrong, "is_signed_in": is_wrong, "after": '/"><script>'}
+        "login.html",
+        {"is_token_wrong": is_token_wrong, "is_signed_in": is_token_wrong, "redirect_path": '/"><script>'},
     )
     _check_html(html)
     assert "<script>" not in html
-    assert ("is invalid" in html) == is_wrong
+    assert ("is invalid" in html) == is_token_wrong
 
 
 def _check_html(html: str) -> None:
