@@ -112,8 +112,8 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
     """Write a form's text to a proposal, and return the proposal's id; empty if nothing changes.
 
     A new proposal is created only if something is written to it. A form that is sent twice is written once.
-    Raises ConcurrentChange for a text that has changed since, PullRequestFailed if only the pull request
-    failed, and the errors of writing and of `ProposalActions.propose`.
+    Raises ConcurrentChange for a text that has changed since the form was opened, PullRequestFailed if only
+    the pull request failed, and the errors of writing and of `ProposalActions.propose`.
     """
     base_text = load_editable_text(_resolve_base(request, form), form.path, form.section)
     operation = RewriteText(file=form.path, slug=base_text.key or None, seen=base_text.text, text=form.text)
@@ -201,12 +201,12 @@ def render_edit_page(request: PageRequest) -> Response:
         return _render_form(
             request,
             editable_text,
-            _build_empty_form(request, editable_text),
+            _build_initial_form(request, editable_text),
             problem=_build_too_long_error(),
             is_form_hidden=True,
             status=413,
         )
-    return _render_form(request, editable_text, _build_empty_form(request, editable_text))
+    return _render_form(request, editable_text, _build_initial_form(request, editable_text))
 
 
 def handle_edit_form(request: PageRequest) -> Response:
@@ -254,7 +254,7 @@ def handle_edit_form(request: PageRequest) -> Response:
     return request.redirect(request.urls.proposal(proposal))
 
 
-def _build_empty_form(request: PageRequest, editable_text: EditableText) -> EditForm:
+def _build_initial_form(request: PageRequest, editable_text: EditableText) -> EditForm:
     """Return a form with the unchanged text."""
     proposal = request.query.get("proposal", "").strip()
     key = secrets.token_hex(16)
@@ -308,7 +308,7 @@ def _render_conflict(request: PageRequest, form: EditForm, error: ConcurrentChan
         current_text.section is not None and current_text.section.key != current_text.section.address
     ):
         return _render_form(request, base, form, problem=error, status=409)
-    # The first form may have used its idempotency key, so the next one needs a new key.
+    # The first form may have used its idempotency key, so the next form needs a new key.
     new_form = form._replace(base=current_text.commit, key=secrets.token_hex(16))
     return _render_form(
         request, current_text, new_form, problem=error, theirs=current_text.text, base=base.text, status=409

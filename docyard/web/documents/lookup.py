@@ -51,7 +51,7 @@ def resolve_target(request: PageRequest) -> ResolvedTarget:
 
 def get_path(request: PageRequest) -> str:
     """Return the path of a request. Raises DocumentNotFound for an invalid path."""
-    path = request.path["path"]
+    path = request.path_params["path"]
     if not path or not is_nameable(path) or any(part in ("", ".", "..") for part in path.split("/")):
         raise DocumentNotFound(
             "the path is invalid", fix="Find the document in the library, or search for it."

@@ -137,7 +137,7 @@ class FolderGroup(NamedTuple):
 
 def render_library(request: PageRequest) -> Response:
     """Return the page of the folder in the URL; without one, of the top folder."""
-    folder = request.path.get("path", "").strip("/")
+    folder = request.path_params.get("path", "").strip("/")
     if folder:
         folder = check_path(folder)
     snapshot = request.snapshot
@@ -147,7 +147,7 @@ def render_library(request: PageRequest) -> Response:
         return request.page("library.html", **_build_location(request, folder), **_build_empty_page())
     contents = list_folder(snapshot, folder)
     if request.ref is None:
-        request.site.summaries.read_ahead(snapshot)
+        request.site.summaries.start_read_ahead(snapshot)
     first_index = (page - 1) * ROWS_PER_PAGE
     if is_open_only:
         open_documents = list(
