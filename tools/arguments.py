@@ -128,7 +128,7 @@ def without_nulls(arguments: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in arguments.items() if value is not None}
 
 
-def requested_fields(arguments: Mapping[str, object]) -> dict[str, object]:
+def select_requested_fields(arguments: Mapping[str, object]) -> dict[str, object]:
     """Return the fields of a call except `proposal`.
 
     An empty result means that the caller requests instructions.

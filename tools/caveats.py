@@ -76,7 +76,7 @@ def _format_time(time: datetime) -> str:
 _MAX_UNREADABLE_PATHS = 10
 
 
-def search_caveats(page: SearchPage) -> Data:
+def describe_search_caveats(page: SearchPage) -> Data:
     """Return the fields that report an incomplete search; empty if it is complete.
 
     `stale`: the index is behind the branch. `unreadable`: documents that Git could not read. `partial`: the

@@ -56,7 +56,7 @@ _FIELDS_BY_CODE: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def ref_argument(ref: str | None) -> dict[str, str]:
+def build_ref_argument(ref: str | None) -> dict[str, str]:
     """Return the `ref` argument of a suggested call, so that it reads the same ref; empty at the tip."""
     return {"ref": ref} if ref and ref.strip() else {}
 
@@ -89,9 +89,9 @@ def error_response(
     # The `ref` of a writing tool is a source of text, not the commit to read.
     ref = arguments.get("proposal" if tool.writes else "ref") or proposal_id
     read_ref = ref if isinstance(ref, str) else None
-    if fix := add_list_call(error_fix(error, is_cut=is_cut), error.among, offered_tools, read_ref):
+    if fix := add_list_call(choose_error_fix(error, is_cut=is_cut), error.among, offered_tools, read_ref):
         data["fix"] = _truncate(escape_invisible(fix))
-    data.update({key: _truncate(value) for key, value in error_details(error).items()})
+    data.update({key: _truncate(value) for key, value in get_error_details(error).items()})
     data.update(text_fields)
     corrected_arguments = _correct_arguments(error, tool, arguments)
     redirected_call = redirect_call(error, arguments, snapshot, moves) if moves and snapshot else None
@@ -210,7 +210,9 @@ def add_list_call(
         return fix
     for tool, arguments in _suggest_list_calls(source):
         if tool in offered_tools:
-            return f"{fix} {_LIST_PHRASES[source.listed]} {call(tool, **arguments, **ref_argument(ref))}."
+            return (
+                f"{fix} {_LIST_PHRASES[source.listed]} {call(tool, **arguments, **build_ref_argument(ref))}."
+            )
     return fix
 
 
@@ -292,12 +294,12 @@ class TextBudget:
         return "".join(sources), True
 
 
-def error_details(error: WorkspaceError) -> dict[str, object]:
+def get_error_details(error: WorkspaceError) -> dict[str, object]:
     """Return the details of an error except its texts."""
     return {name: value for name, value in error.details.items() if name not in _EXCLUDED_DETAILS}
 
 
-def error_fix(error: WorkspaceError, *, is_cut: bool) -> str:
+def choose_error_fix(error: WorkspaceError, *, is_cut: bool) -> str:
     """Return the fix of an error; a different one if the text to read was cut."""
     if is_cut and isinstance(error, ReadFirst):
         return (

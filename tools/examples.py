@@ -123,13 +123,13 @@ def _find_resolvable_name(
     document: Document, error: WorkspaceError, *name_lists: Iterable[str]
 ) -> str | None:
     """Return the first name that resolves: the error's candidates first, the preamble last."""
-    names = suggested_names(error)
+    names = list_suggested_names(error)
     names += [name for name_list in name_lists for name in name_list]
     names.sort(key=lambda name: name == PREAMBLE)
     return next((name for name in names if _resolves(document, name)), None)
 
 
-def suggested_names(error: WorkspaceError) -> list[str]:
+def list_suggested_names(error: WorkspaceError) -> list[str]:
     """Return the `candidates` of an error as names for a call."""
     candidates = error.details.get("candidates")
     names = [

@@ -85,7 +85,7 @@ def _describe_section(
     return data
 
 
-def truncation_hint(document: Document) -> str | None:
+def build_truncation_hint(document: Document) -> str | None:
     """Return the hint for a document with more sections than are shown; None if all are shown."""
     count = len(document.sections)
     if count <= MAX_ENTRIES_SHOWN:
@@ -93,7 +93,7 @@ def truncation_hint(document: Document) -> str | None:
     return f"the first {MAX_ENTRIES_SHOWN:,} of {count:,} sections are shown; use search to find the others"
 
 
-def first_section_with_text(document: Document, sections: Sequence[Section]) -> Section | None:
+def find_first_section_with_text(document: Document, sections: Sequence[Section]) -> Section | None:
     """Return the first section with own text; else the first section."""
     sections_with_text = (item for item in sections if read_own_text(document, item))
     return next(sections_with_text, sections[0] if sections else None)

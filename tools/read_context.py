@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.errors import ref_argument
+from tools.errors import build_ref_argument
 from tools.tool import Answer, Call, NextStep, call
 
 if TYPE_CHECKING:
@@ -49,11 +49,11 @@ class ReadContext(NamedTuple):
 
     def call(self, tool: str, **arguments: object) -> Call:
         """Return a call of a reading tool for a next step, at the same ref."""
-        return call(tool, **arguments, **ref_argument(self.ref))
+        return call(tool, **arguments, **build_ref_argument(self.ref))
 
     def rest_call(self, tool: str, **arguments: object) -> Call:
         """Return a call for the rest of a truncated text at the same commit, so that the parts match."""
-        return call(tool, **arguments, **ref_argument(self.ref or self.snapshot.commit))
+        return call(tool, **arguments, **build_ref_argument(self.ref or self.snapshot.commit))
 
     def usage_answer(self, usage: Mapping[str, object]) -> Answer:
         """Return the answer to a call without a document: the usage and the first documents."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools.errors import add_list_call
-from tools.next_steps import list_call, view_call
+from tools.next_steps import suggest_list_call, suggest_view_call
 from tools.tool import Answer, NextStep
 
 if TYPE_CHECKING:
@@ -102,5 +102,5 @@ def _build_view_call(context: Context, data: Data, items: Sequence[CallArguments
             file = path.partition("#")[0].removeprefix("./")
             entry = context.snapshot().entry(file)
             if entry is not None and entry.is_blob:
-                return view_call(context, file)
-    return list_call(context)
+                return suggest_view_call(context, file)
+    return suggest_list_call(context)

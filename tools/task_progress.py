@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools.arguments import InvalidArguments, resolve_target
-from tools.next_steps import view_call
+from tools.next_steps import suggest_view_call
 from tools.outline import count_progress, describe_task
 from tools.tool import NextStep
 from workspace.document.addresses import read_fragment, resolve_section
@@ -69,7 +69,7 @@ def suggest_next_task(context: Context, result: WriteResult, steps: Sequence[Pla
         if next_task:
             hint = " or view_document for progress" if context.offers("view_document") else ""
             return NextStep(f"Complete {section.key}[{next_task.index}]{hint}")
-        view = view_call(context, document.path)
+        view = suggest_view_call(context, document.path)
         parts = ("View progress with ", view, ": all") if view else ("All",)
         return NextStep(*parts, f" tasks of {section.key} are done")
     return NextStep("Fix the failed operations and send them again")

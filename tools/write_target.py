@@ -48,7 +48,7 @@ class WriteTarget(NamedTuple):
         if not answer.is_error and not self.proposal.is_open:
             data["overlaps"] = []
             if self.call_context.offers("view_proposal"):
-                data["next_step"] = ended_proposal_step(self.call_context, self.proposal.id)
+                data["next_step"] = suggest_after_end(self.call_context, self.proposal.id)
         elif not answer.is_error:
             data["overlaps"] = list_overlaps(self.call_context, self.proposal.id)
             data["next_step"] = data["next_step"].for_proposal(self.proposal.id)
@@ -63,7 +63,7 @@ class WriteTarget(NamedTuple):
             "note": f"{_explain_protection(self.protected)}, "
             f"so this was committed to the proposal {proposal.id} instead; "
             f"{proposal.content.target} has not changed",
-            "next_step": submit_step(self.call_context, proposal.id),
+            "next_step": suggest_submission(self.call_context, proposal.id),
         }
 
 
@@ -145,7 +145,7 @@ def build_dry_run_fields(paths: Sequence[str]) -> Data:
     }
 
 
-def first_write_step(context: Context, proposal: str) -> NextStep:
+def suggest_first_write(context: Context, proposal: str) -> NextStep:
     """Return the next step for a proposal without commits."""
     first_path = next(iter(context.snapshot().documents), None)
     if context.offers("edit_document") and first_path is not None:
@@ -157,7 +157,7 @@ def first_write_step(context: Context, proposal: str) -> NextStep:
     )
 
 
-def ended_proposal_step(context: Context, proposal: str) -> NextStep:
+def suggest_after_end(context: Context, proposal: str) -> NextStep:
     """Return the next step of a retry whose proposal has ended."""
     ended_note = "The call was not repeated, because the proposal has ended"
     if not context.offers("view_proposal"):
@@ -165,7 +165,7 @@ def ended_proposal_step(context: Context, proposal: str) -> NextStep:
     return NextStep(f"{ended_note}: see its state with ", call("view_proposal", proposal=proposal))
 
 
-def submit_step(context: Context, proposal: str) -> NextStep:
+def suggest_submission(context: Context, proposal: str) -> NextStep:
     """Return the next step after a write to a proposal: a call, or a command if the client lacks the tool."""
     if context.offers("update_proposal"):
         submit_call = call("update_proposal", proposal=proposal, action="submit")

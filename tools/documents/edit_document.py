@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field, create_model
 
-from tools.arguments import read_arguments, requested_fields, resolve_target
+from tools.arguments import read_arguments, resolve_target, select_requested_fields
 from tools.documents import edit_operations
 from tools.documents.edit_operations import PLACEHOLDERS, complete_fields, with_existing_text
 from tools.task_progress import describe_progress
@@ -56,7 +56,7 @@ EditDocumentArguments = create_model(
         "Any",
         {
             name: _make_field(name, annotation)
-            for name, annotation in {"operation": str | None, **edit_operations.all_fields()}.items()
+            for name, annotation in {"operation": str | None, **edit_operations.list_all_fields()}.items()
         },
     ),
 )
@@ -78,12 +78,12 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
     operation = edit_operations.guess_operation(arguments) or "add_section"
-    names = [field.name for field in edit_operations.operation_fields(operation)]
+    names = [field.name for field in edit_operations.get_operation_fields(operation)]
     return {"operation": operation, **complete_fields(operation, select_example_arguments(arguments, names))}
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    fields = requested_fields(arguments)
+    fields = select_requested_fields(arguments)
     if not fields:
         return Answer(
             {
@@ -101,7 +101,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
             {
                 "operation": operation,
                 "fields": edit_operations.SPECIFICATIONS[operation],
-                "about": (edit_operations.operation_classes()[operation].__doc__ or "")
+                "about": (edit_operations.load_operation_classes()[operation].__doc__ or "")
                 .strip()
                 .split("\n")[0],
                 "commit": context.workspace.tip(),
@@ -115,7 +115,7 @@ def _build_operation(context: Context, item: CallArguments) -> Operation:
     fields = read_arguments(EditDocumentArguments, item).model_dump(exclude_unset=True)
     operation = edit_operations.resolve_operation(fields)
     values = {name: value for name, value in fields.items() if name != "operation"}
-    field_names = {field.name for field in edit_operations.operation_fields(operation)}
+    field_names = {field.name for field in edit_operations.get_operation_fields(operation)}
     section = next((name for name in ("slug", "parent_slug") if name in field_names), None)
     if section and isinstance(file := values.get("file"), str) and "#" in file:
         path, slug = resolve_target(context.snapshot(), file, values.get(section))

@@ -119,7 +119,7 @@ class OperationField(NamedTuple):
 
 
 @cache
-def operation_fields(name: str) -> tuple[OperationField, ...]:
+def get_operation_fields(name: str) -> tuple[OperationField, ...]:
     """Return the fields of an operation."""
     return tuple(
         OperationField(field.removesuffix("?"), kind, field.endswith("?"))
@@ -128,7 +128,7 @@ def operation_fields(name: str) -> tuple[OperationField, ...]:
 
 
 @cache
-def operation_classes() -> Mapping[str, type[DocumentOperation]]:
+def load_operation_classes() -> Mapping[str, type[DocumentOperation]]:
     """Return the classes of the operations by name; they are imported at the first call."""
     from workspace.edits import EDIT_OPERATIONS
 
@@ -140,11 +140,11 @@ def describe_fields(name: str) -> str:
     return ", ".join(SPECIFICATIONS[name])
 
 
-def all_fields() -> dict[str, Any]:
+def list_all_fields() -> dict[str, Any]:
     """Return the fields of all operations as optional fields of a pydantic model."""
     fields: dict[str, Any] = {}
     for name in SPECIFICATIONS:
-        for field in operation_fields(name):
+        for field in get_operation_fields(name):
             fields.setdefault(field.name, cast("Any", _ARGUMENT_TYPES[field.type]) | None)
     return fields
 
@@ -186,7 +186,7 @@ def resolve_operation(arguments: CallArguments) -> str:
         implied_names = [
             name
             for name in matching_names
-            if (fields := operation_classes()[name].implied_by) and fields <= field_names
+            if (fields := load_operation_classes()[name].implied_by) and fields <= field_names
         ]
         matching_names = implied_names if len(implied_names) == 1 else matching_names
     if len(matching_names) == 1:
@@ -212,7 +212,7 @@ def guess_operation(arguments: CallArguments) -> str | None:
     implied_names = [
         name
         for name in matching_names or SPECIFICATIONS
-        if (fields := operation_classes()[name].implied_by) & field_names and fields <= field_names
+        if (fields := load_operation_classes()[name].implied_by) & field_names and fields <= field_names
     ]
     if len(implied_names) == 1:
         return implied_names[0]
@@ -225,13 +225,13 @@ def _list_matching_operations(arguments: CallArguments, field_names: set[str]) -
     slug = arguments.get("slug")
     is_task = isinstance(slug, str) and read_fragment(slug).task is not None
     return [
-        name for name in matching_names if operation_classes()[name].names_task in (None, is_task)
+        name for name in matching_names if load_operation_classes()[name].names_task in (None, is_task)
     ] or matching_names
 
 
 def _matches_fields(name: str, field_names: set[str]) -> bool:
     """Return True if the fields match an operation; `file` and `slug` alone do not."""
-    fields = operation_fields(name)
+    fields = get_operation_fields(name)
     required_names = {field.name for field in fields if not field.is_optional}
     return required_names <= field_names <= {field.name for field in fields} and not field_names <= {
         "file",
@@ -240,7 +240,7 @@ def _matches_fields(name: str, field_names: set[str]) -> bool:
 
 
 def _build_mismatch_error(field_names: set[str]) -> InvalidArguments:
-    known_fields = ["operation", *all_fields()]
+    known_fields = ["operation", *list_all_fields()]
     for field in sorted(field_names - set(known_fields)):
         nearest = find_nearest_fields(field, known_fields)
         fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Known fields: {', '.join(known_fields)}."
@@ -258,7 +258,7 @@ def build_operation(operation: str, values: Mapping[str, object]) -> DocumentOpe
 
     Raises InvalidArguments for a missing field, and for a field of another operation.
     """
-    fields = {field.name: field for field in operation_fields(operation)}
+    fields = {field.name: field for field in get_operation_fields(operation)}
     for name in values:
         if name not in fields:
             nearest = find_nearest_fields(name, list(fields))
@@ -281,7 +281,7 @@ def build_operation(operation: str, values: Mapping[str, object]) -> DocumentOpe
             field=missing_names[0],
             missing=missing_names,
         )
-    operation_instance: DocumentOperation = cast("Any", operation_classes()[operation])(**values)
+    operation_instance: DocumentOperation = cast("Any", load_operation_classes()[operation])(**values)
     return operation_instance
 
 
@@ -329,7 +329,7 @@ _MAX_QUOTE_CHARACTERS = 200
 
 def complete_fields(operation: str, values: Data) -> Data:
     """Return the given fields of a call, and placeholders for the missing ones."""
-    required_names = [field.name for field in operation_fields(operation) if not field.is_optional]
+    required_names = [field.name for field in get_operation_fields(operation) if not field.is_optional]
     if operation in _EXTRA_FIELD_BY_OPERATION and values.keys() <= set(required_names):
         required_names.append(_EXTRA_FIELD_BY_OPERATION[operation])
     placeholders = {**PLACEHOLDERS, **_PLACEHOLDERS_BY_OPERATION.get(operation, {})}
@@ -339,7 +339,7 @@ def complete_fields(operation: str, values: Data) -> Data:
 def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example whose document, section, task and quoted text exist."""
     operation = example["operation"]
-    if operation_classes()[operation].names_task:
+    if load_operation_classes()[operation].names_task:
         example = with_task(example, error, snapshot)
         # The requested destination may be the invalid field, so the example uses the task's own section.
         is_move = operation == "move_task"
@@ -349,7 +349,7 @@ def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot)
     if operation == "add_task" and error.code == "SECTION_NOT_FOUND" and _has_no_tasks(file, snapshot):
         return {"operation": "add_section", "file": file, "title": "Tasks"}
     example = with_sections(example, error, snapshot)
-    field_names = {"operation", *(field.name for field in operation_fields(operation))}
+    field_names = {"operation", *(field.name for field in get_operation_fields(operation))}
     example = {field: value for field, value in example.items() if field in field_names}
     if operation == "replace_text" and error.code in _TEXT_ERRORS:
         return _with_quotation(example, error, snapshot)

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF_DESCRIPTION, Arguments, Boolean, Integer, read_arguments
-from tools.examples import suggested_names
+from tools.examples import list_suggested_names
 from tools.moved_addresses import find_current_location, with_moved_to
-from tools.outline import summarize_sections, truncation_hint
+from tools.outline import build_truncation_hint, summarize_sections
 from tools.pages import paths_after, read_list_cursor, write_list_cursor
 from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool, call
@@ -59,7 +59,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    names = suggested_names(error)
+    names = list_suggested_names(error)
     if error.code == "DOCUMENT_NOT_FOUND" and names:
         return {**example, "path": names[0]}
     return example
@@ -159,7 +159,7 @@ def _build_entry(document: Document, values: Values) -> Data:
     if "tags" in values:
         data["tags"] = list(values["tags"])
     data["sections"] = summarize_sections(document)
-    if hint := truncation_hint(document):
+    if hint := build_truncation_hint(document):
         data["hints"] = [hint]
     tasks = document.all_tasks
     if tasks:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import InvalidArguments, read_arguments, requested_fields, resolve_target
+from tools.arguments import InvalidArguments, read_arguments, resolve_target, select_requested_fields
 from tools.examples import with_removal_target
 from tools.tool import Answer, NextStep, Tool, call
 from tools.writer import WriteFields, Writer, select_example_arguments
@@ -47,7 +47,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    if not requested_fields(arguments):
+    if not select_requested_fields(arguments):
         return Answer(
             {
                 "usage": dict(_usage(arguments)),

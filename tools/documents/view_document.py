@@ -25,11 +25,11 @@ from tools.moved_addresses import find_current_location, with_moved_to
 from tools.outline import (
     MAX_ENTRIES_SHOWN,
     build_outline,
+    build_truncation_hint,
     describe_links,
     describe_task,
-    first_section_with_text,
+    find_first_section_with_text,
     list_extra_titles,
-    truncation_hint,
 )
 from tools.pages import cut_part
 from tools.read_context import ReadContext
@@ -192,13 +192,13 @@ def _view_outline(read_context: ReadContext, document: Document) -> Data:
     if links:
         data["links"] = links
     hints = [
-        truncation_hint(document),
+        build_truncation_hint(document),
         document.front_matter_error and document.front_matter_error.message,
         *link_hints,
     ]
     if any(hints):
         data["hints"] = [hint for hint in hints if hint]
-    first_section = first_section_with_text(document, document.sections)
+    first_section = find_first_section_with_text(document, document.sections)
     open_task = next(
         (address for section in data["sections"].values() for address in section.get("active", ())), None
     )
@@ -286,7 +286,7 @@ def _suggest_next_step(
         )
     children = document.children(section) if section.level else ()
     if children and not include_subsections:
-        subsection = first_section_with_text(document, document.descendants(section)) or children[0]
+        subsection = find_first_section_with_text(document, document.descendants(section)) or children[0]
         return NextStep(
             "Read a subsection: ", read_context.call("view_document", file=document.path, slug=subsection.key)
         )

@@ -10,7 +10,7 @@ from tools.arguments import Arguments, Boolean, read_arguments, without_nulls
 from tools.errors import escape_invisible
 from tools.proposals.descriptions import announce_proposal, choose_commit, list_latest_open
 from tools.tool import Answer, Data, NextStep, Tool, call
-from tools.write_target import ended_proposal_step, first_write_step, identify_actor, list_overlaps
+from tools.write_target import identify_actor, list_overlaps, suggest_after_end, suggest_first_write
 from tools.writer import select_example_arguments
 
 if TYPE_CHECKING:
@@ -67,9 +67,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         "state": proposal.state.value,
         "overlaps": list_overlaps(context, proposal.id),
         "commit": choose_commit(context, proposal),
-        "next_step": first_write_step(context, proposal.id)
+        "next_step": suggest_first_write(context, proposal.id)
         if proposal.is_open
-        else ended_proposal_step(context, proposal.id),
+        else suggest_after_end(context, proposal.id),
     }
     hints: list[str] = []
     if request.submit and proposal.tip != proposal.content.base:

@@ -22,7 +22,7 @@ from tools.errors import escape_invisible
 from tools.pages import cut_text, read_list_cursor, write_list_cursor
 from tools.proposals.descriptions import describe_proposal, list_allowed_actions, summarize_proposal
 from tools.tool import Answer, Data, NextStep, Tool, call
-from tools.write_target import first_write_step, list_overlaps
+from tools.write_target import list_overlaps, suggest_first_write
 from tools.writer import select_example_arguments
 from workspace.nearest import find_nearest
 
@@ -321,7 +321,7 @@ def _suggest_after_view(context: Context, proposal: Proposal, data: Data) -> Nex
         return NextStep("Resolve the conflicts with ", call("update_proposal", **fields))
     blockers = data.get("missing", ())
     if any(blocker["code"] == "NOTHING_PROPOSED" for blocker in blockers):
-        return first_write_step(context, proposal.id)
+        return suggest_first_write(context, proposal.id)
     if any(blocker["code"] == "NEEDS_REFRESH" for blocker in blockers):
         return NextStep("Refresh it with ", call("update_proposal", **fields, action="refresh"))
     if proposal.state.value == "draft":

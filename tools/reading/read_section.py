@@ -9,7 +9,7 @@ from pydantic import Field
 from tools.arguments import REF_DESCRIPTION, Arguments, InvalidArguments, Natural, read_arguments
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
-from tools.reading.texts import build_missing_section_fields, section_name, with_existing_text
+from tools.reading.texts import build_missing_section_fields, get_section_name, with_existing_text
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import select_example_arguments
 
@@ -81,7 +81,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     data: Data = {
         "content": part.text,
         "type": "section",
-        "section": section_name(entry),
+        "section": get_section_name(entry),
         "heading": shorten_title(entry.title),
         "number": entry.number,
         "heading_level": min(max(entry.level, 1), _MAX_HEADING_LEVEL),
@@ -104,7 +104,7 @@ def _next_step(
     path = opened_text.text.path
     if part.next_offset is not None:
         rest_call = read_context.rest_call(
-            "read_section", file_path=path, section_heading=section_name(entry), offset=part.next_offset
+            "read_section", file_path=path, section_heading=get_section_name(entry), offset=part.next_offset
         )
         return NextStep("Read the rest with ", rest_call)
     if next_entry := next(
@@ -112,7 +112,7 @@ def _next_step(
     ):
         return NextStep(
             "Read on: ",
-            read_context.call("read_section", file_path=path, section_heading=section_name(next_entry)),
+            read_context.call("read_section", file_path=path, section_heading=get_section_name(next_entry)),
         )
     if len(opened_text.outline.entries) == 1 and read_context.context.offers("list_documents"):
         return NextStep(

@@ -20,7 +20,12 @@ from tools.arguments import (
 )
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
-from tools.reading.texts import MAX_ADDRESS_CHARACTERS, build_error_marker, section_name, with_existing_text
+from tools.reading.texts import (
+    MAX_ADDRESS_CHARACTERS,
+    build_error_marker,
+    get_section_name,
+    with_existing_text,
+)
 from tools.tool import Answer, Data, NextStep, Tool
 from tools.writer import select_example_arguments
 
@@ -99,7 +104,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     read_context = ReadContext.at(context, request.ref)
     opened_text = open_text(context.workspace.moves, read_context.snapshot, request.file_path)
     if opened_text.entry is not None and opened_text.moved_to is None:
-        path, address = opened_text.text.path, section_name(opened_text.entry)
+        path, address = opened_text.text.path, get_section_name(opened_text.entry)
         section = read_context.call("read_section", file_path=path, section_heading=address)
         raise InvalidArguments(
             "'file_path' must be the path of a file, without a section",
@@ -216,7 +221,7 @@ def _read_summary(
 
 def _describe_named_sections(summary: Summary) -> Data:
     """Return the addresses of the sections that the summary names, up to a maximum."""
-    headers = [section_name(entry) for entry in summary.named[:MAX_ADDRESSES_LISTED]]
+    headers = [get_section_name(entry) for entry in summary.named[:MAX_ADDRESSES_LISTED]]
     named_count = len(summary.named)
     if named_count == summary.sections:
         note = "Every section is named in 'content'; give an address to read_section as section_heading"
@@ -238,7 +243,7 @@ def _suggest_after_summary(read_context: ReadContext, opened_text: OpenedText, s
         return NextStep("Read it in full with ", full_call)
     longest_entry = max(summary.named or outline.entries, key=lambda entry: entry.end - entry.start)
     section = read_context.call(
-        "read_section", file_path=text.path, section_heading=section_name(longest_entry)
+        "read_section", file_path=text.path, section_heading=get_section_name(longest_entry)
     )
     return NextStep("Read the section that you need, such as the longest: ", section)
 

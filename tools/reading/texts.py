@@ -1,6 +1,6 @@
 """The text and the section that a call names, at their current or moved location.
 
-All tools that read texts use `with_existing_text` and the error fields. `section_name` returns a short
+All tools that read texts use `with_existing_text` and the error fields. `get_section_name` returns a short
 name of a section for any heading.
 """
 
@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.arguments import InvalidArguments
-from tools.examples import suggested_names
+from tools.examples import list_suggested_names
 from tools.moved_addresses import Location, find_moved_location, with_moved_to
 from tools.tool import Answer, Data, NextStep
 from workspace.document.addresses import SectionNotFound, split_address
@@ -140,7 +140,7 @@ def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot)
 
     The example has a `ref` only if the error itself names existing sections.
     """
-    suggestions = suggested_names(error)
+    suggestions = list_suggested_names(error)
     if _HEADING_FIELD in example and error.code in ("SECTION_NOT_FOUND", "AMBIGUOUS_SECTION") and suggestions:
         return {**example, _HEADING_FIELD: suggestions[0]}
     example = {name: value for name, value in example.items() if name != "ref"}
@@ -186,6 +186,6 @@ MAX_ADDRESS_CHARACTERS = 1_000
 """The largest number of characters of an address in an answer."""
 
 
-def section_name(entry: OutlineEntry) -> str:
+def get_section_name(entry: OutlineEntry) -> str:
     """Return a name of a section for read_section: its address, or its number if the address is too long."""
     return entry.address if len(entry.address) <= MAX_ADDRESS_CHARACTERS else entry.number

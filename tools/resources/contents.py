@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from tools.examples import suggested_names
+from tools.examples import list_suggested_names
 from tools.moved_addresses import find_current_location
 from tools.pages import cut_part
 from workspace.document.addresses import resolve_section, split_address
@@ -184,7 +184,7 @@ def locate_resource(context: Context, uri: str) -> ResourceLocation:
 
 def _list_nearest_uris(error: WorkspaceError, target: UriTarget) -> list[str]:
     """Return the URIs of an error's candidates: documents, or sections of the named document."""
-    names = suggested_names(error)[:_MAX_NEXT_URIS]
+    names = list_suggested_names(error)[:_MAX_NEXT_URIS]
     if error.code in ("SECTION_NOT_FOUND", "AMBIGUOUS_ADDRESS", "INVALID_ADDRESS"):
         return [write_uri(target.path, name, target.ref) for name in names]
     return [write_uri(name, None, target.ref) for name in names]

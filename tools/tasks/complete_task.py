@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import read_arguments, requested_fields
+from tools.arguments import read_arguments, select_requested_fields
 from tools.examples import with_task
-from tools.next_steps import list_call
+from tools.next_steps import suggest_list_call
 from tools.task_progress import describe_progress, resolve_task_target, suggest_next_task
 from tools.tool import Answer, NextStep, Tool
 from tools.writer import WriteFields, Writer, select_example_arguments
@@ -44,8 +44,8 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    if not requested_fields(arguments):
-        listing = list_call(context, has_open_tasks=True)
+    if not select_requested_fields(arguments):
+        listing = suggest_list_call(context, has_open_tasks=True)
         step = (
             NextStep("See documents with open tasks with ", listing)
             if listing

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import read_arguments, requested_fields
+from tools.arguments import read_arguments, select_requested_fields
 from tools.examples import with_task
 from tools.task_progress import describe_progress, resolve_task_target, suggest_next_task
 from tools.tool import Answer, NextStep, Tool
@@ -42,7 +42,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    if not requested_fields(arguments):
+    if not select_requested_fields(arguments):
         step = "Call with the file and slug of a task"
         if context.offers("view_document"):
             step += "; view_document {file} shows a document's tasks"
