@@ -266,31 +266,31 @@ class TextBudget:
         texts: dict[str, Any] = {}
         is_cut = False
         for name in _TEXT_FIELDS:
-            parts = error.details.get(name)
-            if isinstance(parts, tuple):
-                text, is_complete = self._render(parts, is_recorded=name == "current")
+            section_texts = error.details.get(name)
+            if isinstance(section_texts, tuple):
+                text, is_complete = self._render(section_texts, is_recorded=name == "current")
                 texts[name] = text
                 is_cut = is_cut or not is_complete
         return {**texts, "truncated": True} if is_cut else texts
 
-    def _render(self, parts: Iterable[SectionText], *, is_recorded: bool) -> tuple[str, bool]:
+    def _render(self, section_texts: Iterable[SectionText], *, is_recorded: bool) -> tuple[str, bool]:
         from workspace.texts.tokens import count_tokens
 
         sources: list[str] = []
-        for part in parts:
+        for section_text in section_texts:
             size = (
-                count_fitting_characters(part.source, 0, self._remaining_tokens)
-                if self._remaining_tokens and part.source
+                count_fitting_characters(section_text.source, 0, self._remaining_tokens)
+                if self._remaining_tokens and section_text.source
                 else 0
             )
-            if size < len(part.source):
-                sources.append(part.source[:size] + "…")
+            if size < len(section_text.source):
+                sources.append(section_text.source[:size] + "…")
                 self._remaining_tokens = 0
                 return "".join(sources), False
-            self._remaining_tokens = max(self._remaining_tokens - count_tokens(part.source), 0)
-            sources.append(part.source)
+            self._remaining_tokens = max(self._remaining_tokens - count_tokens(section_text.source), 0)
+            sources.append(section_text.source)
             if is_recorded and self._seen_texts is not None:
-                self._seen_texts.add((part.digest,))
+                self._seen_texts.add((section_text.digest,))
         return "".join(sources), True
 
 

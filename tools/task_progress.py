@@ -70,8 +70,8 @@ def suggest_next_task(context: Context, result: WriteResult, steps: Sequence[Pla
             hint = " or view_document for progress" if context.offers("view_document") else ""
             return NextStep(f"Complete {section.key}[{next_task.index}]{hint}")
         view = suggest_view_call(context, document.path)
-        parts = ("View progress with ", view, ": all") if view else ("All",)
-        return NextStep(*parts, f" tasks of {section.key} are done")
+        step_parts = ("View progress with ", view, ": all") if view else ("All",)
+        return NextStep(*step_parts, f" tasks of {section.key} are done")
     return NextStep("Fix the failed operations and send them again")
 
 

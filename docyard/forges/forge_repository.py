@@ -57,8 +57,8 @@ def resolve_forge_repository(address: RemoteUrl, kind: str | None, access: Forge
     Raises NotAForge, NoForgeToken.
     """
     base_url = _normalize_forge_url(access.url) if access.url else _get_base_url(address)
-    parts = urlsplit(base_url)
-    host = parts.hostname or ""
+    url_parts = urlsplit(base_url)
+    host = url_parts.hostname or ""
     forge_kind = FORGE_KINDS_BY_HOST.get(host, kind)
     if forge_kind is None:
         raise NotAForge(
@@ -68,27 +68,35 @@ def resolve_forge_repository(address: RemoteUrl, kind: str | None, access: Forge
         )
     api_url = _PUBLIC_API_URLS.get(host, base_url + _API_PATHS[forge_kind])
     segments = _parse_path_segments(
-        address, parts.path, max_count=_MAX_SEGMENTS if forge_kind == "gitlab" else 2
+        address, url_parts.path, max_count=_MAX_SEGMENTS if forge_kind == "gitlab" else 2
     )
-    token = access.token or (access.tokens.get(host) if parts.scheme == "https" else None)
+    token = access.token or (access.tokens.get(host) if url_parts.scheme == "https" else None)
     if not token or not token.isascii() or not token.isprintable():
         raise NoForgeToken(host)
-    return ForgeRepository(forge_kind, parts.netloc, api_url, segments, token)
+    return ForgeRepository(forge_kind, url_parts.netloc, api_url, segments, token)
 
 
 def _normalize_forge_url(url: str) -> str:
     """Return the normalized URL in DOCYARD_FORGE_URL. Raises NotAForge if a token may not be sent to it."""
     try:
-        parts = urlsplit(url)
-        address = parse_remote_url(url) if parts.scheme in ("http", "https") and parts.port != 0 else None
+        url_parts = urlsplit(url)
+        address = (
+            parse_remote_url(url) if url_parts.scheme in ("http", "https") and url_parts.port != 0 else None
+        )
     except (ValueError, UnsupportedRemote):
         address = None
-    if address is None or not address.is_private or "@" in parts.netloc or parts.query or parts.fragment:
+    if (
+        address is None
+        or not address.is_private
+        or "@" in url_parts.netloc
+        or url_parts.query
+        or url_parts.fragment
+    ):
         raise NotAForge(
             "DOCYARD_FORGE_URL must be an https:// URL without a user name or a query",
             fix="Set it to the forge's URL, such as https://git.example.org.",
         )
-    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+    return f"{url_parts.scheme}://{url_parts.netloc}{url_parts.path}".rstrip("/")
 
 
 def _get_base_url(address: RemoteUrl) -> str:

@@ -100,10 +100,10 @@ def _close_fence(text: str) -> str:
         match = _FENCE.fullmatch(line)
         if match is None:
             continue
-        ticks, rest = match.groups()
+        ticks, info_string = match.groups()
         if not fence:
-            fence = ticks if ticks[0] == "~" or "`" not in rest else ""
-        elif ticks[0] == fence[0] and len(ticks) >= len(fence) and not rest.strip():
+            fence = ticks if ticks[0] == "~" or "`" not in info_string else ""
+        elif ticks[0] == fence[0] and len(ticks) >= len(fence) and not info_string.strip():
             fence = ""
     return f"{text}\n{fence}" if fence else text
 

@@ -55,23 +55,23 @@ class TransportLimits(NamedTuple):
 
 
 class ForgeTransport:
-    """Calls of one API, with paths relative to `base`. Safe in several threads, one call at a time.
+    """Calls of one API, with paths relative to `base_url`. Safe in several threads, one call at a time.
 
     `title` is the forge's name in messages. `secret` is the token, which no message contains. `headers` are
     sent with each request.
     """
 
     def __init__(
-        self, title: str, base: str, headers: Mapping[str, str], secret: str, limits: TransportLimits
+        self, title: str, base_url: str, headers: Mapping[str, str], secret: str, limits: TransportLimits
     ) -> None:
         self.title = title
-        self._base = base.rstrip("/")
-        self._origin = _get_origin(httpx2.URL(base))
+        self._base_url = base_url.rstrip("/")
+        self._origin = _get_origin(httpx2.URL(base_url))
         self._secret = secret
         self._limits = limits
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
-        is_remote = httpx2.URL(base).scheme == "https"
+        is_remote = httpx2.URL(base_url).scheme == "https"
         self._client = httpx2.Client(
             # No compression: the decompressed response could have any size.
             headers={"Accept-Encoding": "identity", "User-Agent": "docyard", **headers},
@@ -113,7 +113,7 @@ class ForgeTransport:
         return self._call(method, self._build_url(path, {}), body, is_idempotent=is_idempotent).data
 
     def _build_url(self, path: str, query: Mapping[str, str | int]) -> httpx2.URL:
-        return httpx2.URL(self._base + path, params=dict(query) or None)
+        return httpx2.URL(self._base_url + path, params=dict(query) or None)
 
     def _resolve_link(self, url: httpx2.URL, link: str) -> httpx2.URL:
         """Return a URL of a response. Raises ForgeUnreachable if the token may not be sent to it."""

@@ -54,21 +54,21 @@ class LineAssembler:
         """Yield every line that a chunk completes, without its line break."""
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
-            self._add_part(chunk[start:end])
+            self._add_chunk(chunk[start:end])
             yield self._take_line()
             start = end + 1
-        self._add_part(chunk[start:])
+        self._add_chunk(chunk[start:])
 
     def finish(self) -> Iterator[bytes | OversizedLine]:
         """Yield the last line if the stream ended without a line break."""
         if self._size:
             yield self._take_line()
 
-    def _add_part(self, part: bytes) -> None:
-        self._size += len(part)
+    def _add_chunk(self, chunk: bytes) -> None:
+        self._size += len(chunk)
         if self._head is not None:
             return
-        self._chunks.append(part)
+        self._chunks.append(chunk)
         if self._size > self._limit:
             self._head = b"".join(self._chunks)[:_ID_SCAN_BYTES]
             self._chunks = []

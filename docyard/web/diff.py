@@ -114,12 +114,12 @@ def _format_step(old_text: str, new_text: str, step: DiffStep) -> Iterator[DiffR
     inline_runs: list[TextRun] = []
     position = step.start
     for edit in step.words:
-        unchanged = TextRun(replace_invisible(old_text[position : edit.start]))
-        removed = TextRun(replace_invisible(old_text[edit.start : edit.end]), "removed")
-        added = TextRun(replace_invisible(new_text[edit.new_start : edit.new_end]), "added")
-        old_runs += [unchanged, removed]
-        new_runs += [unchanged, added]
-        inline_runs += [unchanged, removed, added]
+        unchanged_run = TextRun(replace_invisible(old_text[position : edit.start]))
+        removed_run = TextRun(replace_invisible(old_text[edit.start : edit.end]), "removed")
+        added_run = TextRun(replace_invisible(new_text[edit.new_start : edit.new_end]), "added")
+        old_runs += [unchanged_run, removed_run]
+        new_runs += [unchanged_run, added_run]
+        inline_runs += [unchanged_run, removed_run, added_run]
         position = edit.end
     last_run = TextRun(replace_invisible(old_text[position : step.end].rstrip("\n")))
     texts = (

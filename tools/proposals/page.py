@@ -82,8 +82,8 @@ def _render_unreviewed_changes(data: Data) -> Iterator[str]:
                     yield f"\n{version}:\n\n{_fence(change[version])}\n"
             if change.get("is_cut"):
                 yield "\n(cut)\n"
-    if more := data["unreviewed"]["more"]:
-        yield f"\nand {more} more\n"
+    if omitted_count := data["unreviewed"]["more"]:
+        yield f"\nand {omitted_count} more\n"
     if files := data["unreviewed"]["files"]:
         yield f"\nOther files: {_format_codes(files)}\n"
 
@@ -99,8 +99,8 @@ def _render_checks(data: Data) -> Iterator[str]:
                 f"{_format_code(problem['address'])}, line {problem['line']}: " if problem["address"] else ""
             )
             yield f"  - {location}{_escape(problem['message'])} ({problem['rule']})\n"
-        if more := check.get("more"):
-            yield f"  - and {more} more\n"
+        if omitted_count := check.get("more"):
+            yield f"  - and {omitted_count} more\n"
 
 
 def _render_conflicts(data: Data) -> Iterator[str]:
@@ -109,16 +109,16 @@ def _render_conflicts(data: Data) -> Iterator[str]:
     yield "\n## Conflicts\n\nours is the proposal's version, theirs the target's. Resolve each with "
     yield "update_proposal, action refresh, resolutions: file, kind, where and part as here, and a choice.\n"
     for conflict in data["conflicts"]:
-        part = f", part {_format_code(conflict['part'])}" if conflict.get("part") else ""
+        part_suffix = f", part {_format_code(conflict['part'])}" if conflict.get("part") else ""
         file = _format_code(conflict["file"])
-        yield f"\n### {conflict['kind']} {_format_code(conflict['where'])} of {file}{part}\n"
+        yield f"\n### {conflict['kind']} {_format_code(conflict['where'])} of {file}{part_suffix}\n"
         for version in ("base", "ours", "theirs"):
             text = conflict[version]
             yield f"\n{version}: missing\n" if text is None else f"\n{version}:\n\n{_fence(text)}\n"
         if conflict.get("truncated"):
             yield "\n(cut)\n"
-    if more := data.get("more_conflicts"):
-        yield f"\nand {more} more\n"
+    if omitted_count := data.get("more_conflicts"):
+        yield f"\nand {omitted_count} more\n"
 
 
 def _render_overlaps(data: Data) -> Iterator[str]:
@@ -138,8 +138,8 @@ def _render_reviews(data: Data) -> Iterator[str]:
             yield f"on {review['commit'][:7]}{void_note}\n"
             if review["text"]:
                 yield f"\n{_quote(review['text'], '  ')}\n{_render_rest(review.get('rest'), '  ')}\n"
-        if rest := data.get("reviews_rest"):
-            yield f"\nAll {data['reviews_total']} reviews: {rest}\n"
+        if rest_call := data.get("reviews_rest"):
+            yield f"\nAll {data['reviews_total']} reviews: {rest_call}\n"
 
 
 def _render_commits(data: Data) -> Iterator[str]:
@@ -176,10 +176,10 @@ def _render_comments(data: Data) -> Iterator[str]:
         for reply in thread["replies"]:
             yield f"\n  - {_format_author(reply)}, {reply['time']}\n\n{_quote(reply['text'], '    ')}\n"
             yield _render_rest(reply.get("rest"), "    ")
-        if rest := thread.get("replies_rest"):
-            yield f"\n  And {thread['more_replies']} more replies: {rest}\n"
-    if rest := data.get("comments_rest"):
-        yield f"\nMore comments: {rest}\n"
+        if rest_call := thread.get("replies_rest"):
+            yield f"\n  And {thread['more_replies']} more replies: {rest_call}\n"
+    if rest_call := data.get("comments_rest"):
+        yield f"\nMore comments: {rest_call}\n"
 
 
 def _render_rest(step: str | None, indent: str = "") -> str:

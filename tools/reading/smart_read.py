@@ -188,7 +188,7 @@ def _read_summary(
     text, outline, _, _ = opened_text
     summary = summarize(text, outline, style=request.summary_style, budget=request.budget, count=count_tokens)
     title = text.document.title if text.document is not None and text.document.has_title else ""
-    included, excluded = wording.measure_coverage(summary)
+    included_counts, excluded_counts = wording.measure_coverage(summary)
     data: Data = {
         "_preamble": wording.format_preamble(text, summary, shorten_title(title)),
         "content": summary.content,
@@ -199,8 +199,8 @@ def _read_summary(
         "reduction_factor": round(summary.original_tokens / max(summary.tokens, 1), 2),
         "sections": _describe_named_sections(summary),
         "coverage": {
-            "included": included,
-            "excluded": excluded,
+            "included": included_counts,
+            "excluded": excluded_counts,
             "completeness_score": summary.completeness,
         },
         "original": {

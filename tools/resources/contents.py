@@ -67,14 +67,14 @@ def read_uri(uri: str, paths: Container[str]) -> UriTarget:
         )
     if uri[: len(_URI_PREFIX)].lower() != _URI_PREFIX:
         raise InvalidUri(f"the URI must begin with {_URI_PREFIX}", fix=_URI_FIX)
-    rest = uri[len(_URI_PREFIX) :].removeprefix("/")
-    address, _, fragment = rest.partition("#")
+    path_and_query = uri[len(_URI_PREFIX) :].removeprefix("/")
+    address, _, fragment = path_and_query.partition("#")
     path, _, query = address.partition("?")
     target = UriTarget(_decode(path), _decode(fragment) or None)
     if (
         target.path not in paths
         and (fragment or query)
-        and (unencoded_target := _read_unencoded_uri(rest, paths))
+        and (unencoded_target := _read_unencoded_uri(path_and_query, paths))
     ):
         return unencoded_target
     if not target.path:
@@ -82,13 +82,13 @@ def read_uri(uri: str, paths: Container[str]) -> UriTarget:
     return target._replace(ref=_read_ref(query))
 
 
-def _read_unencoded_uri(rest: str, paths: Container[str]) -> UriTarget | None:
+def _read_unencoded_uri(path_and_query: str, paths: Container[str]) -> UriTarget | None:
     """Return the target of a URI whose path contains an unencoded `#` or `?`; None without a document."""
-    encoded_path, separator, ref_and_fragment = rest.rpartition(_REF_QUERY)
+    encoded_path, separator, ref_and_fragment = path_and_query.rpartition(_REF_QUERY)
     if separator and (path := _decode(encoded_path)) in paths:
         ref, _, fragment = ref_and_fragment.partition("#")
         return UriTarget(path, _decode(fragment) or None, _decode(ref) or None)
-    path, section = split_address(_decode(rest), paths)
+    path, section = split_address(_decode(path_and_query), paths)
     return UriTarget(path, section or None) if path in paths else None
 
 

@@ -95,5 +95,5 @@ def find_redirect_url(request: PageRequest, error: WorkspaceError, kind: str) ->
 
 def build_crumbs(path: str) -> list[Crumb]:
     """Return the parent folders of a path, the top folder first."""
-    parts = path.split("/")[:-1]
-    return [Crumb(part, "/".join(parts[: index + 1])) for index, part in enumerate(parts)]
+    names = path.split("/")[:-1]
+    return [Crumb(name, "/".join(names[: index + 1])) for index, name in enumerate(names)]

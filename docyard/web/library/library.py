@@ -251,19 +251,19 @@ def _build_groups(
     request: PageRequest, snapshot: Snapshot, folder: str, documents_below: Sequence[str]
 ) -> list[FolderGroup]:
     """Return the documents in folders below, grouped by folder."""
-    paths: dict[str, list[str]] = {}
+    paths_by_folder: dict[str, list[str]] = {}
     for path in documents_below:
         parent = path.rpartition("/")[0]
         if parent != folder:
-            paths.setdefault(parent, []).append(path)
+            paths_by_folder.setdefault(parent, []).append(path)
     start = len(folder) + 1 if folder else 0
     return [
         FolderGroup(
-            Folder(parent, len(members)),
+            Folder(parent, len(paths)),
             parent[start:],
-            _build_rows(request, snapshot, sorted(members, key=sort_key)),
+            _build_rows(request, snapshot, sorted(paths, key=sort_key)),
         )
-        for parent, members in sorted(paths.items(), key=lambda item: item[0].casefold())
+        for parent, paths in sorted(paths_by_folder.items(), key=lambda item: item[0].casefold())
     ]
 
 

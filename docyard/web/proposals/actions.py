@@ -223,12 +223,10 @@ def _submit(request: PageRequest, proposal_actions: ProposalActions, proposal: P
 def _edit(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
     new_texts = [request.fields.get(name, "").strip() for name in ("title", "description")]
 
-    def confirm(current: Proposal) -> None:
-        is_repeated = new_texts == [
-            current.content.title,
-            current.content.description,
-        ]  # the form was sent twice
-        if request.fields.get("seen", digest_text(current)) != digest_text(current) and not is_repeated:
+    def confirm(current_proposal: Proposal) -> None:
+        content, digest = current_proposal.content, digest_text(current_proposal)
+        is_repeated = new_texts == [content.title, content.description]  # the form was sent twice
+        if request.fields.get("seen", digest) != digest and not is_repeated:
             raise TextChanged
 
     result = proposal_actions.edit(

@@ -289,7 +289,7 @@ def _build_conflict_view(
     choice = (
         form_choice.choice.value if form_choice is not None and form_choice.choice and not has_changed else ""
     )
-    base = _decode(unit, conflict.base)
+    base_text = _decode(unit, conflict.base)
     is_invalid = error is not None and error.details.get("unit") == unit
     content = _get_initial_text(conflict)
     if content is not None and form_choice is not None and form_choice.content.strip():
@@ -301,8 +301,8 @@ def _build_conflict_view(
         unit.where,
         _KIND_LABELS[unit.kind],
         _build_version_view(unit, conflict.base, None) if conflict.base is not None else None,
-        _build_version_view(unit, conflict.ours, base),
-        _build_version_view(unit, conflict.theirs, base),
+        _build_version_view(unit, conflict.ours, base_text),
+        _build_version_view(unit, conflict.theirs, base_text),
         choice,
         content,
         has_changed,
@@ -310,7 +310,7 @@ def _build_conflict_view(
     )
 
 
-def _build_version_view(unit: UnitId, data: bytes | None, base: str | None) -> VersionView:
+def _build_version_view(unit: UnitId, data: bytes | None, base_text: str | None) -> VersionView:
     if data is None:
         return VersionView(DiffRows(), "This side does not have it.")
     text = _decode(unit, data)
@@ -318,7 +318,7 @@ def _build_version_view(unit: UnitId, data: bytes | None, base: str | None) -> V
         return VersionView(DiffRows(), f"{len(data):,} bytes of binary data.")
     if not text.strip():
         return VersionView(DiffRows(), "Empty.")
-    return VersionView(build_rows(text if base is None else base, text))
+    return VersionView(build_rows(text if base_text is None else base_text, text))
 
 
 def _decode(unit: UnitId, data: bytes | None) -> str | None:
