@@ -249,7 +249,7 @@ def resolve_target(snapshot: Snapshot, file: str, slug: str | None) -> tuple[str
     return path.removeprefix("./"), slug or fragment or None
 
 
-_OMITTED_KEYS = frozenset(("title", "default"))
+_OMITTED_SCHEMA_KEYS = frozenset(("title", "default"))
 
 
 class _Schema(GenerateJsonSchema):
@@ -284,10 +284,10 @@ def _simplify(field: dict[str, Any]) -> dict[str, Any]:
         [variant] = [option for option in field["anyOf"] if option.get("type") != "null"]
         field = {**{key: value for key, value in field.items() if key != "anyOf"}, **variant}
     default = field.get("default")
-    schema = {key: value for key, value in field.items() if key not in _OMITTED_KEYS}
+    schema = {key: value for key, value in field.items() if key not in _OMITTED_SCHEMA_KEYS}
     if "items" in schema:
         schema["items"] = {
-            key: value for key, value in schema["items"].items() if key not in _OMITTED_KEYS
+            key: value for key, value in schema["items"].items() if key not in _OMITTED_SCHEMA_KEYS
         } or {"type": "object"}
         schema["items"].pop("additionalProperties", None)
     if schema.get("type") == "object":

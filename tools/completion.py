@@ -79,10 +79,10 @@ def complete_section(context: Context, typed_text: str, arguments: Mapping[str, 
 
 def complete_address(context: Context, typed_text: str, arguments: Mapping[str, str]) -> Candidates:
     """Return paths of documents; after a `#`, addresses of the document's sections."""
-    path, separator, section = typed_text.partition("#")
+    path, separator, typed_section = typed_text.partition("#")
     if not separator:
         return complete_path(context, typed_text, arguments)
-    candidates = complete_section(context, section, {**arguments, "path": path})
+    candidates = complete_section(context, typed_section, {**arguments, "path": path})
     return candidates._replace(values=tuple(f"{path}#{value}" for value in candidates.values))
 
 

@@ -298,7 +298,8 @@ def _suggest_next_step(
     next_section = next((item for item in document.sections if item.position == section.position + 1), None)
     if next_section:
         return NextStep(
-            "Read on: ", read_context.call("view_document", file=document.path, slug=next_section.key)
+            "Read the next section: ",
+            read_context.call("view_document", file=document.path, slug=next_section.key),
         )
     return NextStep("See other documents with ", read_context.call("list_documents"))
 

@@ -125,7 +125,9 @@ def view_description(context: Context, proposal: Proposal, offset: int) -> Answe
     """Return the description from a character."""
     text, next_offset = cut_text(escape_invisible(proposal.content.description), offset, _MAX_TEXT_CHARACTERS)
     rest_call = call("view_proposal", proposal=proposal.id, offset=next_offset)
-    step = NextStep("Read on with ", rest_call) if next_offset is not None else _build_view_step(proposal)
+    step = (
+        NextStep("Read the rest with ", rest_call) if next_offset is not None else _build_view_step(proposal)
+    )
     return _build_answer(context, proposal, {"description": text, "next_offset": next_offset}, step)
 
 
@@ -196,7 +198,9 @@ def _without_rest(fields: Data) -> Data:
 
 
 def _build_continue_step(proposal: Proposal, id: str, offset: int) -> NextStep:
-    return NextStep("Read on with ", call("view_proposal", proposal=proposal.id, comment=id, offset=offset))
+    return NextStep(
+        "Read the rest with ", call("view_proposal", proposal=proposal.id, comment=id, offset=offset)
+    )
 
 
 def _build_reply_step(context: Context, proposal: Proposal, id: str | None) -> NextStep:

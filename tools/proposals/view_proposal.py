@@ -295,7 +295,9 @@ def _view_part(context: Context, proposal: Proposal, request: ViewProposalArgume
     )
     target_fields = {"proposal": proposal.id, "file": file, **({"slug": slug} if slug else {})}
     if page.next_position is not None:
-        step = NextStep("Read on with ", call("view_proposal", **target_fields, offset=page.next_position))
+        step = NextStep(
+            "Read the rest with ", call("view_proposal", **target_fields, offset=page.next_position)
+        )
     elif context.offers("update_proposal") and proposal.is_open:
         step = NextStep(
             "Add a comment: ", call("update_proposal", action="comment", text="…", **target_fields)

@@ -111,7 +111,7 @@ def _next_step(
         (item for item in opened_text.outline.entries if item.start >= entry.tree_end), None
     ):
         return NextStep(
-            "Read on: ",
+            "Read the next section: ",
             read_context.call("read_section", file_path=path, section_heading=get_section_name(next_entry)),
         )
     if len(opened_text.outline.entries) == 1 and read_context.context.offers("list_documents"):

@@ -89,7 +89,7 @@ def _cut_target(passage: Passage, offset: int, context: int) -> Passage:
     if context:
         raise InvalidArguments(
             "'offset' and 'context' cannot be combined",
-            fix="Omit 'context' to read on, or 'offset' to read from the beginning.",
+            fix="Omit 'context' to continue, or 'offset' to read from the beginning.",
             field="context",
         )
     if offset >= passage.target.size:
@@ -173,7 +173,7 @@ def _suggest_call(read_context: ReadContext, passage: Passage) -> NextStep:
         return NextStep("Read more around it with ", wider_call)
     if last_chunk.position < last_chunk.total:
         return NextStep(
-            "Read on with ",
+            "Read more with ",
             read_context.call("get_doc", chunk_id=last_chunk.chunk_id, context=MAX_CONTEXT_CHUNKS),
         )
     if read_context.context.offers("view_document"):
