@@ -112,7 +112,7 @@ def has_valid_signature(forge: str, headers: Mapping[str, str], body: bytes, sec
         case "gitlab":
             if "webhook-signature" in headers:
                 return _has_standard_signature(headers, body, secret, now)
-            return _equals(headers.get("x-gitlab-token", ""), secret)
+            return _equals_in_constant_time(headers.get("x-gitlab-token", ""), secret)
         case _:
             return False
 
@@ -121,7 +121,7 @@ def _has_digest(headers: Mapping[str, str], names: tuple[str, ...], body: bytes,
     """Return True if the first existing header contains the digest of the body."""
     signature = next((headers[name] for name in names if name in headers), "")
     digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-    return _equals(signature.strip().removeprefix("sha256=").lower(), digest)
+    return _equals_in_constant_time(signature.strip().removeprefix("sha256=").lower(), digest)
 
 
 def _has_standard_signature(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> bool:
@@ -142,10 +142,10 @@ def _has_standard_signature(headers: Mapping[str, str], body: bytes, secret: str
     digest = hmac.new(key, f"{id}.{time}.".encode() + body, hashlib.sha256).digest()
     expected = f"v1,{base64.b64encode(digest).decode()}"
     signatures = headers["webhook-signature"].split(" ")[:_MAX_SIGNATURES]
-    return any(_equals(signature, expected) for signature in signatures)
+    return any(_equals_in_constant_time(signature, expected) for signature in signatures)
 
 
-def _equals(signature: str, expected: str) -> bool:
+def _equals_in_constant_time(signature: str, expected: str) -> bool:
     return hmac.compare_digest(signature.encode("utf-8", "replace"), expected.encode())
 
 

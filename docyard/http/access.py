@@ -170,20 +170,20 @@ class HostOriginMiddleware:
             return 400, "the request must have exactly one Host header", "Send one Host header, and a path."
         if not self._allowed_hosts.allows_host(hosts[0]):
             return 421, "the host name is not allowed", _NAME_FIX
-        is_safe = scope["method"] in _SAFE_METHODS and scope["path"] != MCP_PATH
+        is_safe_request = scope["method"] in _SAFE_METHODS and scope["path"] != MCP_PATH
         origins = headers.getlist("origin")
-        if origins and not self._allows_origins(origins, scope, is_safe=is_safe):
+        if origins and not self._allows_origins(origins, scope, is_safe_request=is_safe_request):
             return 403, "requests from other sites are not allowed", _ORIGIN_FIX
         # Requests without an Origin, such as for an image, have these headers. A page on another port of this
         # machine counts as same-site.
         site, mode = headers.get("sec-fetch-site", ""), headers.get("sec-fetch-mode", "")
-        if site in ("cross-site", "same-site") and not (mode == "navigate" and is_safe):
+        if site in ("cross-site", "same-site") and not (mode == "navigate" and is_safe_request):
             return 403, "requests from other sites are not allowed", _ORIGIN_FIX
         return None
 
-    def _allows_origins(self, origins: list[str], scope: Scope, *, is_safe: bool) -> bool:
+    def _allows_origins(self, origins: list[str], scope: Scope, *, is_safe_request: bool) -> bool:
         if origins == ["null"]:  # a page without an origin, such as a file
-            return is_safe
+            return is_safe_request
         requires_https = self._is_proxied and is_forwarded_https(scope)
         return len(origins) == 1 and self._allowed_hosts.allows_origin(
             origins[0], requires_https=requires_https
