@@ -143,7 +143,7 @@ class Synchronizer:
         self._tried_tips = unpushed_tips
         try:
             result = self._sync(fetch=fetch)
-            round_result = self._rounds.follow(result) if self._rounds is not None and fetch else None
+            round_result = self._rounds.import_changes(result) if self._rounds is not None and fetch else None
             self._record_result(result, round_result.error if round_result is not None else None)
         except (WorkspaceError, OSError) as error:
             self._record_failure(error)

@@ -154,7 +154,7 @@ MUTATIONS = (
     Mutation(
         "a failed response after a commit is a success",
         "tools/registry.py",
-        "                    answer = committed_answer(record, error, self.offers)\n",
+        "                    answer = build_committed_answer(record, error, self.offers)\n",
         "                    raise\n",
         ("tests/tools/test_after_commit.py",),
     ),
@@ -405,7 +405,7 @@ MUTATIONS = (
     Mutation(
         "the HTTP server accepts requests of its own host only",
         "docyard/http/access.py",
-        "        if not self._allowed_hosts.has_host(hosts[0]):\n",
+        "        if not self._allowed_hosts.allows_host(hosts[0]):\n",
         "        if False:\n",
         ("tests/docyard/http/test_access.py",),
     ),

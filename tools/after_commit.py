@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _DO_NOT_RETRY = "The change is committed: do not send this call again"
 
 
-def committed_answer(record: CommitRecord, error: Exception, offers: Callable[[str], bool]) -> Answer:
+def build_committed_answer(record: CommitRecord, error: Exception, offers: Callable[[str], bool]) -> Answer:
     """Return a successful answer with the commit, for a call that failed after it committed."""
     caveat = f"Committed, but the rest of the answer is missing: {describe_failure(error)}"
     record.caveats.append(caveat)

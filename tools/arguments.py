@@ -4,8 +4,8 @@ A call is either a single operation (its fields at the top level) or a batch (`o
 Some hosts send `null` for omitted fields, arrays as JSON strings, and numbers as strings; all of these are
 accepted.
 
-`resolve_target` reads a document, section or task from one or two fields. `input_schema` writes schemas that
-every host accepts: a plain object without combinators, references and lists of types.
+`resolve_target` reads a document, section or task from one or two fields. `build_input_schema` writes schemas
+that every host accepts: a plain object without combinators, references and lists of types.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ OPERATIONS = "operations"
 REF_DESCRIPTION = "Branch, tag, commit, proposal, @{date}"
 """The description of the field `ref` in every reading tool; docs/history.md has the details."""
 
-# Names that models use for fields with another name.
+# Wrong names of fields that language models send, and the fields that they mean.
 _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "path": ("file",),
     "document": ("file", "path"),
@@ -51,7 +51,7 @@ _SYNONYMS: Mapping[str, tuple[str, ...]] = {
     "top_k": ("limit",),
 }
 
-_FIXES: Mapping[str, str] = {
+_FIX_PHRASES: Mapping[str, str] = {
     "string_type": "as text",
     "int_type": "as a whole number",
     "bool_type": "as true or false",
@@ -114,9 +114,9 @@ def _parse_boolean(value: object) -> object:
 Integer = Annotated[int, BeforeValidator(_parse_integer)]
 Natural = Annotated[int, Field(ge=0), BeforeValidator(_parse_integer)]
 
-# The tokens of a summary. Bounds after the validator would be lost in the schema of a field that may be null.
-MIN_BUDGET, MAX_BUDGET = 100, 20_000
-Budget = Annotated[int, Field(ge=MIN_BUDGET, le=MAX_BUDGET), BeforeValidator(_parse_integer)]
+# Bounds after the validator would be lost in the schema of a field that may be null.
+MIN_BUDGET_TOKENS, MAX_BUDGET_TOKENS = 100, 20_000
+Budget = Annotated[int, Field(ge=MIN_BUDGET_TOKENS, le=MAX_BUDGET_TOKENS), BeforeValidator(_parse_integer)]
 Boolean = Annotated[bool, BeforeValidator(_parse_boolean)]
 Strings = Annotated[list[str], BeforeValidator(_parse_array)]
 Objects = Annotated[list[Any], BeforeValidator(_parse_array)]
@@ -128,7 +128,7 @@ def without_nulls(arguments: Mapping[str, object]) -> dict[str, object]:
     return {key: value for key, value in arguments.items() if value is not None}
 
 
-def requested_fields(arguments: Mapping[str, object]) -> dict[str, object]:
+def select_requested_fields(arguments: Mapping[str, object]) -> dict[str, object]:
     """Return the fields of a call except `proposal`.
 
     An empty result means that the caller requests instructions.
@@ -163,7 +163,7 @@ def make_field_error(
     known_fields = [*model.model_fields, *(extra_fields or ())]
     match problem["type"]:
         case "extra_forbidden":
-            matches = nearest_field(field, known_fields)
+            matches = find_nearest_fields(field, known_fields)
             fix = f"Did you mean '{matches[0]}'?" if matches else f"Known fields: {', '.join(known_fields)}."
             details: dict[str, Any] = {} if extra_fields is None else {"known": known_fields}
             return InvalidArguments(
@@ -177,7 +177,7 @@ def make_field_error(
             message = problem["msg"].removeprefix("Value error, ")
             context = problem.get("ctx", {})
             limits = {key: context[key] for key in ("ge", "le", "max_length", "min_length") if key in context}
-            suggested_fix = _FIXES.get(problem["type"], "within the limits of the schema")
+            suggested_fix = _FIX_PHRASES.get(problem["type"], "within the limits of the schema")
             return InvalidArguments(
                 f"'{shown_field}': {message[0].lower()}{message[1:]}",
                 fix=f"Give '{shown_field}' {suggested_fix}.",
@@ -186,7 +186,7 @@ def make_field_error(
             )
 
 
-def nearest_field(field: str, known_fields: Sequence[str]) -> list[str]:
+def find_nearest_fields(field: str, known_fields: Sequence[str]) -> list[str]:
     """Return the declared fields nearest to an unknown field: by synonym, then by spelling."""
     import difflib  # late, because most calls do not need it
 
@@ -249,7 +249,7 @@ def resolve_target(snapshot: Snapshot, file: str, slug: str | None) -> tuple[str
     return path.removeprefix("./"), slug or fragment or None
 
 
-_OMITTED_KEYS = frozenset(("title", "default"))
+_OMITTED_SCHEMA_KEYS = frozenset(("title", "default"))
 
 
 class _Schema(GenerateJsonSchema):
@@ -263,15 +263,15 @@ class _Schema(GenerateJsonSchema):
         return dft if isinstance(dft, str | int | None) else super().encode_default(dft)
 
 
-def input_schema(model: type[BaseModel]) -> dict[str, Any]:
+def build_input_schema(model: type[BaseModel]) -> dict[str, Any]:
     """Return the JSON schema of a model's input.
 
     An optional field has its plain type, without null.
     """
     schema = model.model_json_schema(schema_generator=_Schema)
-    inherited = {name for base in model.__mro__[1:] for name in getattr(base, "model_fields", ())}
-    # A model's own fields come first, because descriptions of inherited ones refer to "the fields above".
-    names = sorted(schema.get("properties", {}), key=lambda name: name in inherited)
+    inherited_names = {name for base in model.__mro__[1:] for name in getattr(base, "model_fields", ())}
+    # A model's own fields come first, because descriptions of inherited fields refer to "the fields above".
+    names = sorted(schema.get("properties", {}), key=lambda name: name in inherited_names)
     properties = {name: _simplify(schema["properties"][name]) for name in names}
     result: dict[str, Any] = {"type": "object", "properties": properties, "additionalProperties": False}
     if required := schema.get("required"):
@@ -284,10 +284,10 @@ def _simplify(field: dict[str, Any]) -> dict[str, Any]:
         [variant] = [option for option in field["anyOf"] if option.get("type") != "null"]
         field = {**{key: value for key, value in field.items() if key != "anyOf"}, **variant}
     default = field.get("default")
-    schema = {key: value for key, value in field.items() if key not in _OMITTED_KEYS}
+    schema = {key: value for key, value in field.items() if key not in _OMITTED_SCHEMA_KEYS}
     if "items" in schema:
         schema["items"] = {
-            key: value for key, value in schema["items"].items() if key not in _OMITTED_KEYS
+            key: value for key, value in schema["items"].items() if key not in _OMITTED_SCHEMA_KEYS
         } or {"type": "object"}
         schema["items"].pop("additionalProperties", None)
     if schema.get("type") == "object":

@@ -1,6 +1,6 @@
 """Caveats of answers: unpushed commits, a diverged remote, and limits of a search.
 
-They are added to an answer's data, not to a text whose form a contract fixes.
+Caveats are added to an answer's data, not to a text whose form a contract fixes.
 """
 
 from __future__ import annotations
@@ -33,32 +33,34 @@ def with_sync_status(answer: Answer, workspace: Workspace) -> Answer:
     """
     fields: dict[str, Any] = {}
     with suppress(WorkspaceError):  # such as a missing branch, which the answer itself reports
-        fields = sync_status_of(workspace)
+        fields = build_sync_fields(workspace)
     return replace(answer, data={**answer.data, **fields}) if fields else answer
 
 
-def sync_status_of(workspace: Workspace) -> dict[str, Any]:
+def build_sync_fields(workspace: Workspace) -> dict[str, Any]:
     """Return the fields `unpushed` and `sync`, if they apply. Raises DamagedRepository."""
     status = workspace.sync_status()
-    tracked = status.read()
+    tracked_state = status.read()
     fields: dict[str, Any] = {}
-    if tracked is not None and tracked.unpushed is not None:
+    if tracked_state is not None and tracked_state.unpushed is not None:
         fields["unpushed"] = {
-            "commits": tracked.unpushed.commits,
-            "since": _format_time(tracked.unpushed.since),
+            "commits": tracked_state.unpushed.commits,
+            "since": _format_time(tracked_state.unpushed.since),
         }
-        if tracked.unpushed.has_more:
+        if tracked_state.unpushed.has_more:
             fields["unpushed"]["more"] = True
-    if divergence := _describe_divergence(status, tracked):
+    if divergence := _describe_divergence(status, tracked_state):
         fields["sync"] = divergence
     return fields
 
 
-def _describe_divergence(status: TrackingStatus, tracked: TrackedState | None) -> dict[str, Any]:
+def _describe_divergence(status: TrackingStatus, tracked_state: TrackedState | None) -> dict[str, Any]:
     failure = status.failure
-    if tracked is not None and tracked.tracked.state.value in _DIVERGENCE_NOTES:
-        state = tracked.tracked.state.value
-        since = tracked.diverged_since or (tracked.unpushed.since if tracked.unpushed is not None else None)
+    if tracked_state is not None and tracked_state.tracked.state.value in _DIVERGENCE_NOTES:
+        state = tracked_state.tracked.state.value
+        since = tracked_state.diverged_since or (
+            tracked_state.unpushed.since if tracked_state.unpushed is not None else None
+        )
         error = failure.error.message if failure is not None else _DIVERGENCE_NOTES[state]
         return {"state": state, "since": _format_time(since) if since is not None else None, "error": error}
     if failure is not None:
@@ -74,7 +76,7 @@ def _format_time(time: datetime) -> str:
 _MAX_UNREADABLE_PATHS = 10
 
 
-def search_caveats(page: SearchPage) -> Data:
+def describe_search_caveats(page: SearchPage) -> Data:
     """Return the fields that report an incomplete search; empty if it is complete.
 
     `stale`: the index is behind the branch. `unreadable`: documents that Git could not read. `partial`: the

@@ -37,11 +37,11 @@ def rank_names(names: Iterable[str], typed_text: str) -> Candidates:
     if len(typed_text) > _MAX_TYPED_CHARACTERS:
         return NO_CANDIDATES
     unique_names = list(dict.fromkeys(names))
-    needle = typed_text.casefold()
+    folded_text = typed_text.casefold()
     prefix_matches: list[str] = []
     other_matches: list[str] = []
     for name in unique_names:
-        position = name.casefold().find(needle)
+        position = name.casefold().find(folded_text)
         if position >= 0:
             (other_matches if position else prefix_matches).append(name)
     candidates = [*prefix_matches, *other_matches] or find_nearest(typed_text, unique_names)
@@ -64,14 +64,14 @@ def complete_section(context: Context, typed_text: str, arguments: Mapping[str, 
     except WorkspaceError:
         return NO_CANDIDATES
     candidates = rank_names((section.key for section in document.sections), typed_text)
-    needle = typed_text.strip().casefold()
+    folded_text = typed_text.strip().casefold()
     if (
-        not needle
-        or len(needle) > _MAX_TYPED_CHARACTERS
-        or any(needle in value.casefold() for value in candidates.values)
+        not folded_text
+        or len(folded_text) > _MAX_TYPED_CHARACTERS
+        or any(folded_text in value.casefold() for value in candidates.values)
     ):
         return candidates
-    keys_by_title = [section.key for section in document.sections if needle in section.title.casefold()]
+    keys_by_title = [section.key for section in document.sections if folded_text in section.title.casefold()]
     return (
         Candidates(tuple(keys_by_title[:MAX_CANDIDATES]), len(keys_by_title)) if keys_by_title else candidates
     )
@@ -79,10 +79,10 @@ def complete_section(context: Context, typed_text: str, arguments: Mapping[str, 
 
 def complete_address(context: Context, typed_text: str, arguments: Mapping[str, str]) -> Candidates:
     """Return paths of documents; after a `#`, addresses of the document's sections."""
-    path, separator, section = typed_text.partition("#")
+    path, separator, typed_section = typed_text.partition("#")
     if not separator:
         return complete_path(context, typed_text, arguments)
-    candidates = complete_section(context, section, {**arguments, "path": path})
+    candidates = complete_section(context, typed_section, {**arguments, "path": path})
     return candidates._replace(values=tuple(f"{path}#{value}" for value in candidates.values))
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Container, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from tools.pages import count_fitting
+from tools.pages import count_fitting_characters
 from tools.tool import Data, call
 from workspace.document.section_text import SectionText
 from workspace.errors import ConcurrentChange, HintKind, WorkspaceError
@@ -56,7 +56,7 @@ _FIELDS_BY_CODE: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def ref_argument(ref: str | None) -> dict[str, str]:
+def build_ref_argument(ref: str | None) -> dict[str, str]:
     """Return the `ref` argument of a suggested call, so that it reads the same ref; empty at the tip."""
     return {"ref": ref} if ref and ref.strip() else {}
 
@@ -89,9 +89,9 @@ def error_response(
     # The `ref` of a writing tool is a source of text, not the commit to read.
     ref = arguments.get("proposal" if tool.writes else "ref") or proposal_id
     read_ref = ref if isinstance(ref, str) else None
-    if fix := add_list_call(error_fix(error, is_cut=is_cut), error.among, offered_tools, read_ref):
+    if fix := add_list_call(choose_error_fix(error, is_cut=is_cut), error.among, offered_tools, read_ref):
         data["fix"] = _truncate(escape_invisible(fix))
-    data.update({key: _truncate(value) for key, value in error_details(error).items()})
+    data.update({key: _truncate(value) for key, value in get_error_details(error).items()})
     data.update(text_fields)
     corrected_arguments = _correct_arguments(error, tool, arguments)
     redirected_call = redirect_call(error, arguments, snapshot, moves) if moves and snapshot else None
@@ -203,33 +203,35 @@ _LIST_PHRASES = {
 
 
 def add_list_call(
-    fix: str, among: SuggestionSource | None, offered_tools: Container[str], ref: str | None = None
+    fix: str, source: SuggestionSource | None, offered_tools: Container[str], ref: str | None = None
 ) -> str:
     """Return a fix with the call of an offered tool that lists the valid names at a ref."""
-    if among is None:
+    if source is None:
         return fix
-    for tool, arguments in _list_calls(among):
+    for tool, arguments in _suggest_list_calls(source):
         if tool in offered_tools:
-            return f"{fix} {_LIST_PHRASES[among.listed]} {call(tool, **arguments, **ref_argument(ref))}."
+            return (
+                f"{fix} {_LIST_PHRASES[source.listed]} {call(tool, **arguments, **build_ref_argument(ref))}."
+            )
     return fix
 
 
-def _list_calls(among: SuggestionSource) -> Iterator[tuple[str, dict[str, Any]]]:
+def _suggest_list_calls(source: SuggestionSource) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the calls that list the valid names, best first."""
-    match among.listed:
+    match source.listed:
         case HintKind.DOCUMENTS:
             yield "list_documents", {}
         case HintKind.SECTIONS:
-            yield "list_sections", {"file_path": among.path}
-            yield "view_document", {"file": among.path}
+            yield "list_sections", {"file_path": source.path}
+            yield "view_document", {"file": source.path}
         case HintKind.TASKS:
-            yield "view_document", {"file": among.path, "slug": among.slug}
-            yield "read_section", {"file_path": among.path, "section_heading": among.slug}
+            yield "view_document", {"file": source.path, "slug": source.slug}
+            yield "read_section", {"file_path": source.path, "section_heading": source.slug}
         case HintKind.COMMITS:
-            slug = {"slug": among.slug} if among.slug else {}
-            yield "view_history", {"file": among.path, **slug}
+            slug = {"slug": source.slug} if source.slug else {}
+            yield "view_history", {"file": source.path, **slug}
         case HintKind.MISSING:
-            yield "create_document", _build_creation_fields(among.path)
+            yield "create_document", _build_creation_fields(source.path)
 
 
 def _build_creation_fields(path: str) -> dict[str, Any]:
@@ -264,40 +266,40 @@ class TextBudget:
         texts: dict[str, Any] = {}
         is_cut = False
         for name in _TEXT_FIELDS:
-            parts = error.details.get(name)
-            if isinstance(parts, tuple):
-                text, is_complete = self._render(parts, is_recorded=name == "current")
+            section_texts = error.details.get(name)
+            if isinstance(section_texts, tuple):
+                text, is_complete = self._render(section_texts, is_recorded=name == "current")
                 texts[name] = text
                 is_cut = is_cut or not is_complete
         return {**texts, "truncated": True} if is_cut else texts
 
-    def _render(self, parts: Iterable[SectionText], *, is_recorded: bool) -> tuple[str, bool]:
+    def _render(self, section_texts: Iterable[SectionText], *, is_recorded: bool) -> tuple[str, bool]:
         from workspace.texts.tokens import count_tokens
 
         sources: list[str] = []
-        for part in parts:
+        for section_text in section_texts:
             size = (
-                count_fitting(part.source, 0, self._remaining_tokens)
-                if self._remaining_tokens and part.source
+                count_fitting_characters(section_text.source, 0, self._remaining_tokens)
+                if self._remaining_tokens and section_text.source
                 else 0
             )
-            if size < len(part.source):
-                sources.append(part.source[:size] + "…")
+            if size < len(section_text.source):
+                sources.append(section_text.source[:size] + "…")
                 self._remaining_tokens = 0
                 return "".join(sources), False
-            self._remaining_tokens = max(self._remaining_tokens - count_tokens(part.source), 0)
-            sources.append(part.source)
+            self._remaining_tokens = max(self._remaining_tokens - count_tokens(section_text.source), 0)
+            sources.append(section_text.source)
             if is_recorded and self._seen_texts is not None:
-                self._seen_texts.add((part.digest,))
+                self._seen_texts.add((section_text.digest,))
         return "".join(sources), True
 
 
-def error_details(error: WorkspaceError) -> dict[str, object]:
+def get_error_details(error: WorkspaceError) -> dict[str, object]:
     """Return the details of an error except its texts."""
     return {name: value for name, value in error.details.items() if name not in _EXCLUDED_DETAILS}
 
 
-def error_fix(error: WorkspaceError, *, is_cut: bool) -> str:
+def choose_error_fix(error: WorkspaceError, *, is_cut: bool) -> str:
     """Return the fix of an error; a different one if the text to read was cut."""
     if is_cut and isinstance(error, ReadFirst):
         return (

@@ -31,15 +31,17 @@ def with_sections(example: Data, error: WorkspaceError, snapshot: Snapshot) -> D
     for field in ("slug", "parent_slug"):
         if field in example and not _resolves(document, example[field]):
             keys = [section.key for section in document.sections]
-            replacement = _find_resolvable(document, error, find_nearest(str(example[field]), keys), keys)
+            replacement = _find_resolvable_name(
+                document, error, find_nearest(str(example[field]), keys), keys
+            )
             example = {**example, field: replacement}
             if replacement is None:
                 del example[field]
     return example
 
 
-def with_dry_run_removal(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
-    """Return an example of a removal; a dry run if a name differs from the caller's."""
+def with_removal_target(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
+    """Return an example of a removal whose target exists; a dry run if it differs from the caller's."""
     corrected_example = with_sections(example, error, snapshot)
     if "path" in corrected_example and corrected_example["path"] not in snapshot.documents:
         matches = find_nearest(corrected_example["path"], snapshot.documents) or list(snapshot.documents)
@@ -70,8 +72,14 @@ def with_task(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
         ):
             addresses = _list_task_addresses(other_document) if other_document else []
             if other_document and addresses:
-                same_section = [task for task in addresses if section and task.startswith(section + "[")]
-                return {**example, "file": other_document.path, "slug": (same_section or addresses)[0]}
+                addresses_in_section = [
+                    task for task in addresses if section and task.startswith(section + "[")
+                ]
+                return {
+                    **example,
+                    "file": other_document.path,
+                    "slug": (addresses_in_section or addresses)[0],
+                }
     return example
 
 
@@ -111,15 +119,17 @@ def _read_document_or_none(snapshot: Snapshot, path: str) -> Document | None:
         return None
 
 
-def _find_resolvable(document: Document, error: WorkspaceError, *name_lists: Iterable[str]) -> str | None:
+def _find_resolvable_name(
+    document: Document, error: WorkspaceError, *name_lists: Iterable[str]
+) -> str | None:
     """Return the first name that resolves: the error's candidates first, the preamble last."""
-    names = suggested_names(error)
+    names = list_suggested_names(error)
     names += [name for name_list in name_lists for name in name_list]
     names.sort(key=lambda name: name == PREAMBLE)
     return next((name for name in names if _resolves(document, name)), None)
 
 
-def suggested_names(error: WorkspaceError) -> list[str]:
+def list_suggested_names(error: WorkspaceError) -> list[str]:
     """Return the `candidates` of an error as names for a call."""
     candidates = error.details.get("candidates")
     names = [
@@ -138,10 +148,10 @@ def _resolves(document: Document, slug: object) -> bool:
 
 def _list_task_addresses(document: Document) -> list[str]:
     """Return the addresses of a document's tasks in sections that resolve, open tasks first."""
-    addresses: list[tuple[bool, str]] = []
+    entries: list[tuple[bool, str]] = []
     for section in document.sections:
         if _resolves(document, section.key):
-            addresses += [
+            entries += [
                 (task.is_done, format_task_address(section, task)) for task in document.tasks(section)
             ]
-    return [address for _, address in sorted(addresses, key=lambda item: item[0])]
+    return [address for _, address in sorted(entries, key=lambda entry: entry[0])]

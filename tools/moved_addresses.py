@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workspace.history.moves import Move, Moves
     from workspace.snapshot.snapshot import Snapshot
 
-_MAX_ADDRESS_CHARACTERS = 2_000  # longer addresses are not searched in the history
+_MAX_ADDRESS_CHARACTERS = 2_000  # longer addresses are not searched for in the history
 _NOT_FOUND_CODES = frozenset(("DOCUMENT_NOT_FOUND", "SECTION_NOT_FOUND", "TASK_NOT_FOUND"))
 
 # The pairs of fields that form an address: a file, and a section or task in it.
@@ -96,7 +96,7 @@ def find_moved_location(
         return None
     move = moves().find(snapshot, file, section)
     if move is None and section is not None and entry is None:
-        move = _find_by_old_path(moves(), snapshot, file, section)
+        move = _find_section_of_moved_document(moves(), snapshot, file, section)
     if move is None or (entry is None and isinstance(snapshot.not_found(file), NotCommitted)):
         return None
     new_slug = (
@@ -147,8 +147,8 @@ def _has_section(snapshot: Snapshot, file: str, section: str | None) -> bool:
     return bool(find_sections_by_name(snapshot.document(file), section))
 
 
-def _find_by_old_path(moves: Moves, snapshot: Snapshot, file: str, section: str) -> Move | None:
-    """Return the move of a section that its document got after the document was moved from `file`."""
+def _find_section_of_moved_document(moves: Moves, snapshot: Snapshot, file: str, section: str) -> Move | None:
+    """Return the move of a section that was added to a document after the document was moved from `file`."""
     move = moves.find(snapshot, file)
     if move is None:
         return None

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tools.tool import Call, Context
 
 
-def view_call(context: Context, file: str, slug: str | None = None) -> Call | None:
+def suggest_view_call(context: Context, file: str, slug: str | None = None) -> Call | None:
     """Return a call that shows a document, section or task; None if the client has no such tool."""
     if context.offers("view_document"):
         return call("view_document", file=file, **({"slug": slug} if slug else {}))
@@ -27,7 +27,7 @@ def view_call(context: Context, file: str, slug: str | None = None) -> Call | No
     return None
 
 
-def list_call(context: Context, **filters: Any) -> Call | None:
+def suggest_list_call(context: Context, **filters: Any) -> Call | None:
     """Return a call that lists documents, else one that searches; None if the client has no such tool."""
     if context.offers("list_documents"):
         return call("list_documents", **filters)

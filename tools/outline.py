@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from workspace.document.sections import Section
     from workspace.document.tasks import Task
 
-TASKS = "tasks"
-"""The section that is always described as a list of tasks, even without tasks."""
+TASKS_KEY = "tasks"
+"""The key of the section that is always described as a list of tasks, even without tasks."""
 
 # More entries would fill a model's context; an answer reports the total.
 MAX_ENTRIES_SHOWN = 1_000
@@ -31,14 +31,17 @@ def count_progress(tasks: tuple[Task, ...]) -> dict[str, int]:
 
 
 def summarize_sections(document: Document) -> dict[str, Any]:
-    """Return the top sections, each with the addresses below it or its task progress; empty if too many."""
+    """Return the top sections, each with the addresses below it or its task progress.
+
+    The result is empty if there are too many sections.
+    """
     summary: dict[str, Any] = {}
     if len(document.sections) > MAX_ENTRIES_SHOWN:
         return summary
     for section in document.children(None):
         descendant_keys = [child.key for child in document.descendants(section)]
         tasks = document.tasks(section)
-        if not tasks and section.key != TASKS:
+        if not tasks and section.key != TASKS_KEY:
             summary[section.key] = descendant_keys
         else:
             summary[section.key] = {
@@ -48,7 +51,7 @@ def summarize_sections(document: Document) -> dict[str, Any]:
     return summary
 
 
-def list_sections(document: Document) -> dict[str, Any]:
+def build_outline(document: Document) -> dict[str, Any]:
     """Return top sections and sections with subsections or tasks, by address, up to a maximum."""
     outline: dict[str, Any] = {}
     for section in document.sections[: MAX_ENTRIES_SHOWN + 1]:
@@ -61,7 +64,7 @@ def list_sections(document: Document) -> dict[str, Any]:
     return outline
 
 
-def extra_titles(document: Document) -> dict[str, str]:
+def list_extra_titles(document: Document) -> dict[str, str]:
     """Return the titles of the sections whose addresses do not contain their titles, by address."""
     return {
         section.key: section.title
@@ -74,15 +77,15 @@ def _describe_section(
     section: Section, children: tuple[Section, ...], tasks: tuple[Task, ...]
 ) -> dict[str, Any]:
     data: dict[str, Any] = {}
-    if tasks or section.key == TASKS:
-        active = [format_task_address(section, task) for task in tasks if not task.is_done]
-        data |= {**count_progress(tasks), "active": active[:MAX_ENTRIES_SHOWN]}
+    if tasks or section.key == TASKS_KEY:
+        open_addresses = [format_task_address(section, task) for task in tasks if not task.is_done]
+        data |= {**count_progress(tasks), "active": open_addresses[:MAX_ENTRIES_SHOWN]}
     if children or not data:
         data |= {"count": len(children), "slugs": [child.key for child in children[:MAX_ENTRIES_SHOWN]]}
     return data
 
 
-def truncation_hint(document: Document) -> str | None:
+def build_truncation_hint(document: Document) -> str | None:
     """Return the hint for a document with more sections than are shown; None if all are shown."""
     count = len(document.sections)
     if count <= MAX_ENTRIES_SHOWN:
@@ -90,13 +93,13 @@ def truncation_hint(document: Document) -> str | None:
     return f"the first {MAX_ENTRIES_SHOWN:,} of {count:,} sections are shown; use search to find the others"
 
 
-def first_section_with_text(document: Document, sections: Sequence[Section]) -> Section | None:
+def find_first_section_with_text(document: Document, sections: Sequence[Section]) -> Section | None:
     """Return the first section with own text; else the first section."""
     sections_with_text = (item for item in sections if read_own_text(document, item))
     return next(sections_with_text, sections[0] if sections else None)
 
 
-def task_data(section: Section, task: Task) -> dict[str, Any]:
+def describe_task(section: Section, task: Task) -> dict[str, Any]:
     """Return a task with the values of its sub-items."""
     from workspace.document.tasks import TASK_FIELDS
 
@@ -121,7 +124,7 @@ _BACKLINKS_UNAVAILABLE = (
 )
 
 
-def links_data(
+def describe_links(
     read_context: ReadContext, document: Document, sections: Collection[Section] | None = None
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the first links from and to a document, or from and to `sections`, with counts, and hints.
@@ -174,7 +177,7 @@ def _limit_links(name: str, links: list[dict[str, Any]]) -> tuple[dict[str, Any]
     if not links:
         return {}, []
     data = {name: links[:MAX_LINKS], f"{name}_total": len(links)}
-    hint = f"the first {MAX_LINKS} of {len(links):,} {name} links are shown; view a section to see its own"
+    hint = f"the first {MAX_LINKS} of {len(links):,} {name} links are shown; view a section to see its links"
     return data, [hint] if len(links) > MAX_LINKS else []
 
 

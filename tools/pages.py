@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 CHARACTERS_PER_TOKEN = 4
-"""An average for English, which bounds lists and diffs; their tokens are not counted."""
+"""The average for English, which limits lists and diffs, because their tokens are not counted."""
 
 _MAX_CHARACTERS_PER_TOKEN = 8 * CHARACTERS_PER_TOKEN
-"""A bound on the characters of a text for each token of its limit: long runs of dashes have few tokens."""
+"""The largest number of characters that are measured for a token: long runs of dashes have few tokens."""
 
 _MAX_MEASUREMENTS = 12
 _MIN_FILLED_SHARE = 0.98
@@ -30,7 +30,7 @@ def shorten_title(title: str) -> str:
     return title if len(title) <= _MAX_TITLE_CHARACTERS else title[:_MAX_TITLE_CHARACTERS] + "…"
 
 
-def count_fitting(text: str, offset: int, tokens: int) -> int:
+def count_fitting_characters(text: str, offset: int, tokens: int) -> int:
     """Return how many characters of a text from `offset` have at most `tokens` tokens; at least one."""
     remaining_characters = len(text) - offset
     from workspace.texts.tokens import bound_tokens, count_tokens
@@ -66,13 +66,13 @@ def cut_text(text: str, offset: int, limit: int) -> tuple[str, int | None]:
         return text[offset:], None
     end = offset + limit
     for separator in ("\n\n", "\n"):
-        break_at = text.rfind(separator, offset + limit // 2, end)
-        if break_at != -1:
-            return text[offset : break_at + len(separator)], break_at + len(separator)
+        break_position = text.rfind(separator, offset + limit // 2, end)
+        if break_position != -1:
+            return text[offset : break_position + len(separator)], break_position + len(separator)
     return text[offset:end], end
 
 
-def page_after(paths: Sequence[str], last_path: str | None) -> Sequence[str]:
+def paths_after(paths: Sequence[str], last_path: str | None) -> Sequence[str]:
     """Return the sorted paths after `last_path`; all paths if it is None."""
     from bisect import bisect_right
 
@@ -104,7 +104,7 @@ def read_list_cursor(cursor: str, tree: str | None, criteria: Sequence[object]) 
 
 
 class Text(Protocol):
-    """A document or another text."""
+    """A text whose bytes are read by range, such as a document."""
 
     def text(self, start: int, end: int) -> str:
         """Return the bytes [start, end) as text."""
@@ -155,7 +155,7 @@ def cut_part(
     pieces = [text.text(left, right) for left, right in pairwise(boundaries)]
     offsets = list(accumulate(map(len, pieces), initial=0))
     whole_text = "".join(pieces)
-    limit = count_fitting(whole_text, offset, tokens)
+    limit = count_fitting_characters(whole_text, offset, tokens)
     part_text, next_offset = cut_text(whole_text, offset, limit)
     if next_offset is not None:
         last_boundary = offsets[bisect_right(offsets, offset + limit) - 1]
@@ -164,7 +164,7 @@ def cut_part(
     offset_of = dict(zip(boundaries, offsets, strict=True))
     part_end = offset + len(part_text)
 
-    def end_offset(section: S) -> int:
+    def compute_end_offset(section: S) -> int:
         known_offset = offset_of.get(section.end)
         return (
             offset_of[section.start] + len(text.text(section.start, section.end))
@@ -175,7 +175,7 @@ def cut_part(
     complete_sections = tuple(
         section
         for section in sections_in_range
-        if offset_of[section.start] >= offset and end_offset(section) <= part_end
+        if offset_of[section.start] >= offset and compute_end_offset(section) <= part_end
     )
     return TextPart(
         part_text,
@@ -186,7 +186,10 @@ def cut_part(
 
 
 def number_shown_lines(first_line: int, prefix: str, part: str) -> tuple[int, int]:
-    """Return the numbers of the first and last line of `part`; `prefix` begins at `first_line`, before it."""
+    """Return the numbers of the first and last line of `part`.
+
+    `prefix` is the text before `part`, and begins at the line `first_line`.
+    """
     start = first_line + _count_line_ends(prefix)
     ends_line = part.endswith(("\n", "\r"))
     return start, start + max(_count_line_ends(part) - ends_line, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.errors import ref_argument
+from tools.errors import build_ref_argument
 from tools.tool import Answer, Call, NextStep, call
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class ReadContext(NamedTuple):
 
     @classmethod
     def at(cls, context: Context, ref: str | None) -> ReadContext:
-        """Return the context at a ref; None and a blank ref are the tip. Raises as `Workspace.at` does."""
+        """Return the context at a ref, or at the tip if it is blank. Raises the errors of `Workspace.at`."""
         requested_ref = ref if ref and ref.strip() else None
         return cls(
             context,
@@ -49,11 +49,11 @@ class ReadContext(NamedTuple):
 
     def call(self, tool: str, **arguments: object) -> Call:
         """Return a call of a reading tool for a next step, at the same ref."""
-        return call(tool, **arguments, **ref_argument(self.ref))
+        return call(tool, **arguments, **build_ref_argument(self.ref))
 
     def rest_call(self, tool: str, **arguments: object) -> Call:
         """Return a call for the rest of a truncated text at the same commit, so that the parts match."""
-        return call(tool, **arguments, **ref_argument(self.ref or self.snapshot.commit))
+        return call(tool, **arguments, **build_ref_argument(self.ref or self.snapshot.commit))
 
     def usage_answer(self, usage: Mapping[str, object]) -> Answer:
         """Return the answer to a call without a document: the usage and the first documents."""
@@ -62,11 +62,11 @@ class ReadContext(NamedTuple):
                 "usage": dict(usage),
                 "documents": list(self.snapshot.documents)[:_MAX_LISTED_PATHS],
                 "commit": self.snapshot.commit,
-                "next_step": NextStep("Call with the path of a document", *self._build_listing()),
+                "next_step": NextStep("Call with the path of a document", *self._build_list_hint()),
             }
         )
 
-    def _build_listing(self) -> tuple[str | Call, ...]:
+    def _build_list_hint(self) -> tuple[str | Call, ...]:
         can_list = self.context.offers("list_documents")
         return ("; ", self.call("list_documents"), " lists all documents") if can_list else ()
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from tools.after_commit import committed_answer, with_caveats
-from tools.arguments import OPERATIONS, InvalidArguments, input_schema
+from tools.after_commit import build_committed_answer, with_caveats
+from tools.arguments import OPERATIONS, InvalidArguments, build_input_schema
 from tools.caveats import with_sync_status
 from tools.errors import error_response, escape_invisible
 from tools.tool import Answer, Context, NextStep, Progress
-from tools.toolsets import REVIEW_TOOLSET, all_tools, load_toolset, offered_tools
+from tools.toolsets import REVIEW_TOOLSET, all_tools, load_toolset, select_tools
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 from workspace.nearest import find_nearest
@@ -66,7 +66,7 @@ class Toolbox:
         self._get_latest_index = self._get_current_index
         self._text_tokens = text_tokens
         self._may_add_review_tools = toolsets is None and not read_only
-        self._tools: Mapping[str, Tool] = offered_tools(toolsets, read_only=read_only)
+        self._tools: Mapping[str, Tool] = select_tools(toolsets, read_only=read_only)
         self._schemas: dict[str, dict[str, Any]] = {}
         self._last_definitions: list[dict[str, Any]] = []
         self.on_write: Callable[[], object] = lambda: None
@@ -83,7 +83,8 @@ class Toolbox:
 
         `get_latest` returns the index that a list of tools describes; it is not read.
         """
-        toolbox = cls((served_index := get_latest()).workspace, served_index, toolsets, True, text_tokens)
+        index = get_latest()
+        toolbox = cls(index.workspace, index, toolsets, True, text_tokens)
         toolbox._get_current_index = lambda: _build_served_index(get_current())
         toolbox._get_latest_index = lambda: _build_served_index(get_latest())
         return toolbox
@@ -133,7 +134,7 @@ class Toolbox:
         seen_texts: SeenTexts | None = None,
         person: Person | None = None,
     ) -> Answer:
-        """Return the answer to a call, also for an expected error. Raises only UnknownTool, and for bugs.
+        """Return the answer to a call, also for an expected error. Raises UnknownTool; other errors are bugs.
 
         `seen_texts` contains the texts that the client has read; the texts of this answer are added. `person`
         is the owner of the call's token.
@@ -155,7 +156,7 @@ class Toolbox:
                 answer = _run_again_if_restored(run, context, record)
             except Exception as error:
                 if record.commit is not None:
-                    answer = committed_answer(record, error, self.offers)
+                    answer = build_committed_answer(record, error, self.offers)
                 elif isinstance(error, WorkspaceError):
                     answer = self._build_failure(tool, error, fields, served_index)
                 else:
@@ -221,7 +222,7 @@ class Toolbox:
         """Return the cached schema of a tool's input."""
         schema = self._schemas.get(tool.name)
         if schema is None:
-            schema = self._schemas[tool.name] = input_schema(tool.arguments)
+            schema = self._schemas[tool.name] = build_input_schema(tool.arguments)
         return schema
 
     def _select_described_index(self) -> ServedIndex:

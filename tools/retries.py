@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools.errors import add_list_call
-from tools.next_steps import list_call, view_call
+from tools.next_steps import suggest_list_call, suggest_view_call
 from tools.tool import Answer, NextStep
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from workspace.writing.idempotency import RecordedRequest, Request
     from workspace.writing.plan import Plan, PlanStep
 
-# Not part of a call's digest: the key, a flag that is off in every call that commits, and the raw operations.
+# The digest of a call excludes the key, a flag that is false in every commit, and the raw operations.
 _EXCLUDED_FIELDS = frozenset(("idempotency_key", "dry_run", "operations"))
 
 
@@ -95,12 +95,12 @@ def replay(
 
 
 def _build_view_call(context: Context, data: Data, items: Sequence[CallArguments]) -> Call | None:
-    """Return a call that shows a document that the first call wrote, or a list if none still exists."""
+    """Return a call that shows a document that the first call wrote, or that lists documents."""
     sources = [data, *items[::-1]]
     for path in (source.get(field) for source in sources for field in ("path", "file")):
         if isinstance(path, str):
             file = path.partition("#")[0].removeprefix("./")
             entry = context.snapshot().entry(file)
             if entry is not None and entry.is_blob:
-                return view_call(context, file)
-    return list_call(context)
+                return suggest_view_call(context, file)
+    return suggest_list_call(context)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tools.arguments import InvalidArguments, resolve_target
-from tools.next_steps import view_call
-from tools.outline import count_progress, task_data
+from tools.next_steps import suggest_view_call
+from tools.outline import count_progress, describe_task
 from tools.tool import NextStep
 from workspace.document.addresses import read_fragment, resolve_section
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from workspace.writing.write import WriteResult
 
 
-def resolve_task(context: Context, file: str | None, slug: str | None) -> tuple[str, str]:
-    """Return the path and slug of a task. Raises InvalidArguments if one is missing."""
+def resolve_task_target(context: Context, file: str | None, slug: str | None) -> tuple[str, str]:
+    """Return the path and slug of a task. Raises InvalidArguments if the path or the slug is missing."""
     if not file:
         raise InvalidArguments("'file' is missing", fix="Give the path of the document.", field="file")
     path, fragment = resolve_target(context.snapshot(), file, slug)
@@ -31,7 +31,7 @@ def resolve_task(context: Context, file: str | None, slug: str | None) -> tuple[
     return path, fragment
 
 
-def progress_after(result: WriteResult, step: PlanStep) -> Data:
+def describe_progress(result: WriteResult, step: PlanStep) -> Data:
     """Return the progress of the changed section, and its next open task."""
     location = _find_section(result, step)
     if location is None:
@@ -41,7 +41,7 @@ def progress_after(result: WriteResult, step: PlanStep) -> Data:
     next_task = next_open_task(document, section)
     return {
         "progress": count_progress(tasks),
-        "next_task": task_data(section, next_task) if next_task else None,
+        "next_task": describe_task(section, next_task) if next_task else None,
     }
 
 
@@ -58,8 +58,8 @@ def next_open_task(document: Document, section: Section) -> Task | None:
     )
 
 
-def next_step_after(context: Context, result: WriteResult, steps: Sequence[PlanStep]) -> NextStep:
-    """Return a next step: the next open task, else a view of the progress."""
+def suggest_next_task(context: Context, result: WriteResult, steps: Sequence[PlanStep]) -> NextStep:
+    """Return a next step: to complete the next open task, else to view the progress."""
     for step in reversed(steps):
         location = _find_section(result, step)
         if location is None or step.outcome is None:
@@ -69,9 +69,9 @@ def next_step_after(context: Context, result: WriteResult, steps: Sequence[PlanS
         if next_task:
             hint = " or view_document for progress" if context.offers("view_document") else ""
             return NextStep(f"Complete {section.key}[{next_task.index}]{hint}")
-        view = view_call(context, document.path)
-        parts = ("View progress with ", view, ": all") if view else ("All",)
-        return NextStep(*parts, f" tasks of {section.key} are done")
+        view = suggest_view_call(context, document.path)
+        step_parts = ("View progress with ", view, ": all") if view else ("All",)
+        return NextStep(*step_parts, f" tasks of {section.key} are done")
     return NextStep("Fix the failed operations and send them again")
 
 

@@ -92,7 +92,7 @@ class Context:
 
         try:
             return self.workspace.snapshot().config.limits.text_tokens
-        except WorkspaceError:  # calls that read the settings report what is wrong with them
+        except WorkspaceError:  # calls that read the settings report their errors
             return Limits().text_tokens
 
     @property
@@ -106,7 +106,7 @@ class Context:
         """Return True if the client has this tool, so that a next step may name it."""
         return tool in self.tools
 
-    def record_seen(self, document: Document, sections: Iterable[Section]) -> None:
+    def record_seen_sections(self, document: Document, sections: Iterable[Section]) -> None:
         """Record sections whose own text the answer shows in full."""
         if self.seen_texts is not None:
             from workspace.document.section_text import compute_digest
@@ -116,7 +116,7 @@ class Context:
     def snapshot(self, ref: str | None = None) -> Snapshot:
         """Return the snapshot at a ref, else at the tip of the served branch.
 
-        Raises as `Workspace.at` does.
+        Raises the errors of `Workspace.at`.
         """
         return self.workspace.at(ref)
 
@@ -163,7 +163,7 @@ class NextStep:
         return NextStep(*self.parts, proposal=proposal)
 
     def text(self, fields: Mapping[str, str] = MappingProxyType({})) -> str:
-        """Return the step as text; `fields` are the names of each tool's field for a proposal.
+        """Return the step as text; `fields` maps the name of a tool to its field for a proposal.
 
         Each call gets the proposal, except a call of a writing tool without arguments, which only explains
         the tool. The text of a step without calls ends with the proposal.

@@ -24,7 +24,7 @@ _READ_ONLY_TOOLSETS = ("documents", "search", "reading")
 _EXCLUDED_IF_READ_ONLY = ("search_documents",)
 
 
-class ToolsetUnknown(WorkspaceError):
+class UnknownToolset(WorkspaceError):
     """A toolset does not exist. `toolsets` are the valid names."""
 
     code = "UNKNOWN_TOOLSET"
@@ -41,10 +41,10 @@ def all_tools() -> tuple[Tool, ...]:
     return tuple(tool for toolset in TOOLSETS for tool in load_toolset(toolset))
 
 
-def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tuple[str, ...] | None:
+def parse_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tuple[str, ...] | None:
     """Return the toolsets of a list or a comma-separated text; None for None, so that the defaults apply.
 
-    Raises ToolsetUnknown with the nearest name.
+    Raises UnknownToolset with the nearest name.
     """
     if names is None:
         return None
@@ -54,13 +54,13 @@ def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tu
         if name not in TOOLSETS:
             nearest = find_nearest(name, TOOLSETS)
             fix = f"Did you mean '{nearest[0]}'? " if nearest else ""
-            raise ToolsetUnknown(
+            raise UnknownToolset(
                 f"unknown toolset '{name[:100]}'",
                 fix=f"{fix}The toolsets are {', '.join(TOOLSETS)}.",
                 toolsets=list(TOOLSETS),
             )
     if not toolsets:
-        raise ToolsetUnknown(
+        raise UnknownToolset(
             "the list of toolsets is empty",
             fix=f"The toolsets are {', '.join(TOOLSETS)}.",
             toolsets=list(TOOLSETS),
@@ -68,8 +68,8 @@ def choose_toolsets(names: str | Iterable[str] | None, *, read_only: bool) -> tu
     return tuple(dict.fromkeys(toolsets))
 
 
-def offered_tools(toolsets: Iterable[str] | None, *, read_only: bool) -> dict[str, Tool]:
-    """Return the tools of toolsets, or of the defaults, by name; only reading tools if `read_only`."""
+def select_tools(toolsets: Iterable[str] | None, *, read_only: bool) -> dict[str, Tool]:
+    """Return the tools of `toolsets`, or of the defaults, by name; only reading tools if `read_only`."""
     excluded_names: tuple[str, ...] = ()
     if toolsets is None:
         toolsets, excluded_names = (

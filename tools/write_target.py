@@ -48,9 +48,9 @@ class WriteTarget(NamedTuple):
         if not answer.is_error and not self.proposal.is_open:
             data["overlaps"] = []
             if self.call_context.offers("view_proposal"):
-                data["next_step"] = ended_proposal_step(self.call_context, self.proposal.id)
+                data["next_step"] = suggest_after_end(self.call_context, self.proposal.id)
         elif not answer.is_error:
-            data["overlaps"] = overlaps_of(self.call_context, self.proposal.id)
+            data["overlaps"] = list_overlaps(self.call_context, self.proposal.id)
             data["next_step"] = data["next_step"].for_proposal(self.proposal.id)
             if self.protected:
                 data |= self._build_redirection_fields(self.proposal)
@@ -63,11 +63,11 @@ class WriteTarget(NamedTuple):
             "note": f"{_explain_protection(self.protected)}, "
             f"so this was committed to the proposal {proposal.id} instead; "
             f"{proposal.content.target} has not changed",
-            "next_step": submit_step(self.call_context, proposal.id),
+            "next_step": suggest_submission(self.call_context, proposal.id),
         }
 
 
-def actor_of(context: Context, tool: str) -> Actor:
+def identify_actor(context: Context, tool: str) -> Actor:
     """Return the actor of a call: the person whose token the call has, else the client."""
     from workspace.proposals.actions.repository import Actor
     from workspace.proposals.events import Author, KnownBy
@@ -102,7 +102,7 @@ def target_proposal(context: Context, name: str, request: Request | None) -> Wri
         return WriteTarget(context, context, proposal, earlier_result=earlier_result)
 
 
-def was_redirected(context: Context, request: Request | None) -> bool:
+def has_proposal_for_request(context: Context, request: Request | None) -> bool:
     """Return True if an earlier call with the same key opened a proposal, or wrote to one."""
     return request is not None and context.workspace.proposal_actions().has_proposal_for(request)
 
@@ -114,13 +114,15 @@ def propose_write(
     tool: str,
     fields: Mapping[str, Any],
 ) -> tuple[WriteTarget, WriteResult]:
-    """Write the operations of a direct write to protected `paths` to a proposal, and return the result.
+    """Write operations to a proposal, because a direct write would change protected `paths`.
 
     Raises the errors of `ProposalActions.propose`.
     """
     from workspace.proposals.actions.repository import ProposalEnded
 
-    outcome = context.workspace.proposal_actions().propose(operations, actor_of(context, tool), **fields)
+    outcome = context.workspace.proposal_actions().propose(
+        operations, identify_actor(context, tool), **fields
+    )
     if outcome.proposal is None:  # a dry run, or nothing to change
         return WriteTarget(context, context, None, tuple(paths)), outcome.result
     try:
@@ -143,7 +145,7 @@ def build_dry_run_fields(paths: Sequence[str]) -> Data:
     }
 
 
-def first_write_step(context: Context, proposal: str) -> NextStep:
+def suggest_first_write(context: Context, proposal: str) -> NextStep:
     """Return the next step for a proposal without commits."""
     first_path = next(iter(context.snapshot().documents), None)
     if context.offers("edit_document") and first_path is not None:
@@ -155,7 +157,7 @@ def first_write_step(context: Context, proposal: str) -> NextStep:
     )
 
 
-def ended_proposal_step(context: Context, proposal: str) -> NextStep:
+def suggest_after_end(context: Context, proposal: str) -> NextStep:
     """Return the next step of a retry whose proposal has ended."""
     ended_note = "The call was not repeated, because the proposal has ended"
     if not context.offers("view_proposal"):
@@ -163,7 +165,7 @@ def ended_proposal_step(context: Context, proposal: str) -> NextStep:
     return NextStep(f"{ended_note}: see its state with ", call("view_proposal", proposal=proposal))
 
 
-def submit_step(context: Context, proposal: str) -> NextStep:
+def suggest_submission(context: Context, proposal: str) -> NextStep:
     """Return the next step after a write to a proposal: a call, or a command if the client lacks the tool."""
     if context.offers("update_proposal"):
         submit_call = call("update_proposal", proposal=proposal, action="submit")
@@ -174,15 +176,15 @@ def submit_step(context: Context, proposal: str) -> NextStep:
     return NextStep(f"Ask a person to run docyard proposals submit {proposal}", *view)
 
 
-def overlaps_of(context: Context, name: str) -> list[Data]:
+def list_overlaps(context: Context, proposal_id: str) -> list[Data]:
     """Return the other open proposals that change the same sections; empty if the search fails."""
-    return attempt(partial(_find_overlaps, context, name), [], "overlapping proposals are not listed")
+    return attempt(partial(_find_overlaps, context, proposal_id), [], "overlapping proposals are not listed")
 
 
-def _find_overlaps(context: Context, name: str) -> list[Data]:
+def _find_overlaps(context: Context, proposal_id: str) -> list[Data]:
     workspace = context.workspace
     proposals = workspace.proposal_actions().list_all()
-    proposal = next((candidate for candidate in proposals if candidate.id == name), None)
+    proposal = next((candidate for candidate in proposals if candidate.id == proposal_id), None)
     if proposal is None:
         return []
     return [
@@ -197,8 +199,8 @@ def _find_overlaps(context: Context, name: str) -> list[Data]:
 
 def list_names(names: Sequence[str], limit: int = _MAX_NAMES) -> list[str]:
     """Return at most `limit` names for an answer, and the number of omitted names."""
-    escaped = [escape_invisible(name) for name in names[:limit]]
-    return [*escaped, f"… and {len(names) - limit} more"] if len(names) > limit else escaped
+    escaped_names = [escape_invisible(name) for name in names[:limit]]
+    return [*escaped_names, f"… and {len(names) - limit} more"] if len(names) > limit else escaped_names
 
 
 def _explain_protection(paths: Sequence[str]) -> str:

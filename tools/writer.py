@@ -29,9 +29,9 @@ from tools.tool import Answer, Data, NextStep
 from tools.write_target import (
     WriteTarget,
     build_dry_run_fields,
+    has_proposal_for_request,
     propose_write,
     target_proposal,
-    was_redirected,
 )
 from workspace.errors import WorkspaceError
 from workspace.publishing.after_commit import attempt, note_commit
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _MAX_DIFF_CHARACTERS = 50_000
 
 
-def dry_run_data(target: WriteTarget, result: WriteResult) -> Data:
+def build_dry_run_data(target: WriteTarget, result: WriteResult) -> Data:
     """Return the fields of a dry run: the diff, and the paths that only a proposal may change."""
     data: Data = {"dry_run": True, "diff": render_diff(result)}
     return {**data, **build_dry_run_fields(target.protected)} if target.protected else data
@@ -63,9 +63,9 @@ def render_diff(result: WriteResult) -> str:
     lines: list[str] = []
     for path, data in sorted(result.changes.items()):
         entry = result.plan.snapshot.entry(path)
-        before = result.plan.snapshot.git.blob(entry.id) if entry else b""
+        old_data = result.plan.snapshot.git.blob(entry.id) if entry else b""
         old, new = (
-            text.decode("utf-8", "replace").splitlines(keepends=True) for text in (before, data or b"")
+            text.decode("utf-8", "replace").splitlines(keepends=True) for text in (old_data, data or b"")
         )
         names = f"a/{path}" if entry else "/dev/null", f"b/{path}" if data is not None else "/dev/null"
         lines += (
@@ -143,7 +143,7 @@ class _Options(Arguments):
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """The parts of a writing tool: `build` returns an operation, the other fields write the answer."""
+    """The parts of a writing tool: `build` returns an operation; the others are for the answer."""
 
     tool: Callable[[], Tool]
     build: Callable[[Context, CallArguments], Operation]
@@ -208,7 +208,7 @@ class Writer:
             "seen_texts": context.seen_texts,
             "request": request,
         }
-        if target.proposal is None and not options.dry_run and was_redirected(context, request):
+        if target.proposal is None and not options.dry_run and has_proposal_for_request(context, request):
             return propose_write(context, (), operations, tool, fields)
         try:
             result = context.workspace.write(
@@ -239,12 +239,12 @@ class Writer:
         if result.repeated:
             return replay(context, result.repeated, self.tool(), items, hints)
         if is_batch:
-            data, is_error = self._describe_batch(context, result, items, is_all=options.mode == "all")
+            data, is_error = self._describe_batch(context, result, items, is_atomic=options.mode == "all")
         else:
             data, is_error = self._describe_single(context, result, items[0])
         data["commit"] = result.commit
         if options.dry_run:
-            data |= dry_run_data(target, result)
+            data |= build_dry_run_data(target, result)
             if not is_batch and "example" in data:
                 # A client that copies the example of a dry run must not commit.
                 data["example"] = {**data["example"], "dry_run": True}
@@ -284,8 +284,8 @@ class Writer:
             from tools.errors import TextBudget
 
             moves = context.workspace.moves
-            texts = TextBudget(context.seen_texts, context.text_tokens)
-            return self._describe_failure(context, step.error, item, result, texts, moves), True
+            text_budget = TextBudget(context.seen_texts, context.text_tokens)
+            return self._describe_failure(context, step.error, item, result, text_budget, moves), True
         return {**self.success_fields, **self._describe_step(result, step)}, False
 
     def _describe_failure(
@@ -294,7 +294,7 @@ class Writer:
         error: WorkspaceError,
         item: CallArguments,
         result: WriteResult,
-        texts: TextBudget,
+        text_budget: TextBudget,
         moves: Callable[[], Moves] | None,
     ) -> Data:
         from workspace.proposal_ids import parse_branch_id
@@ -305,7 +305,7 @@ class Writer:
             self.tool(),
             item,
             snapshot,
-            texts,
+            text_budget,
             result.commit,
             moves,
             offered_tools=context.tools,
@@ -334,12 +334,12 @@ class Writer:
         return {**data, "hints": hints} if hints else data
 
     def _describe_batch(
-        self, context: Context, result: WriteResult, items: Sequence[CallArguments], *, is_all: bool
+        self, context: Context, result: WriteResult, items: Sequence[CallArguments], *, is_atomic: bool
     ) -> tuple[Data, bool]:
         from tools.errors import TextBudget
         from workspace.writing.plan import StepStatus
 
-        texts = TextBudget(context.seen_texts, context.text_tokens)
+        text_budget = TextBudget(context.seen_texts, context.text_tokens)
         results: list[Data] = []
         explanations: set[str] = set()
         remaining_lookups = _MAX_MOVE_LOOKUPS
@@ -351,7 +351,7 @@ class Writer:
                     assert step.error is not None
                     moves = context.workspace.moves if remaining_lookups > 0 else None
                     remaining_lookups -= 1
-                    failure = self._describe_failure(context, step.error, item, result, texts, moves)
+                    failure = self._describe_failure(context, step.error, item, result, text_budget, moves)
                     entry = {"success": False, **failure}
                     explanation = f"{step.error.code} {entry.get('usage')}"
                     if explanation in explanations:
@@ -369,9 +369,9 @@ class Writer:
                     }
                     results.append({"success": False, **failure})
         failed_steps = [step for step in result.steps if step.status is StepStatus.FAILED]
-        is_error = bool(failed_steps) if is_all else len(failed_steps) == len(result.steps)
+        is_error = bool(failed_steps) if is_atomic else len(failed_steps) == len(result.steps)
         data: Data = {"batch_results": results}
-        if is_error and is_all:
+        if is_error and is_atomic:
             data["error"] = "nothing was committed: mode is 'all', and an operation failed"
         return data, is_error
 
@@ -381,7 +381,7 @@ def _collect_hints(steps: Sequence[PlanStep]) -> list[str]:
     return list(dict.fromkeys(hints))[:_MAX_HINTS]
 
 
-def arguments_of(item: CallArguments, names: Sequence[str]) -> dict[str, Any]:
+def select_example_arguments(item: CallArguments, names: Sequence[str]) -> dict[str, Any]:
     """Return the caller's values for an example: only those that are short and printable."""
     return {name: item[name] for name in names if _is_usable(item.get(name))}
 

@@ -32,8 +32,8 @@
     │                ForgeRefused, ForgeLimited, ForgeFailed, ForgeUnreachable), PullRequestFailed
     ├── validating   UnreadableFile
     ├── evaluating   InvalidCases, InvalidRun, CommitChanged
-    └── requests     InvalidArguments, ToolsetUnknown, InvalidKey, KeyReused, UnknownPrompt, InvalidUri,
-                     TooManyWatched
+    └── requests     InvalidArguments, UnknownToolset, InvalidKey, KeyReused, UnknownPrompt, InvalidUri,
+                     TooManyWatchedResources
 
 Each error is defined next to the code that raises it. It has a stable `code` for programs, a `message` and a
 `fix` for people, and `details` as data. A message never contains document text, an absolute path or a stack.

@@ -44,9 +44,9 @@ def render_tools_page() -> str:
 
 
 def _render_tool(tool: Tool) -> Iterator[str]:
-    from tools.arguments import input_schema
+    from tools.arguments import build_input_schema
 
-    schema = input_schema(tool.arguments)
+    schema = build_input_schema(tool.arguments)
     yield f"### {tool.name}"
     yield ""
     yield tool.description

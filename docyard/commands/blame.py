@@ -64,13 +64,13 @@ def command(address: str, ref: str | None, repo: Path | None, branch: str | None
 
 def _blame_to_data(history: History, lines: Sequence[BlamedLine]) -> dict[str, Any]:
     """Return the data of all pages of view_history as one page."""
-    from tools.history.descriptions import blame_data
+    from tools.history.descriptions import describe_blame
 
     line_data: list[Any] = []
     commits: dict[str, Any] = {}
     next_page: str | None = "0"
     while next_page is not None:
-        page, next_page = blame_data(history, lines, int(next_page), _CHARS_PER_PAGE)
+        page, next_page = describe_blame(history, lines, int(next_page), _CHARS_PER_PAGE)
         line_data += page["lines"]
         commits |= page["commits"]
     return {"lines": line_data, "commits": commits}

@@ -156,16 +156,16 @@ def _to_log_entry(change: CommitChange, *, show_diff: bool) -> LogEntry:
 
 
 def _change_to_data(change: CommitChange, *, show_diff: bool) -> dict[str, Any]:
-    from tools.history.descriptions import change_data
+    from tools.history.descriptions import describe_change
 
-    return change_data(change, None) | (_diff_to_data(change) if show_diff else {})
+    return describe_change(change, None) | (_diff_to_data(change) if show_diff else {})
 
 
 def _diff_to_data(change: CommitChange) -> dict[str, str]:
     """Return the field `diff`, or `hint` if there is no diff."""
-    from tools.history.descriptions import diff_data
+    from tools.history.descriptions import describe_diff
 
-    return diff_data(change, _MAX_DIFF_CHARS)
+    return describe_diff(change, _MAX_DIFF_CHARS)
 
 
 def _join_address(path: str, fragment: str | None) -> str:
@@ -206,13 +206,17 @@ def _print_all_commits(snapshot: Snapshot, limit: int, *, as_json: bool) -> None
 
 
 def _commit_to_data(recent_commit: RecentCommit) -> dict[str, Any]:
-    from tools.history.descriptions import commit_data
+    from tools.history.descriptions import describe_commit
 
     documents = [
         {"kind": kind, "file": path, **({} if old_path is None else {"old_file": old_path})}
         for kind, path, old_path in recent_commit.changes
     ]
-    return {"commit": recent_commit.info.commit, **commit_data(recent_commit.info), "documents": documents}
+    return {
+        "commit": recent_commit.info.commit,
+        **describe_commit(recent_commit.info),
+        "documents": documents,
+    }
 
 
 def _print_json(snapshot: Snapshot, data: dict[str, Any], has_more: bool, notes: Sequence[str]) -> None:

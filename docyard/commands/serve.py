@@ -148,11 +148,11 @@ def command(
         stream=sys.stderr, level=logging.WARNING, format="docyard %(levelname)s %(name)s: %(message)s"
     )
     _check_usage(context)
-    from tools.toolsets import ToolsetUnknown, choose_toolsets
+    from tools.toolsets import UnknownToolset, parse_toolsets
 
     try:
-        selected_toolsets = choose_toolsets(toolsets, read_only=read_only)
-    except ToolsetUnknown as error:
+        selected_toolsets = parse_toolsets(toolsets, read_only=read_only)
+    except UnknownToolset as error:
         raise click.BadParameter(f"{error.message}. {error.fix}", param_hint="--toolsets") from error
     settings = _build_settings(context)
     from docyard.service import build_artifact_service, build_repository_service

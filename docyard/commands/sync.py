@@ -97,7 +97,7 @@ def command(
             progress=progress,
         )
         rounds = ForgeRounds(workspace, environment.read_forge_access)
-        forge_round = rounds.follow(result) if result.fetched and remote is None else None
+        forge_round = rounds.import_changes(result) if result.fetched and remote is None else None
         if forge_round is not None and forge_round.wrote_events and (push or is_bidirectional):
             # Push the events that were imported from the forge.
             sync(workspace, environment.read_remote_access(), remote=remote, fetch=False, restore=False)

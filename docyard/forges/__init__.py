@@ -12,10 +12,10 @@ Each forge is a module with a class that implements the protocol of `port.py`.
     port.py                 the interface of a forge
     pull_request_report.py  the report on a submitted proposal's pull request
     pull_request_sync.py    the import of a pull request's reviews, comments and state into its proposal
-    pull_requests.py        the pull request of a proposal: opened, updated, described
+    pull_requests.py        the pull request of a proposal: to open, update and describe it
     pulls_api.py            the REST calls on pull requests that GitHub, Gitea and Forgejo have in common
     relay.py                the conversion of reviews and comments on a forge to events of a proposal
-    rounds.py               one check of the forge after each exchange with the remote
+    rounds.py               a check of the forge after each exchange with the remote
     statuses.py             the meaning of response statuses, and their retry delays (RFC 9110 §10.2.3, §15)
     transport.py            HTTP calls to a forge
     webhooks.py             the webhooks of a forge

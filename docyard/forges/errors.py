@@ -37,7 +37,7 @@ class NotAForge(ForgeError):
 
 
 class NoForgeToken(ForgeError):
-    """No token was given for the forge; `host` is where it would have been sent."""
+    """No token is set for the forge at `host`."""
 
     code: ClassVar[str] = "NO_FORGE_TOKEN"
 
@@ -72,7 +72,7 @@ class ForgeNotFound(ForgeError):
 
 
 class ForgeConflict(ForgeError):
-    """The request conflicts with the current state: the object exists already, or has moved."""
+    """The request conflicts with the current state: the object exists already, or its state has changed."""
 
     code: ClassVar[str] = "FORGE_CONFLICT"
 
@@ -101,7 +101,7 @@ class ForgeRefused(ForgeError):
 
 
 class ForgeLimited(ForgeError):
-    """A rate limit was hit; retry in `retry_after` seconds (None: unknown)."""
+    """A rate limit is reached; retry in `retry_after` seconds (None: unknown)."""
 
     code: ClassVar[str] = "FORGE_LIMITED"
 
@@ -118,7 +118,7 @@ class ForgeLimited(ForgeError):
 
 
 class ForgeFailed(ForgeError):
-    """The forge itself failed."""
+    """The forge failed with a status of 500 or above."""
 
     code: ClassVar[str] = "FORGE_FAILED"
 
@@ -146,7 +146,7 @@ class ForgeUnreachable(ForgeError):
 
 
 class InvalidForgeResponse(ForgeUnreachable):
-    """An invalid response; `problem` is a sentence about it."""
+    """An invalid response; `problem` describes it."""
 
     def __init__(self, forge: str, problem: str) -> None:
         super().__init__(forge, problem)

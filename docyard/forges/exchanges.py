@@ -1,8 +1,8 @@
 """Exchanges with the remote that webhooks request: a fetch, and a check of the named pull requests.
 
-A separate thread runs them, one at a time. Requests that arrive during an exchange share the next one, so
-each request is answered by an exchange that began after it. The content of a webhook is not trusted: only its
-branch or number is read.
+A separate thread runs the exchanges, one at a time. Requests that arrive during an exchange share the next
+exchange, so each request gets the result of an exchange that began after it. The content of a webhook is not
+trusted: only its branch or number is read.
 
 event                   GitHub, Gitea                           GitLab
 a branch moved          push, create, delete                    Push Hook
@@ -59,7 +59,7 @@ class _PendingExchange:
 
 
 class ExchangeQueue:
-    """Fetches of a served branch, each with a check of the requested pull requests.
+    """A queue of fetches of a served branch, each with a check of the requested pull requests.
 
     `on_write` is called after each exchange.
     """
@@ -108,7 +108,7 @@ class ExchangeQueue:
             sync_result = sync(self._workspace, self._access(), fetch=True, push=False)
             forge_round = None
             if exchange.branches or exchange.numbers:
-                forge_round = self._rounds.follow(
+                forge_round = self._rounds.import_changes(
                     sync_result, branches=exchange.branches, numbers=exchange.numbers
                 )
             self._on_write()
@@ -127,31 +127,31 @@ class ExchangeQueue:
             )
 
 
-_EVENTS = {
+_EVENT_HEADERS = {
     "github": ("x-github-event",),
     "gitea": ("x-gitea-event", "x-forgejo-event", "x-github-event"),
     "gitlab": ("x-gitlab-event",),
 }
 
 _PUSH_EVENTS = ("push", "create", "delete", "Push Hook")
-_REQUEST_EVENTS = ("Merge Request Hook", "Note Hook")
-_MAX_CHARS = 1_000
+_MERGE_REQUEST_EVENTS = ("Merge Request Hook", "Note Hook")
+_MAX_NAME_CHARS = 1_000
 
 
 class EventScope(NamedTuple):
-    """The pull requests to check, by branches or numbers; neither for a push alone."""
+    """The pull requests to check, by branch or by number; both are empty for a push."""
 
     branches: tuple[str, ...] = ()
     numbers: tuple[int, ...] = ()
 
 
 PING = EventScope()
-"""The scope of a test: a forge checks the address."""
+"""The scope of a test event, which a forge sends to check the URL."""
 
 
 def read_event_name(forge: str, headers: Mapping[str, str]) -> str:
     """Return the name of a webhook's event; empty without one."""
-    return next((headers[name] for name in _EVENTS[forge] if headers.get(name)), "")[:_MAX_CHARS]
+    return next((headers[name] for name in _EVENT_HEADERS[forge] if headers.get(name)), "")[:_MAX_NAME_CHARS]
 
 
 def read_repository(forge: str, data: Mapping[str, Any]) -> str | None:
@@ -160,7 +160,7 @@ def read_repository(forge: str, data: Mapping[str, Any]) -> str | None:
         path = _get_object(data, "project").get("path_with_namespace")
     else:
         path = _get_object(data, "repository").get("full_name")
-    return path if isinstance(path, str) and 0 < len(path) <= _MAX_CHARS else None
+    return path if isinstance(path, str) and 0 < len(path) <= _MAX_NAME_CHARS else None
 
 
 def parse_event(forge: str, event: str, data: Mapping[str, Any]) -> EventScope | None:
@@ -170,24 +170,26 @@ def parse_event(forge: str, event: str, data: Mapping[str, Any]) -> EventScope |
     if event in _PUSH_EVENTS:
         return EventScope()
     if forge == "gitlab":
-        if event not in _REQUEST_EVENTS:
+        if event not in _MERGE_REQUEST_EVENTS:
             return None
-        request = _get_object(data, "object_attributes" if event == "Merge Request Hook" else "merge_request")
-        return _build_scope(request.get("source_branch"), request.get("iid"))
+        pull_request = _get_object(
+            data, "object_attributes" if event == "Merge Request Hook" else "merge_request"
+        )
+        return _build_scope(pull_request.get("source_branch"), pull_request.get("iid"))
     if event.startswith("pull_request"):
-        request = _get_object(data, "pull_request")
+        pull_request = _get_object(data, "pull_request")
         return _build_scope(
-            _get_object(request, "head").get("ref"), request.get("number") or data.get("number")
+            _get_object(pull_request, "head").get("ref"), pull_request.get("number") or data.get("number")
         )
     if event == "issue_comment":
         issue = _get_object(data, "issue")
-        is_request = isinstance(issue.get("pull_request"), dict) or data.get("is_pull") is True
-        return _build_scope(None, issue.get("number")) if is_request else None
+        is_pull_request = isinstance(issue.get("pull_request"), dict) or data.get("is_pull") is True
+        return _build_scope(None, issue.get("number")) if is_pull_request else None
     return None
 
 
 def _build_scope(branch: object, number: object) -> EventScope | None:
-    if isinstance(branch, str) and 0 < len(branch) <= _MAX_CHARS:
+    if isinstance(branch, str) and 0 < len(branch) <= _MAX_NAME_CHARS:
         return EventScope(branches=(branch,))
     if isinstance(number, int) and not isinstance(number, bool) and 0 < number < 10**12:
         return EventScope(numbers=(number,))

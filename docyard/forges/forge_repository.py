@@ -14,14 +14,18 @@ from urllib.parse import unquote, urlsplit
 from docyard.forges.errors import NoForgeToken, NotAForge
 from workspace.git.remotes.url import RemoteUrl, Transport, UnsupportedRemote, parse_remote_url
 
-FORGES_BY_HOST: Mapping[str, str] = {"github.com": "github", "gitlab.com": "gitlab", "codeberg.org": "gitea"}
-"""The kinds of well-known hosts."""
+FORGE_KINDS_BY_HOST: Mapping[str, str] = {
+    "github.com": "github",
+    "gitlab.com": "gitlab",
+    "codeberg.org": "gitea",
+}
+"""The kind of forge of each well-known host."""
 
 _SSH_HOSTS = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}
 _PUBLIC_API_URLS = {"github.com": "https://api.github.com"}
 _API_PATHS = {"github": "/api/v3", "gitlab": "/api/v4", "gitea": "/api/v1"}
 _SEGMENT = re.compile(r"(?!\.{1,2}$)[\w.~+-]{1,255}")
-_SCP = re.compile(r"[^:]*(?:\[[^\]]*\])?:(.*)", re.DOTALL)
+_SCP_URL = re.compile(r"[^:]*(?:\[[^\]]*\])?:(.*)", re.DOTALL)
 _MAX_SEGMENTS = 21  # GitLab's maximum depth of groups, and the project
 
 
@@ -39,12 +43,12 @@ class ForgeRepository(NamedTuple):
 
     kind: str
     host: str
-    api: str
+    api_url: str
     segments: tuple[str, ...]
     token: str
 
     def __repr__(self) -> str:
-        return f"ForgeRepository({self.kind}, {self.api}, {'/'.join(self.segments)})"
+        return f"ForgeRepository({self.kind}, {self.api_url}, {'/'.join(self.segments)})"
 
 
 def resolve_forge_repository(address: RemoteUrl, kind: str | None, access: ForgeAccess) -> ForgeRepository:
@@ -52,39 +56,47 @@ def resolve_forge_repository(address: RemoteUrl, kind: str | None, access: Forge
 
     Raises NotAForge, NoForgeToken.
     """
-    base_url = _check_url(access.url) if access.url else _get_base_url(address)
-    parts = urlsplit(base_url)
-    host = parts.hostname or ""
-    forge_kind = FORGES_BY_HOST.get(host, kind)
+    base_url = _normalize_forge_url(access.url) if access.url else _get_base_url(address)
+    url_parts = urlsplit(base_url)
+    host = url_parts.hostname or ""
+    forge_kind = FORGE_KINDS_BY_HOST.get(host, kind)
     if forge_kind is None:
         raise NotAForge(
             f"the kind of the forge {host} is unknown",
             fix='Set it in docyard.toml: [forge] kind = "github", "gitlab" or "gitea".',
             host=host,
         )
-    api = _PUBLIC_API_URLS.get(host, base_url + _API_PATHS[forge_kind])
+    api_url = _PUBLIC_API_URLS.get(host, base_url + _API_PATHS[forge_kind])
     segments = _parse_path_segments(
-        address, parts.path, max_count=_MAX_SEGMENTS if forge_kind == "gitlab" else 2
+        address, url_parts.path, max_count=_MAX_SEGMENTS if forge_kind == "gitlab" else 2
     )
-    token = access.token or (access.tokens.get(host) if parts.scheme == "https" else None)
+    token = access.token or (access.tokens.get(host) if url_parts.scheme == "https" else None)
     if not token or not token.isascii() or not token.isprintable():
         raise NoForgeToken(host)
-    return ForgeRepository(forge_kind, parts.netloc, api, segments, token)
+    return ForgeRepository(forge_kind, url_parts.netloc, api_url, segments, token)
 
 
-def _check_url(url: str) -> str:
-    """Return the URL in DOCYARD_FORGE_URL. Raises NotAForge if a token may not be sent to it."""
+def _normalize_forge_url(url: str) -> str:
+    """Return the normalized URL in DOCYARD_FORGE_URL. Raises NotAForge if a token may not be sent to it."""
     try:
-        parts = urlsplit(url)
-        address = parse_remote_url(url) if parts.scheme in ("http", "https") and parts.port != 0 else None
+        url_parts = urlsplit(url)
+        address = (
+            parse_remote_url(url) if url_parts.scheme in ("http", "https") and url_parts.port != 0 else None
+        )
     except (ValueError, UnsupportedRemote):
         address = None
-    if address is None or not address.is_private or "@" in parts.netloc or parts.query or parts.fragment:
+    if (
+        address is None
+        or not address.is_private
+        or "@" in url_parts.netloc
+        or url_parts.query
+        or url_parts.fragment
+    ):
         raise NotAForge(
             "DOCYARD_FORGE_URL must be an https:// URL without a user name or a query",
             fix="Set it to the forge's URL, such as https://git.example.org.",
         )
-    return f"{parts.scheme}://{parts.netloc}{parts.path}".rstrip("/")
+    return f"{url_parts.scheme}://{url_parts.netloc}{url_parts.path}".rstrip("/")
 
 
 def _get_base_url(address: RemoteUrl) -> str:
@@ -105,7 +117,7 @@ def _get_base_url(address: RemoteUrl) -> str:
 def _parse_path_segments(address: RemoteUrl, prefix: str, max_count: int) -> tuple[str, ...]:
     """Return the path of the repository on its forge. Raises NotAForge."""
     if address.transport is Transport.SSH and "://" not in address.url:
-        match = _SCP.fullmatch(address.url)
+        match = _SCP_URL.fullmatch(address.url)
         path = match[1] if match else ""
     else:
         path = urlsplit(address.url).path

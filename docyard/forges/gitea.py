@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from docyard.forges.errors import ForgeNotFound
 from docyard.forges.forge_repository import ForgeRepository
-from docyard.forges.port import ForgeReview, PullRequest, ReviewVerdict, select_best
+from docyard.forges.port import ForgeReview, PullRequest, ReviewVerdict, select_pull_request
 from docyard.forges.pulls_api import PullsApi, parse_review
 from docyard.forges.transport import Fields, TransportLimits
 
@@ -25,8 +25,8 @@ class Gitea(PullsApi):
 
     name: ClassVar[str] = "gitea"
     _title = TITLE
-    _page: ClassVar[dict[str, Any]] = {"limit": _PAGE_SIZE}
-    _comments_page: ClassVar[dict[str, Any]] = {}  # this list has no pages and no limit
+    _page_query: ClassVar[dict[str, Any]] = {"limit": _PAGE_SIZE}
+    _comments_page_query: ClassVar[dict[str, Any]] = {}  # this list has no pages and no limit
 
     def __init__(self, repository: ForgeRepository, limits: TransportLimits) -> None:
         headers = {"Authorization": f"token {repository.token}", "Accept": "application/json"}
@@ -40,23 +40,25 @@ class Gitea(PullsApi):
         """
         branches = f"{quote(target, safe='')}/{quote(branch, safe='/')}"
         try:
-            request = select_best(
+            pull_request = select_pull_request(
                 [self._parse_response(self._http.get(f"{self._repo_path}/pulls/{branches}"))], branch, target
             )
         except ForgeNotFound:
-            request = None
-        if request is not None and request.state == "open":
-            return request
-        return select_best(self.list_open(target), branch, target) or request
+            pull_request = None
+        if pull_request is not None and pull_request.state == "open":
+            return pull_request
+        return select_pull_request(self.list_open(target), branch, target) or pull_request
 
     def list_open(self, target: str) -> tuple[PullRequest, ...]:
         """Return the open pull requests into a target, the last changed first, of the last 1,000."""
-        items = self._http.pages(
+        items = self._http.get_list(
             f"{self._repo_path}/pulls", state="open", sort="recentupdate", limit=_PAGE_SIZE
         )
         all_fields = (Fields(TITLE, item) for item in items)
-        requests = (self._parse_pull_request(fields) for fields in all_fields if not _is_of_fork(fields))
-        return tuple(request for request in requests if request.target == target)
+        pull_requests = (
+            self._parse_pull_request(fields) for fields in all_fields if not _is_from_fork(fields)
+        )
+        return tuple(pull_request for pull_request in pull_requests if pull_request.target == target)
 
     def _is_merged(self, fields: Fields) -> bool:
         return fields.flag("merged") is True
@@ -74,7 +76,7 @@ class Gitea(PullsApi):
         return parse_review(fields, "dismissed" if fields.flag("dismissed") else verdict)
 
 
-def _is_of_fork(fields: Fields) -> bool:
+def _is_from_fork(fields: Fields) -> bool:
     head, base = fields.nested("head"), fields.nested("base")
     if not head.has("repo_id") or not base.has("repo_id"):
         return False

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from docyard.forges.forge_repository import ForgeRepository
-from docyard.forges.port import ForgeReview, PullRequest, ReviewVerdict, select_best
+from docyard.forges.port import ForgeReview, PullRequest, ReviewVerdict, select_pull_request
 from docyard.forges.pulls_api import PullsApi, parse_review
 from docyard.forges.transport import Fields, TransportLimits
 
@@ -25,8 +25,8 @@ class GitHub(PullsApi):
 
     name: ClassVar[str] = "github"
     _title = TITLE
-    _page: ClassVar[dict[str, Any]] = {"per_page": _PAGE_SIZE}
-    _comments_page = _page
+    _page_query: ClassVar[dict[str, Any]] = {"per_page": _PAGE_SIZE}
+    _comments_page_query = _page_query
 
     def __init__(self, repository: ForgeRepository, limits: TransportLimits) -> None:
         headers = {
@@ -38,7 +38,7 @@ class GitHub(PullsApi):
 
     def find(self, branch: str, target: str) -> PullRequest | None:
         """Return the pull request of a branch: the open one, else the one that was changed last."""
-        return select_best(
+        return select_pull_request(
             self._list_pull_requests("all", target, head=f"{self._owner}:{branch}"), branch, target
         )
 
@@ -48,11 +48,11 @@ class GitHub(PullsApi):
 
     def _list_pull_requests(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
         order = {"sort": "updated", "direction": "desc"}
-        entries = self._http.pages(
+        entries = self._http.get_list(
             f"{self._repo_path}/pulls", state=state, base=target, per_page=_PAGE_SIZE, **order, **query
         )
         all_fields = (Fields(TITLE, item) for item in entries)
-        return (self._parse_pull_request(fields) for fields in all_fields if not _is_of_fork(fields))
+        return (self._parse_pull_request(fields) for fields in all_fields if not _is_from_fork(fields))
 
     def _is_merged(self, fields: Fields) -> bool:
         return fields.has("merged_at")
@@ -66,7 +66,7 @@ class GitHub(PullsApi):
         return parse_review(fields, verdict) if verdict is not None and fields.has("submitted_at") else None
 
 
-def _is_of_fork(fields: Fields) -> bool:
+def _is_from_fork(fields: Fields) -> bool:
     """Return True if a pull request comes from another repository; False if its head is deleted."""
     head, base = fields.nested("head"), fields.nested("base")
     if not head.has("repo") or not base.has("repo"):

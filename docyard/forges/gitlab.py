@@ -1,8 +1,8 @@
 """Merge requests of GitLab (REST API v4).
 
-GitLab has no list of reviews. Two lists contain the current approvals and requests for changes. The time and
-the id of each come from the note that GitLab writes about it. GitLab does not report the reviewed commit.
-Versions before 16.9 have no requests for changes.
+GitLab has no list of reviews. Two lists contain the current approvals and requests for changes. GitLab writes
+a note about each of them; the time and the id of a review are those of its note. GitLab does not report the
+reviewed commit. Versions before 16.9 have no requests for changes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from docyard.forges.port import (
     PullRequest,
     PullRequestState,
     ReviewVerdict,
-    select_best,
+    select_pull_request,
 )
 from docyard.forges.transport import Fields, ForgeTransport, TransportLimits
 
@@ -44,9 +44,9 @@ class GitLab:
     name: ClassVar[str] = "gitlab"
 
     def __init__(self, repository: ForgeRepository, limits: TransportLimits) -> None:
-        self._requests = f"/projects/{quote('/'.join(repository.segments), safe='')}/merge_requests"
+        self._requests_path = f"/projects/{quote('/'.join(repository.segments), safe='')}/merge_requests"
         headers = {"Authorization": f"Bearer {repository.token}", "Accept": "application/json"}
-        self._http = ForgeTransport(TITLE, repository.api, headers, repository.token, limits)
+        self._http = ForgeTransport(TITLE, repository.api_url, headers, repository.token, limits)
 
     def close_connections(self) -> None:
         """Close the connection to the forge."""
@@ -54,7 +54,9 @@ class GitLab:
 
     def find(self, branch: str, target: str) -> PullRequest | None:
         """Return the merge request of a branch: the open one, else the one that was changed last."""
-        return select_best(self._list_pull_requests("all", target, source_branch=branch), branch, target)
+        return select_pull_request(
+            self._list_pull_requests("all", target, source_branch=branch), branch, target
+        )
 
     def list_open(self, target: str) -> tuple[PullRequest, ...]:
         """Return the open merge requests into a target, the last changed first; 2,000 at most."""
@@ -68,7 +70,7 @@ class GitLab:
             "source_branch": new.head_branch,
             "target_branch": new.target,
         }
-        return self._parse_response(self._http.send("POST", self._requests, body))
+        return self._parse_response(self._http.send("POST", self._requests_path, body))
 
     def update(
         self,
@@ -98,11 +100,12 @@ class GitLab:
 
     def reviews(self, number: int) -> tuple[ForgeReview, ...]:
         """Return the current approvals and requests for changes, the oldest first."""
-        request = Fields(TITLE, self._http.get(self._build_path(number)))
+        merge_request = Fields(TITLE, self._http.get(self._build_path(number)))
         verdict_entries = [*self._list_approvers(number), *self._list_requesters(number)]
         notes = self._read_notes(number) if verdict_entries else []
         reviews = [
-            _build_review(request, verdict, user, entry, notes) for verdict, user, entry in verdict_entries
+            _build_review(merge_request, verdict, user, entry, notes)
+            for verdict, user, entry in verdict_entries
         ]
         return tuple(sorted(reviews, key=lambda review: review.time))
 
@@ -111,7 +114,7 @@ class GitLab:
         return tuple(
             ForgeComment(
                 id=str(note.number("id")),
-                author=note.name_of("author", "username"),
+                author=note.user_name("author", "username"),
                 text=note.text("body"),
                 time=note.time("created_at"),
                 url="",
@@ -133,8 +136,8 @@ class GitLab:
 
     def _list_pull_requests(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
         order = {"order_by": "updated_at", "sort": "desc"}
-        items = self._http.pages(
-            self._requests,
+        items = self._http.get_list(
+            self._requests_path,
             state=state,
             scope="all",
             target_branch=target,
@@ -143,16 +146,16 @@ class GitLab:
             **query,
         )
         all_fields = (Fields(TITLE, item) for item in items)
-        return (_parse_pull_request(fields) for fields in all_fields if not _is_of_fork(fields))
+        return (_parse_pull_request(fields) for fields in all_fields if not _is_from_fork(fields))
 
     def _build_path(self, number: int) -> str:
-        return f"{self._requests}/{number}"
+        return f"{self._requests_path}/{number}"
 
     def _parse_response(self, data: object) -> PullRequest:
         return _parse_pull_request(Fields(TITLE, data))
 
     def _read_notes(self, number: int) -> list[Fields]:
-        items = self._http.pages(
+        items = self._http.get_list(
             f"{self._build_path(number)}/notes", sort="asc", order_by="created_at", per_page=_PAGE_SIZE
         )
         return [Fields(TITLE, item) for item in items]
@@ -167,7 +170,7 @@ class GitLab:
 
     def _list_requesters(self, number: int) -> Iterator[tuple[ReviewVerdict, Fields, Fields]]:
         try:
-            reviewers = self._http.pages(f"{self._build_path(number)}/reviewers", per_page=_PAGE_SIZE)
+            reviewers = self._http.get_list(f"{self._build_path(number)}/reviewers", per_page=_PAGE_SIZE)
         except (ForgeNotFound, ForgeDenied):  # a version without reviewers
             return
         for entry in (Fields(TITLE, data) for data in reviewers):
@@ -180,7 +183,7 @@ def _escape_commands(text: str) -> str:
     return _COMMAND.sub(r"\1\\/", text)
 
 
-def _is_of_fork(fields: Fields) -> bool:
+def _is_from_fork(fields: Fields) -> bool:
     if not fields.has("source_project_id") or not fields.has("target_project_id"):
         return False
     return fields.number("source_project_id") != fields.number("target_project_id")
@@ -201,7 +204,7 @@ def _parse_pull_request(fields: Fields) -> PullRequest:
         # A fast-forward creates no merge commit: the target moved to the last commit.
         merge_sha=merge_sha if state == "merged" else None,
         mergeable=_is_mergeable(fields) if state == "open" else None,
-        author=fields.name_of("author", "username"),
+        author=fields.user_name("author", "username"),
         updated_at=fields.time("updated_at"),
         ended_at=fields.optional_time("merged_at") or fields.optional_time("closed_at"),
     )
@@ -216,19 +219,21 @@ def _is_mergeable(fields: Fields) -> bool | None:
 
 
 def _build_review(
-    request: Fields, verdict: ReviewVerdict, user: Fields, entry: Fields, notes: list[Fields]
+    merge_request: Fields, verdict: ReviewVerdict, user: Fields, entry: Fields, notes: list[Fields]
 ) -> ForgeReview:
     """Return a verdict with the id and time of its last note, else with the time of its list entry."""
     author = user.line("username")
     for note in reversed(notes):
         is_verdict = note.flag("system") and note.text("body").startswith(_NOTE_TEXTS[verdict])
-        if is_verdict and note.name_of("author", "username") == author:
+        if is_verdict and note.user_name("author", "username") == author:
             id, time = f"note-{note.number('id')}", note.time("created_at")
             break
     else:
         id = f"{verdict}-{user.number('id')}"
         fields = ("approved_at",) if verdict == "approved" else ("created_at",)
-        time = next((entry.time(name) for name in fields if entry.has(name)), request.time("updated_at"))
+        time = next(
+            (entry.time(name) for name in fields if entry.has(name)), merge_request.time("updated_at")
+        )
         if any(entry.has(name) for name in fields):
             id += f"-{int(time.timestamp())}"
-    return ForgeReview(id, author, verdict, "", None, time, request.url("web_url"))
+    return ForgeReview(id, author, verdict, "", None, time, merge_request.url("web_url"))

@@ -29,7 +29,7 @@ class PullRequest(NamedTuple):
 
     `head_sha` is the tip of its branch on the forge. `merge_sha` is the commit that merged it into its
     target; None until it is merged, or if the forge does not report it. `mergeable` is None while the forge
-    checks. `author` is the name of a user there. `ended_at` is the time when it was closed or merged;
+    checks. `author` is the name of a user of the forge. `ended_at` is the time when it was closed or merged;
     None while it is open, or if the forge does not report it.
     """
 
@@ -47,7 +47,7 @@ class PullRequest(NamedTuple):
     updated_at: datetime
     ended_at: datetime | None
 
-    def is_of(self, branch: str, target: str) -> bool:
+    def matches_branches(self, branch: str, target: str) -> bool:
         """Return True if the pull request has this branch and this target."""
         return (self.head_branch, self.target) == (branch, target)
 
@@ -85,7 +85,7 @@ class Forge(Protocol):
         """Return the pull request of a branch: the open one, else one that has ended, else None."""
 
     def list_open(self, target: str) -> tuple[PullRequest, ...]:
-        """Return the open pull requests into a target; of very many, those that changed last."""
+        """Return the open pull requests into a target; if there are too many, those that changed last."""
 
     def open(self, new: NewPullRequest) -> PullRequest:
         """Open a pull request. Raises ForgeConflict or ForgeRefused if the branch has an open one."""
@@ -98,7 +98,7 @@ class Forge(Protocol):
         body: str | None = None,
         state: Literal["open", "closed"] | None = None,
     ) -> PullRequest:
-        """Change the fields that are not None. Raises ForgeRefused if it cannot be reopened."""
+        """Change the fields that are not None. Raises ForgeRefused if the pull request cannot be reopened."""
 
     def get(self, number: int) -> PullRequest:
         """Return the current pull request. Raises ForgeNotFound."""
@@ -119,12 +119,15 @@ class Forge(Protocol):
         """Close the connections to the forge."""
 
 
-def select_best(candidates: Iterable[PullRequest], branch: str, target: str) -> PullRequest | None:
+def select_pull_request(candidates: Iterable[PullRequest], branch: str, target: str) -> PullRequest | None:
     """Return the pull request of a branch from a list: the open one, else the first ended one.
 
     A forge ignores an unknown filter, so the list is filtered again.
     """
-    requests = [request for request in candidates if request.is_of(branch, target)]
+    pull_requests = [
+        pull_request for pull_request in candidates if pull_request.matches_branches(branch, target)
+    ]
     return next(
-        (request for request in requests if request.state == "open"), requests[0] if requests else None
+        (pull_request for pull_request in pull_requests if pull_request.state == "open"),
+        pull_requests[0] if pull_requests else None,
     )

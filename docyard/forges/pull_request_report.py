@@ -1,4 +1,4 @@
-"""The pull request of a submitted proposal, if the settings have a forge; a failure changes no proposal."""
+"""The report on the pull request of a submitted proposal, if the settings have a forge."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def build_announcer(
     workspace: Workspace, forge_access: Callable[[], ForgeAccess], access: Callable[[], Access]
 ) -> Callable[[Proposal], PullRequestReport | None]:
-    """Return the function that opens a proposal's pull request. It imports its modules when it is called."""
+    """Return the function that opens a proposal's pull request. A failure does not change the proposal."""
 
     def announce(proposal: Proposal) -> PullRequestReport | None:
         from workspace.proposals.actions.actions import PullRequestFailed, PullRequestReport
@@ -46,17 +46,17 @@ def build_announcer(
             return PullRequestReport(forge, error=PullRequestFailed(error))
         except OSError as error:
             return PullRequestReport(forge, error=PullRequestFailed(_describe_failure(error)))
-        return _describe_opened(forge, opened_request)
+        return _build_report(forge, opened_request)
 
     return announce
 
 
-def _describe_opened(forge: str, opened_request: OpenedPullRequest) -> PullRequestReport:
+def _build_report(forge: str, opened_request: OpenedPullRequest) -> PullRequestReport:
     from workspace.proposals.actions.actions import PullRequestReport
 
-    request = opened_request.pull_request
+    pull_request = opened_request.pull_request
     return PullRequestReport(
-        forge, request.number, request.url, opened_request.is_new, None, opened_request.send_error
+        forge, pull_request.number, pull_request.url, opened_request.is_new, None, opened_request.send_error
     )
 
 

@@ -5,8 +5,9 @@ events identify imported reviews and comments. A merge is detected in the target
 a rebase the target has no commit of the proposal. The proposal is then closed with a comment that names the
 forge's commit.
 
-A few open proposals are looked up one by one. For many, one call lists the open pull requests. A proposal
-that is not in the list has a closed pull request, or none: it is looked up once, and again after ten minutes.
+If few proposals are open, the pull request of each is looked up. If many are open, one call lists the open
+pull requests. A proposal that is not in the list has a closed pull request, or none. Its pull request is then
+looked up once, and again after ten minutes.
 
 The result of a round is formatted as data, and as lines of text.
 """
@@ -34,14 +35,14 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
     from workspace.workspace import Workspace
 
-MIN_OPEN_FOR_LIST = 5
+MIN_OPEN_PROPOSALS_FOR_LIST = 5
 """The number of open proposals from which the forge's open pull requests are listed."""
 
 
 class _CachedLookup(NamedTuple):
     """The cached result for a branch without an open pull request."""
 
-    request: PullRequest | None
+    pull_request: PullRequest | None
     expires_at: float
 
 
@@ -54,10 +55,10 @@ class PullRequestFinder:
 
     def list_open(self, forge: Forge, proposals: Sequence[Proposal]) -> Mapping[str, PullRequest] | None:
         """Return the open pull requests by branch; None for few open proposals."""
-        if sum(proposal.is_open for proposal in proposals) < MIN_OPEN_FOR_LIST:
+        if sum(proposal.is_open for proposal in proposals) < MIN_OPEN_PROPOSALS_FOR_LIST:
             return None
         target = proposals[0].content.target
-        return {request.head_branch: request for request in reversed(forge.list_open(target))}
+        return {pull_request.head_branch: pull_request for pull_request in reversed(forge.list_open(target))}
 
     def find(
         self, forge: Forge, proposal: Proposal, requests_by_branch: Mapping[str, PullRequest] | None
@@ -71,29 +72,29 @@ class PullRequestFinder:
             return requests_by_branch[branch]
         cached_lookup = self._lookups.get(branch)
         if cached_lookup is not None and self._clock() < cached_lookup.expires_at:
-            return cached_lookup.request
-        request = forge.find(branch, target)
-        if request is None or request.state != "open":
-            if len(self._lookups) >= _CACHE_SIZE:
+            return cached_lookup.pull_request
+        pull_request = forge.find(branch, target)
+        if pull_request is None or pull_request.state != "open":
+            if len(self._lookups) >= _MAX_CACHE_ENTRIES:
                 self._lookups.clear()
-            self._lookups[branch] = _CachedLookup(request, self._clock() + _CACHE_TIME_S)
-        return request
+            self._lookups[branch] = _CachedLookup(pull_request, self._clock() + _CACHE_TIME_S)
+        return pull_request
 
 
-MAX_OPEN_CHECKED = 100
+MAX_OPEN_PROPOSALS_CHECKED = 100
 """The maximum of open proposals that one round checks, the newest first."""
 
-MAX_ENDED_CHECKED, MAX_ENDED_AGE_DAYS = 10, 7
+MAX_ENDED_PROPOSALS_CHECKED, MAX_ENDED_AGE_DAYS = 10, 7
 """The maximum number and age of ended proposals whose pull requests are checked once more, and closed."""
 
 _CACHE_TIME_S = 600.0  # some changes do not update the time of a pull request
-_CACHE_SIZE = 1_000
+_MAX_CACHE_ENTRIES = 1_000
 
 
 class PullRequestOutcome(NamedTuple):
     """The result of checking one pull request.
 
-    `reviews` and `comments` are the numbers of imported reviews and comments. `done` contains "closed" and
+    `reviews` and `comments` are the numbers of imported reviews and comments. `done` contains "closed" or
     "reopened" for the proposal, and "closed_there" for the pull request. `waits` is the reason for remaining
     work: "conflict" for a conflict on the forge, "not_fetched" if the local target lacks the forge's merge,
     and "gone_on" if the forge merged without the last local commits.
@@ -136,7 +137,7 @@ class _CachedState(NamedTuple):
     expires_at: float
 
 
-class PullRequestFollower:
+class PullRequestImporter:
     """The import for one served branch, with a cache that saves calls. Use it in one thread at a time."""
 
     def __init__(self, workspace: Workspace, clock: Callable[[], float] = time.monotonic) -> None:
@@ -146,7 +147,7 @@ class PullRequestFollower:
         self._finder = PullRequestFinder(clock)
         self._settled_states: set[tuple[str, ProposalState]] = set()
 
-    def follow(
+    def import_changes(
         self,
         forge: Forge,
         remote: str,
@@ -168,13 +169,18 @@ class PullRequestFollower:
             selected_branches = set(branches or ())
             if branches is not None or numbers:
                 selected_branches |= set(self._list_branches(forge, numbers))
-            is_all = branches is None and not numbers
-            proposals = list(self._list_proposals(None if is_all else selected_branches))
-            open_requests = self._finder.list_open(forge, proposals) if is_all else None
+            checks_all = branches is None and not numbers
+            proposals = list(self._list_proposals(None if checks_all else selected_branches))
+            open_requests = self._finder.list_open(forge, proposals) if checks_all else None
             for proposal in proposals:
                 try:
                     outcome = self._check_proposal(
-                        forge, remote, proposal, open_requests, was_pushed=was_pushed, is_named=not is_all
+                        forge,
+                        remote,
+                        proposal,
+                        open_requests,
+                        was_pushed=was_pushed,
+                        is_requested=not checks_all,
                     )
                 except WorkspaceError as reason:
                     if is_forge_wide(reason):
@@ -207,14 +213,14 @@ class PullRequestFollower:
                     yield proposal
             elif proposal.is_open:
                 open_count += 1
-                if open_count <= MAX_OPEN_CHECKED:
+                if open_count <= MAX_OPEN_PROPOSALS_CHECKED:
                     yield proposal
             elif (
                 proposal.state is not ProposalState.GONE
                 and (proposal.id, proposal.state) not in self._settled_states
             ):
                 ended_count += proposal.content.updated_at >= min_time
-                if proposal.content.updated_at >= min_time and ended_count <= MAX_ENDED_CHECKED:
+                if proposal.content.updated_at >= min_time and ended_count <= MAX_ENDED_PROPOSALS_CHECKED:
                     yield proposal
 
     def _check_proposal(
@@ -225,74 +231,81 @@ class PullRequestFollower:
         requests_by_branch: Mapping[str, PullRequest] | None,
         *,
         was_pushed: bool,
-        is_named: bool,
+        is_requested: bool,
     ) -> PullRequestOutcome | None:
-        request = self._finder.find(forge, proposal, requests_by_branch)
-        if request is None:
-            self._settle(proposal)
+        pull_request = self._finder.find(forge, proposal, requests_by_branch)
+        if pull_request is None:
+            self._mark_settled(proposal)
             return None
-        cached_state = self._find_cached(request)
-        if cached_state is None or is_named:
-            if request.state == "open":
-                request = forge.get(request.number)  # a list does not contain conflicts
-                if not request.is_of(proposal.content.branch, proposal.content.target):
-                    problem = f"the response is for another pull request than {request.number}"
+        cached_state = self._find_cached_state(pull_request)
+        if cached_state is None or is_requested:
+            if pull_request.state == "open":
+                pull_request = forge.get(pull_request.number)  # a list does not contain conflicts
+                if not pull_request.matches_branches(proposal.content.branch, proposal.content.target):
+                    problem = f"the response is for another pull request than {pull_request.number}"
                     raise InvalidForgeResponse(format_forge_name(forge.name), problem)
-            outcome = self._import_events(forge, request, proposal)
+            outcome = self._import_events(forge, pull_request, proposal)
         else:
-            outcome = self._build_outcome(request, proposal)._replace(
+            outcome = self._build_outcome(pull_request, proposal)._replace(
                 waits="conflict" if cached_state.has_conflict else None
             )
         proposal = self._workspace.proposal_actions().find(
             proposal.id
         )  # its state may have changed meanwhile
         if proposal.is_open:
-            return self._apply_end_on_forge(forge, request, proposal, outcome)
-        return self._apply_end_of_proposal(forge, remote, request, proposal, outcome, was_pushed=was_pushed)
+            return self._apply_end_on_forge(forge, pull_request, proposal, outcome)
+        return self._apply_end_of_proposal(
+            forge, remote, pull_request, proposal, outcome, was_pushed=was_pushed
+        )
 
-    def _build_outcome(self, request: PullRequest, proposal: Proposal) -> PullRequestOutcome:
-        return PullRequestOutcome(proposal.id, request.number, request.url, request.state)
+    def _build_outcome(self, pull_request: PullRequest, proposal: Proposal) -> PullRequestOutcome:
+        return PullRequestOutcome(proposal.id, pull_request.number, pull_request.url, pull_request.state)
 
-    def _import_events(self, forge: Forge, request: PullRequest, proposal: Proposal) -> PullRequestOutcome:
+    def _import_events(
+        self, forge: Forge, pull_request: PullRequest, proposal: Proposal
+    ) -> PullRequestOutcome:
         """Import the reviews and comments of a pull request, in order."""
         proposal_actions = self._workspace.proposal_actions()
         earlier_events = proposal_actions.list_events(proposal)
-        forge_reviews = forge.reviews(request.number)
-        review_events = relay.reviews_to_events(forge.name, forge_reviews, request, proposal, earlier_events)
+        forge_reviews = forge.reviews(pull_request.number)
+        review_events = relay.reviews_to_events(
+            forge.name, forge_reviews, pull_request, proposal, earlier_events
+        )
         reviews = proposal_actions.relay(proposal.id, review_events)
-        comment_events = relay.comments_to_events(forge.name, forge.comments(request.number), proposal)
+        comment_events = relay.comments_to_events(forge.name, forge.comments(pull_request.number), proposal)
         comments = proposal_actions.relay(proposal.id, comment_events)
-        has_conflict = request.state == "open" and request.mergeable is False
-        self._cache(request, has_conflict)
+        has_conflict = pull_request.state == "open" and pull_request.mergeable is False
+        self._cache_state(pull_request, has_conflict)
         waits = "conflict" if has_conflict else None
-        return self._build_outcome(request, proposal)._replace(
+        return self._build_outcome(pull_request, proposal)._replace(
             reviews=len(reviews), comments=len(comments), waits=waits
         )
 
     def _apply_end_on_forge(
-        self, forge: Forge, request: PullRequest, proposal: Proposal, outcome: PullRequestOutcome
+        self, forge: Forge, pull_request: PullRequest, proposal: Proposal, outcome: PullRequestOutcome
     ) -> PullRequestOutcome:
         """Close an open proposal whose pull request was merged or closed on the forge."""
-        if request.state == "open":
+        if pull_request.state == "open":
             return outcome
         forge_name = format_forge_name(forge.name)
-        if request.state == "merged":
-            if not self._has_in_target(proposal.content.target, request.merge_sha):
+        if pull_request.state == "merged":
+            if not self._is_in_target(proposal.content.target, pull_request.merge_sha):
                 return outcome._replace(waits="not_fetched")
-            if proposal.tip != request.head_sha:
+            if proposal.tip != pull_request.head_sha:
                 return outcome._replace(waits="gone_on")
-            merge_id = (request.merge_sha or "")[:12]
+            merge_id = (pull_request.merge_sha or "")[:12]
             text = (
-                f"Merged on {forge_name} as {merge_id}, by squashing or rebasing its commits: {request.url}"
+                f"Merged on {forge_name} as {merge_id}, by squashing or rebasing its commits: "
+                f"{pull_request.url}"
             )
         else:
             events = self._workspace.proposal_actions().list_events(proposal)
             own_events = (event for event in events if not relay.is_from_forge(forge.name, event.author))
             reopen_times = [event.time for event in own_events if isinstance(event.body, Reopened)]
-            if reopen_times and max(reopen_times) > (request.ended_at or request.updated_at):
+            if reopen_times and max(reopen_times) > (pull_request.ended_at or pull_request.updated_at):
                 return outcome  # the proposal was reopened since
-            text = f"Closed on {forge_name}: {request.url}"
-        close_event = relay.build_closed_event(forge.name, request, text, self._count_ends(proposal))
+            text = f"Closed on {forge_name}: {pull_request.url}"
+        close_event = relay.build_closed_event(forge.name, pull_request, text, self._count_ends(proposal))
         new_events = self._workspace.proposal_actions().relay(proposal.id, [close_event])
         return outcome._replace(done=("closed",) if new_events else ())
 
@@ -300,7 +313,7 @@ class PullRequestFollower:
         self,
         forge: Forge,
         remote: str,
-        request: PullRequest,
+        pull_request: PullRequest,
         proposal: Proposal,
         outcome: PullRequestOutcome,
         *,
@@ -308,8 +321,8 @@ class PullRequestFollower:
     ) -> PullRequestOutcome:
         """Close the pull request of an ended proposal, or reopen the proposal as on the forge."""
         outcome = outcome._replace(waits=None)
-        if request.state != "open":
-            self._settle(proposal)
+        if pull_request.state != "open":
+            self._mark_settled(proposal)
             return outcome
         closer = proposal.content.closed_by
         if (
@@ -317,21 +330,21 @@ class PullRequestFollower:
             and closer is not None
             and relay.is_from_forge(forge.name, closer)
         ):
-            reopen_event = relay.build_reopened_event(forge.name, request, self._count_ends(proposal))
+            reopen_event = relay.build_reopened_event(forge.name, pull_request, self._count_ends(proposal))
             new_events = self._workspace.proposal_actions().relay(proposal.id, [reopen_event])
             return outcome._replace(done=("reopened",) if new_events else ())
         if proposal.state is ProposalState.MERGED:
             record = proposal.merge_record
             commit = record.commit or record.tip if record is not None else None
-            if was_pushed or not self._was_pushed(remote, proposal.content.target, commit):
+            if was_pushed or not self._is_on_remote(remote, proposal.content.target, commit):
                 return outcome  # the forge detects the merge itself, once it has the commits
             text = f"Merged here as {commit}."
         else:
             text = "Closed where it was proposed."
         # Close first: a token that may comment but not close would add the same comment in each round.
-        forge.close(request.number)
-        self._settle(proposal)
-        forge.comment(request.number, f"{text}\n\n{format_marker(proposal.id)}")
+        forge.close(pull_request.number)
+        self._mark_settled(proposal)
+        forge.comment(pull_request.number, f"{text}\n\n{format_marker(proposal.id)}")
         return outcome._replace(done=("closed_there",), state="closed")
 
     def _count_ends(self, proposal: Proposal) -> int:
@@ -339,39 +352,40 @@ class PullRequestFollower:
         events = self._workspace.proposal_actions().list_events(proposal)
         return sum(isinstance(event.body, Closed) for event in events)
 
-    def _has_in_target(self, target: str, commit: str | None) -> bool:
-        """Return True if the local target has a commit of the forge."""
+    def _is_in_target(self, target: str, commit: str | None) -> bool:
+        """Return True if the local target contains a commit of the forge."""
         git = self._workspace.git
         tip = git.tip(target)
         return commit is not None and tip is not None and git.has(commit) and git.is_descendant(tip, commit)
 
-    def _was_pushed(self, remote: str, target: str, commit: str | None) -> bool:
+    def _is_on_remote(self, remote: str, target: str, commit: str | None) -> bool:
         git = self._workspace.git
         remote_tip = git.commit_at(tracking_ref(remote, target))
         return remote_tip is not None and commit is not None and git.is_descendant(remote_tip, commit)
 
-    def _find_cached(self, request: PullRequest) -> _CachedState | None:
+    def _find_cached_state(self, pull_request: PullRequest) -> _CachedState | None:
         """Return the cached state of a pull request that has not changed since it was read."""
-        cached_state = self._cached_states.get(request.number)
+        cached_state = self._cached_states.get(pull_request.number)
         if cached_state is None or (cached_state.updated_at, cached_state.head) != (
-            request.updated_at,
-            request.head_sha,
+            pull_request.updated_at,
+            pull_request.head_sha,
         ):
             return None
         return cached_state if self._clock() < cached_state.expires_at else None
 
-    def _cache(self, request: PullRequest, has_conflict: bool) -> None:
-        if len(self._cached_states) >= _CACHE_SIZE:
+    def _cache_state(self, pull_request: PullRequest, has_conflict: bool) -> None:
+        if len(self._cached_states) >= _MAX_CACHE_ENTRIES:
             self._cached_states.clear()
         expires_at = self._clock() + _CACHE_TIME_S
-        self._cached_states[request.number] = _CachedState(
-            request.updated_at, request.head_sha, has_conflict, expires_at
+        self._cached_states[pull_request.number] = _CachedState(
+            pull_request.updated_at, pull_request.head_sha, has_conflict, expires_at
         )
 
-    def _settle(self, proposal: Proposal) -> None:
+    def _mark_settled(self, proposal: Proposal) -> None:
+        """Record that an ended proposal needs no further check."""
         if proposal.is_open:
             return
-        if len(self._settled_states) >= _CACHE_SIZE:
+        if len(self._settled_states) >= _MAX_CACHE_ENTRIES:
             self._settled_states.clear()
         self._settled_states.add((proposal.id, proposal.state))
 

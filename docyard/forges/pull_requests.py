@@ -1,7 +1,7 @@
 """The pull request of a proposal: push its branch, then open or update one pull request.
 
-The id of the pull request is not stored: the forge finds it by its branch. Its link is added to the
-discussion. A pull request has the proposal's title, its description, and the changes by section.
+The id of the pull request is not stored: the forge finds the pull request by its branch. Its link is added
+to the discussion. A pull request has the proposal's title, its description, and the changes by section.
 
 A forge executes some texts of a description: `@name` notifies a user, `fixes #1` closes an issue. These texts
 come from authors and documents, but are sent with another user's token. So they are escaped with invisible
@@ -35,14 +35,14 @@ _BUDGET_CHARS = MAX_DESCRIPTION_CHARS - 536  # without headings and the marker
 _MAX_OWN_DESCRIPTION_CHARS = 20_000
 _MAX_TITLE_CHARS = 250  # GitHub allows 256, GitLab and Gitea 255
 _MAX_FILES = 50
-_INVISIBLE = "\u200b"
+_ZERO_WIDTH_SPACE = "\u200b"
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 
 _EXECUTED_TEXT = re.compile(
     r"(?<![A-Za-z0-9])@(?=[\w\\])"  # a person or a group
     r"|(?<![A-Za-z])GH-(?=\d)"
     r"|[#!&$%](?=\d)"  # an issue, a merge request, an epic, a snippet, a milestone
-    r"|&(?=#|commat;|num;|excl;)"  # any of these as an entity
+    r"|&(?=#|commat;|num;|excl;)"  # one of these characters as an entity
     r"|<(?=[A-Za-z/!?])"  # HTML, which may hide the text after it
 )
 
@@ -54,7 +54,7 @@ _CLOSING_KEYWORD = re.compile(
 )
 
 
-def get_title(proposal: Proposal) -> str:
+def format_title(proposal: Proposal) -> str:
     """Return the title of a proposal's pull request."""
     title = neutralize_commands(proposal.content.title)  # before truncation, because it adds characters
     return title if len(title) <= _MAX_TITLE_CHARS else title[: _MAX_TITLE_CHARS - 1] + "…"
@@ -80,8 +80,8 @@ def build_description(proposal: Proposal, changes: CommitChanges) -> str:
 def neutralize_commands(text: str) -> str:
     """Return a text that mentions no user, closes no issue and hides nothing on a forge."""
     text = _COMMAND.sub(r"\1\\/", text)
-    text = _EXECUTED_TEXT.sub(lambda match: match[0] + _INVISIBLE, text)
-    return _CLOSING_KEYWORD.sub(lambda match: match[0][0] + _INVISIBLE + match[0][1:], text)
+    text = _EXECUTED_TEXT.sub(lambda match: match[0] + _ZERO_WIDTH_SPACE, text)
+    return _CLOSING_KEYWORD.sub(lambda match: match[0][0] + _ZERO_WIDTH_SPACE + match[0][1:], text)
 
 
 def _format_description(text: str) -> str:
@@ -100,10 +100,10 @@ def _close_fence(text: str) -> str:
         match = _FENCE.fullmatch(line)
         if match is None:
             continue
-        ticks, rest = match.groups()
+        ticks, info_string = match.groups()
         if not fence:
-            fence = ticks if ticks[0] == "~" or "`" not in rest else ""
-        elif ticks[0] == fence[0] and len(ticks) >= len(fence) and not rest.strip():
+            fence = ticks if ticks[0] == "~" or "`" not in info_string else ""
+        elif ticks[0] == fence[0] and len(ticks) >= len(fence) and not info_string.strip():
             fence = ""
     return f"{text}\n{fence}" if fence else text
 
@@ -155,7 +155,7 @@ def open_pull_request(
     """Push a proposal's branch and its discussion, then open or update its pull request.
 
     Two calls, even at the same time, result in one pull request with the proposal's last state.
-    Raises what `push_proposal` raises, and ForgeError.
+    Raises ForgeError and the errors of `push_proposal`.
     """
     send_error = push_proposal(workspace, access, proposal.content.branch)
     new = _describe_proposal(workspace, proposal)
@@ -167,12 +167,14 @@ def open_pull_request(
     ):
         return OpenedPullRequest(existing_request, False, send_error)
     opened_request = _open_or_update(forge, existing_request, new)
-    request = opened_request.pull_request
-    if not request.is_of(new.head_branch, new.target):
-        problem = f"the response is for pull request {request.number}, which has another branch or target"
+    pull_request = opened_request.pull_request
+    if not pull_request.matches_branches(new.head_branch, new.target):
+        problem = (
+            f"the response is for pull request {pull_request.number}, which has another branch or target"
+        )
         raise InvalidForgeResponse(relay.format_forge_name(forge.name), problem)
-    request = _update_until_current(workspace, proposal, forge, request, new)
-    opened_request = OpenedPullRequest(request, opened_request.is_new, send_error)
+    pull_request = _update_until_current(workspace, proposal, forge, pull_request, new)
+    opened_request = OpenedPullRequest(pull_request, opened_request.is_new, send_error)
     return opened_request._replace(
         send_error=_record_link(workspace, proposal, forge, opened_request, access)
     )
@@ -180,7 +182,7 @@ def open_pull_request(
 
 def _describe_proposal(workspace: Workspace, proposal: Proposal) -> NewPullRequest:
     return NewPullRequest(
-        get_title(proposal),
+        format_title(proposal),
         build_description(proposal, workspace.proposal_reviews().changes(proposal)),
         proposal.content.branch,
         proposal.content.target,
@@ -188,7 +190,11 @@ def _describe_proposal(workspace: Workspace, proposal: Proposal) -> NewPullReque
 
 
 def _update_until_current(
-    workspace: Workspace, proposal: Proposal, forge: Forge, request: PullRequest, sent_request: NewPullRequest
+    workspace: Workspace,
+    proposal: Proposal,
+    forge: Forge,
+    pull_request: PullRequest,
+    sent_request: NewPullRequest,
 ) -> PullRequest:
     """Update the pull request while the proposal changes, and return it.
 
@@ -198,16 +204,16 @@ def _update_until_current(
         new = _describe_proposal(workspace, workspace.proposal_actions().find(proposal.id))
         if new == sent_request:
             break
-        request, sent_request = _update(forge, request, new), new
-    return request
+        pull_request, sent_request = _update(forge, pull_request, new), new
+    return pull_request
 
 
-def _open_or_update(forge: Forge, request: PullRequest | None, new: NewPullRequest) -> OpenedPullRequest:
-    if request is not None and request.state == "open":
-        return OpenedPullRequest(_update(forge, request, new), False, None)
-    if request is not None and request.state == "closed":
+def _open_or_update(forge: Forge, pull_request: PullRequest | None, new: NewPullRequest) -> OpenedPullRequest:
+    if pull_request is not None and pull_request.state == "open":
+        return OpenedPullRequest(_update(forge, pull_request, new), False, None)
+    if pull_request is not None and pull_request.state == "closed":
         try:
-            return OpenedPullRequest(_reopen(forge, request, new), False, None)
+            return OpenedPullRequest(_reopen(forge, pull_request, new), False, None)
         except (ForgeConflict, ForgeRefused):
             pass  # such as after its branch was deleted: open a new pull request
     return _open(forge, new)
@@ -220,12 +226,12 @@ def _record_link(
 
     An existing pull request may lack its link, because the process that opened it may have been stopped.
     """
-    request = opened_request.pull_request
-    if not request.url:
+    pull_request = opened_request.pull_request
+    if not pull_request.url:
         return opened_request.send_error
     try:
         new_events = workspace.proposal_actions().relay(
-            proposal.id, [relay.build_opened_event(forge.name, request, proposal)]
+            proposal.id, [relay.build_opened_event(forge.name, pull_request, proposal)]
         )
         return (
             push_proposal(workspace, access, proposal.content.branch)
@@ -242,20 +248,20 @@ def _open(forge: Forge, new: NewPullRequest) -> OpenedPullRequest:
     except (ForgeConflict, ForgeRefused, ForgeUnreachable):
         # Another caller opened one first, or the response was lost. The status for this differs by forge, so
         # read the current pull request.
-        request = forge.find(new.head_branch, new.target)
-        if request is None or request.state != "open":
+        pull_request = forge.find(new.head_branch, new.target)
+        if pull_request is None or pull_request.state != "open":
             raise
-        return OpenedPullRequest(_update(forge, request, new), False, None)
+        return OpenedPullRequest(_update(forge, pull_request, new), False, None)
 
 
-def _reopen(forge: Forge, request: PullRequest, new: NewPullRequest) -> PullRequest:
-    forge.update(request.number, state="open")
-    return _update(forge, forge.get(request.number), new)
+def _reopen(forge: Forge, pull_request: PullRequest, new: NewPullRequest) -> PullRequest:
+    forge.update(pull_request.number, state="open")
+    return _update(forge, forge.get(pull_request.number), new)
 
 
-def _update(forge: Forge, request: PullRequest, new: NewPullRequest) -> PullRequest:
-    title = None if request.title == join_lines(new.title) else new.title
-    body = None if request.body == remove_controls(new.body) else new.body
+def _update(forge: Forge, pull_request: PullRequest, new: NewPullRequest) -> PullRequest:
+    title = None if pull_request.title == join_lines(new.title) else new.title
+    body = None if pull_request.body == remove_controls(new.body) else new.body
     if title is None and body is None:
-        return request
-    return forge.update(request.number, title=title, body=body)
+        return pull_request
+    return forge.update(pull_request.number, title=title, body=body)

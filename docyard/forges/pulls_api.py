@@ -21,17 +21,17 @@ from docyard.forges.transport import Fields, ForgeTransport, TransportLimits
 class PullsApi(ABC):
     """A repository on GitHub, Gitea or Forgejo, accessed with a token.
 
-    `_page` and `_comments_page` are the queries for each page of reviews and of comments.
+    `_page_query` and `_comments_page_query` are the queries for each page of reviews and of comments.
     """
 
     _title: ClassVar[str]
-    _page: ClassVar[dict[str, Any]]
-    _comments_page: ClassVar[dict[str, Any]]
+    _page_query: ClassVar[dict[str, Any]]
+    _comments_page_query: ClassVar[dict[str, Any]]
 
     def __init__(self, repository: ForgeRepository, limits: TransportLimits, headers: dict[str, str]) -> None:
         self._owner, repo = repository.segments[-2], repository.segments[-1]
         self._repo_path = f"/repos/{quote(self._owner, safe='')}/{quote(repo, safe='')}"
-        self._http = ForgeTransport(self._title, repository.api, headers, repository.token, limits)
+        self._http = ForgeTransport(self._title, repository.api_url, headers, repository.token, limits)
 
     def close_connections(self) -> None:
         """Close the connection to the forge."""
@@ -50,7 +50,7 @@ class PullsApi(ABC):
         body: str | None = None,
         state: Literal["open", "closed"] | None = None,
     ) -> PullRequest:
-        """Change the given fields. Raises ForgeRefused if it cannot be reopened."""
+        """Change the given fields. Raises ForgeRefused if the pull request cannot be reopened."""
         fields = {"title": title, "body": body, "state": state}
         changes = {name: value for name, value in fields.items() if value is not None}
         return self._parse_response(
@@ -63,7 +63,7 @@ class PullsApi(ABC):
 
     def reviews(self, number: int) -> tuple[ForgeReview, ...]:
         """Return the decisive reviews, without those that contain only comments on lines."""
-        items = self._http.pages(f"{self._build_path(number)}/reviews", **self._page)
+        items = self._http.get_list(f"{self._build_path(number)}/reviews", **self._page_query)
         reviews = (self._parse_review(Fields(self._title, item)) for item in items)
         return tuple(
             review for review in reviews if review and (review.text or review.verdict != "commented")
@@ -71,7 +71,9 @@ class PullsApi(ABC):
 
     def comments(self, number: int) -> tuple[ForgeComment, ...]:
         """Return the general comments, the oldest first."""
-        items = self._http.pages(f"{self._repo_path}/issues/{number}/comments", **self._comments_page)
+        items = self._http.get_list(
+            f"{self._repo_path}/issues/{number}/comments", **self._comments_page_query
+        )
         return tuple(_parse_comment(Fields(self._title, item)) for item in items)
 
     def comment(self, number: int, text: str) -> None:
@@ -115,17 +117,17 @@ class PullsApi(ABC):
             # Before the merge, GitHub returns its own test merge here.
             merge_sha=fields.sha("merge_commit_sha") if is_merged else None,
             mergeable=fields.flag("mergeable") if state == "open" else None,
-            author=fields.name_of("user", "login"),
+            author=fields.user_name("user", "login"),
             updated_at=fields.time("updated_at"),
             ended_at=fields.optional_time("closed_at"),
         )
 
 
 def parse_review(fields: Fields, verdict: ReviewVerdict) -> ForgeReview:
-    """Return a review that was given with this verdict."""
+    """Return a review with this verdict."""
     return ForgeReview(
         id=str(fields.number("id")),
-        author=fields.name_of("user", "login"),
+        author=fields.user_name("user", "login"),
         verdict=verdict,
         text=fields.text("body"),
         commit=fields.sha("commit_id"),
@@ -137,7 +139,7 @@ def parse_review(fields: Fields, verdict: ReviewVerdict) -> ForgeReview:
 def _parse_comment(fields: Fields) -> ForgeComment:
     return ForgeComment(
         id=str(fields.number("id")),
-        author=fields.name_of("user", "login"),
+        author=fields.user_name("user", "login"),
         text=fields.text("body"),
         time=fields.time("created_at"),
         url=fields.url("html_url"),

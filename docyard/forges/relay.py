@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
 
 NAMES = {"github": "GitHub", "gitlab": "GitLab", "gitea": "Gitea"}
-"""The display names of the forges, which are also the client of their events."""
+"""The display name of each kind of forge; it is also the client in the events of the forge."""
 
 TOOL = "forge"
 _SHA_CHARS = 40
@@ -47,8 +47,8 @@ def format_forge_name(forge: str) -> str:
     return NAMES.get(forge, forge)
 
 
-def build_author(forge: str, login: str) -> Actor:
-    """Return an author of a forge. The address is invalid (RFC 2606), and only identifies the user."""
+def build_actor(forge: str, login: str) -> Actor:
+    """Return the actor of a forge's user. The invalid email address (RFC 2606) only identifies the user."""
     name = join_lines(login).translate({ord(char): None for char in "<>\\"})[:100] or "somebody"
     label = format_forge_name(forge)
     address = f"{''.join(name.split())}@{forge}.invalid"
@@ -60,16 +60,16 @@ def is_from_forge(forge: str, author: Author) -> bool:
     return author.known_by is KnownBy.CLIENT and author.email.endswith(f"@{forge}.invalid")
 
 
-def build_opened_event(forge: str, request: PullRequest, proposal: Proposal) -> RelayedEvent:
-    """Return the event that a proposal has a pull request, with its link."""
-    text = f"Opened as pull request [{request.number}]({request.url})."
-    key = f"{forge} pull request {request.number} opened"
-    body = Commented(text, None, proposal.tip, pull_request=request.url)
-    return RelayedEvent(body, build_author(forge, format_forge_name(forge)), key)
+def build_opened_event(forge: str, pull_request: PullRequest, proposal: Proposal) -> RelayedEvent:
+    """Return the event with the link of a proposal's new pull request."""
+    text = f"Opened as pull request [{pull_request.number}]({pull_request.url})."
+    key = f"{forge} pull request {pull_request.number} opened"
+    body = Commented(text, None, proposal.tip, pull_request=pull_request.url)
+    return RelayedEvent(body, build_actor(forge, format_forge_name(forge)), key)
 
 
-def find_link(events: Sequence[Event]) -> str | None:
-    """Return the link of the last opened pull request."""
+def find_pull_request_url(events: Sequence[Event]) -> str | None:
+    """Return the URL of the last opened pull request."""
     for event in reversed(events):
         body = event.body
         if isinstance(body, Commented) and any(is_from_forge(forge, event.author) for forge in NAMES):
@@ -83,7 +83,7 @@ def find_link(events: Sequence[Event]) -> str | None:
 def reviews_to_events(
     forge: str,
     reviews: Sequence[ForgeReview],
-    request: PullRequest,
+    pull_request: PullRequest,
     proposal: Proposal,
     events: Sequence[Event],
 ) -> Iterator[RelayedEvent]:
@@ -92,12 +92,12 @@ def reviews_to_events(
     If the forge does not report the commit, it is the last commit that `events` submitted before the review.
     """
     for review in reviews:
-        commit = review.commit or _find_last_submitted(events, review) or request.head_sha
+        commit = review.commit or _find_last_submitted(events, review) or pull_request.head_sha
         body = _build_review_event(forge, review, commit, proposal)
         if body is not None:
             # A forge may change the verdict of an id, as by a dismissal; each verdict is a separate event.
             key = f"{forge} review {review.id} {review.verdict}"
-            yield RelayedEvent(body, build_author(forge, review.author), key)
+            yield RelayedEvent(body, build_actor(forge, review.author), key)
 
 
 def comments_to_events(
@@ -108,20 +108,20 @@ def comments_to_events(
         is_own = _OWN_MARKER.fullmatch(comment.text.strip().rpartition("\n")[2])
         if comment.text.strip() and not is_own:
             body = Commented(comment.text[:MAX_TEXT_CHARACTERS], None, proposal.tip)
-            yield RelayedEvent(body, build_author(forge, comment.author), f"{forge} comment {comment.id}")
+            yield RelayedEvent(body, build_actor(forge, comment.author), f"{forge} comment {comment.id}")
 
 
-def build_closed_event(forge: str, request: PullRequest, text: str, end_count: int) -> RelayedEvent:
+def build_closed_event(forge: str, pull_request: PullRequest, text: str, end_count: int) -> RelayedEvent:
     """Return the event that closes a proposal with its pull request; `end_count` identifies each end."""
-    key = f"{forge} pull request {request.number} closed {end_count}"
-    return RelayedEvent(Closed(text), build_author(forge, format_forge_name(forge)), key)
+    key = f"{forge} pull request {pull_request.number} closed {end_count}"
+    return RelayedEvent(Closed(text), build_actor(forge, format_forge_name(forge)), key)
 
 
-def build_reopened_event(forge: str, request: PullRequest, end_count: int) -> RelayedEvent:
+def build_reopened_event(forge: str, pull_request: PullRequest, end_count: int) -> RelayedEvent:
     """Return the event that reopens a proposal with its pull request."""
-    text = f"Reopened on {format_forge_name(forge)}: {request.url}"
-    key = f"{forge} pull request {request.number} reopened {end_count}"
-    return RelayedEvent(Reopened(text), build_author(forge, format_forge_name(forge)), key)
+    text = f"Reopened on {format_forge_name(forge)}: {pull_request.url}"
+    key = f"{forge} pull request {pull_request.number} reopened {end_count}"
+    return RelayedEvent(Reopened(text), build_actor(forge, format_forge_name(forge)), key)
 
 
 def _find_last_submitted(events: Sequence[Event], review: ForgeReview) -> str | None:
@@ -145,13 +145,13 @@ def _build_review_event(
                 ReviewDecision.REQUEST_CHANGES, text or f"Changes were requested on {forge_name}.", commit
             )
         case "changes_requested":
-            # A later submission has already answered it.
-            lead = f"Changes were requested on {forge_name}, of an earlier version."
-            return Reviewed(ReviewDecision.COMMENT, f"{lead}\n\n{text}".strip(), commit)
+            # A later submission has already answered this request.
+            introduction = f"Changes were requested on {forge_name}, of an earlier version."
+            return Reviewed(ReviewDecision.COMMENT, f"{introduction}\n\n{text}".strip(), commit)
         case "dismissed":
-            lead = (
+            introduction = (
                 f"A review was dismissed on {forge_name}. If it requested changes, submit again to answer it."
             )
-            return Commented(f"{lead}\n\n{text}".strip(), None, proposal.tip)
+            return Commented(f"{introduction}\n\n{text}".strip(), None, proposal.tip)
         case _:
             return Reviewed(ReviewDecision.COMMENT, text, commit) if text.strip() else None

@@ -1,4 +1,4 @@
-"""One check of the forge after each exchange with the remote, one at a time.
+"""A check of the forge after each exchange with the remote; only one check runs at a time.
 
 Imports are late: only a workspace with `[forge]` in its settings needs them.
 """
@@ -14,7 +14,7 @@ from workspace.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from docyard.forges.forge_repository import ForgeAccess
-    from docyard.forges.pull_request_sync import ForgeRound, PullRequestFollower
+    from docyard.forges.pull_request_sync import ForgeRound, PullRequestImporter
     from workspace.sync.sync import SyncResult
     from workspace.workspace import Workspace
 
@@ -35,10 +35,10 @@ class ForgeRounds:
         self._access = access
         self._clock = clock
         self._lock = threading.Lock()
-        self._follower: PullRequestFollower | None = None
-        self._not_before: tuple[float, ForgeRound] | None = None
+        self._importer: PullRequestImporter | None = None
+        self._limited_round: tuple[float, ForgeRound] | None = None  # its retry time, and the round
 
-    def follow(
+    def import_changes(
         self,
         sync_result: SyncResult,
         *,
@@ -56,8 +56,8 @@ class ForgeRounds:
         except WorkspaceError:
             return None  # other calls report invalid settings
         with self._lock:
-            if self._not_before is not None and self._clock() < self._not_before[0]:
-                return self._not_before[1]
+            if self._limited_round is not None and self._clock() < self._limited_round[0]:
+                return self._limited_round[1]
             return self._run_round(sync_result, branches, numbers)
 
     def _run_round(
@@ -65,7 +65,7 @@ class ForgeRounds:
     ) -> ForgeRound | None:
         from docyard.forges.choice import open_forge
         from docyard.forges.errors import ForgeLimited
-        from docyard.forges.pull_request_sync import ForgeRound, PullRequestFollower
+        from docyard.forges.pull_request_sync import ForgeRound, PullRequestImporter
 
         try:
             forge = open_forge(self.workspace, self._access())
@@ -74,10 +74,10 @@ class ForgeRounds:
             return ForgeRound((settings.kind if settings else None) or "forge", (), error)
         if forge is None:
             return None
-        if self._follower is None:
-            self._follower = PullRequestFollower(self.workspace)
+        if self._importer is None:
+            self._importer = PullRequestImporter(self.workspace)
         try:
-            forge_round = self._follower.follow(
+            forge_round = self._importer.import_changes(
                 forge,
                 sync_result.remote,
                 was_pushed=sync_result.pushed > 0,
@@ -86,8 +86,8 @@ class ForgeRounds:
             )
         finally:
             forge.close_connections()
-        self._not_before = None
+        self._limited_round = None
         if isinstance(forge_round.error, ForgeLimited):
             retry_after = forge_round.error.retry_after
-            self._not_before = self._clock() + (60.0 if retry_after is None else retry_after), forge_round
+            self._limited_round = self._clock() + (60.0 if retry_after is None else retry_after), forge_round
         return forge_round

@@ -55,23 +55,23 @@ class TransportLimits(NamedTuple):
 
 
 class ForgeTransport:
-    """Calls of one API, with paths relative to `base`. Safe in several threads, one call at a time.
+    """Calls of one API, with paths relative to `base_url`. Safe in several threads, one call at a time.
 
     `title` is the forge's name in messages. `secret` is the token, which no message contains. `headers` are
     sent with each request.
     """
 
     def __init__(
-        self, title: str, base: str, headers: Mapping[str, str], secret: str, limits: TransportLimits
+        self, title: str, base_url: str, headers: Mapping[str, str], secret: str, limits: TransportLimits
     ) -> None:
         self.title = title
-        self._base = base.rstrip("/")
-        self._origin = _get_origin(httpx2.URL(base))
+        self._base_url = base_url.rstrip("/")
+        self._origin = _get_origin(httpx2.URL(base_url))
         self._secret = secret
         self._limits = limits
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
-        is_remote = httpx2.URL(base).scheme == "https"
+        is_remote = httpx2.URL(base_url).scheme == "https"
         self._client = httpx2.Client(
             # No compression: the decompressed response could have any size.
             headers={"Accept-Encoding": "identity", "User-Agent": "docyard", **headers},
@@ -92,7 +92,7 @@ class ForgeTransport:
         """Return the JSON at a path. Raises ForgeError."""
         return self._call("GET", self._build_url(path, query), None, is_idempotent=True).data
 
-    def pages(self, path: str, **query: str | int) -> list[Any]:
+    def get_list(self, path: str, **query: str | int) -> list[Any]:
         """Return the items of a list, of at most 20 pages. Raises ForgeError."""
         url, items = self._build_url(path, query), list[Any]()
         for _ in range(self._limits.pages):
@@ -113,7 +113,7 @@ class ForgeTransport:
         return self._call(method, self._build_url(path, {}), body, is_idempotent=is_idempotent).data
 
     def _build_url(self, path: str, query: Mapping[str, str | int]) -> httpx2.URL:
-        return httpx2.URL(self._base + path, params=dict(query) or None)
+        return httpx2.URL(self._base_url + path, params=dict(query) or None)
 
     def _resolve_link(self, url: httpx2.URL, link: str) -> httpx2.URL:
         """Return a URL of a response. Raises ForgeUnreachable if the token may not be sent to it."""
@@ -189,8 +189,8 @@ class ForgeTransport:
                 if response.headers.get("content-encoding", "identity") != "identity":
                     raise self._build_invalid_error("the response is compressed")
                 data = bytearray()
-                for part in response.iter_raw():
-                    data += part
+                for chunk in response.iter_raw():
+                    data += chunk
                     if len(data) > self._limits.bytes:
                         raise self._build_invalid_error(
                             f"the response is larger than {self._limits.bytes:,} bytes"
@@ -210,7 +210,7 @@ class ForgeTransport:
         except (ValueError, RecursionError):
             if response.is_success:
                 raise self._build_invalid_error("the response is not JSON") from None
-            return None  # the page of a proxy, whose status is enough
+            return None  # such as the page of a proxy; its status is enough
 
     def _on_trace(self, event: str, info: Mapping[str, Any]) -> None:
         """Store the socket of a new connection."""
@@ -233,10 +233,10 @@ def _get_origin(url: httpx2.URL) -> tuple[str, str, int | None]:
     return url.scheme, url.host, url.port
 
 
-def _is_caused_by(error: BaseException, kind: type[Exception]) -> bool:
-    """Return True if an exception, or one of its causes, is of a kind."""
+def _is_caused_by(error: BaseException, error_type: type[Exception]) -> bool:
+    """Return True if an exception, or one of its causes, is of a type."""
     cause: BaseException | None = error
-    while cause is not None and not isinstance(cause, kind):
+    while cause is not None and not isinstance(cause, error_type):
         cause = cause.__cause__ or cause.__context__
     return cause is not None
 
@@ -336,7 +336,7 @@ class Fields:
         is_web = parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
         return value if is_web else ""
 
-    def name_of(self, name: str, key: str) -> str:
+    def user_name(self, name: str, key: str) -> str:
         """Return the name of a user, whose account may be deleted."""
         if not self.has(name):
             return DELETED_USER

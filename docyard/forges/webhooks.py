@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from docyard.forges.forge_repository import ForgeAccess
     from workspace.workspace import Workspace
 
-_MAX_DELIVERIES = 2_000
+_MAX_STORED_KEYS = 2_000
 _BODY_EXPIRY_S = 600.0
 """Equal bodies within this time are the same webhook, because a signature does not cover the id."""
 
@@ -63,8 +63,8 @@ _ID_HEADERS = {
 }
 
 
-class Deliveries:
-    """Webhooks that were applied. A failed one is not stored: the forge sends it again."""
+class AppliedWebhooks:
+    """The webhooks that were applied. A failed webhook is not stored, because the forge sends it again."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -78,10 +78,10 @@ class Deliveries:
     def record(self, forge: str, headers: Mapping[str, str], body: bytes) -> None:
         """Record a webhook; the oldest one is removed if there are too many."""
         now = self._clock()
-        for key, seconds in _list_keys(forge, headers, body):
-            self._expiry_by_key[key] = now + seconds
+        for key, expiry_s in _list_keys(forge, headers, body):
+            self._expiry_by_key[key] = now + expiry_s
             self._expiry_by_key.move_to_end(key)
-        while len(self._expiry_by_key) > _MAX_DELIVERIES:
+        while len(self._expiry_by_key) > _MAX_STORED_KEYS:
             self._expiry_by_key.popitem(last=False)
 
 
@@ -97,8 +97,8 @@ MAX_CLOCK_SKEW_S = 300
 """Maximum deviation of a signature's time in seconds (Standard Webhooks, "Verifying webhook authenticity").
 """
 
-_PREFIX = "whsec_"
-_MAX_SIGNATURES = 10  # in one header, which has several while a key is changed
+_SECRET_PREFIX = "whsec_"
+_MAX_SIGNATURES = 10  # in one header; while a key is changed, a header has several
 
 
 def has_valid_signature(forge: str, headers: Mapping[str, str], body: bytes, secret: str, now: float) -> bool:
@@ -112,7 +112,7 @@ def has_valid_signature(forge: str, headers: Mapping[str, str], body: bytes, sec
         case "gitlab":
             if "webhook-signature" in headers:
                 return _has_standard_signature(headers, body, secret, now)
-            return _is_same(headers.get("x-gitlab-token", ""), secret)
+            return _equals_in_constant_time(headers.get("x-gitlab-token", ""), secret)
         case _:
             return False
 
@@ -121,7 +121,7 @@ def _has_digest(headers: Mapping[str, str], names: tuple[str, ...], body: bytes,
     """Return True if the first existing header contains the digest of the body."""
     signature = next((headers[name] for name in names if name in headers), "")
     digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-    return _is_same(signature.strip().removeprefix("sha256=").lower(), digest)
+    return _equals_in_constant_time(signature.strip().removeprefix("sha256=").lower(), digest)
 
 
 def _has_standard_signature(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> bool:
@@ -131,23 +131,27 @@ def _has_standard_signature(headers: Mapping[str, str], body: bytes, secret: str
     if abs(now - int(time)) > MAX_CLOCK_SKEW_S:
         return False
     try:
-        is_encoded = secret.startswith(_PREFIX)
-        key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True) if is_encoded else secret.encode()
+        is_encoded = secret.startswith(_SECRET_PREFIX)
+        key = (
+            base64.b64decode(secret.removeprefix(_SECRET_PREFIX), validate=True)
+            if is_encoded
+            else secret.encode()
+        )
     except binascii.Error:
         return False
     digest = hmac.new(key, f"{id}.{time}.".encode() + body, hashlib.sha256).digest()
     expected = f"v1,{base64.b64encode(digest).decode()}"
     signatures = headers["webhook-signature"].split(" ")[:_MAX_SIGNATURES]
-    return any(_is_same(signature, expected) for signature in signatures)
+    return any(_equals_in_constant_time(signature, expected) for signature in signatures)
 
 
-def _is_same(signature: str, expected: str) -> bool:
+def _equals_in_constant_time(signature: str, expected: str) -> bool:
     return hmac.compare_digest(signature.encode("utf-8", "replace"), expected.encode())
 
 
 log = logging.getLogger("docyard")
 MAX_BODY_BYTES = 1 << 20
-_EXCHANGE_TIMEOUT_S = 20.0  # then the response is 503; GitHub itself waits for 10
+_EXCHANGE_TIMEOUT_S = 20.0  # then the response is 503; GitHub waits for only 10 s
 _RETRY_AFTER_S = "30"
 
 
@@ -174,7 +178,7 @@ class Webhooks:
         self._secret = secret
         self._timeout_s = timeout_s
         self._clock = clock
-        self._deliveries = Deliveries()
+        self._applied_webhooks = AppliedWebhooks()
 
     async def answer(self, request: Request) -> Response:
         """Answer one webhook."""
@@ -190,10 +194,10 @@ class Webhooks:
             return _respond(
                 401, "the signature is invalid", "Set the same secret here and in the webhook's settings."
             )
-        return await self._handle_signed(kind, headers, body)
+        return await self._handle_signed_webhook(kind, headers, body)
 
-    async def _handle_signed(self, kind: str, headers: dict[str, str], body: bytes) -> Response:
-        if self._deliveries.was_applied(kind, headers, body):
+    async def _handle_signed_webhook(self, kind: str, headers: dict[str, str], body: bytes) -> Response:
+        if self._applied_webhooks.was_applied(kind, headers, body):
             return _respond(200, "seen")
         try:
             data = json.loads(body)
@@ -244,7 +248,7 @@ class Webhooks:
             return _respond(503, message, "Send the webhook again.", {"Retry-After": _RETRY_AFTER_S})
         if not result.is_applied:
             return _respond_retry(_get_error(result))
-        self._deliveries.record(kind, headers, body)
+        self._applied_webhooks.record(kind, headers, body)
         sync_result = result.sync_result
         return JSONResponse(
             {
@@ -271,14 +275,14 @@ def _build_endpoint(kind: str, webhooks: Webhooks) -> Callable[[Request], Any]:
 
 
 async def _read_body(request: Request) -> bytes | None:
-    """Return the body of a request; None if it is larger than 1 MiB. At most that is read."""
+    """Return the body of a request; None if it is larger than 1 MiB, which is then not read to the end."""
     length = request.headers.get("content-length", "")
     if length.isascii() and length.isdecimal() and int(length[:20]) > MAX_BODY_BYTES:
         return None
     body = bytearray()
     try:
-        async for part in request.stream():
-            body += part
+        async for chunk in request.stream():
+            body += chunk
             if len(body) > MAX_BODY_BYTES:
                 return None
     except ClientDisconnect:
@@ -298,9 +302,9 @@ def _get_error(result: ExchangeResult) -> WorkspaceError:
 
 
 def _respond_retry(error: WorkspaceError) -> Response:
-    """Return the response to an event that was not applied, so that the forge sends it again."""
-    wait = error.details.get("retry_after") if isinstance(error, ForgeError) else None
-    seconds = str(int(wait) + 1) if isinstance(wait, int | float) else _RETRY_AFTER_S
+    """Return the response after which the forge sends an event again that was not applied."""
+    retry_after = error.details.get("retry_after") if isinstance(error, ForgeError) else None
+    seconds = str(int(retry_after) + 1) if isinstance(retry_after, int | float) else _RETRY_AFTER_S
     return _respond(503, error.message, error.fix, {"Retry-After": seconds})
 
 

@@ -1,7 +1,7 @@
 """Validation of Host and Origin before authentication (DNS-rebinding and CSRF protection).
 
 A browser sends its session with every request, so this check runs before any token is read. A foreign page
-can make a browser send requests to this server, under its own name (DNS rebinding) or from its own origin.
+can make a browser send requests to this server, under its own host name (DNS rebinding) or from its origin.
 The browser sets both headers, and a page cannot change them.
 
 The headers of a proxy are trusted only if a proxy's name is allowed.
@@ -42,16 +42,16 @@ def parse_authority(text: str) -> Authority | None:
     if not text.isascii() or len(text) > _MAX_AUTHORITY_CHARS:
         return None
     if text.startswith("["):
-        address, bracket, rest = text[1:].partition("]")
+        address, bracket, port_part = text[1:].partition("]")
         host = _parse_ipv6(address) if bracket else None
     else:
         name, colon, port_text = text.partition(":")
-        host, rest = _parse_name(name), colon + port_text
+        host, port_part = _parse_name(name), colon + port_text
     if host is None:
         return None
-    if not rest:
+    if not port_part:
         return Authority(host, None)
-    port = parse_port(rest[1:]) if rest.startswith(":") else None
+    port = parse_port(port_part[1:]) if port_part.startswith(":") else None
     return None if not port else Authority(host, port)
 
 
@@ -68,7 +68,7 @@ class AllowedHosts:
     def __init__(self, names: Iterable[tuple[str, int]]) -> None:
         self._names = frozenset(names)
 
-    def has_host(self, header: str) -> bool:
+    def allows_host(self, header: str) -> bool:
         """Return True if a Host header names this server; without a port it names port 80 or 443."""
         authority = parse_authority(header)
         if authority is None:
@@ -76,15 +76,15 @@ class AllowedHosts:
         ports = _DEFAULT_PORTS.values() if authority.port is None else (authority.port,)
         return any((authority.host, port) in self._names for port in ports)
 
-    def has_origin(self, header: str, *, https: bool = False) -> bool:
-        """Return True if an Origin header names this server's pages; `https` requires HTTPS."""
-        scheme, separator, rest = header.partition("://")
-        authority = parse_authority(rest)
+    def allows_origin(self, header: str, *, requires_https: bool = False) -> bool:
+        """Return True if an Origin header names this server's pages; `requires_https` excludes HTTP."""
+        scheme, separator, authority_text = header.partition("://")
+        authority = parse_authority(authority_text)
         if (
             not separator
             or authority is None
             or scheme not in _DEFAULT_PORTS
-            or (https and scheme != "https")
+            or (requires_https and scheme != "https")
         ):
             return False
         return (authority.host, authority.port or _DEFAULT_PORTS[scheme]) in self._names
@@ -150,7 +150,7 @@ class HostOriginMiddleware:
         if scope["type"] != "http":
             raise RuntimeError(f"the scope must be http or lifespan (got {scope['type']})")
         refusal = self._check_headers(scope)
-        if _is_ambiguous(scope):
+        if _has_ambiguous_length(scope):
             # A proxy may have treated the next bytes of the connection as this request's body.
             close_header = {"Connection": "close"}
             response = build_refusal(
@@ -168,27 +168,29 @@ class HostOriginMiddleware:
         # Only proxies accept a target with a host, or without a path (RFC 9112 §3.2).
         if len(hosts) != 1 or not scope["path"].startswith("/"):
             return 400, "the request must have exactly one Host header", "Send one Host header, and a path."
-        if not self._allowed_hosts.has_host(hosts[0]):
+        if not self._allowed_hosts.allows_host(hosts[0]):
             return 421, "the host name is not allowed", _NAME_FIX
-        is_read = scope["method"] in _SAFE_METHODS and scope["path"] != MCP_PATH
+        is_safe_request = scope["method"] in _SAFE_METHODS and scope["path"] != MCP_PATH
         origins = headers.getlist("origin")
-        if origins and not self._has_origins(origins, scope, is_read=is_read):
+        if origins and not self._allows_origins(origins, scope, is_safe_request=is_safe_request):
             return 403, "requests from other sites are not allowed", _ORIGIN_FIX
         # Requests without an Origin, such as for an image, have these headers. A page on another port of this
         # machine counts as same-site.
         site, mode = headers.get("sec-fetch-site", ""), headers.get("sec-fetch-mode", "")
-        if site in ("cross-site", "same-site") and not (mode == "navigate" and is_read):
+        if site in ("cross-site", "same-site") and not (mode == "navigate" and is_safe_request):
             return 403, "requests from other sites are not allowed", _ORIGIN_FIX
         return None
 
-    def _has_origins(self, origins: list[str], scope: Scope, *, is_read: bool) -> bool:
+    def _allows_origins(self, origins: list[str], scope: Scope, *, is_safe_request: bool) -> bool:
         if origins == ["null"]:  # a page without an origin, such as a file
-            return is_read
-        https = self._is_proxied and is_forwarded_https(scope)
-        return len(origins) == 1 and self._allowed_hosts.has_origin(origins[0], https=https)
+            return is_safe_request
+        requires_https = self._is_proxied and is_forwarded_https(scope)
+        return len(origins) == 1 and self._allowed_hosts.allows_origin(
+            origins[0], requires_https=requires_https
+        )
 
 
-def _is_ambiguous(scope: Scope) -> bool:
+def _has_ambiguous_length(scope: Scope) -> bool:
     """Return True if a proxy may compute another length of the body (RFC 9112 §6.1)."""
     headers = Headers(scope=scope)
     if "transfer-encoding" not in headers:

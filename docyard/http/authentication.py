@@ -100,14 +100,14 @@ MAX_DELAYED_ATTEMPTS = 32
 
 
 class FailedLoginThrottle:
-    """The throttle for failed attempts at one server."""
+    """The delay of failed logins at one server."""
 
     def __init__(self, delay_s: float = FAILED_LOGIN_DELAY_S) -> None:
         self._delay_s = delay_s
         self._waiting_count = 0
 
     async def delay(self) -> bool:
-        """Wait after a failed attempt. Return False at once if too many are waiting."""
+        """Wait after a failed attempt. Return False at once if too many attempts are waiting."""
         if self._waiting_count >= MAX_DELAYED_ATTEMPTS:
             return False
         self._waiting_count += 1
@@ -118,7 +118,7 @@ class FailedLoginThrottle:
         return True
 
 
-MAX_IDLE_S = 12 * 3600.0  # without a request
+MAX_IDLE_S = 12 * 3600.0  # the time without a request after which a session ends
 MAX_SESSION_S = 7 * 24 * 3600.0
 MAX_SESSIONS = 1_000
 """The maximum number of sessions; beyond it the least recently used session ends."""
@@ -149,7 +149,7 @@ class Sessions:
         value = secrets.token_urlsafe(_RANDOM_BYTES)
         now = self._clock()
         digest = _digest_session(value)
-        self._sessions[digest] = Session(owner, self.csrf(digest), now, now)
+        self._sessions[digest] = Session(owner, self.compute_form_token(digest), now, now)
         while len(self._sessions) > MAX_SESSIONS:
             self._sessions.popitem(last=False)
         return value
@@ -172,7 +172,7 @@ class Sessions:
         """End a session, if it exists."""
         self._sessions.pop(_digest_session(value), None)
 
-    def csrf(self, name: bytes) -> str:
+    def compute_form_token(self, name: bytes) -> str:
         """Return the form token of a session or of another caller; other servers cannot compute it."""
         return hmac.digest(self._key, name, "sha256").hex()
 
@@ -182,13 +182,13 @@ def _digest_session(value: str) -> bytes:
     return hashlib.sha256(value.encode("utf-8", "surrogatepass")).digest()
 
 
-_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="docyard"'}
-_INVALID_CHALLENGE = {"WWW-Authenticate": 'Bearer realm="docyard", error="invalid_token"'}
+_CHALLENGE_HEADERS = {"WWW-Authenticate": 'Bearer realm="docyard"'}
+_INVALID_TOKEN_HEADERS = {"WWW-Authenticate": 'Bearer realm="docyard", error="invalid_token"'}
 
 # Paths that need no token: static files, and webhooks, which forges sign.
 _PUBLIC_PREFIXES = ("/static/", "/hooks/")
-_ANONYMOUS = b"nobody"
-_CLIENT = b"client"
+_ANONYMOUS_NAME = b"nobody"
+_CLIENT_NAME = b"client"
 
 
 class AuthenticationMiddleware:
@@ -201,7 +201,7 @@ class AuthenticationMiddleware:
         sessions: Sessions,
         throttle: FailedLoginThrottle,
         *,
-        cookie: str,
+        cookie_name: str,
         may_write: bool,
         is_proxied: bool,
     ) -> None:
@@ -209,7 +209,7 @@ class AuthenticationMiddleware:
         self._verifier = verifier
         self._sessions = sessions
         self._throttle = throttle
-        self._cookie = cookie
+        self._cookie_name = cookie_name
         self._may_write = may_write
         self._is_proxied = is_proxied
 
@@ -240,18 +240,22 @@ class AuthenticationMiddleware:
         if path != MCP_PATH and (session := self.find_session(scope)) is not None:
             return Caller(session.owner.person, session.csrf, self._may_write, True)
         if self._verifier.accepts_everyone:
-            return self._build_caller(TokenOwner(), _ANONYMOUS)
+            return self._build_caller(TokenOwner(), _ANONYMOUS_NAME)
         if path == LOGIN_PATH:
             return None
         if is_page_request(scope) and path != MCP_PATH:
-            return await render_login_page(scope, 401, _CHALLENGE)
+            return await render_login_page(scope, 401, _CHALLENGE_HEADERS)
         return build_refusal(
-            scope, 401, "the request has no token", "Send the header Authorization: Bearer TOKEN.", _CHALLENGE
+            scope,
+            401,
+            "the request has no token",
+            "Send the header Authorization: Bearer TOKEN.",
+            _CHALLENGE_HEADERS,
         )
 
     def find_session(self, scope: Scope) -> Session | None:
         """Return the active session of a request; None without one. A revoked token ends the session."""
-        value = read_cookie(scope, self._cookie)
+        value = read_cookie(scope, self._cookie_name)
         session = self._sessions.find(value) if value else None
         if session is None:
             return None
@@ -264,9 +268,9 @@ class AuthenticationMiddleware:
 
     def start_session(self, scope: Scope, owner: TokenOwner, response: Response) -> None:
         """Start a session with a response. It replaces the browser's former session."""
-        self._sessions.end(read_cookie(scope, self._cookie))
+        self._sessions.end(read_cookie(scope, self._cookie_name))
         response.set_cookie(
-            self._cookie,
+            self._cookie_name,
             self._sessions.start(owner),
             max_age=int(MAX_SESSION_S),
             httponly=True,
@@ -276,15 +280,15 @@ class AuthenticationMiddleware:
 
     def end_session(self, scope: Scope, response: Response) -> None:
         """End the session of a request, if it has one."""
-        self._sessions.end(read_cookie(scope, self._cookie))
-        response.delete_cookie(self._cookie, httponly=True, samesite="lax")
+        self._sessions.end(read_cookie(scope, self._cookie_name))
+        response.delete_cookie(self._cookie_name, httponly=True, samesite="lax")
 
     async def authenticate(
-        self, scope: Scope, secret: str, after: str | None = None
+        self, scope: Scope, secret: str, redirect_path: str | None = None
     ) -> TokenOwner | Response:
         """Return the owner of a token; after a delay, the refusal of an invalid token.
 
-        `after` is the redirect target of the login form in the refusal.
+        `redirect_path` is the target of the redirect after a login with the form in the refusal.
         """
         owner = self._verifier.verify(secret)
         if owner is not None:
@@ -295,22 +299,24 @@ class AuthenticationMiddleware:
                 scope, 429, "too many requests with an invalid token", "Try again in a second.", retry_headers
             )
         if scope["path"] in ("/", LOGIN_PATH):
-            return await render_login_page(scope, 401, _INVALID_CHALLENGE, is_wrong=True, after=after)
+            return await render_login_page(
+                scope, 401, _INVALID_TOKEN_HEADERS, is_token_wrong=True, redirect_path=redirect_path
+            )
         return build_refusal(
             scope,
             401,
             "the token is invalid",
             "Use the URL that the server printed at its last start.",
-            _INVALID_CHALLENGE,
+            _INVALID_TOKEN_HEADERS,
         )
 
     async def _check_bearer(self, scope: Scope, headers: list[str]) -> Caller | Response:
         scheme, _, secret = headers[0].partition(" ")
         if len(headers) > 1 or scheme.lower() != "bearer":
             fix = "Send one Authorization header: Bearer TOKEN."
-            return build_refusal(scope, 401, "the Authorization header is invalid", fix, _CHALLENGE)
+            return build_refusal(scope, 401, "the Authorization header is invalid", fix, _CHALLENGE_HEADERS)
         owner = await self.authenticate(scope, secret.strip())
-        return owner if isinstance(owner, Response) else self._build_caller(owner, _CLIENT)
+        return owner if isinstance(owner, Response) else self._build_caller(owner, _CLIENT_NAME)
 
     async def _check_link(self, scope: Scope) -> Response | None:
         """Return the response to `/?token=…`; None if the query has no token."""
@@ -327,14 +333,14 @@ class AuthenticationMiddleware:
             owner = await self.authenticate(scope, tokens[-1].strip())
             if isinstance(owner, Response):
                 return owner
-            # A link on another site must not replace an active session by its author's.
+            # A link on another site must not replace an active session with a session of the link's author.
             if not is_cross_site(scope) or self.find_session(scope) is None:
                 self.start_session(scope, owner, response)
         return response
 
     def _build_caller(self, owner: TokenOwner, csrf_name: bytes) -> Caller:
         csrf_name += owner.key
-        return Caller(owner.person, self._sessions.csrf(csrf_name), self._may_write, False)
+        return Caller(owner.person, self._sessions.compute_form_token(csrf_name), self._may_write, False)
 
 
 def is_cross_site(scope: Scope) -> bool:

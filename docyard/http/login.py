@@ -22,20 +22,22 @@ def build_login_routes(authentication: AuthenticationMiddleware) -> list[Route]:
     async def login(request: Request) -> Response:
         caller = getattr(request.state, "caller", None)
         if request.method != "POST":
-            after = sanitize_path(request.query_params.get("after", "/"))
+            redirect_path = sanitize_path(request.query_params.get("after", "/"))
             # A caller without a person may log in as a person, because only a person approves.
             if caller is not None and caller.person is not None:
-                return RedirectResponse(after, 303)
-            return await render_login_page(request.scope, is_signed_in=caller is not None, after=after)
+                return RedirectResponse(redirect_path, 303)
+            return await render_login_page(
+                request.scope, is_signed_in=caller is not None, redirect_path=redirect_path
+            )
         fields = await _read_fields(request)
         if fields is None or "token" not in fields:
             return await render_login_page(request.scope, 400)
-        after = sanitize_path(fields.get("after", ""))
-        # Authenticated again even with a session, because the user may switch to another token.
-        owner = await authentication.authenticate(request.scope, fields["token"].strip(), after)
+        redirect_path = sanitize_path(fields.get("after", ""))
+        # The token is checked even with a session, because the user may switch to another token.
+        owner = await authentication.authenticate(request.scope, fields["token"].strip(), redirect_path)
         if isinstance(owner, Response):
             return owner
-        response = RedirectResponse(after, 303)
+        response = RedirectResponse(redirect_path, 303)
         authentication.start_session(request.scope, owner, response)
         return response
 

@@ -18,19 +18,23 @@ async def render_login_page(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
     *,
-    is_wrong: bool = False,
+    is_token_wrong: bool = False,
     is_signed_in: bool = False,
-    after: str | None = None,
+    redirect_path: str | None = None,
 ) -> Response:
-    """Return the login page. `after` is the redirect target, else the requested URL."""
+    """Return the login page. After a login it redirects to `redirect_path`, else to the requested URL."""
     from docyard.web.templates import render_template
 
-    if after is None:
+    if redirect_path is None:
         query = scope["query_string"].decode("latin-1")
         path = scope.get("raw_path", b"").decode("latin-1") or "/"
-        may_have_token = path in ("/", LOGIN_PATH)  # in the query
-        after = "/" if may_have_token else f"{path}?{query}" if query else path
-    values = {"is_wrong": is_wrong, "is_signed_in": is_signed_in, "after": sanitize_path(after)}
+        may_have_token = path in ("/", LOGIN_PATH)  # the query of these paths
+        redirect_path = "/" if may_have_token else f"{path}?{query}" if query else path
+    values = {
+        "is_token_wrong": is_token_wrong,
+        "is_signed_in": is_signed_in,
+        "redirect_path": sanitize_path(redirect_path),
+    }
     html = await anyio.to_thread.run_sync(partial(render_template, "login.html", values))
     return HTMLResponse(html, status, headers)
 

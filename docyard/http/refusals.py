@@ -26,5 +26,5 @@ def build_refusal(
 
 def is_page_request(scope: Scope) -> bool:
     """Return True if a browser requests a page."""
-    accepted = Headers(scope=scope).get("accept", "")
-    return scope["method"] in ("GET", "HEAD") and "text/html" in accepted
+    accept_header = Headers(scope=scope).get("accept", "")
+    return scope["method"] in ("GET", "HEAD") and "text/html" in accept_header

@@ -1,7 +1,7 @@
 """The HTTP application and its server.
 
 Invalid options are refused before a socket listens. The application runs on listening sockets until a signal
-stops it. On shutdown streams of events end, so that the server does not wait for clients that only listen.
+stops it. On shutdown, event streams end, so that the server does not wait for clients that only listen.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ if TYPE_CHECKING:
     from docyard.web.site import Site
     from workspace.policy.tokens import Tokens
 
-_DRAIN_TIME_S = 0.6  # for running responses
-_DISCONNECT_TIME_S = 0.2  # for streams that were disconnected to end by themselves
+_DRAIN_TIME_S = 0.6  # the time for running responses
+_DISCONNECT_TIME_S = 0.2  # the time in which disconnected streams end by themselves
 _SHUTDOWN_FIX = (
     "Running writes are completed. Repeat the call after the restart, with the same idempotency key."
 )
@@ -74,7 +74,7 @@ class ShutdownMiddleware:
         """Return the event that is set when the server begins to stop."""
         return self._stop_event
 
-    def expect(self) -> None:
+    def mark_expected(self) -> None:
         """Mark the shutdown as expected, before it begins.
 
         May be called from a signal handler.
@@ -83,7 +83,7 @@ class ShutdownMiddleware:
 
     def begin(self) -> None:
         """Begin the shutdown: set the event and call the listeners."""
-        self.expect()
+        self.mark_expected()
         self._stop_event.set()
         for listener in self._listeners:
             listener()
@@ -117,11 +117,11 @@ class ShutdownMiddleware:
             next_message = _DISCONNECT
             async with anyio.create_task_group() as tasks:
 
-                async def wait() -> None:
+                async def wait_for_drain() -> None:
                     await self._drain_event.wait()
                     tasks.cancel_scope.cancel()
 
-                tasks.start_soon(wait)
+                tasks.start_soon(wait_for_drain)
                 next_message = await receive()
                 tasks.cancel_scope.cancel()
             return next_message
@@ -140,28 +140,28 @@ class ShutdownMiddleware:
             await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
-class AppParts(NamedTuple):
-    """The parts of an application: pages, people's tokens, the MCP endpoint, and further routes."""
+class AppComponents(NamedTuple):
+    """The components of an application: pages, people's tokens, the MCP endpoint, and further routes."""
 
     site: Site
     people: Tokens | None
-    endpoint: Callable[[], AbstractAsyncContextManager[Endpoint]]
+    open_endpoint: Callable[[], AbstractAsyncContextManager[Endpoint]]
     routes: Sequence[BaseRoute] = ()
 
 
 def build_app(
-    parts: AppParts, settings: HttpSettings, port: int, throttle: FailedLoginThrottle | None = None
+    components: AppComponents, settings: HttpSettings, port: int, throttle: FailedLoginThrottle | None = None
 ) -> ShutdownMiddleware:
     """Return the application of a server that listens on a port.
 
     A request passes three checks: its Host and Origin, its authentication, and its route.
     """
-    mcp_endpoint = _McpEndpoint(parts)
-    verifier, sessions = TokenVerifier(settings.token, parts.people), Sessions()
+    mcp_endpoint = _McpEndpoint(components)
+    verifier, sessions = TokenVerifier(settings.token, components.people), Sessions()
     is_proxied = bool(settings.allowed_names)
     # The routes of the inner application need the sessions of the middleware around it.
     handlers: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = {
-        HTTPException: partial(_respond_to_error, parts.site),
+        HTTPException: partial(_respond_to_error, components.site),
         ClientDisconnect: _respond_to_disconnect,
     }
     inner_app = Starlette(lifespan=mcp_endpoint.run, exception_handlers=handlers)
@@ -174,22 +174,24 @@ def build_app(
         sessions,
         throttle or FailedLoginThrottle(),
         # Cookies are sent to every port of a host.
-        cookie=f"docyard_session_{port}",
-        may_write=not parts.site.read_only,
+        cookie_name=f"docyard_session_{port}",
+        may_write=not components.site.read_only,
         is_proxied=is_proxied,
     )
-    inner_app.router.routes.extend(_build_routes(parts, mcp_endpoint, authentication))
-    host_check = HostOriginMiddleware(authentication, settings.allowed_hosts(port), is_proxied=is_proxied)
-    shutdown = ShutdownMiddleware(SafeHeaders(host_check), [mcp_endpoint.close, parts.site.close])
-    inner_app.state.stopping = shutdown.stop_event
+    inner_app.router.routes.extend(_build_routes(components, mcp_endpoint, authentication))
+    host_check = HostOriginMiddleware(
+        authentication, settings.build_allowed_hosts(port), is_proxied=is_proxied
+    )
+    shutdown = ShutdownMiddleware(SafeHeaders(host_check), [mcp_endpoint.close, components.site.close])
+    inner_app.state.stop_event = shutdown.stop_event
     return shutdown
 
 
 class _McpEndpoint:
     """The MCP endpoint, available while the application runs."""
 
-    def __init__(self, parts: AppParts) -> None:
-        self._open = parts.endpoint
+    def __init__(self, components: AppComponents) -> None:
+        self._open = components.open_endpoint
         self._endpoint: Endpoint | None = None
 
     @asynccontextmanager
@@ -210,15 +212,15 @@ class _McpEndpoint:
 
 
 def _build_routes(
-    parts: AppParts, mcp_endpoint: _McpEndpoint, authentication: AuthenticationMiddleware
+    components: AppComponents, mcp_endpoint: _McpEndpoint, authentication: AuthenticationMiddleware
 ) -> list[BaseRoute]:
     from docyard.web.routes import build_routes
 
     return [
         Route(MCP_PATH, mcp_endpoint),
         *build_login_routes(authentication),
-        *parts.routes,
-        *build_routes(parts.site),
+        *components.routes,
+        *build_routes(components.site),
     ]
 
 
@@ -252,7 +254,7 @@ class _Server(uvicorn.Server):
         self, config: uvicorn.Config, shutdown: ShutdownMiddleware, on_start: Callable[[], object]
     ) -> None:
         super().__init__(config)
-        self._stopping = shutdown
+        self._shutdown_middleware = shutdown
         self._on_start = on_start
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -261,14 +263,14 @@ class _Server(uvicorn.Server):
             self._on_start()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._stopping.begin()
+        self._shutdown_middleware.begin()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(self._finish)
             await super().shutdown(sockets)
             tasks.cancel_scope.cancel()
 
     async def _finish(self) -> None:
-        await self._stopping.finish()
+        await self._shutdown_middleware.finish()
         while True:  # close clients that do not read their response
             await anyio.sleep(_POLL_INTERVAL_S)
             for connection in [*self.server_state.connections]:
@@ -278,7 +280,7 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         # Uvicorn would raise the signal again at the end, before other resources are closed.
         self.force_exit = self.should_exit and sig == signal.SIGINT
-        self._stopping.expect()
+        self._shutdown_middleware.mark_expected()
         self.should_exit = True
 
 
@@ -329,19 +331,19 @@ def start_server(
         serve_http,
         service.toolbox,
         version=__version__,
-        load=partial(_load, service),
+        load=partial(_load_index_and_pages, service),
         warm=service.warm,
     )
     sockets, port = open_sockets(settings.address)
     try:
-        app = build_app(AppParts(site, people, endpoint, _build_webhooks(service)), settings, port)
-        run_app(app, sockets, partial(_print_url, settings.url(port)))
+        app = build_app(AppComponents(site, people, endpoint, _build_webhooks(service)), settings, port)
+        run_app(app, sockets, partial(_print_url, settings.build_url(port)))
     finally:
         for listening_socket in sockets:
             listening_socket.close()
 
 
-def _load(service: Service) -> None:
+def _load_index_and_pages(service: Service) -> None:
     """Load in the background the index and the modules that the first requests need."""
     service.load()
     from docyard.web.templates import warm_pages
@@ -377,8 +379,7 @@ def _check_math() -> None:
 
         raise CommandError(
             "--math needs latex2mathml, which is not installed",
-            fix=f"Install it with `{format_extra_command('math')}`, or leave out --math to "
-            "show formulas as text.",
+            fix=f"Install it with `{format_extra_command('math')}`, or omit --math to show formulas as text.",
         )
 
 

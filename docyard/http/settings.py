@@ -19,7 +19,7 @@ from docyard.terminal.exits import CommandError
 from workspace.errors import WorkspaceError
 
 _BACKLOG = 128
-_MAX_ATTEMPTS = 5  # to find a port that is free for both IPv4 and IPv6
+_MAX_PORT_ATTEMPTS = 5  # attempts to find a port that is free for both IPv4 and IPv6
 
 
 class CannotListen(WorkspaceError):
@@ -41,7 +41,7 @@ class ListenAddress(NamedTuple):
 
     @property
     def is_unspecified(self) -> bool:
-        """Return True if it stands for all addresses of the machine."""
+        """Return True if the address means all addresses of the machine."""
         return self.host != "localhost" and ipaddress.ip_address(self.host).is_unspecified
 
     @property
@@ -80,7 +80,7 @@ def open_sockets(address: ListenAddress) -> tuple[list[socket.socket], int]:
     if address.host != "localhost":
         listener = _bind_socket(address.host, address.port)
         return [listener], listener.getsockname()[1]
-    for attempt in range(1 if address.port else _MAX_ATTEMPTS):
+    for attempt in range(1 if address.port else _MAX_PORT_ATTEMPTS):
         ipv4_socket = _bind_socket("127.0.0.1", address.port)
         port = ipv4_socket.getsockname()[1]
         try:
@@ -89,7 +89,7 @@ def open_sockets(address: ListenAddress) -> tuple[list[socket.socket], int]:
             if error.details["reason"] != errno.EADDRINUSE:  # this machine has no IPv6
                 return [ipv4_socket], port
             ipv4_socket.close()
-            if attempt == _MAX_ATTEMPTS - 1 or address.port:
+            if attempt == _MAX_PORT_ATTEMPTS - 1 or address.port:
                 raise
     raise AssertionError("unreachable")
 
@@ -110,11 +110,11 @@ def _bind_socket(host: str, port: int) -> socket.socket:
     except OSError as error:
         if listener is not None:
             listener.close()
-        raise _describe_bind_error(port, error) from None
+        raise _build_bind_error(port, error) from None
     return listener
 
 
-def _describe_bind_error(port: int, error: OSError) -> CannotListen:
+def _build_bind_error(port: int, error: OSError) -> CannotListen:
     if error.errno == errno.EADDRINUSE:
         message, fix = f"port {port} is in use", "Choose another port, or 0 for a free port."
     elif error.errno == errno.EACCES:
@@ -139,24 +139,24 @@ _PERSON_TOKEN = re.compile(r"docyard_[a-z0-9.-]+_[0-9a-f]{48}")
 
 
 class InvalidOptions(Exception):
-    """The options exclude each other. The message has the fix."""
+    """The options are invalid, or exclude each other. The message has the fix."""
 
 
 class HttpSettings(NamedTuple):
     """The address of a server, its allowed names, and its token.
 
-    With `token` None no token is needed. `is_printed` is true if the printed URL contains the token. A token
-    from a file is not printed, because the output may be logged.
+    With `token` None no token is needed. `is_token_printed` is true if the printed URL contains the token. A
+    token from a file is not printed, because the output may be logged.
     """
 
     address: ListenAddress
     allowed_names: tuple[Authority, ...]
     token: str | None
-    is_printed: bool
+    is_token_printed: bool
 
-    def allowed_hosts(self, port: int) -> AllowedHosts:
+    def build_allowed_hosts(self, port: int) -> AllowedHosts:
         """Return the host names that requests to the given port may use."""
-        names = {(host, port) for host in LOOPBACK_NAMES if self._has_loopback}
+        names = {(host, port) for host in LOOPBACK_NAMES if self._accepts_loopback}
         if self.address.is_loopback:
             names.add((self.address.url_host, port))
         for host, allowed_port in self.allowed_names:
@@ -166,18 +166,18 @@ class HttpSettings(NamedTuple):
             )
         return AllowedHosts(names)
 
-    def url(self, port: int) -> str:
+    def build_url(self, port: int) -> str:
         """Return the URL of the first page, which is printed at the start."""
-        if self._has_loopback:
+        if self._accepts_loopback:
             authority = f"{self.address.url_host}:{port}"
         else:
             host, allowed_port = self.allowed_names[0]
             authority = f"{host}:{port if allowed_port is None else allowed_port}"
-        query = f"?token={self.token}" if self.token is not None and self.is_printed else ""
+        query = f"?token={self.token}" if self.token is not None and self.is_token_printed else ""
         return f"http://{authority}/{query}"
 
     @property
-    def _has_loopback(self) -> bool:
+    def _accepts_loopback(self) -> bool:
         return self.address.is_loopback or self.address.is_unspecified
 
 
@@ -199,11 +199,11 @@ def build_http_settings(
             "listen on 127.0.0.1"
         )
     if no_token and token_file is not None:
-        raise InvalidOptions("--no-token and --token-file exclude each other: leave one out")
+        raise InvalidOptions("--no-token and --token-file exclude each other: omit one of them")
     is_local = address.is_loopback and all(host.is_loopback for host in allowed_names)
     if no_token and not is_local and not read_only:
         raise InvalidOptions(
-            "--no-token would let other machines write: listen on 127.0.0.1, add --read-only, or leave out "
+            "--no-token would let other machines write: listen on 127.0.0.1, add --read-only, or omit "
             "--no-token"
         )
     if no_token:
@@ -229,7 +229,7 @@ def _read_token_file(file: Path) -> str:
     if _PERSON_TOKEN.fullmatch(token):
         raise CommandError(
             f"{file.name} contains a person's token, which is valid without --token-file",
-            fix="Leave out --token-file, or write another secret to the file.",
+            fix="Omit --token-file, or write another secret to the file.",
         )
     if len(token) < _MIN_TOKEN_CHARS or not _VISIBLE_ASCII.fullmatch(token):
         raise CommandError(

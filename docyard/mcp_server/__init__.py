@@ -4,13 +4,13 @@ This file imports nothing: a server needs no client, and importing the SDK takes
 
     arrays.py         arrays as the arguments of a tool, wrapped in an object for the SDK
     calls.py          tool calls in worker threads
-    client.py         a client of an MCP server in a child process
+    client.py         a client of an MCP server that runs in a child process
     handlers.py       handlers for resources, prompts and completions
     http.py           MCP over HTTP at one address
     input.py          lines from standard input, and errors for invalid lines
     instructions.py   the instructions in the handshake
     notifications.py  notifications about changed tools and resources
     requests.py       requests other than tool calls
-    server.py         an MCP server of a toolbox's tools, and its run over standard input and output
+    server.py         an MCP server of a toolbox's tools, also over standard input and output
     stdio.py          standard input and output for the SDK's `stdio_server`, with back-pressure
 """

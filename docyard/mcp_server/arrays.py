@@ -1,4 +1,4 @@
-"""Arrays as the arguments of a tool, which the SDK refuses without explaining the right form.
+"""Arrays as the arguments of a tool. The SDK refuses arrays without an explanation of the right form.
 
 The tool itself answers such a call with its specification. So the array is wrapped in an object for the SDK.
 """

@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CONNECTION_CLOSED
 from pydantic_core import PydanticSerializationError, to_json
 
-from tools.after_commit import committed_answer, with_caveats
+from tools.after_commit import build_committed_answer, with_caveats
 from tools.registry import Toolbox, UnknownTool
 from tools.tool import Answer
 from workspace.errors import WorkspaceError
@@ -73,13 +73,13 @@ class Workers:
         Work that has started always finishes; `run` waits for it even if the caller is cancelled.
         """
 
-        def begin() -> T:
+        def run_if_open() -> T:
             with self._thread_slots:
                 if self._is_closed:
                     raise WorkRejected
                 return work()
 
-        return await anyio.to_thread.run_sync(begin, limiter=self._limiter)
+        return await anyio.to_thread.run_sync(run_if_open, limiter=self._limiter)
 
     def _wait(self) -> None:
         # Uvicorn cancels asyncio tasks, which anyio cannot shield. Their threads must be awaited here.
@@ -95,12 +95,12 @@ def build_result(answer: Answer) -> dict[str, Any]:
     """Return the result for an answer: its text, else its data as compact JSON, and the data itself."""
     data = answer.data
     try:
-        json = _encode_json(data)
+        json_data = _encode_json(data)
     except PydanticSerializationError:
         # Lone surrogates are rare, and a search for them would cost as much as the encoding.
         data = escape_surrogates(data)
-        json = _encode_json(data)
-    text = json.decode() if answer.text is None else escape_surrogates(answer.text)
+        json_data = _encode_json(data)
+    text = json_data.decode() if answer.text is None else escape_surrogates(answer.text)
     return {
         "content": [{"type": "text", "text": text}],
         "structuredContent": data,
@@ -167,16 +167,16 @@ class ToolCalls:
         self._toolbox = toolbox
         self._workers = workers
         self._seen_texts = seen_texts
-        self._closing = threading.Event()
+        self._close_event = threading.Event()
 
     @property
     def is_closing(self) -> bool:
         """Return True if `close` was called."""
-        return self._closing.is_set()
+        return self._close_event.is_set()
 
     def close(self) -> None:
         """Stop background work at its next report of progress. Running calls finish."""
-        self._closing.set()
+        self._close_event.set()
 
     async def call(
         self,
@@ -192,10 +192,12 @@ class ToolCalls:
         a bug: the result is then an internal error with a reference to the log.
         """
         if reporter is None:
-            result = await self._run_in_worker(partial(self._run, name, arguments, client, None, person))
+            result = await self._run_in_worker(
+                partial(self._call_tool, name, arguments, client, None, person)
+            )
         else:
             async with _forward_progress(reporter) as progress:
-                run = partial(self._run, name, arguments, client, progress, person)
+                run = partial(self._call_tool, name, arguments, client, progress, person)
                 result = await self._run_in_worker(run)
         # Raised here, because a task group would wrap the error in an exception group.
         if isinstance(result, UnknownTool | WorkRejected):
@@ -213,13 +215,13 @@ class ToolCalls:
     async def run_background(self, work: Callable[[Progress], object]) -> None:
         """Run work that no client requested; stop it, or do not start it, when the server closes."""
 
-        def check(amount: float, total: float | None = None, message: str | None = None) -> None:
-            if self._closing.is_set():
+        def raise_if_closing(amount: float, total: float | None = None, message: str | None = None) -> None:
+            if self._close_event.is_set():
                 raise ServerClosing
 
         def run() -> None:
             try:
-                work(check)
+                work(raise_if_closing)
             except ServerClosing:
                 log.debug("background work was stopped")
             except WorkspaceError as error:  # a later call reports it to its client
@@ -227,10 +229,10 @@ class ToolCalls:
             except Exception:
                 log.exception("background work failed")
 
-        if not self._closing.is_set():
+        if not self._close_event.is_set():
             await anyio.to_thread.run_sync(run)
 
-    def _run(
+    def _call_tool(
         self,
         name: str,
         arguments: Mapping[str, Any] | list[Any],
@@ -253,7 +255,7 @@ class ToolCalls:
                 except Exception as error:
                     if record.commit is None:
                         raise
-                    partial_answer = committed_answer(record, error, self._toolbox.offers)
+                    partial_answer = build_committed_answer(record, error, self._toolbox.offers)
                     return build_result(with_caveats(partial_answer, record))
         except UnknownTool as error:
             return error
@@ -285,7 +287,7 @@ async def _forward_progress(reporter: Reporter) -> AsyncIterator[Progress]:
         with suppress(anyio.WouldBlock, anyio.BrokenResourceError, anyio.ClosedResourceError):
             sender.send_nowait(report)
 
-    def progress(amount: float, total: float | None = None, message: str | None = None) -> None:
+    def report_progress(amount: float, total: float | None = None, message: str | None = None) -> None:
         nonlocal last_time, last_amount
         now = time.monotonic()
         # The protocol requires increasing values.
@@ -303,6 +305,6 @@ async def _forward_progress(reporter: Reporter) -> AsyncIterator[Progress]:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(forward)
         try:
-            yield progress
+            yield report_progress
         finally:
             sender.close()

@@ -1,4 +1,4 @@
-"""A client of an MCP server in a child process: the SDK's own, with three synchronous calls."""
+"""A client of an MCP server that runs in a child process, based on the SDK's client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from mcp_types import Implementation, TextContent
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ToolAnswer:
     """The answer of a tool: its data, its text for a model, and `is_error`."""
 
     data: Mapping[str, Any]
@@ -43,12 +43,12 @@ class ServerConnection:
         """Return the names of the server's tools, in its order."""
         return [tool.name for tool in (await self._client.list_tools()).tools]
 
-    async def call(self, name: str, arguments: Mapping[str, Any]) -> Reply:
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """Call a tool and wait for its answer."""
         result = await self._client.call_tool(name, dict(arguments))
         text = "\n".join(part.text for part in result.content if isinstance(part, TextContent))
         data = result.structured_content
-        return Reply(data if isinstance(data, dict) else json.loads(text), text, bool(result.is_error))
+        return ToolAnswer(data if isinstance(data, dict) else json.loads(text), text, bool(result.is_error))
 
 
 @asynccontextmanager

@@ -1,7 +1,8 @@
 """Handlers for resources, prompts and completions of the protocol.
 
 Resources are documents and sections: a client lists them page by page and reads them by URI. A prompt is a
-text for the model with its source. Completions serve URIs of resources and arguments of prompts.
+text for the model, with the document that the text is about. Completions serve URIs of resources and
+arguments of prompts.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ class Resources:
 
     async def list(self, request: Request, params: PaginatedRequestParams | None) -> ListResourcesResult:
         """Answer `resources/list`."""
-        page = await self._requests.run_with_context(partial(_list_page, params.cursor if params else None))
+        page = await self._requests.run_with_context(
+            partial(_list_resources, params.cursor if params else None)
+        )
         self._subscriptions.record_documents(page.snapshot, request.session)
         return ListResourcesResult(
             resources=[
@@ -78,7 +81,7 @@ class Resources:
             next_cursor=page.next_cursor,
         )
 
-    async def templates(
+    async def list_templates(
         self, request: Request, params: PaginatedRequestParams | None
     ) -> ListResourceTemplatesResult:
         """Answer `resources/templates/list`."""
@@ -135,7 +138,7 @@ def _build_text_contents(
     )
 
 
-def _list_page(cursor: str | None, context: Context) -> ResourcePage:
+def _list_resources(cursor: str | None, context: Context) -> ResourcePage:
     from tools.resources.list import list_resources
 
     return list_resources(context, cursor)
@@ -194,19 +197,19 @@ class Prompts:
 
 
 def _list_prompts(context: Context) -> tuple[ToolPrompt, ...]:
-    from tools.prompts import prompts_for
+    from tools.prompts import list_offered_prompts
 
-    return tuple(prompts_for(context).values())
+    return tuple(list_offered_prompts(context).values())
 
 
 def _fill_prompt(
     name: str, arguments: Mapping[str, str], context: Context
 ) -> tuple[ToolPrompt, FilledPrompt]:
-    from tools.prompts import prompts_for
+    from tools.prompts import list_offered_prompts
     from tools.prompts.prompt import find_prompt
 
-    prompt = find_prompt(prompts_for(context), name)
-    return prompt, prompt.write(context, prompt.parse(arguments))
+    prompt = find_prompt(list_offered_prompts(context), name)
+    return prompt, prompt.write(context, prompt.parse_arguments(arguments))
 
 
 class Completions:
@@ -256,20 +259,20 @@ def _find_prompt_completer(context: Context, prompt_name: str, name: str) -> Com
 
     Raises an error for an unknown prompt or argument.
     """
-    from tools.prompts import prompts_for
-    from tools.prompts.prompt import find_prompt, unknown_argument_error
+    from tools.prompts import list_offered_prompts
+    from tools.prompts.prompt import find_prompt, make_unknown_argument_error
 
-    prompt = find_prompt(prompts_for(context), prompt_name)
-    argument = prompt.argument(name)
+    prompt = find_prompt(list_offered_prompts(context), prompt_name)
+    argument = prompt.find_argument(name)
     if argument is None:
-        raise unknown_argument_error(name, [argument.name for argument in prompt.arguments])
+        raise make_unknown_argument_error(name, [argument.name for argument in prompt.arguments])
     return argument.complete
 
 
 def _find_template_completer(template_uri: str, name: str) -> Completer:
     """Return the completer of a template's variable. Raises InvalidUri, InvalidArguments."""
     from tools.completion import complete_path, complete_ref, complete_section
-    from tools.prompts.prompt import unknown_argument_error
+    from tools.prompts.prompt import make_unknown_argument_error
     from tools.resources.contents import InvalidUri
     from tools.resources.list import TEMPLATES
 
@@ -280,8 +283,8 @@ def _find_template_completer(template_uri: str, name: str) -> Completer:
             fix=f"Use {' or '.join(template_uris)}.",
             nearest=template_uris,
         )
-    variables = {"path": complete_path, "ref": complete_ref, "section": complete_section}
-    variables = {variable: complete for variable, complete in variables.items() if variable in template_uri}
-    if name not in variables:
-        raise unknown_argument_error(name, list(variables))
-    return variables[name]
+    completers = {"path": complete_path, "ref": complete_ref, "section": complete_section}
+    completers = {variable: complete for variable, complete in completers.items() if variable in template_uri}
+    if name not in completers:
+        raise make_unknown_argument_error(name, list(completers))
+    return completers[name]

@@ -1,8 +1,8 @@
 """MCP over HTTP at one address, for both protocol versions: no state between requests.
 
-Each response is JSON or a stream of events, as its client accepts. The server does not know what a client has
-read, and sends notifications only to streams (`subscriptions/listen`). A request is authenticated before it
-arrives here; its state contains the caller.
+Each response is JSON or a stream of events, as its client accepts. The server does not record the texts that
+a client has read, and sends notifications only to streams (`subscriptions/listen`). A request is
+authenticated before it arrives here; its state contains the caller.
 """
 
 from __future__ import annotations
@@ -135,9 +135,9 @@ async def serve_http(
         # One manager of the SDK either returns JSON only, or refuses clients that accept no events.
         event_manager, json_manager = (
             StreamableHTTPSessionManager(
-                server, json_response=is_plain, stateless=True, max_request_body_size=MAX_BODY_BYTES
+                server, json_response=is_json, stateless=True, max_request_body_size=MAX_BODY_BYTES
             )
-            for is_plain in (False, True)
+            for is_json in (False, True)
         )
         async with AsyncExitStack() as stack:
             tasks = await stack.enter_async_context(anyio.create_task_group())

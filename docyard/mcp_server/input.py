@@ -54,21 +54,21 @@ class LineAssembler:
         """Yield every line that a chunk completes, without its line break."""
         start = 0
         while (end := chunk.find(b"\n", start)) >= 0:
-            self._add_part(chunk[start:end])
+            self._add_chunk(chunk[start:end])
             yield self._take_line()
             start = end + 1
-        self._add_part(chunk[start:])
+        self._add_chunk(chunk[start:])
 
     def finish(self) -> Iterator[bytes | OversizedLine]:
         """Yield the last line if the stream ended without a line break."""
         if self._size:
             yield self._take_line()
 
-    def _add_part(self, part: bytes) -> None:
-        self._size += len(part)
+    def _add_chunk(self, chunk: bytes) -> None:
+        self._size += len(chunk)
         if self._head is not None:
             return
-        self._chunks.append(part)
+        self._chunks.append(chunk)
         if self._size > self._limit:
             self._head = b"".join(self._chunks)[:_ID_SCAN_BYTES]
             self._chunks = []
@@ -126,20 +126,20 @@ def _contains_surrogate(value: object) -> bool:
     return False
 
 
-_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
-_VALUE = re.compile(rb'\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+(?=[\s,}]))', re.DOTALL)
+_JSON_TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|[\[\]{}]', re.DOTALL)
+_ID_VALUE = re.compile(rb'\s*:\s*("(?:[^"\\]|\\.)*"|-?\d+(?=[\s,}]))', re.DOTALL)
 
 
 def _scan_for_id(head: bytes) -> RequestId | None:
     """Return the top-level "id" of a text that may be incomplete JSON; None without a valid id."""
     depth = 0
-    for token in _TOKEN.finditer(head):
+    for token in _JSON_TOKEN.finditer(head):
         match token.group():
             case b"{" | b"[":
                 depth += 1
             case b"}" | b"]":
                 depth -= 1
-            case b'"id"' if depth == 1 and (value_match := _VALUE.match(head, token.end())):
+            case b'"id"' if depth == 1 and (value_match := _ID_VALUE.match(head, token.end())):
                 try:
                     return _parse_id(json.loads(value_match.group(1)))
                 except ValueError:

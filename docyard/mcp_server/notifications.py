@@ -33,7 +33,7 @@ from docyard.mcp_server.calls import Workers
 from docyard.mcp_server.requests import Requests
 
 if TYPE_CHECKING:
-    from tools.resources.watch import Watch
+    from tools.resources.watch import ResourceWatch
     from tools.tool import Context
     from workspace.snapshot.snapshot import Snapshot
 
@@ -65,7 +65,7 @@ class ToolListAnnouncer:
         self._bus = bus
         self._announced_list: object = None
         self._session: ServerSession | None = None
-        self._check_requested = anyio.Event()
+        self._check_event = anyio.Event()
 
     def record_list(self, definitions: object, session: ServerSession) -> None:
         """Record the list that a client received. Notifications start with the first list."""
@@ -78,14 +78,14 @@ class ToolListAnnouncer:
 
     def schedule(self) -> None:
         """Schedule a comparison: the list may have changed."""
-        self._check_requested.set()
+        self._check_event.set()
 
     async def run(self) -> None:
         """Announce changes while the server runs."""
         while True:
-            await self._check_requested.wait()
+            await self._check_event.wait()
             await anyio.sleep(_DEBOUNCE_S)
-            self._check_requested = anyio.Event()
+            self._check_event = anyio.Event()
             try:
                 await self._compare()
             except Exception:  # a client that lists the tools gets the error
@@ -119,20 +119,20 @@ class ResourceSubscriptions:
         self._requests = requests
         self._is_shared = is_shared
         self._bus = bus
-        self._stream = ListenHandler(bus)
+        self._listen_handler = ListenHandler(bus)
         self._session: ServerSession | None = None
         self._subscribed_uris: set[str] = set()
         self._stream_count = 0
         self._has_watch = False
         self._has_client_list = False
-        self._check_requested = anyio.Event()
+        self._check_event = anyio.Event()
 
     @cached_property
-    def _watch(self) -> Watch:
-        from tools.resources.watch import Watch
+    def _watch(self) -> ResourceWatch:
+        from tools.resources.watch import ResourceWatch
 
         self._has_watch = True
-        return Watch(self._requests.context)
+        return ResourceWatch(self._requests.context)
 
     def record_documents(self, snapshot: Snapshot, session: ServerSession) -> None:
         """Record the documents that a client has listed. Notifications start with the first list."""
@@ -144,7 +144,7 @@ class ResourceSubscriptions:
 
     def schedule(self) -> None:
         """Schedule a check of the branch: it may have changed."""
-        self._check_requested.set()
+        self._check_event.set()
 
     async def subscribe(self, request: Request, params: SubscribeRequestParams) -> EmptyResult:
         """Answer `resources/subscribe`; a second subscription has no effect."""
@@ -174,9 +174,9 @@ class ResourceSubscriptions:
         requested_notifications = params.notifications
         uris = requested_notifications.resource_subscriptions
         if not uris and not requested_notifications.resources_list_changed:
-            return await self._stream(request, params)
+            return await self._listen_handler(request, params)
         watch = self._watch
-        watched_uris = await self._requests.run(lambda: watch.add_all(uris)) if uris else []
+        watched_uris = await self._requests.run(lambda: watch.add_existing(uris)) if uris else []
         self._stream_count += 1
         try:
             if requested_notifications.resources_list_changed and not (
@@ -188,7 +188,7 @@ class ResourceSubscriptions:
             accepted_notifications = requested_notifications.model_copy(
                 update={"resource_subscriptions": watched_uris or None}
             )
-            return await self._stream(
+            return await self._listen_handler(
                 request, params.model_copy(update={"notifications": accepted_notifications})
             )
         finally:
@@ -197,7 +197,7 @@ class ResourceSubscriptions:
 
     def close(self) -> None:
         """End all streams."""
-        self._stream.close()
+        self._listen_handler.close()
 
     async def run(self) -> None:
         """Announce changes while the server runs."""
@@ -205,9 +205,9 @@ class ResourceSubscriptions:
             with anyio.move_on_after(
                 _POLL_INTERVAL_S if self._subscribed_uris or self._stream_count else None
             ):
-                await self._check_requested.wait()
+                await self._check_event.wait()
                 await anyio.sleep(_DEBOUNCE_S)
-            self._check_requested = anyio.Event()
+            self._check_event = anyio.Event()
             if self._has_watch and not self._watch.is_idle:
                 try:
                     await self._announce_changes()

@@ -21,7 +21,7 @@ log = logging.getLogger("docyard")
 T = TypeVar("T")
 
 _REPORTED_DETAILS = ("nearest", "field")
-_MAX_CHARACTERS = 500
+_MAX_TEXT_CHARACTERS = 500
 
 
 class Requests:
@@ -47,7 +47,7 @@ class Requests:
         return await self.run(run)
 
     async def run(self, work: Callable[[], T]) -> T:
-        """Run work that needs no context, and return its result. Raises as `run_with_context` does."""
+        """Run work that needs no context, and return its result. Raises the errors of `run_with_context`."""
         try:
             return await self._workers.run(work)
         except WorkspaceError as error:
@@ -73,10 +73,10 @@ def to_mcp_error(error: WorkspaceError) -> MCPError:
     message, fix = escape_invisible(error.message), escape_invisible(error.fix)
     data: dict[str, Any] = {"code": error.code}
     if fix:
-        data["fix"] = fix[:_MAX_CHARACTERS]
+        data["fix"] = fix[:_MAX_TEXT_CHARACTERS]
     data.update({name: error.details[name] for name in _REPORTED_DETAILS if error.details.get(name)})
     return MCPError(
         code=INVALID_PARAMS,
-        message=escape_surrogates(f"{message[:_MAX_CHARACTERS]}. {fix[:_MAX_CHARACTERS]}".strip()),
+        message=escape_surrogates(f"{message[:_MAX_TEXT_CHARACTERS]}. {fix[:_MAX_TEXT_CHARACTERS]}".strip()),
         data=escape_surrogates(data),
     )

@@ -35,7 +35,7 @@ from docyard.mcp_server.handlers import Completions, Prompts, Resources
 from docyard.mcp_server.instructions import build_instructions
 from docyard.mcp_server.notifications import ResourceSubscriptions, ToolListAnnouncer
 from docyard.mcp_server.requests import Requests
-from docyard.mcp_server.stdio import OpenRequests, StdioConnection, stdio
+from docyard.mcp_server.stdio import OpenRequests, StdioConnection, open_stdio
 from tools.registry import Toolbox, UnknownTool
 from workspace.writing.read_before_write import SeenTexts
 
@@ -50,10 +50,10 @@ Context = ServerRequestContext[Any, Any]
 _LIST_TTL_MS = 30_000  # the taxonomy values in a schema may be this old
 _FIXED_TTL_MS = 3_600_000  # prompts and templates do not change while a server runs
 _WARM_UP_DELAY_S = 1.0  # delay of background work if no client lists the tools before
-_TAXONOMY_TIMEOUT_S = 2.0  # the first list of tools waits this long for the values of a declared taxonomy
+_TAXONOMY_TIMEOUT_S = 2.0  # the longest wait of the first list of tools for the values of a taxonomy
 _WORKER_COUNT = 8
 _MAX_CLIENT_NAME_CHARACTERS = 100
-_PRODUCT = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+_PRODUCT_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
 
 
 def build_server(
@@ -106,7 +106,7 @@ def build_server(
             )
             return CallToolResult.model_validate(result)
         except UnknownTool as error:
-            raise unknown_tool_error(error) from None
+            raise build_unknown_tool_error(error) from None
         finally:
             _notify(announcer.schedule, subscriptions.schedule)
 
@@ -126,7 +126,7 @@ def build_server(
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=resources.list,
-        on_list_resource_templates=resources.templates,
+        on_list_resource_templates=resources.list_templates,
         on_read_resource=resources.read,
         on_subscribe_resource=None if is_shared else subscriptions.subscribe,
         on_unsubscribe_resource=None if is_shared else subscriptions.unsubscribe,
@@ -146,7 +146,7 @@ def _notify(*schedulers: Callable[[], None]) -> None:
             log.exception("a notification of changes was not scheduled")
 
 
-def unknown_tool_error(error: UnknownTool) -> MCPError:
+def build_unknown_tool_error(error: UnknownTool) -> MCPError:
     """Return the protocol's error for an unknown tool, with the most similar names."""
     name = escape_surrogates(error.name[:_MAX_CLIENT_NAME_CHARACTERS])
     hint = f"Did you mean {' or '.join(error.nearest)}?" if error.nearest else "tools/list lists the tools."
@@ -164,7 +164,8 @@ def read_client_name(context: Context) -> str:
     name = parameters.client_info.name if parameters else ""
     # Control, format and surrogate characters and line separators could forge a trailer, or hide one.
     printable_name = "".join(
-        " " if unicodedata.category(c) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else c for c in name
+        " " if unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"} else character
+        for character in name
     )
     client_name = " ".join(printable_name.split())[:_MAX_CLIENT_NAME_CHARACTERS].strip()
     return client_name or _read_user_agent_product(context) or "unknown"
@@ -172,7 +173,7 @@ def read_client_name(context: Context) -> str:
 
 def _read_user_agent_product(context: Context) -> str:
     headers: Mapping[str, str] = getattr(context.request, "headers", {})
-    product = _PRODUCT.match(headers.get("user-agent", ""))
+    product = _PRODUCT_TOKEN.match(headers.get("user-agent", ""))
     return product[0][:_MAX_CLIENT_NAME_CHARACTERS] if product else ""
 
 
@@ -192,7 +193,7 @@ async def serve_stdio(
     """Serve one client over standard input and output until the client closes its end or a signal arrives.
 
     `warm` runs in a thread after the first list of tools, or after a second. It starts when no request is
-    open; a list of tools that waits for it is an exception.
+    open, or when a list of tools waits for it.
     """
     list_event, start_event, warm_event = anyio.Event(), anyio.Event(), anyio.Event()
 
@@ -210,7 +211,7 @@ async def serve_stdio(
     async def warm_up(requests: OpenRequests) -> None:
         with anyio.move_on_after(_WARM_UP_DELAY_S):
             await list_event.wait()
-        await requests.wait_all_answered()
+        await requests.wait_until_all_answered()
         await warm_once()
 
     async def stop_on_signal(connection: StdioConnection, scope: anyio.CancelScope) -> None:
@@ -241,7 +242,7 @@ async def serve_stdio(
         notification_options = NotificationOptions(tools_changed=True, resources_changed=True)
         options = server.create_initialization_options(notification_options)
         async with anyio.create_task_group() as tasks:
-            async with stdio() as connection:
+            async with open_stdio() as connection:
                 if sys.platform != "win32":  # the event loop there cannot receive signals
                     tasks.start_soon(stop_on_signal, connection, tasks.cancel_scope)
                 tasks.start_soon(warm_up, connection.requests)

@@ -1,7 +1,7 @@
 """Standard input and output for the SDK's `stdio_server`, with back-pressure and errors for invalid lines.
 
-The SDK reads as fast as the client writes, and drops a line that it cannot parse. When it stops, it waits for
-a blocked read or write. So this module passes two of its own files to the SDK and wraps the SDK's streams:
+The SDK reads as fast as the client writes, and drops a line that it cannot parse. On shutdown, the SDK waits
+for a blocked read or write. So this module passes two of its own files to the SDK, and wraps its streams:
 
 - While 32 requests, or 32 MiB of requests, are unanswered, the next request waits, and no line after it is
   read. A cancellation after the waiting request therefore arrives late. A response of the client could wait
@@ -56,7 +56,7 @@ MAX_OPEN_REQUESTS = 32
 """The largest number of unanswered requests; further requests wait."""
 
 _READ_BYTES = 256 * 1024
-_WRITE_BYTES = 16 * 1024  # small, so that a slow client makes progress within _STALL_TIMEOUT_S
+_WRITE_BYTES = 16 * 1024  # small, so that a slow client reads a part within _STALL_TIMEOUT_S
 _STALL_TIMEOUT_S = 3.0
 _POLL_INTERVAL_S = 0.5  # interval of the checks for a stalled output and for a closed input
 _FLUSH_TIMEOUT_S = 1.0  # time for the last line when the server stops
@@ -73,31 +73,31 @@ class OpenRequests:
         self._entries: list[tuple[RequestId, int]] = []
         self._change_event = anyio.Event()
 
-    async def add(self, request: RequestId, size: int) -> None:
+    async def add(self, request_id: RequestId, size: int) -> None:
         """Add a request; wait until the limits permit it."""
         while self._entries and (
             len(self._entries) >= MAX_OPEN_REQUESTS
             or size + sum(other_size for _, other_size in self._entries) > MAX_LINE_BYTES
         ):
             await self._change_event.wait()
-        self._entries.append((request, size))
+        self._entries.append((request_id, size))
 
-    async def remove(self, request: object) -> None:
-        """Remove a request that was answered or cancelled; ignore one that is not open."""
+    async def remove(self, request_id: object) -> None:
+        """Remove a request that was answered or cancelled; ignore a request that is not open."""
         if (
-            entry := next((candidate for candidate in self._entries if candidate[0] == request), None)
+            entry := next((candidate for candidate in self._entries if candidate[0] == request_id), None)
         ) is not None:
             self._entries.remove(entry)
             self._change_event.set()
             self._change_event = anyio.Event()
 
-    async def wait_all_answered(self) -> None:
+    async def wait_until_all_answered(self) -> None:
         """Wait until every request is answered."""
         while self._entries:
             await self._change_event.wait()
 
 
-class _MessagesIn(ObjectReceiveStream[SessionMessage | Exception]):
+class _IncomingMessages(ObjectReceiveStream[SessionMessage | Exception]):
     """The SDK's stream of the client's messages; it ends when every request is answered."""
 
     def __init__(self, stream: Any, requests: OpenRequests) -> None:  # the SDK's type is not public
@@ -108,7 +108,7 @@ class _MessagesIn(ObjectReceiveStream[SessionMessage | Exception]):
         try:
             item: SessionMessage | Exception = await self._stream.receive()
         except anyio.EndOfStream:
-            await self._requests.wait_all_answered()
+            await self._requests.wait_until_all_answered()
             raise
         if isinstance(item, SessionMessage) and isinstance(item.message, JSONRPCRequest):
             # The SDK sends no response to a cancelled request; it calls this when the handler has returned.
@@ -121,7 +121,7 @@ class _MessagesIn(ObjectReceiveStream[SessionMessage | Exception]):
         await self._stream.aclose()
 
 
-class _MessagesOut(ObjectSendStream[SessionMessage]):
+class _OutgoingMessages(ObjectSendStream[SessionMessage]):
     """The SDK's stream of the server's messages."""
 
     def __init__(self, stream: Any, requests: OpenRequests) -> None:
@@ -131,8 +131,8 @@ class _MessagesOut(ObjectSendStream[SessionMessage]):
     async def send(self, item: SessionMessage) -> None:
         await self._stream.send(item)
         match item.message:
-            case JSONRPCResponse(id=request) | JSONRPCError(id=request):
-                await self._requests.remove(request)
+            case JSONRPCResponse(id=request_id) | JSONRPCError(id=request_id):
+                await self._requests.remove(request_id)
             case JSONRPCNotification(
                 method="notifications/subscriptions/acknowledged", params={"_meta": dict(meta)}
             ):
@@ -153,7 +153,7 @@ class InputFile(anyio.AsyncFile[str]):
         self._output = output
         self._requests = requests
         self._line_sender, self._lines = anyio.create_memory_object_stream[bytes | OversizedLine](1)
-        self._slot = threading.Semaphore()
+        self._line_slot = threading.Semaphore()
         self._is_first = True
         self._is_stopped = False
         self._read_scope = anyio.CancelScope()
@@ -178,14 +178,14 @@ class InputFile(anyio.AsyncFile[str]):
 
     async def _read_message(self) -> str:
         async for line in self._lines:
-            self._slot.release()
+            self._line_slot.release()
             if isinstance(line, bytes):
                 line = line.removeprefix(codecs.BOM_UTF8) if self._is_first else line
                 self._is_first = False
                 if not line.strip():
                     continue
                 line = wrap_array(line)  # first, because a wrapped array may be nested too deeply to parse
-                if (message := _parse(line)) is not None:
+                if (message := _parse_message(line)) is not None:
                     if isinstance(message, JSONRPCRequest):
                         await self._requests.add(message.id, len(line))
                     return line.decode()
@@ -196,11 +196,11 @@ class InputFile(anyio.AsyncFile[str]):
         return ""
 
     def _run(self, descriptor: int, token: EventLoopToken) -> None:
-        assembler, is_closed = LineAssembler(), _build_hang_up_check(descriptor)
+        assembler, is_hung_up = LineAssembler(), _build_hang_up_check(descriptor)
 
-        def offer(line: bytes | OversizedLine) -> None:
-            while not self._slot.acquire(timeout=_POLL_INTERVAL_S):
-                if is_closed():
+        def send_line(line: bytes | OversizedLine) -> None:
+            while not self._line_slot.acquire(timeout=_POLL_INTERVAL_S):
+                if is_hung_up():
                     from_thread.run_sync(self.close_event.set, token=token)
             from_thread.run_sync(self._line_sender.send_nowait, line, token=token)
 
@@ -208,9 +208,9 @@ class InputFile(anyio.AsyncFile[str]):
             with suppress(OSError):
                 while chunk := os.read(descriptor, _READ_BYTES):
                     for line in assembler.feed(chunk):
-                        offer(line)
+                        send_line(line)
             for line in assembler.finish():
-                offer(line)
+                send_line(line)
             from_thread.run_sync(self._line_sender.close, token=token)
             from_thread.run_sync(self.close_event.set, token=token)
         os.close(descriptor)
@@ -243,7 +243,7 @@ class OutputFile(anyio.AsyncFile[str]):
     async def flush(self) -> None:
         """Do nothing: `write` returns when the text is written."""
 
-    async def wait_stalled(self) -> None:
+    async def wait_until_stalled(self) -> None:
         """Wait until the client has read nothing for three seconds while a text was pending."""
         while not self._unwritten_count or time.monotonic() - self._progress_time < _STALL_TIMEOUT_S:
             await anyio.sleep(_POLL_INTERVAL_S)
@@ -284,7 +284,7 @@ class StdioConnection(NamedTuple):
 
 
 @asynccontextmanager
-async def stdio() -> AsyncIterator[StdioConnection]:
+async def open_stdio() -> AsyncIterator[StdioConnection]:
     """Yield a connection over standard input and output. A client that stops reading cancels the block."""
     requests = OpenRequests()
     with _redirect_output() as descriptor:
@@ -294,12 +294,15 @@ async def stdio() -> AsyncIterator[StdioConnection]:
 
                 async def cancel_stalled() -> None:
                     await input_file.close_event.wait()
-                    await output.wait_stalled()
+                    await output.wait_until_stalled()
                     tasks.cancel_scope.cancel()
 
                 tasks.start_soon(cancel_stalled)
                 async with stdio_server(input_file, output) as (read_stream, write_stream):
-                    streams = _MessagesIn(read_stream, requests), _MessagesOut(write_stream, requests)
+                    streams = (
+                        _IncomingMessages(read_stream, requests),
+                        _OutgoingMessages(write_stream, requests),
+                    )
                     yield StdioConnection(*streams, requests, input_file.stop)
             tasks.cancel_scope.cancel()
 
@@ -318,7 +321,7 @@ def _redirect_output() -> Iterator[int]:
         os.close(output_copy)
 
 
-def _parse(line: bytes) -> JSONRPCMessage | None:
+def _parse_message(line: bytes) -> JSONRPCMessage | None:
     """Return the message of a line; None if the line is invalid."""
     try:
         message = jsonrpc_message_adapter.validate_json(line, by_name=False)

@@ -10,7 +10,7 @@ headers.py       security headers of every response
 library/         the pages of a workspace
 live.py          server-sent events for open pages
 not_found.py     the page for an unknown URL
-page_request.py  a request for a page, as the handlers use it
+page_request.py  a request for a page, with its index, snapshot and caller
 proposals/       the pages of proposals
 routes.py        the routes of all pages
 site.py          the pages of one server, and their shared state

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     Step = Callable[[], bool]
 
-_MAX_QUEUED_STEPS = 64  # the oldest is dropped; a later request for the same page submits it again
+_MAX_QUEUED_STEPS = 64  # the oldest step is dropped; a later request for the same page submits it again
 _STEP_DELAY_S = 0.005  # between two steps, so that requests run first
 
 
@@ -42,7 +42,9 @@ class BackgroundQueue:
             while len(self._queue) > _MAX_QUEUED_STEPS:
                 self._queue.popitem(last=False)
             if self._thread is None and not self._close_event.is_set():
-                self._thread = threading.Thread(target=self._run, name="docyard reading", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run, name="docyard-background-queue", daemon=True
+                )
                 self._thread.start()
 
     def close(self) -> None:

@@ -1,7 +1,7 @@
 """Changes as a page shows them: documents, their sections, and rows of text for one or two columns.
 
 The size is limited: a page has at most 120 sections and about 400,000 characters, one change 40,000.
-Omitted text is counted, and the next page begins where this one ends.
+Omitted text is counted, and the next page begins where the page ends.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class DiffRows(NamedTuple):
     """The rows of a change, and the number of omitted characters after them in both texts."""
 
     rows: tuple[DiffRow, ...] = ()
-    more: int = 0
+    omitted_chars: int = 0
 
     @property
     def is_one_sided(self) -> bool:
@@ -85,7 +85,7 @@ def build_rows(old_text: str, new_text: str, max_chars: int = MAX_CHANGE_CHARS) 
 
 
 def _limit_unchanged(rows: Sequence[DiffRow], max_chars: int, omitted_chars: int = 0) -> DiffRows:
-    """Return rows with at most `max_chars` unchanged characters; `more` counts the omitted characters."""
+    """Return rows with at most `max_chars` unchanged characters; `omitted_chars` were omitted before."""
     limited_rows: list[DiffRow] = []
     for row in rows:
         if row.kind not in ("same", "folded"):
@@ -114,12 +114,12 @@ def _format_step(old_text: str, new_text: str, step: DiffStep) -> Iterator[DiffR
     inline_runs: list[TextRun] = []
     position = step.start
     for edit in step.words:
-        unchanged = TextRun(replace_invisible(old_text[position : edit.start]))
-        removed = TextRun(replace_invisible(old_text[edit.start : edit.end]), "removed")
-        added = TextRun(replace_invisible(new_text[edit.new_start : edit.new_end]), "added")
-        old_runs += [unchanged, removed]
-        new_runs += [unchanged, added]
-        inline_runs += [unchanged, removed, added]
+        unchanged_run = TextRun(replace_invisible(old_text[position : edit.start]))
+        removed_run = TextRun(replace_invisible(old_text[edit.start : edit.end]), "removed")
+        added_run = TextRun(replace_invisible(new_text[edit.new_start : edit.new_end]), "added")
+        old_runs += [unchanged_run, removed_run]
+        new_runs += [unchanged_run, added_run]
+        inline_runs += [unchanged_run, removed_run, added_run]
         position = edit.end
     last_run = TextRun(replace_invisible(old_text[position : step.end].rstrip("\n")))
     texts = (
@@ -128,10 +128,12 @@ def _format_step(old_text: str, new_text: str, step: DiffStep) -> Iterator[DiffR
     yield DiffRow("words", *texts)
 
 
-def _format_truncated(old_text: str, new_text: str, step: DiffStep, remaining: int) -> Iterator[DiffRow]:
+def _format_truncated(
+    old_text: str, new_text: str, step: DiffStep, remaining_chars: int
+) -> Iterator[DiffRow]:
     """Yield the beginning of a step that exceeds the limit."""
-    old = old_text[step.start : min(step.end, step.start + remaining // 2)]
-    new = new_text[step.new_start : min(step.new_end, step.new_start + remaining // 2)]
+    old = old_text[step.start : min(step.end, step.start + remaining_chars // 2)]
+    new = new_text[step.new_start : min(step.new_end, step.new_start + remaining_chars // 2)]
     row = DiffRow("lines", _format_lines(old, "removed"), _format_lines(new, "added"))
     if row.old or row.new:
         yield row
@@ -143,7 +145,7 @@ def _format_lines(text: str, style: Literal["removed", "added"]) -> tuple[TextRu
 
 
 def _format_unchanged(text: str, *, is_first: bool = False, is_last: bool = False) -> Iterator[DiffRow]:
-    """Yield unchanged lines; those that are not near a change are folded."""
+    """Yield unchanged lines; lines that are not near a change are folded."""
     lines = text.strip("\n").split("\n")
     if not any(map(str.strip, lines)):
         return
@@ -179,7 +181,7 @@ _MARKS = {ChangeKind.TASK_COMPLETED: "☑", ChangeKind.TASK_REOPENED: "☐"}
 
 
 class ChangeView(NamedTuple):
-    """One change: a sentence, empty if the rows show it all, and rows.
+    """One change: a sentence (empty if the rows show the full change), and rows.
 
     `mark` precedes the sentence: a box for a task that was completed or reopened.
     """
@@ -193,8 +195,8 @@ class ChangeView(NamedTuple):
 class SectionView(NamedTuple):
     """The changes of a section of a document; the address is empty for front matter.
 
-    `id` is the id of its element. `parent_titles` are the titles of the parent sections. `is_in_new` is true
-    if the new version has the section.
+    `id` is the id of its element. `parent_titles` are the titles of the parent sections. `is_in_new_version`
+    is true if the new version has the section.
     """
 
     id: str
@@ -203,7 +205,7 @@ class SectionView(NamedTuple):
     parent_titles: tuple[str, ...]
     kinds: tuple[str, ...]
     changes: tuple[ChangeView, ...]
-    is_in_new: bool
+    is_in_new_version: bool
 
 
 class DocumentView(NamedTuple):
@@ -221,14 +223,14 @@ class DocumentView(NamedTuple):
 class DiffPage(NamedTuple):
     """A page of changes: it begins after the first `offset` of `total` changed sections.
 
-    `next` is the offset of the next page; None at the end. `files` lists other files, `more_files` counts
-    those that are not listed. `reason` explains why documents are shown without their sections.
+    `next_offset` is that of the next page; None at the end. `files` lists other files, `more_files` counts
+    the files that are not listed. `reason` explains why documents are shown without their sections.
     """
 
     documents: tuple[DocumentView, ...]
     total: int
     offset: int
-    next: int | None
+    next_offset: int | None
     files: tuple[str, ...]
     more_files: int
     reason: str | None

@@ -30,8 +30,8 @@ log = logging.getLogger("docyard")
 
 # More threads would slow down each other and tool calls. Writers, which may wait, have their own threads.
 _MAX_THREADS = 8
-_READER_THREADS: RunVar[anyio.CapacityLimiter] = RunVar("readers of pages")
-_WRITER_THREADS: RunVar[anyio.CapacityLimiter] = RunVar("writers of pages")
+_READER_LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("readers of pages")
+_WRITER_LIMITER: RunVar[anyio.CapacityLimiter] = RunVar("writers of pages")
 Handler = Callable[[PageRequest], Response]
 
 
@@ -61,30 +61,30 @@ def answer_post(site: Site, handle: Handler) -> Callable[[Request], Any]:
             page_request.fields = page_request.fields or error.fields
             return await run_in_thread(partial(render_error_page, page_request, error))
         with anyio.CancelScope(shield=True):
-            render_page = partial(_render, page_request, handle, has_written=True)
-            response = await run_in_thread(render_page, _WRITER_THREADS)
+            render_page = partial(_render, page_request, handle, is_write=True)
+            response = await run_in_thread(render_page, _WRITER_LIMITER)
         return response
 
     return endpoint
 
 
 async def run_in_thread(
-    render: Callable[[], Response], threads: RunVar[anyio.CapacityLimiter] = _READER_THREADS
+    render: Callable[[], Response], limiter_variable: RunVar[anyio.CapacityLimiter] = _READER_LIMITER
 ) -> Response:
     """Return a response that is rendered in one of a limited number of threads."""
-    limiter = threads.get(None)
+    limiter = limiter_variable.get(None)
     if limiter is None:
         limiter = anyio.CapacityLimiter(_MAX_THREADS)
-        threads.set(limiter)
+        limiter_variable.set(limiter)
     return await anyio.to_thread.run_sync(render, limiter=limiter)
 
 
-def _render(page_request: PageRequest, handle: Handler, *, has_written: bool = False) -> Response:
-    if not has_written:
+def _render(page_request: PageRequest, handle: Handler, *, is_write: bool = False) -> Response:
+    if not is_write:
         return _render_once(page_request, handle)
     with record_commits() as record:
         response = _render_once(page_request, handle, record)
-        for step in (page_request.site.versions.forget, page_request.site.notify_write):
+        for step in (page_request.site.versions.invalidate, page_request.site.notify_write):
             try:
                 step()
             except Exception:
@@ -95,7 +95,7 @@ def _render(page_request: PageRequest, handle: Handler, *, has_written: bool = F
 
 
 def _render_once(page_request: PageRequest, handle: Handler, record: CommitRecord | None = None) -> Response:
-    page_request.site.summaries.pause()
+    page_request.site.summaries.delay_read_ahead()
     try:
         # Read first, so that a page is never older than its version.
         page_request.version  # noqa: B018

@@ -65,7 +65,7 @@ def _select_paths(candidates: object) -> list[str]:
 
 def _suggest_sections(request: PageRequest, error: WorkspaceError) -> Iterator[Mapping[str, str]]:
     """Yield the sections that an unknown or ambiguous address may mean."""
-    path = request.path.get("path")
+    path = request.path_params.get("path")
     if not path or not isinstance(error, (AmbiguousAddress, SectionNotFound)):
         return
     for candidate in error.details.get("candidates", ())[:_MAX_SECTIONS]:

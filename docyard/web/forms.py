@@ -28,7 +28,7 @@ class FormRefused(WorkspaceError):
 
 
 async def read_fields(request: Request) -> Mapping[str, str]:
-    """Return the fields of a form by name; of several fields with one name the last. Line ends are LF.
+    """Return the fields of a form by name; the last one of fields with the same name. Line ends are LF.
 
     Raises FormRefused.
     """

@@ -1,7 +1,7 @@
 """Server-sent events that notify open pages of changes (WHATWG HTML §9.2).
 
 A page sends the version that it shows, so that no change is missed between its rendering and its listening.
-The repository is checked once a second for all listeners, and not at all without listeners.
+The repository is checked once a second for all listeners, and is not checked without listeners.
 """
 
 from __future__ import annotations
@@ -38,22 +38,22 @@ class LiveState(Protocol):
     """The state that open pages show, and its listeners."""
 
     @property
-    def live(self) -> LiveUpdates:
+    def live_updates(self) -> LiveUpdates:
         """Return the listeners."""
 
     @property
-    def is_reading(self) -> bool:
+    def has_background_work(self) -> bool:
         """Return True if background work for pages is running."""
 
-    def state(self) -> tuple[str, str | None]:
-        """Return the version of what is served, and the commit of its tip. Raises WorkspaceError."""
+    def read_state(self) -> tuple[str, str | None]:
+        """Return the version of the served state, and the commit of its tip. Raises WorkspaceError."""
 
 
 class LiveUpdates:
     """The listeners of one server, and the last version that was read."""
 
     def __init__(self) -> None:
-        self.listeners = 0
+        self.listener_count = 0
         self._version = ""
         self._commit: str | None = None
         self._last_check = float("-inf")
@@ -64,14 +64,14 @@ class LiveUpdates:
         """End all streams on shutdown. May be called from any thread."""
         self._is_closed = True
 
-    async def events(self, site: LiveState, known_version: str) -> AsyncIterator[str]:
+    async def stream_events(self, site: LiveState, known_version: str) -> AsyncIterator[str]:
         """Yield the events for a page with the version `known_version`, until the server stops.
 
         Raises nothing: if the repository cannot be read, there is no event.
         """
-        if self.listeners >= MAX_LISTENERS:  # several requests arrived at the same time
+        if self.listener_count >= MAX_LISTENERS:  # several requests arrived at the same time
             return
-        self.listeners += 1
+        self.listener_count += 1
         try:
             yield f"retry: {_RECONNECT_DELAY_MS}\n\n"
             sent_at = time.monotonic()
@@ -80,7 +80,7 @@ class LiveUpdates:
                 if (
                     self._version
                     and self._version != known_version
-                    and not _is_awaited(site, self._version, known_version)
+                    and not _lacks_only_pending_parts(site, self._version, known_version)
                 ):
                     known_version = self._version
                     yield _format_event(known_version, self._commit)
@@ -90,10 +90,10 @@ class LiveUpdates:
                     sent_at = time.monotonic()
                 await anyio.sleep(_TICK_INTERVAL_S)
         finally:
-            self.listeners -= 1
+            self.listener_count -= 1
 
     async def _check_version(self, site: LiveState) -> None:
-        """Read the version, unless another listener did so recently or is doing it."""
+        """Read the version, unless another listener has read it recently or is reading it."""
         if self._is_checking or time.monotonic() - self._last_check < _CHECK_INTERVAL_S:
             return
         self._is_checking = True
@@ -106,16 +106,16 @@ class LiveUpdates:
             self._is_checking = False
 
 
-def _is_awaited(site: LiveState, version: str, known_version: str) -> bool:
+def _lacks_only_pending_parts(site: LiveState, version: str, known_version: str) -> bool:
     """Return True if a page lacks only parts that are still being read."""
-    return known_version == format_unfinished_version(version) and site.is_reading
+    return known_version == format_unfinished_version(version) and site.has_background_work
 
 
 def _read_state(site: LiveState) -> tuple[str, str | None] | None:
     from workspace.errors import WorkspaceError
 
     try:
-        return site.state()
+        return site.read_state()
     except WorkspaceError:  # the next page shows the error
         return None
 
@@ -131,11 +131,11 @@ def build_events_endpoint(site: LiveState) -> Callable[[Request], Any]:
     async def endpoint(request: Request) -> Response:
         if request.method == "HEAD":  # a stream without events would never end
             return Response(media_type="text/event-stream")
-        if site.live.listeners >= MAX_LISTENERS:
+        if site.live_updates.listener_count >= MAX_LISTENERS:
             return PlainTextResponse("too many pages are listening\n", 503, {"Retry-After": "60"})
         known_version = request.headers.get("last-event-id") or request.query_params.get("since", "")
         headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
-        events = site.live.events(site, known_version[:64])
+        events = site.live_updates.stream_events(site, known_version[:64])
         return StreamingResponse(events, headers=headers, media_type="text/event-stream")
 
     return endpoint

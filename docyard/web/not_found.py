@@ -51,17 +51,19 @@ def _render(page_request: PageRequest, status: int) -> Response:
     if status != 404:
         error = PageNotFound("the URL does not accept this method", fix="Open it from a page.")
         return page_request.page("error.html", status=status, error=error, reference=None, nearest=())
-    path = page_request.path["path"]
+    path = page_request.path_params["path"]
     try:
-        similar_pages = _find_similar(page_request, page_request.snapshot, path)
+        similar_pages = _find_similar_pages(page_request, page_request.snapshot, path)
     except WorkspaceError as error:
         return render_error_page(page_request, error)
     fix = "Similar pages:" if similar_pages else "The library lists all documents."
-    not_found = PageNotFound("the page does not exist", fix=fix)
-    return page_request.page("error.html", status=404, error=not_found, reference=None, nearest=similar_pages)
+    not_found_error = PageNotFound("the page does not exist", fix=fix)
+    return page_request.page(
+        "error.html", status=404, error=not_found_error, reference=None, nearest=similar_pages
+    )
 
 
-def _find_similar(page_request: PageRequest, snapshot: Snapshot, path: str) -> Sequence[SimilarPage]:
+def _find_similar_pages(page_request: PageRequest, snapshot: Snapshot, path: str) -> Sequence[SimilarPage]:
     """Return the document with this path, or its new location, or documents with similar paths."""
     if not path or len(path) > MAX_PATH_BYTES or CONTROL.search(path):
         return ()

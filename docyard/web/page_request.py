@@ -33,7 +33,7 @@ class PageRequest:
 
     site: Site
     caller: Caller
-    path: Mapping[str, str]
+    path_params: Mapping[str, str]
     query: Mapping[str, str]
     fields: Mapping[str, str] = field(default_factory=dict)
     known_etags: str = ""
@@ -66,7 +66,7 @@ class PageRequest:
     @property
     def proposals(self) -> tuple[Proposal, ...]:
         """Return every proposal, the newest first, at the version of the state."""
-        return self.site.proposals_at(self.workspace, self.version)
+        return self.site.list_proposals(self.workspace, self.version)
 
     @property
     def name(self) -> str:
@@ -78,13 +78,13 @@ class PageRequest:
 
     @property
     def urls(self) -> PageUrls:
-        """Return the URLs of pages, which keep the ref of this request."""
+        """Return the URLs of pages; the URLs keep the ref of this request."""
         return PageUrls(self.ref)
 
     @property
     def actor(self) -> Actor:
         """Return the author of changes that this request makes."""
-        return self.site.actor(self.workspace, self.caller)
+        return self.site.build_actor(self.workspace, self.caller)
 
     @property
     def may_write(self) -> bool:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
     from workspace.workspace import Workspace
 
-_CLOCK_TICK_NS = 2_000_000_000  # a newer folder may change again within one tick of its clock
+_CLOCK_TICK_NS = 2_000_000_000  # a newer folder may change again without a new time
 _MAX_AGE_S = 60.0  # of a version, if no folder changed
 
 # The maximum age right after a change, because a page with an older version requests the state again.
@@ -43,7 +43,7 @@ FolderTimes = tuple[tuple[str, int, int], ...]
 
 
 class _CachedVersion(NamedTuple):
-    """A version, the times of the folders just before it was read, and its age (monotonic seconds)."""
+    """A version, the times of the folders just before it was read, and the time of reading (monotonic, s)."""
 
     workspace: Workspace
     folder_times: FolderTimes
@@ -60,8 +60,8 @@ class Versions:
 
     def get_current(self, workspace: Workspace) -> str:
         """Return the current version; an empty text if it cannot be read."""
-        folder_times, is_settled = _read_folder_times(workspace.git)
-        max_age = _MAX_AGE_S if is_settled else _MAX_RECENT_AGE_S
+        folder_times, shows_all_changes = _read_folder_times(workspace.git)
+        max_age = _MAX_AGE_S if shows_all_changes else _MAX_RECENT_AGE_S
         cached_version = self._cached_version
         if (
             cached_version is not None
@@ -79,14 +79,14 @@ class Versions:
             self._cached_version = _CachedVersion(workspace, folder_times, version, read_at)
         return version
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Discard the cached version, so that a writer sees its change regardless of the folders' clock."""
         with self._lock:  # another thread may be reading an older version
             self._cached_version = None
 
 
 def _read_folder_times(git: GitReader) -> tuple[FolderTimes, bool]:
-    """Return the times of the files and folders of refs; the second value is true if they show every change.
+    """Return the times of the files and folders of refs, and True if the times show every change.
 
     The times are empty if there are no refs, as in an artifact.
     """
@@ -104,7 +104,7 @@ def _read_folder_times(git: GitReader) -> tuple[FolderTimes, bool]:
                 folders += sorted(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
     except OSError:
         return (), False
-    newest_time = max(modified for _, modified, _ in times)
+    newest_time = max(modified_ns for _, modified_ns, _ in times)
     return tuple(times), time.time_ns() - newest_time >= _CLOCK_TICK_NS
 
 
@@ -153,29 +153,29 @@ class Site:
     summaries: Summaries = field(default_factory=Summaries)
     last_changes: LastChanges = field(default_factory=LastChanges)
     versions: Versions = field(default_factory=Versions)
-    live: LiveUpdates = field(default_factory=LiveUpdates)
+    live_updates: LiveUpdates = field(default_factory=LiveUpdates)
     background: BackgroundQueue = field(default_factory=BackgroundQueue)
     _proposals: LRUCache[str, tuple[Proposal, ...]] = field(
         init=False, default_factory=lambda: LRUCache(_MAX_CACHED_VERSIONS)
     )
 
     @property
-    def is_reading(self) -> bool:
+    def has_background_work(self) -> bool:
         """Return True if background work for pages is running."""
         return self.background.is_busy or self.index().links.is_reading
 
-    def state(self) -> tuple[str, str | None]:
+    def read_state(self) -> tuple[str, str | None]:
         """Return the version of the served state, and the commit of its tip. Raises WorkspaceError."""
         workspace = self.index().workspace
         return self.versions.get_current(workspace), workspace.tip()
 
     def close(self) -> None:
-        """End the background work: streams of events, and reading ahead."""
-        self.live.close()
+        """End event streams and background work."""
+        self.live_updates.close()
         self.summaries.close()
         self.background.close()
 
-    def proposals_at(self, workspace: Workspace, version: str) -> tuple[Proposal, ...]:
+    def list_proposals(self, workspace: Workspace, version: str) -> tuple[Proposal, ...]:
         """Return every proposal, the newest first, at a version; the current proposals without a version.
 
         Reading thousands of refs takes longer than the rest of a page, so the proposals are cached by
@@ -188,7 +188,7 @@ class Site:
             else proposal_actions.list_all()
         )
 
-    def actor(self, workspace: Workspace, caller: Caller) -> Actor:
+    def build_actor(self, workspace: Workspace, caller: Caller) -> Actor:
         """Return the author of a change: the owner of the token, else the user of Git's settings."""
         from workspace.proposals.actions.repository import Actor
         from workspace.proposals.events import Author, KnownBy

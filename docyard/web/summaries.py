@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _MAX_CACHED_SUMMARIES = 200_000  # of some hundred bytes each
 _MAX_DOCUMENTS_READ_AHEAD = 20_000
 _QUIET_TIME_S = 0.3  # without a request, before reading ahead continues
-_OPEN_BOX = re.compile(rb"\[[ \t]")
-_BOX = re.compile(rb"\[[ xX]\]")
+_OPEN_CHECKBOX = re.compile(rb"\[[ \t]")
+_CHECKBOX = re.compile(rb"\[[ xX]\]")
 
 # Parsing the tasks of a larger document takes seconds, so lines that look like tasks are counted instead.
 _MAX_PARSED_BYTES = 1_000_000
@@ -35,20 +35,20 @@ _TASK_LINE = re.compile(rb"^[ \t]*%b[ \t]+\[([ xX])\][ \t]" % LIST_MARKER_BYTES,
 class DocumentSummary(NamedTuple):
     """A document in a list. `facets` has the type and tags of its front matter.
 
-    `tasks` counts all tasks, `completed` the completed ones. `reason` explains why the document cannot be
-    read; the other fields are then empty.
+    `task_count` counts all tasks, `completed_count` the completed tasks. `reason` explains why the document
+    cannot be read; the other fields are then empty.
     """
 
     title: str
-    tasks: int = 0
-    completed: int = 0
+    task_count: int = 0
+    completed_count: int = 0
     facets: Mapping[str, object] = {}
     reason: str | None = None
 
     @property
-    def open(self) -> int:
+    def open_count(self) -> int:
         """Return the number of open tasks."""
-        return self.tasks - self.completed
+        return self.task_count - self.completed_count
 
 
 class Summaries:
@@ -57,7 +57,7 @@ class Summaries:
     def __init__(self) -> None:
         self._cached_summaries: LRUCache[tuple[str, str], DocumentSummary] = LRUCache(_MAX_CACHED_SUMMARIES)
         # Blobs without any text that looks like an open task.
-        self._blobs_without_boxes: LRUCache[str, bool] = LRUCache(_MAX_CACHED_SUMMARIES)
+        self._blobs_without_checkboxes: LRUCache[str, bool] = LRUCache(_MAX_CACHED_SUMMARIES)
         self._thread: threading.Thread | None = None
         self._close_event = threading.Event()
         self._last_request = 0.0
@@ -73,25 +73,25 @@ class Summaries:
         return summary
 
     def has_open_tasks(self, snapshot: Snapshot, path: str) -> bool:
-        """Return True if a document has open tasks. Most documents have no box, and are not parsed."""
+        """Return True if a document has open tasks. Most documents have no checkbox, and are not parsed."""
         blob = snapshot.documents[path]
-        if blob in self._blobs_without_boxes:
+        if blob in self._blobs_without_checkboxes:
             return False
         if (path, blob) not in self._cached_summaries:
             try:
-                has_no_box = _OPEN_BOX.search(snapshot.git.blob(blob)) is None
+                has_no_checkbox = _OPEN_CHECKBOX.search(snapshot.git.blob(blob)) is None
             except DamagedRepository:  # the row of the document shows the error
                 return False
-            if has_no_box:
-                self._blobs_without_boxes.put(blob, True)
+            if has_no_checkbox:
+                self._blobs_without_checkboxes.put(blob, True)
                 return False
-        return self.get(snapshot, path).open > 0
+        return self.get(snapshot, path).open_count > 0
 
-    def read_ahead(self, snapshot: Snapshot) -> None:
+    def start_read_ahead(self, snapshot: Snapshot) -> None:
         """Start to read the documents of a snapshot in the background, once, so that lists are fast."""
         if self._thread is None and not self._close_event.is_set():
             self._thread = threading.Thread(
-                target=self._run, args=(snapshot,), name="docyard library", daemon=True
+                target=self._run, args=(snapshot,), name="docyard-read-ahead", daemon=True
             )
             self._thread.start()
 
@@ -101,7 +101,7 @@ class Summaries:
         if self._thread is not None:
             self._thread.join()
 
-    def pause(self) -> None:
+    def delay_read_ahead(self) -> None:
         """Delay reading ahead until no request has arrived for a moment, so that requests run first."""
         self._last_request = time.monotonic()
 
@@ -130,9 +130,9 @@ def _read_summary(snapshot: Snapshot, path: str, blob: str) -> DocumentSummary:
 def _list_completion_states(document: Document) -> list[bool]:
     """Return the completion state of each task."""
     if len(document.data) > _MAX_PARSED_BYTES:
-        return [box != b" " for box in _TASK_LINE.findall(document.data)]
-    # Parsing lists is slow, and most documents contain no text that looks like a box.
-    return [task.is_done for task in document.all_tasks] if _BOX.search(document.data) else []
+        return [mark != b" " for mark in _TASK_LINE.findall(document.data)]
+    # Parsing lists is slow, and most documents contain no text that looks like a checkbox.
+    return [task.is_done for task in document.all_tasks] if _CHECKBOX.search(document.data) else []
 
 
 MAX_COMMITS = 300

@@ -20,8 +20,8 @@ from starlette.responses import FileResponse, PlainTextResponse, Response
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-_HERE = Path(__file__).parent
-STATIC = _HERE / "static"
+_FOLDER = Path(__file__).parent
+STATIC_FOLDER = _FOLDER / "static"
 _MAX_TIME_S = 253_402_300_799  # the last second of the year 9999
 
 
@@ -43,14 +43,14 @@ def get_template(template: str) -> Template:
 @cache
 def get_asset_url(name: str) -> str:
     """Return the URL of a file of `static/`, which changes with its content."""
-    digest = hashlib.sha256((STATIC / name).read_bytes()).hexdigest()
+    digest = hashlib.sha256((STATIC_FOLDER / name).read_bytes()).hexdigest()
     return f"/static/{name}?v={digest[:12]}"
 
 
 @cache
 def _build_environment() -> Environment:
     environment = Environment(
-        loader=FileSystemLoader(_HERE / "templates"),
+        loader=FileSystemLoader(_FOLDER / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -100,13 +100,13 @@ _MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg
 @cache
 def _list_static_files() -> frozenset[str]:
     """Return the names of the static files, so that a request cannot name any other path."""
-    return frozenset(path.name for path in STATIC.iterdir() if path.is_file())
+    return frozenset(path.name for path in STATIC_FOLDER.iterdir() if path.is_file())
 
 
 async def serve_static_file(request: Request) -> Response:
     """Return a file of `static/`."""
     name = request.path_params["name"]
-    path = STATIC / name
+    path = STATIC_FOLDER / name
     if name not in _list_static_files() or path.suffix not in _MEDIA_TYPES:
         return PlainTextResponse("not found\n", 404)
     headers = {"Cache-Control": "public, max-age=31536000, immutable"}

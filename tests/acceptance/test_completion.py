@@ -12,7 +12,7 @@ from tests.acceptance.clients import connect_to_server
 from tests.acceptance.reading.test_resources import build_artifact
 from tests.acceptance.server import ProtocolVersion
 from tests.repositories import Repo, normal
-from tools.resources.list import DOCUMENT, SECTION, SECTION_AT
+from tools.resources.list import DOCUMENT_TEMPLATE, SECTION_AT_REF_TEMPLATE, SECTION_TEMPLATE
 
 pytestmark = pytest.mark.anyio
 
@@ -29,8 +29,10 @@ def repo(tmp_path: Path) -> Repo:
 
 
 async def test_typed_text_is_completed(repo: Repo, home: Path, protocol: ProtocolVersion) -> None:
-    document, section = (ResourceTemplateReference(uri=template.uri) for template in (DOCUMENT, SECTION))
-    section_at_ref = ResourceTemplateReference(uri=SECTION_AT.uri)
+    document, section = (
+        ResourceTemplateReference(uri=template.uri) for template in (DOCUMENT_TEMPLATE, SECTION_TEMPLATE)
+    )
+    section_at_ref = ResourceTemplateReference(uri=SECTION_AT_REF_TEMPLATE.uri)
     review, spec = PromptReference(name="review_document"), PromptReference(name="write_spec")
     cases: list[tuple[Reference, str, str, dict[str, str] | None, list[str]]] = [
         (document, "path", "pages/11", None, [f"pages/{number}.md" for number in range(110, 120)]),
@@ -65,8 +67,8 @@ async def test_unknown_template_prompt_or_argument_is_refused(
     async with connect_to_server(home, protocol, ["-C", repo.path, "--no-fsync"]) as client:
         cases: list[tuple[Reference, str]] = [
             (ResourceTemplateReference(uri="file:///{path}"), "path"),
-            (ResourceTemplateReference(uri=DOCUMENT.uri), "section"),
-            (ResourceTemplateReference(uri=DOCUMENT.uri), ""),
+            (ResourceTemplateReference(uri=DOCUMENT_TEMPLATE.uri), "section"),
+            (ResourceTemplateReference(uri=DOCUMENT_TEMPLATE.uri), ""),
             (PromptReference(name="write"), "topic"),
             (PromptReference(name="write_spec"), "topics"),
         ]
@@ -82,7 +84,7 @@ async def test_artifact_completes_arguments(
 ) -> None:
     build_artifact(repo, home, tmp_path / "out")
     async with connect_to_server(home, protocol, ["--index", tmp_path / "out", "--read-only"]) as client:
-        document = ResourceTemplateReference(uri=DOCUMENT.uri)
+        document = ResourceTemplateReference(uri=DOCUMENT_TEMPLATE.uri)
         paths = await client.complete(document, {"name": "path", "value": "pages/000"})
         assert paths.completion.values == ["pages/000.md"]
         refs = await client.complete(document, {"name": "ref", "value": ""})

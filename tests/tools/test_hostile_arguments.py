@@ -15,7 +15,7 @@ from index.service import SearchIndex
 from tests.example_counts import scale_examples
 from tests.repositories import Repo, normal
 from tests.tools.conftest import API, CallTool
-from tools.arguments import input_schema
+from tools.arguments import build_input_schema
 from tools.registry import Toolbox
 from tools.tool import Answer, Tool
 from tools.toolsets import TOOLSETS, all_tools
@@ -136,7 +136,7 @@ def iter_wrong_types(tool: Tool) -> Iterator[tuple[str, Any]]:
         "object": [5, True, [], "no JSON", "[1]", [{"a": 1}]],
         "array": [5, True, {}, "no JSON", '{"a": 1}', "5"],
     }
-    for field, schema in input_schema(tool.arguments)["properties"].items():
+    for field, schema in build_input_schema(tool.arguments)["properties"].items():
         for value in values_by_type[schema["type"]]:
             yield field, value
 
@@ -167,7 +167,7 @@ def test_unknown_field_returns_nearest_name(call_tool: CallTool, tool: Tool) -> 
 
 @every_tool
 def test_array_as_text_is_accepted_but_not_with_single_form(call_tool: CallTool, tool: Tool) -> None:
-    properties = input_schema(tool.arguments)["properties"]
+    properties = build_input_schema(tool.arguments)["properties"]
     fields = {key: value for key, value in VALID_FIELDS[tool.name].items() if key != "dry_run"}
     for field, schema in properties.items():
         if schema["type"] == "array" and field in fields:

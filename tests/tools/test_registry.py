@@ -12,10 +12,10 @@ from tools.tool import Tool
 from tools.toolsets import (
     DEFAULT_TOOLSETS,
     TOOLSETS,
-    ToolsetUnknown,
+    UnknownToolset,
     all_tools,
-    choose_toolsets,
     load_toolset,
+    parse_toolsets,
 )
 from workspace.workspace import Workspace
 
@@ -93,11 +93,11 @@ def test_arguments_must_be_an_object(toolbox: Toolbox) -> None:
 
 
 def test_toolset_names_are_parsed_and_checked() -> None:
-    assert choose_toolsets(None, read_only=False) is None
-    assert choose_toolsets(" search , tasks,search", read_only=False) == ("search", "tasks")
+    assert parse_toolsets(None, read_only=False) is None
+    assert parse_toolsets(" search , tasks,search", read_only=False) == ("search", "tasks")
     for names in ("serch", "", ",", "search,all"):
-        with pytest.raises(ToolsetUnknown) as caught:
-            choose_toolsets(names, read_only=False)
+        with pytest.raises(UnknownToolset) as caught:
+            parse_toolsets(names, read_only=False)
         assert "search" in caught.value.fix
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from tests.tools.conftest import CallTool
 from tests.tools.snapshots import FOLDER, format_snapshot
-from tools.arguments import input_schema
+from tools.arguments import build_input_schema
 from tools.registry import Toolbox
 from tools.tool import Tool
 from tools.toolsets import all_tools
@@ -79,12 +79,12 @@ def check_schema(schema: dict[str, Any], name_pattern: str = "[a-z0-9_]{1,64}") 
 @every_tool
 def test_schemas_use_common_subset_of_json_schema(tool: Tool) -> None:
     assert re.fullmatch("[a-z0-9_]{1,40}", tool.name)
-    check_schema(input_schema(tool.arguments))
+    check_schema(build_input_schema(tool.arguments))
 
 
 @every_tool
 def test_every_field_has_a_description(tool: Tool) -> None:
-    for name, field in input_schema(tool.arguments)["properties"].items():
+    for name, field in build_input_schema(tool.arguments)["properties"].items():
         assert field.get("description") or name in FIELDS_WITHOUT_DESCRIPTION, name
 
 

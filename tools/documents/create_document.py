@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import InvalidArguments, read_arguments, requested_fields
+from tools.arguments import InvalidArguments, read_arguments, select_requested_fields
 from tools.tool import Answer, NextStep, Tool, call
-from tools.writer import WriteFields, Writer, arguments_of
+from tools.writer import WriteFields, Writer, select_example_arguments
 from workspace.document.section_text import read_full_text
 
 if TYPE_CHECKING:
@@ -42,7 +42,10 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
-    return {**_PLACEHOLDERS, **arguments_of(arguments, ("doc_type", "title", "initial_content", "folder"))}
+    return {
+        **_PLACEHOLDERS,
+        **select_example_arguments(arguments, ("doc_type", "title", "initial_content", "folder")),
+    }
 
 
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
@@ -58,7 +61,7 @@ def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: S
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    request = requested_fields(arguments)
+    request = select_requested_fields(arguments)
     if not request:
         return _list_types(context)
     if set(request) == {"doc_type"}:

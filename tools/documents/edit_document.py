@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import Field, create_model
 
-from tools.arguments import read_arguments, requested_fields, resolve_target
+from tools.arguments import read_arguments, resolve_target, select_requested_fields
 from tools.documents import edit_operations
 from tools.documents.edit_operations import PLACEHOLDERS, complete_fields, with_existing_text
-from tools.task_progress import progress_after
+from tools.task_progress import describe_progress
 from tools.tool import Answer, NextStep, Tool, call
-from tools.writer import WriteFields, Writer, arguments_of
+from tools.writer import WriteFields, Writer, select_example_arguments
 from workspace.document.section_text import read_full_text
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _DESCRIPTIONS = {
 }
 
 
-def _describe_field(name: str, annotation: Any) -> tuple[Any, Any]:
+def _make_field(name: str, annotation: Any) -> tuple[Any, Any]:
     return annotation, Field(None, description=_DESCRIPTIONS.get(name))
 
 
@@ -55,8 +55,8 @@ EditDocumentArguments = create_model(
     **cast(
         "Any",
         {
-            name: _describe_field(name, annotation)
-            for name, annotation in {"operation": str | None, **edit_operations.all_fields()}.items()
+            name: _make_field(name, annotation)
+            for name, annotation in {"operation": str | None, **edit_operations.list_all_fields()}.items()
         },
     ),
 )
@@ -78,12 +78,12 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
     operation = edit_operations.guess_operation(arguments) or "add_section"
-    names = [field.name for field in edit_operations.operation_fields(operation)]
-    return {"operation": operation, **complete_fields(operation, arguments_of(arguments, names))}
+    names = [field.name for field in edit_operations.get_operation_fields(operation)]
+    return {"operation": operation, **complete_fields(operation, select_example_arguments(arguments, names))}
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    fields = requested_fields(arguments)
+    fields = select_requested_fields(arguments)
     if not fields:
         return Answer(
             {
@@ -101,7 +101,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
             {
                 "operation": operation,
                 "fields": edit_operations.SPECIFICATIONS[operation],
-                "about": (edit_operations.operation_classes()[operation].__doc__ or "")
+                "about": (edit_operations.load_operation_classes()[operation].__doc__ or "")
                 .strip()
                 .split("\n")[0],
                 "commit": context.workspace.tip(),
@@ -115,7 +115,7 @@ def _build_operation(context: Context, item: CallArguments) -> Operation:
     fields = read_arguments(EditDocumentArguments, item).model_dump(exclude_unset=True)
     operation = edit_operations.resolve_operation(fields)
     values = {name: value for name, value in fields.items() if name != "operation"}
-    field_names = {field.name for field in edit_operations.operation_fields(operation)}
+    field_names = {field.name for field in edit_operations.get_operation_fields(operation)}
     section = next((name for name in ("slug", "parent_slug") if name in field_names), None)
     if section and isinstance(file := values.get("file"), str) and "#" in file:
         path, slug = resolve_target(context.snapshot(), file, values.get(section))
@@ -127,7 +127,7 @@ def _build_operation(context: Context, item: CallArguments) -> Operation:
 
 def _enrich(result: WriteResult, step: PlanStep) -> Data:
     """Return the progress of a section if the operation changed its tasks."""
-    return progress_after(result, step) if step.outcome and "task_index" in step.outcome.result else {}
+    return describe_progress(result, step) if step.outcome and "task_index" in step.outcome.result else {}
 
 
 def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanStep]) -> NextStep:

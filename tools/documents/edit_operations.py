@@ -11,9 +11,9 @@ from functools import cache
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from tools.arguments import Boolean, Integer, InvalidArguments, Object, nearest_field
+from tools.arguments import Boolean, Integer, InvalidArguments, Object, find_nearest_fields
 from tools.examples import with_sections, with_task
-from tools.outline import TASKS
+from tools.outline import TASKS_KEY
 from workspace.document.addresses import read_fragment
 from workspace.errors import LimitExceeded
 from workspace.markdown.slugs import PREAMBLE
@@ -81,11 +81,11 @@ SPECIFICATIONS: Mapping[str, Mapping[str, str]] = {
 }
 """The fields of each operation as a client lists them; `?` marks an optional field.
 
-They repeat the fields of the classes in `workspace.edits`, and a test compares both. Importing the classes
-for a list of tools would take a fifth of its time, measured without the SDK.
+They repeat the fields of the classes in `workspace.edits`, and a test compares both. To import the classes
+would take a fifth of the time of a list of tools, measured without the SDK.
 """
 
-# Tools for words in the names of operations that edit_document does not have.
+# Other tools, by a word in the name of an operation that edit_document does not have.
 _TOOL_BY_WORD = {
     "remove": "remove_document",
     "delete": "remove_document",
@@ -95,7 +95,7 @@ _TOOL_BY_WORD = {
     "create": "create_document",
 }
 
-# Names that models use for operations with another name.
+# Wrong names of operations that language models send, and the operations that they mean.
 _SYNONYMS = {
     "delete_task": "remove_task",
     "edit_task": "update_task",
@@ -119,7 +119,7 @@ class OperationField(NamedTuple):
 
 
 @cache
-def operation_fields(name: str) -> tuple[OperationField, ...]:
+def get_operation_fields(name: str) -> tuple[OperationField, ...]:
     """Return the fields of an operation."""
     return tuple(
         OperationField(field.removesuffix("?"), kind, field.endswith("?"))
@@ -128,7 +128,7 @@ def operation_fields(name: str) -> tuple[OperationField, ...]:
 
 
 @cache
-def operation_classes() -> Mapping[str, type[DocumentOperation]]:
+def load_operation_classes() -> Mapping[str, type[DocumentOperation]]:
     """Return the classes of the operations by name; they are imported at the first call."""
     from workspace.edits import EDIT_OPERATIONS
 
@@ -140,11 +140,11 @@ def describe_fields(name: str) -> str:
     return ", ".join(SPECIFICATIONS[name])
 
 
-def all_fields() -> dict[str, Any]:
+def list_all_fields() -> dict[str, Any]:
     """Return the fields of all operations as optional fields of a pydantic model."""
     fields: dict[str, Any] = {}
     for name in SPECIFICATIONS:
-        for field in operation_fields(name):
+        for field in get_operation_fields(name):
             fields.setdefault(field.name, cast("Any", _ARGUMENT_TYPES[field.type]) | None)
     return fields
 
@@ -180,13 +180,13 @@ def resolve_operation(arguments: CallArguments) -> str:
                 valid_operations=list(SPECIFICATIONS),
             )
         return name
-    names = {field for field in arguments if field != "operation"}
-    matching_names = _list_matching_operations(arguments, names)
+    field_names = {field for field in arguments if field != "operation"}
+    matching_names = _list_matching_operations(arguments, field_names)
     if len(matching_names) > 1:
         implied_names = [
             name
             for name in matching_names
-            if (fields := operation_classes()[name].implied_by) and fields <= names
+            if (fields := load_operation_classes()[name].implied_by) and fields <= field_names
         ]
         matching_names = implied_names if len(implied_names) == 1 else matching_names
     if len(matching_names) == 1:
@@ -198,7 +198,7 @@ def resolve_operation(arguments: CallArguments) -> str:
             fix="Give 'operation'.",
             field="operation",
         )
-    raise _build_mismatch_error(names)
+    raise _build_mismatch_error(field_names)
 
 
 def guess_operation(arguments: CallArguments) -> str | None:
@@ -207,39 +207,42 @@ def guess_operation(arguments: CallArguments) -> str | None:
     if isinstance(name, str):
         nearest = [name] if name in SPECIFICATIONS else find_nearest(name[:100], SPECIFICATIONS)
         return nearest[0] if nearest else None
-    names = {field for field in arguments if field != "operation"}
-    matching_names = _list_matching_operations(arguments, names)
+    field_names = {field for field in arguments if field != "operation"}
+    matching_names = _list_matching_operations(arguments, field_names)
     implied_names = [
         name
         for name in matching_names or SPECIFICATIONS
-        if (fields := operation_classes()[name].implied_by) & names and fields <= names
+        if (fields := load_operation_classes()[name].implied_by) & field_names and fields <= field_names
     ]
     if len(implied_names) == 1:
         return implied_names[0]
     return matching_names[0] if len(matching_names) == 1 else None
 
 
-def _list_matching_operations(arguments: CallArguments, names: set[str]) -> list[str]:
+def _list_matching_operations(arguments: CallArguments, field_names: set[str]) -> list[str]:
     """Return the operations that the fields match; the `slug` of a task selects operations on tasks."""
-    matching_names = [name for name in SPECIFICATIONS if _matches_fields(name, names)]
+    matching_names = [name for name in SPECIFICATIONS if _matches_fields(name, field_names)]
     slug = arguments.get("slug")
     is_task = isinstance(slug, str) and read_fragment(slug).task is not None
     return [
-        name for name in matching_names if operation_classes()[name].names_task in (None, is_task)
+        name for name in matching_names if load_operation_classes()[name].names_task in (None, is_task)
     ] or matching_names
 
 
-def _matches_fields(name: str, names: set[str]) -> bool:
-    """Return True if fields match those of an operation; `file` and `slug` alone match none."""
-    fields = operation_fields(name)
+def _matches_fields(name: str, field_names: set[str]) -> bool:
+    """Return True if the fields match an operation; `file` and `slug` alone do not."""
+    fields = get_operation_fields(name)
     required_names = {field.name for field in fields if not field.is_optional}
-    return required_names <= names <= {field.name for field in fields} and not names <= {"file", "slug"}
+    return required_names <= field_names <= {field.name for field in fields} and not field_names <= {
+        "file",
+        "slug",
+    }
 
 
-def _build_mismatch_error(names: set[str]) -> InvalidArguments:
-    known_fields = ["operation", *all_fields()]
-    for field in sorted(names - set(known_fields)):
-        nearest = nearest_field(field, known_fields)
+def _build_mismatch_error(field_names: set[str]) -> InvalidArguments:
+    known_fields = ["operation", *list_all_fields()]
+    for field in sorted(field_names - set(known_fields)):
+        nearest = find_nearest_fields(field, known_fields)
         fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Known fields: {', '.join(known_fields)}."
         return InvalidArguments(f"unknown field '{field[:80]}'", fix=fix, field=field[:80], nearest=nearest)
     return InvalidArguments(
@@ -255,10 +258,10 @@ def build_operation(operation: str, values: Mapping[str, object]) -> DocumentOpe
 
     Raises InvalidArguments for a missing field, and for a field of another operation.
     """
-    fields = {field.name: field for field in operation_fields(operation)}
+    fields = {field.name: field for field in get_operation_fields(operation)}
     for name in values:
         if name not in fields:
-            nearest = nearest_field(name, list(fields))
+            nearest = find_nearest_fields(name, list(fields))
             raise InvalidArguments(
                 f"'{name[:80]}' is not a field of {operation}",
                 fix=f"Did you mean '{nearest[0]}'?"
@@ -278,8 +281,8 @@ def build_operation(operation: str, values: Mapping[str, object]) -> DocumentOpe
             field=missing_names[0],
             missing=missing_names,
         )
-    operation_value: DocumentOperation = cast("Any", operation_classes()[operation])(**values)
-    return operation_value
+    operation_instance: DocumentOperation = cast("Any", load_operation_classes()[operation])(**values)
+    return operation_instance
 
 
 Data = dict[str, Any]
@@ -326,7 +329,7 @@ _MAX_QUOTE_CHARACTERS = 200
 
 def complete_fields(operation: str, values: Data) -> Data:
     """Return the given fields of a call, and placeholders for the missing ones."""
-    required_names = [field.name for field in operation_fields(operation) if not field.is_optional]
+    required_names = [field.name for field in get_operation_fields(operation) if not field.is_optional]
     if operation in _EXTRA_FIELD_BY_OPERATION and values.keys() <= set(required_names):
         required_names.append(_EXTRA_FIELD_BY_OPERATION[operation])
     placeholders = {**PLACEHOLDERS, **_PLACEHOLDERS_BY_OPERATION.get(operation, {})}
@@ -336,17 +339,17 @@ def complete_fields(operation: str, values: Data) -> Data:
 def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot) -> Data:
     """Return an example whose document, section, task and quoted text exist."""
     operation = example["operation"]
-    if operation_classes()[operation].names_task:
+    if load_operation_classes()[operation].names_task:
         example = with_task(example, error, snapshot)
         # The requested destination may be the invalid field, so the example uses the task's own section.
-        is_moved = operation == "move_task"
-        task_section = {"to_slug": str(example["slug"]).rpartition("[")[0]} if is_moved else {}
+        is_move = operation == "move_task"
+        task_section = {"to_slug": str(example["slug"]).rpartition("[")[0]} if is_move else {}
         return {field: value for field, value in {**example, **task_section}.items() if field != "before"}
     file = example.get("file")
     if operation == "add_task" and error.code == "SECTION_NOT_FOUND" and _has_no_tasks(file, snapshot):
         return {"operation": "add_section", "file": file, "title": "Tasks"}
     example = with_sections(example, error, snapshot)
-    field_names = {"operation", *(field.name for field in operation_fields(operation))}
+    field_names = {"operation", *(field.name for field in get_operation_fields(operation))}
     example = {field: value for field, value in example.items() if field in field_names}
     if operation == "replace_text" and error.code in _TEXT_ERRORS:
         return _with_quotation(example, error, snapshot)
@@ -360,7 +363,7 @@ def _has_no_tasks(file: object, snapshot: Snapshot) -> bool:
     """Return True if a document exists and has neither tasks nor a section for them."""
     with suppress(DocumentNotFound, LimitExceeded, NotADocument):
         document = snapshot.document(str(file))
-        return document.section_by_key(TASKS) is None and not document.all_tasks
+        return document.section_by_key(TASKS_KEY) is None and not document.all_tasks
     return False
 
 

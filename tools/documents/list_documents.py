@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF_DESCRIPTION, Arguments, Boolean, Integer, read_arguments
-from tools.examples import suggested_names
+from tools.examples import list_suggested_names
 from tools.moved_addresses import find_current_location, with_moved_to
-from tools.outline import summarize_sections, truncation_hint
-from tools.pages import page_after, read_list_cursor, write_list_cursor
+from tools.outline import build_truncation_hint, summarize_sections
+from tools.pages import paths_after, read_list_cursor, write_list_cursor
 from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool, call
-from tools.writer import arguments_of
+from tools.writer import select_example_arguments
 from workspace.errors import LimitExceeded
 from workspace.nearest import find_nearest
 from workspace.paths import check_path
@@ -55,11 +55,11 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
-    return {"path": ".", **arguments_of(arguments, ("path", "type", "tag", "ref"))}
+    return {"path": ".", **select_example_arguments(arguments, ("path", "type", "tag", "ref"))}
 
 
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    names = suggested_names(error)
+    names = list_suggested_names(error)
     if error.code == "DOCUMENT_NOT_FOUND" and names:
         return {**example, "path": names[0]}
     return example
@@ -77,7 +77,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     )
     entries: list[Data] = []
     next_cursor = None
-    for path in page_after(paths, last_path):
+    for path in paths_after(paths, last_path):
         try:
             document = snapshot.document(path)
             values = snapshot.taxonomy.values(path, document.front_matter)
@@ -159,7 +159,7 @@ def _build_entry(document: Document, values: Values) -> Data:
     if "tags" in values:
         data["tags"] = list(values["tags"])
     data["sections"] = summarize_sections(document)
-    if hint := truncation_hint(document):
+    if hint := build_truncation_hint(document):
         data["hints"] = [hint]
     tasks = document.all_tasks
     if tasks:

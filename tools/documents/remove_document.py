@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import InvalidArguments, read_arguments, requested_fields, resolve_target
-from tools.examples import with_dry_run_removal
+from tools.arguments import InvalidArguments, read_arguments, resolve_target, select_requested_fields
+from tools.examples import with_removal_target
 from tools.tool import Answer, NextStep, Tool, call
-from tools.writer import WriteFields, Writer, arguments_of
+from tools.writer import WriteFields, Writer, select_example_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -38,12 +38,16 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
     if "slug" in arguments or "file" in arguments:
-        return {"file": "api.md", "slug": "deprecated", **arguments_of(arguments, ("file", "slug"))}
-    return {"path": "old-spec.md", **arguments_of(arguments, ("path",))}
+        return {
+            "file": "api.md",
+            "slug": "deprecated",
+            **select_example_arguments(arguments, ("file", "slug")),
+        }
+    return {"path": "old-spec.md", **select_example_arguments(arguments, ("path",))}
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    if not requested_fields(arguments):
+    if not select_requested_fields(arguments):
         return Answer(
             {
                 "usage": dict(_usage(arguments)),
@@ -53,7 +57,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         )
     answer = WRITER.run(context, arguments)
     if "removed" in answer.data:
-        # The contract requires `true` for a single removal; in a batch the field names what was removed.
+        # The contract requires `true` for a single removal; in a batch the field is "document" or "section".
         answer.data["removed_what"] = answer.data["removed"]
         answer.data["removed"] = True
     return answer
@@ -111,7 +115,7 @@ TOOL = Tool(
     writes=True,
     destructive=True,
     idempotent=False,
-    correct=with_dry_run_removal,
+    correct=with_removal_target,
 )
 
 WRITER = Writer(tool=lambda: TOOL, build=_build_operation, success_fields={}, next_step=_next_step)

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF_DESCRIPTION, Arguments, Integer, read_arguments
-from tools.caveats import search_caveats
-from tools.errors import ref_argument
+from tools.caveats import describe_search_caveats
+from tools.errors import build_ref_argument
 from tools.tool import Answer, Data, NextStep, Tool, call
-from tools.writer import arguments_of
+from tools.writer import select_example_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -37,7 +37,11 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
-    return {"query": "search endpoint latency", **arguments_of(arguments, ("query", "ref")), "limit": 5}
+    return {
+        "query": "search endpoint latency",
+        **select_example_arguments(arguments, ("query", "ref")),
+        "limit": 5,
+    }
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
@@ -56,8 +60,8 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         for hit in page.hits
     ]
     data: Data = {"matches": matches, "more": page.next_cursor is not None, "commit": page.commit}
-    data |= search_caveats(page)
-    ref_fields = ref_argument(request.ref)
+    data |= describe_search_caveats(page)
+    ref_fields = build_ref_argument(request.ref)
     if matches:
         first_match = matches[0]
         step = NextStep(

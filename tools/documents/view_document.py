@@ -1,4 +1,4 @@
-"""view_document: shows outlines of documents, sources of sections, and tasks; several in one call."""
+"""view_document: shows outlines of documents, sources of sections, and tasks; a call may combine them."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from tools.examples import with_sections, with_task
 from tools.moved_addresses import find_current_location, with_moved_to
 from tools.outline import (
     MAX_ENTRIES_SHOWN,
-    extra_titles,
-    first_section_with_text,
-    links_data,
-    list_sections,
-    task_data,
-    truncation_hint,
+    build_outline,
+    build_truncation_hint,
+    describe_links,
+    describe_task,
+    find_first_section_with_text,
+    list_extra_titles,
 )
 from tools.pages import cut_part
 from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool
-from tools.writer import arguments_of
+from tools.writer import select_example_arguments
 from workspace.document.addresses import read_fragment, resolve_section, resolve_task
 from workspace.errors import WorkspaceError
 
@@ -70,7 +70,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
-    return {"file": "search-api.md", **arguments_of(arguments, ("file", "slug", "ref"))}
+    return {"file": "search-api.md", **select_example_arguments(arguments, ("file", "slug", "ref"))}
 
 
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def _with_links(
     section = document.section_by_key(data["slug"])
     assert section is not None
     sections = document.sections if section.is_preamble else (section, *document.descendants(section))
-    links, hints = links_data(read_context, document, sections if include_subsections else (section,))
+    links, hints = describe_links(read_context, document, sections if include_subsections else (section,))
     step = data.pop("next_step")
     if links:
         data["links"] = links
@@ -185,20 +185,20 @@ def _view_outline(read_context: ReadContext, document: Document) -> Data:
         data["tags"] = list(document.tags)
     if document.preamble:
         data["preamble"] = document.preamble.address
-    data["sections"] = list_sections(document)
-    if titles := extra_titles(document):
+    data["sections"] = build_outline(document)
+    if titles := list_extra_titles(document):
         data["titles"] = titles
-    links, link_hints = links_data(read_context, document)
+    links, link_hints = describe_links(read_context, document)
     if links:
         data["links"] = links
     hints = [
-        truncation_hint(document),
+        build_truncation_hint(document),
         document.front_matter_error and document.front_matter_error.message,
         *link_hints,
     ]
     if any(hints):
         data["hints"] = [hint for hint in hints if hint]
-    first_section = first_section_with_text(document, document.sections)
+    first_section = find_first_section_with_text(document, document.sections)
     open_task = next(
         (address for section in data["sections"].values() for address in section.get("active", ())), None
     )
@@ -216,7 +216,7 @@ def _view_outline(read_context: ReadContext, document: Document) -> Data:
         data["next_step"] = NextStep("Add a section: ", add_call)
     else:
         data["next_step"] = NextStep(
-            "See other documents with ", read_context.call("list_documents"), ": this one is empty"
+            "See other documents with ", read_context.call("list_documents"), ": this document is empty"
         )
     return data
 
@@ -235,7 +235,7 @@ def _view_section(
     text, next_offset, shown_sections, _ = cut_part(
         document, document.sections, section.start, end, offset, tokens=tokens
     )
-    read_context.context.record_seen(document, shown_sections)
+    read_context.context.record_seen_sections(document, shown_sections)
     data: Data = {
         "slug": section.key,
         "content": text,
@@ -252,7 +252,7 @@ def _view_section(
     }
     tasks = document.tasks(section)
     if tasks:
-        data["tasks"] = [task_data(section, task) for task in tasks[:MAX_ENTRIES_SHOWN]]
+        data["tasks"] = [describe_task(section, task) for task in tasks[:MAX_ENTRIES_SHOWN]]
         if len(tasks) > MAX_ENTRIES_SHOWN:
             data["hints"] = [f"the first {MAX_ENTRIES_SHOWN:,} of {len(tasks):,} tasks are shown"]
     if next_offset is not None:
@@ -286,7 +286,7 @@ def _suggest_next_step(
         )
     children = document.children(section) if section.level else ()
     if children and not include_subsections:
-        subsection = first_section_with_text(document, document.descendants(section)) or children[0]
+        subsection = find_first_section_with_text(document, document.descendants(section)) or children[0]
         return NextStep(
             "Read a subsection: ", read_context.call("view_document", file=document.path, slug=subsection.key)
         )
@@ -298,7 +298,8 @@ def _suggest_next_step(
     next_section = next((item for item in document.sections if item.position == section.position + 1), None)
     if next_section:
         return NextStep(
-            "Read on: ", read_context.call("view_document", file=document.path, slug=next_section.key)
+            "Read the next section: ",
+            read_context.call("view_document", file=document.path, slug=next_section.key),
         )
     return NextStep("See other documents with ", read_context.call("list_documents"))
 
@@ -307,7 +308,7 @@ def _view_task(read_context: ReadContext, document: Document, slug: str) -> Data
     section, task = resolve_task(document, slug)
     data = {
         "content": document.text(task.start, task.end),
-        "task": task_data(section, task),
+        "task": describe_task(section, task),
         "parent": section.key,
     }
     tool_name = "reopen_task" if task.is_done else "complete_task"

@@ -1,6 +1,6 @@
 """Descriptions of commits and of their changes.
 
-`blame_data` returns runs of adjacent lines with the same commit, and describes each commit once.
+`describe_blame` returns runs of adjacent lines with the same commit, and describes each commit once.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_DIFF_CHARACTERS = 10_000  # of one diff
 _MAX_SUBJECT_CHARACTERS = 300
 
 
-def commit_data(info: CommitInfo) -> Data:
+def describe_commit(info: CommitInfo) -> Data:
     """Return the author, date and message of a commit; client, tool and proposal may be null."""
     subject = escape_invisible(info.subject)
     return {
@@ -51,12 +51,12 @@ class DiffBudget:
         self.bytes = 4 * _MAX_DIFFED_BYTES
 
 
-def change_data(change: CommitChange, budget: DiffBudget | None) -> Data:
+def describe_change(change: CommitChange, budget: DiffBudget | None) -> Data:
     """Return a change with its address after the commit, and the old address if it differs.
 
     With a budget the data have a unified `diff`, or a `hint` with the reason why the diff is missing.
     """
-    data: Data = {"commit": change.commit, "kind": change.kind, **commit_data(change.info)}
+    data: Data = {"commit": change.commit, "kind": change.kind, **describe_commit(change.info)}
     data |= {"file": change.path, "slug": change.fragment}
     if change.old_path is not None and change.old_path != change.path:
         data["old_file"] = change.old_path
@@ -65,7 +65,7 @@ def change_data(change: CommitChange, budget: DiffBudget | None) -> Data:
     return data if budget is None else data | _diff_within_budget(budget, change)
 
 
-def diff_data(change: CommitChange, max_characters: int) -> dict[str, str]:
+def describe_diff(change: CommitChange, max_characters: int) -> dict[str, str]:
     """Return the `diff` of a change, or a `hint` if it is too large to compare."""
     from workspace.diff.unified import format_section_diff
 
@@ -82,7 +82,7 @@ def _diff_within_budget(budget: DiffBudget, change: CommitChange) -> dict[str, s
     """Return the `diff` of a change if the budget permits it, else a `hint`."""
     if change.size <= _MAX_DIFFED_BYTES and (budget.characters <= 0 or budget.bytes < change.size):
         return {"hint": "this page is full: repeat the call with a smaller limit to see the diff"}
-    data = diff_data(change, min(budget.characters, _MAX_DIFF_CHARACTERS))
+    data = describe_diff(change, min(budget.characters, _MAX_DIFF_CHARACTERS))
     if "diff" in data:
         budget.characters -= len(data["diff"])
         budget.bytes -= change.size
@@ -92,7 +92,7 @@ def _diff_within_budget(budget: DiffBudget, change: CommitChange) -> dict[str, s
 _MAX_RUNS = 500  # on a page, which also bounds the commits
 
 
-def blame_data(
+def describe_blame(
     history: History, lines: Sequence[BlamedLine], first_index: int, max_characters: int
 ) -> tuple[Data, str | None]:
     """Return a page of runs of lines from `lines[first_index]`, and the position of the next page.
@@ -112,7 +112,7 @@ def blame_data(
         runs.append(data | ({"boundary": True} if run[0].is_boundary else {}))
         position, size = position + len(run), size + len(text)
     ids = dict.fromkeys(data["commit"] for data in runs)
-    commits = {id: commit_data(history.commit(id)) for id in ids}
+    commits = {id: describe_commit(history.commit(id)) for id in ids}
     return {"lines": runs, "commits": commits}, str(position) if position < len(lines) else None
 
 

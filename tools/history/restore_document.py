@@ -8,11 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import InvalidArguments, read_arguments, requested_fields, resolve_target, without_nulls
+from tools.arguments import (
+    InvalidArguments,
+    read_arguments,
+    resolve_target,
+    select_requested_fields,
+    without_nulls,
+)
 from tools.examples import with_sections
-from tools.next_steps import list_call, view_call
+from tools.next_steps import suggest_list_call, suggest_view_call
 from tools.tool import Answer, Call, NextStep, Tool, call
-from tools.writer import WriteFields, Writer, arguments_of
+from tools.writer import WriteFields, Writer, select_example_arguments
 from workspace.errors import ConcurrentChange
 
 if TYPE_CHECKING:
@@ -49,9 +55,9 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
     if "undo" in arguments:
-        return {"undo": _EXAMPLE_REF, **arguments_of(arguments, ("undo",))}
-    example = {"file": "api.md", "ref": _EXAMPLE_REF, **arguments_of(arguments, ("file", "ref"))}
-    return {**example, **arguments_of(arguments, ("slug",))}
+        return {"undo": _EXAMPLE_REF, **select_example_arguments(arguments, ("undo",))}
+    example = {"file": "api.md", "ref": _EXAMPLE_REF, **select_example_arguments(arguments, ("file", "ref"))}
+    return {**example, **select_example_arguments(arguments, ("slug",))}
 
 
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
@@ -75,7 +81,7 @@ _REF_ERRORS = frozenset(
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
     fields = without_nulls(arguments)
-    if not requested_fields(arguments):
+    if not select_requested_fields(arguments):
         history = call("view_history", file="FILE") if context.offers("view_history") else "git log"
         dry_run_hint = ", then call with dry_run to see the diff"
         return Answer(
@@ -128,12 +134,12 @@ def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanS
     if isinstance(conflicts, list) and conflicts:
         first_address = {name: conflicts[0][name] for name in ("file", "slug") if name in conflicts[0]}
         view = (
-            view_call(context, **first_address)
+            suggest_view_call(context, **first_address)
             if result.document(first_address["file"]) is not None
             else None
         )
         if view is None:
-            listing = list_call(context)
+            listing = suggest_list_call(context)
             listing_parts = ("; ", listing, " shows the documents") if listing else ()
             return NextStep("See the changes that were not reverted in 'conflicts'", *listing_parts)
         return NextStep("See the later changes of others (conflicts), the first with ", view)
@@ -149,9 +155,9 @@ def _build_view_call(
     context: Context, result: WriteResult, path: str, outcome_fields: Mapping[str, object]
 ) -> Call | None:
     if not path or result.document(path) is None:
-        return list_call(context)
+        return suggest_list_call(context)
     slug = outcome_fields.get("slug")
-    return view_call(context, path, slug if isinstance(slug, str) else None)
+    return suggest_view_call(context, path, slug if isinstance(slug, str) else None)
 
 
 TOOL = Tool(

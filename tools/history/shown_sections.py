@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
-def remember_diff(context: Context, change: CommitChange, diff: str) -> None:
+def record_shown_sections(context: Context, change: CommitChange, diff: str) -> None:
     """Record the sections, before and after a change, of which a diff shows all lines."""
     old_lines, new_lines = _list_shown_lines(diff)
     exists = change.new.exists
@@ -31,7 +31,7 @@ def remember_diff(context: Context, change: CommitChange, diff: str) -> None:
             continue
         with suppress(WorkspaceError):  # an unreadable document was not shown
             document = context.workspace.snapshot(commit).document(path)
-            context.record_seen(document, _select_sections(document, lines))
+            context.record_seen_sections(document, _select_sections(document, lines))
 
 
 def _list_shown_lines(diff: str) -> tuple[set[int], set[int]]:

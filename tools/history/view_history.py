@@ -21,7 +21,7 @@ from tools.moved_addresses import find_current_location, with_moved_to
 from tools.pages import read_list_cursor, write_list_cursor
 from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool, call
-from tools.writer import arguments_of
+from tools.writer import select_example_arguments
 from workspace.document.addresses import read_fragment
 from workspace.paths import check_path
 
@@ -68,7 +68,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
-    return {"file": "search-api.md", **arguments_of(arguments, ("file", "slug", "blame", "ref"))}
+    return {"file": "search-api.md", **select_example_arguments(arguments, ("file", "slug", "blame", "ref"))}
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
@@ -142,7 +142,7 @@ def _view_changes(
         limit=request.limit,
         progress=read_context.context.progress,
     )
-    with_diffs = request.diff if request.diff is not None else location.slug is not None
+    includes_diffs = request.diff if request.diff is not None else location.slug is not None
     hints = [*page.notes]
     if page.next is not None and not page.is_complete:
         hints.append(
@@ -150,34 +150,36 @@ def _view_changes(
         )
     data: Data = {
         **_describe_target(location),
-        "history": _describe_changes(read_context.context, page.entries, with_diffs=with_diffs),
+        "history": _describe_changes(read_context.context, page.entries, includes_diffs=includes_diffs),
         **({"hints": hints} if hints else {}),
     }
     return _Page(data, page.next, _suggest_next_step(read_context, location, page.entries))
 
 
-def _describe_changes(context: Context, changes: Sequence[CommitChange], *, with_diffs: bool) -> list[Data]:
-    from tools.history.descriptions import DiffBudget, change_data
-    from tools.history.shown_sections import remember_diff
+def _describe_changes(
+    context: Context, changes: Sequence[CommitChange], *, includes_diffs: bool
+) -> list[Data]:
+    from tools.history.descriptions import DiffBudget, describe_change
+    from tools.history.shown_sections import record_shown_sections
 
     budget = DiffBudget(context.text_characters)
     entries: list[Data] = []
     for change in changes:
-        entries.append(data := change_data(change, budget if with_diffs else None))
+        entries.append(data := describe_change(change, budget if includes_diffs else None))
         if context.seen_texts is not None and "diff" in data:
-            remember_diff(context, change, data["diff"])
+            record_shown_sections(context, change, data["diff"])
     return entries
 
 
 def _view_blame(read_context: ReadContext, location: Location, position: str | None) -> _Page:
     """Return a page of lines with the commits that wrote them."""
-    from tools.history.descriptions import blame_data
+    from tools.history.descriptions import describe_blame
 
     history = read_context.context.workspace.history()
     lines = history.blame(
         read_context.snapshot, location.file, location.slug, progress=read_context.context.progress
     )
-    data, next_position = blame_data(
+    data, next_position = describe_blame(
         history, lines, int(position or 0), read_context.context.text_characters // 2
     )
     step = NextStep("See its commits: ", read_context.call("view_history", **_build_call_fields(location)))

@@ -23,6 +23,6 @@ if TYPE_CHECKING:
 PROMPTS = (WRITE_SPEC, REVIEW_DOCUMENT, ANSWER_FROM_DOCS)
 
 
-def prompts_for(context: Context) -> Mapping[str, Prompt]:
+def list_offered_prompts(context: Context) -> Mapping[str, Prompt]:
     """Return the prompts by name whose messages name only tools that the client has."""
     return {prompt.name: prompt for prompt in PROMPTS if prompt.is_offered(context)}

@@ -48,5 +48,5 @@ PROMPT = Prompt(
         ),
     ),
     write=_write_message,
-    needs=(("search_docs",), ("get_doc",)),
+    required_tools=(("search_docs",), ("get_doc",)),
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tools.arguments import InvalidArguments, nearest_field
+from tools.arguments import InvalidArguments, find_nearest_fields
 from workspace.nearest import find_nearest
 from workspace.paths import CONTROL
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tools.resources.contents import ResourceSource
     from tools.tool import Context
 
-_MAX_NAME_CHARACTERS = 80  # of an unknown name in an error
+_MAX_NAME_CHARACTERS = 80  # the limit of an unknown name in an error
 
 Completer = Callable[["Context", str, Mapping[str, str]], "Candidates"]
 """A function that returns candidates for a typed text; it also gets the other arguments."""
@@ -52,7 +52,8 @@ class FilledPrompt:
 class Prompt:
     """A prompt.
 
-    `write` returns its message. A client is offered the prompt if it has a tool of each group in `needs`.
+    `write` returns its message. A client is offered the prompt if it has a tool of each group in
+    `required_tools`.
     """
 
     name: str
@@ -60,22 +61,22 @@ class Prompt:
     description: str
     arguments: tuple[PromptArgument, ...]
     write: Callable[[Context, Mapping[str, str]], FilledPrompt]
-    needs: tuple[tuple[str, ...], ...]
+    required_tools: tuple[tuple[str, ...], ...]
 
     def is_offered(self, context: Context) -> bool:
         """Return True if the client has the tools that the message names."""
-        return all(any(context.offers(tool) for tool in group) for group in self.needs)
+        return all(any(context.offers(tool) for tool in group) for group in self.required_tools)
 
-    def argument(self, name: str) -> PromptArgument | None:
-        """Return the argument of a name; None if it does not exist."""
+    def find_argument(self, name: str) -> PromptArgument | None:
+        """Return the argument with a name; None if it does not exist."""
         return next((argument for argument in self.arguments if argument.name == name), None)
 
-    def parse(self, arguments: Mapping[str, str]) -> dict[str, str]:
+    def parse_arguments(self, arguments: Mapping[str, str]) -> dict[str, str]:
         """Return the arguments that are not blank. Raises InvalidArguments with the invalid field."""
         names = [argument.name for argument in self.arguments]
         for name in arguments:
             if name not in names:
-                raise unknown_argument_error(name, names)
+                raise make_unknown_argument_error(name, names)
         values: dict[str, str] = {}
         for argument in self.arguments:
             value = arguments.get(argument.name, "").strip()
@@ -102,7 +103,7 @@ class Prompt:
 
 
 def find_prompt(prompts: Mapping[str, Prompt], name: str) -> Prompt:
-    """Return the prompt of a name. Raises UnknownPrompt with the nearest names."""
+    """Return the prompt with a name. Raises UnknownPrompt with the nearest names."""
     prompt = prompts.get(name)
     if prompt is None:
         nearest = find_nearest(name, prompts) if prompts else []
@@ -112,9 +113,9 @@ def find_prompt(prompts: Mapping[str, Prompt], name: str) -> Prompt:
     return prompt
 
 
-def unknown_argument_error(name: str, known_names: Sequence[str]) -> InvalidArguments:
+def make_unknown_argument_error(name: str, known_names: Sequence[str]) -> InvalidArguments:
     """Return the error for an unknown argument, with the nearest names."""
-    nearest = nearest_field(name, known_names)
+    nearest = find_nearest_fields(name, known_names)
     fix = f"Did you mean '{nearest[0]}'?" if nearest else f"Known arguments: {', '.join(known_names)}."
     shown_name = name if len(name) <= _MAX_NAME_CHARACTERS else name[:_MAX_NAME_CHARACTERS] + "…"
     return InvalidArguments(f"unknown argument '{shown_name}'", fix=fix, field=shown_name, nearest=nearest)

@@ -90,5 +90,5 @@ PROMPT = Prompt(
         PromptArgument("focus", "Focus", "What to check first, such as clarity", complete=_complete_focus),
     ),
     write=_write_message,
-    needs=(_READING_TOOLS,),
+    required_tools=(_READING_TOOLS,),
 )

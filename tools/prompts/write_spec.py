@@ -69,5 +69,5 @@ PROMPT = Prompt(
         PromptArgument("folder", "Folder", "Where to put it, such as guides", complete=complete_folder),
     ),
     write=_write_message,
-    needs=(("create_document",), ("edit_document",)),
+    required_tools=(("create_document",), ("edit_document",)),
 )

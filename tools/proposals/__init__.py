@@ -1,11 +1,11 @@
 """The tools that propose changes and review them, in the order of a client's list.
 
 changes.py          the changes of a proposal, page by page
-comments.py         the comments on a proposal, with the current location of their text
+comments.py         the comments on a proposal, with the current location of the text of each
 conflicts.py        conflicts as data, and the parser of their resolutions
 create_proposal.py  create_proposal: opens a proposal
-descriptions.py     descriptions of a proposal
-discussion.py       the comments, reviews and description of a proposal
+descriptions.py     a proposal's author, dates, state and allowed actions, as data
+discussion.py       answers with the comments, reviews or description of a proposal
 page.py             a proposal as a page of Markdown
 review_state.py     the state of a review: conflicts, checks, verdicts, merge requirements
 update_proposal.py  update_proposal: submits, discusses, refreshes, reviews, merges or closes a proposal

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.history.descriptions import commit_data
+from tools.history.descriptions import describe_commit
 from tools.pages import cut_text
 from tools.tool import call
 from workspace.errors import WorkspaceError
@@ -34,12 +34,12 @@ class NotChanged(WorkspaceError):
 class ChangesPage(NamedTuple):
     """Changes as data and as Markdown.
 
-    `next` is the index of the next document, or the next character of a document's changes.
+    `next_position` is the index of the next document, or the next character of a document's changes.
     """
 
     data: Data
     markdown: str
-    next: int | None
+    next_position: int | None
 
 
 def render_changes(
@@ -49,7 +49,7 @@ def render_changes(
     first_index: int,
     max_characters: int = MAX_PAGE_CHARACTERS,
 ) -> ChangesPage:
-    """Return the changed documents from an index that fit; a first document that does not fit is cut."""
+    """Return the changed documents from an index, up to the limit; a long first document is cut."""
     from workspace.diff.changes import DocumentKind
     from workspace.diff.formats import format_data, format_markdown
 
@@ -86,7 +86,7 @@ def render_changes(
             break
     files = list(changes.files) if position >= len(documents) else []
     return ChangesPage(
-        {"documents": entries, **_list_file_names(files)},
+        {"documents": entries, **_build_files_field(files)},
         "\n".join(texts),
         position if position < len(documents) else None,
     )
@@ -141,7 +141,11 @@ def _narrow_to_section(change: DocumentChange, slug: str) -> DocumentChange:
 
 
 def _build_not_changed_error(subject: str, candidates: Sequence[str], field: str) -> NotChanged:
-    fix = f"Name a changed one, such as '{candidates[0]}'." if candidates else "View the proposal without it."
+    fix = (
+        f"Name a changed {field}, such as '{candidates[0]}'."
+        if candidates
+        else f"View the proposal without '{field}'."
+    )
     return NotChanged(
         f"{subject} is not changed by this proposal", fix=fix, candidates=list(candidates), field=field
     )
@@ -183,10 +187,10 @@ def _list_version_calls(
 def _describe_versions(version_calls: Mapping[str, str]) -> str:
     """Return the calls that read both versions as lines of the page."""
     lines = (f"- {name.removeprefix('read_')}: {step}" for name, step in version_calls.items())
-    return "\nTo read it in full:\n\n" + "\n".join(lines) + "\n" if version_calls else ""
+    return "\nTo read the full text:\n\n" + "\n".join(lines) + "\n" if version_calls else ""
 
 
-def _list_file_names(files: Sequence[str]) -> Data:
+def _build_files_field(files: Sequence[str]) -> Data:
     if not files:
         return {}
     from tools.write_target import list_names
@@ -197,13 +201,13 @@ def _list_file_names(files: Sequence[str]) -> Data:
 _MAX_COMMITS = 30
 
 
-def commits_data(context: Context, proposal: Proposal) -> Data:
+def describe_commits(context: Context, proposal: Proposal) -> Data:
     """Return the commits of a proposal, newest first; `more_commits` is set if older ones are omitted."""
     commits = context.workspace.proposal_reviews().commits(proposal)
     more_field = {"more_commits": True} if len(commits) > _MAX_COMMITS else {}
-    return {"commits": [_describe_commit(commit) for commit in commits[:_MAX_COMMITS]], **more_field}
+    return {"commits": [_describe_proposed_commit(commit) for commit in commits[:_MAX_COMMITS]], **more_field}
 
 
-def _describe_commit(commit: ProposedCommit) -> Data:
-    refresh = {"refresh": True} if commit.is_refresh else {}
-    return {"commit": commit.info.commit, **commit_data(commit.info), **refresh}
+def _describe_proposed_commit(commit: ProposedCommit) -> Data:
+    refresh_field = {"refresh": True} if commit.is_refresh else {}
+    return {"commit": commit.info.commit, **describe_commit(commit.info), **refresh_field}

@@ -1,4 +1,4 @@
-"""The comments on a proposal, with the current location of their text."""
+"""The comments on a proposal, with the current location of the text that each one is about."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
 
 MAX_COMMENTS_BYTES = 40_000
-"""The limit of a page of comments, which is sent twice; 25,000 tokens are about 100,000 bytes."""
+"""The limit of a page of comments. A page is sent twice; 25,000 tokens are about 100,000 bytes."""
 
 _MAX_REPLIES = 10
 
 CommentLocation = tuple[str | None, str | None]
-"""A document and a section of it; None for each that is not restricted."""
+"""A document and a section of it; None if the comments are not restricted to one."""
 
 
 class CommentsPage(NamedTuple):
-    """Threads, oldest first, the total number of threads, and the index of the next one."""
+    """Threads, oldest first, the total number of threads, and the index of the next thread."""
 
     threads: list[Data]
     total: int
-    next: int | None
+    next_index: int | None
 
 
-def comments_page(
+def read_comments_page(
     context: Context,
     proposal: Proposal,
     first_index: int,
@@ -42,7 +42,7 @@ def comments_page(
     location: CommentLocation,
     max_bytes: int = MAX_COMMENTS_BYTES,
 ) -> CommentsPage:
-    """Return a page of threads within a budget; only those of `location` if it names a document.
+    """Return a page of threads within a limit; only those of `location` if it names a document.
 
     A page of a location may be empty although another page follows.
     """
@@ -52,16 +52,22 @@ def comments_page(
     threads: list[Data] = []
     for anchored_thread in page.threads:
         data = _describe_thread(anchored_thread, proposal.id, max_bytes)
-        max_bytes -= json_size(data)
+        max_bytes -= measure_json_size(data)
         if threads and max_bytes < 0:
             return CommentsPage(threads, page.total, anchored_thread.position)
         threads.append(data)
     return CommentsPage(threads, page.total, page.next)
 
 
-def comments_cursor(proposal: Proposal, location: CommentLocation, next: int | None) -> str | None:
-    """Return the cursor of a page of threads; None after the last one."""
-    return None if next is None else write_list_cursor(str(next), None, _build_criteria(proposal, location))
+def write_comments_cursor(
+    proposal: Proposal, location: CommentLocation, next_index: int | None
+) -> str | None:
+    """Return the cursor of a page of threads; None after the last page."""
+    return (
+        None
+        if next_index is None
+        else write_list_cursor(str(next_index), None, _build_criteria(proposal, location))
+    )
 
 
 def read_comments_cursor(proposal: Proposal, location: CommentLocation, cursor: str | None) -> int:
@@ -75,7 +81,7 @@ def _build_criteria(proposal: Proposal, location: CommentLocation) -> list[objec
     return ["comments", proposal.id, *location]
 
 
-def json_size(data: object) -> int:
+def measure_json_size(data: object) -> int:
     """Return the size of data as JSON, in bytes."""
     return len(json.dumps(data, ensure_ascii=False).encode("utf-8", "replace"))
 
@@ -84,14 +90,14 @@ def select_fitting(entries: Iterable[Data], max_bytes: int) -> list[Data]:
     """Return the first entries within a budget, at least one."""
     fitting_entries: list[Data] = []
     for data in entries:
-        max_bytes -= json_size(data)
+        max_bytes -= measure_json_size(data)
         if fitting_entries and max_bytes < 0:
             break
         fitting_entries.append(data)
     return fitting_entries
 
 
-def location_data(anchored_thread: AnchoredThread) -> Data:
+def describe_location(anchored_thread: AnchoredThread) -> Data:
     """Return the location and quotation of a thread, and the current state of the text."""
     comment = anchored_thread.thread.comment
     data: Data = {}
@@ -108,10 +114,10 @@ def location_data(anchored_thread: AnchoredThread) -> Data:
 
 def _describe_thread(anchored_thread: AnchoredThread, proposal: str, max_bytes: int) -> Data:
     comment, replies = anchored_thread.thread
-    data = {**describe_comment(comment, proposal), **location_data(anchored_thread), "replies": []}
+    data = {**describe_comment(comment, proposal), **describe_location(anchored_thread), "replies": []}
     if replies:
         reply_entries = (describe_comment(reply, proposal) for reply in replies[:_MAX_REPLIES])
-        data["replies"] = select_fitting(reply_entries, max_bytes - json_size(data))
+        data["replies"] = select_fitting(reply_entries, max_bytes - measure_json_size(data))
         if omitted_count := len(replies) - len(data["replies"]):
             data["more_replies"] = omitted_count
             data["replies_rest"] = str(call("view_proposal", proposal=proposal, comment=comment.id))

@@ -1,4 +1,4 @@
-"""Conflicts as data, and the parser of their resolutions, which are the same data with a choice."""
+"""Conflicts as data, and the parser of resolutions. A resolution is the data of a conflict with a choice."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ class _Resolution(Arguments):
     content: str | None = None
 
 
-def conflicts_data(conflicts: Sequence[FileConflict], max_characters: int) -> Data:
-    """Return conflicts as data: `file`, `kind`, `where` and `part` identify a conflict; its versions follow.
+def describe_conflicts(conflicts: Sequence[FileConflict], max_characters: int) -> Data:
+    """Return conflicts as data: `file`, `kind`, `where` and `part` identify one, and its versions follow.
 
-    Texts are shown up to a budget of characters; a conflict with a cut text has `truncated`.
+    Texts are shown up to a limit of characters; a conflict with a cut text has `truncated`.
     `more_conflicts` counts the omitted conflicts.
     """
     entries: list[Data] = []
@@ -139,18 +139,18 @@ def read_resolutions(
             )
         file_resolutions[unit] = Resolution(choice, content)
     for index, item_resolution, choice in wide_resolutions:
-        _resolve_all(index, item_resolution, choice, conflicts, resolutions)
+        _add_wide_resolution(index, item_resolution, choice, conflicts, resolutions)
     return resolutions
 
 
-def _resolve_all(
+def _add_wide_resolution(
     index: int,
     resolution: _Resolution,
     choice: ResolutionChoice,
     conflicts: Sequence[FileConflict],
     resolutions: dict[str, dict[UnitId, Resolution]],
 ) -> None:
-    """Add a resolution for each conflict of a file or section that has none."""
+    """Add a resolution for each unresolved conflict of a file or section."""
     if choice is ResolutionChoice.CONTENT:
         raise _build_resolution_error(
             index, "must have 'kind' if its choice is 'content'", "Give 'kind' too."
@@ -165,7 +165,7 @@ def _resolve_all(
         files = list(dict.fromkeys(file_conflict.path for file_conflict in conflicts))
         nearest = find_nearest(resolution.file, files) or files[:1]
         fix = (
-            f"There is one in '{nearest[0]}'."
+            f"There is a conflict in '{nearest[0]}'."
             if nearest
             else "Refresh without resolutions: there are no conflicts."
         )

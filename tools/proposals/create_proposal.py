@@ -8,10 +8,10 @@ from pydantic import Field
 
 from tools.arguments import Arguments, Boolean, read_arguments, without_nulls
 from tools.errors import escape_invisible
-from tools.proposals.descriptions import announce, choose_commit, list_latest_open
+from tools.proposals.descriptions import announce_proposal, choose_commit, list_latest_open
 from tools.tool import Answer, Data, NextStep, Tool, call
-from tools.write_target import actor_of, ended_proposal_step, first_write_step, overlaps_of
-from tools.writer import arguments_of
+from tools.write_target import identify_actor, list_overlaps, suggest_after_end, suggest_first_write
+from tools.writer import select_example_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
     example = {"title": "Describe rate limits", "description": "Clients ask what happens at 429."}
-    return {**example, **arguments_of(arguments, ("title", "description", "submit"))}
+    return {**example, **select_example_arguments(arguments, ("title", "description", "submit"))}
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
@@ -53,7 +53,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     proposal = proposal_actions.open(
         request.title,
         request.description,
-        actor_of(context, TOOL.name),
+        identify_actor(context, TOOL.name),
         submit=request.submit,
         key=request.idempotency_key,
     )
@@ -65,15 +65,15 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         "branch": content.branch,
         "target": content.target,
         "state": proposal.state.value,
-        "overlaps": overlaps_of(context, proposal.id),
+        "overlaps": list_overlaps(context, proposal.id),
         "commit": choose_commit(context, proposal),
-        "next_step": first_write_step(context, proposal.id)
+        "next_step": suggest_first_write(context, proposal.id)
         if proposal.is_open
-        else ended_proposal_step(context, proposal.id),
+        else suggest_after_end(context, proposal.id),
     }
     hints: list[str] = []
     if request.submit and proposal.tip != proposal.content.base:
-        pull_request, hints = announce(proposal_actions, proposal)
+        pull_request, hints = announce_proposal(proposal_actions, proposal)
         data |= pull_request
     if same_title_ids := _list_with_same_title(proposal_actions.list_all(), proposal):
         hints.append(f"open proposals with the same title: {', '.join(same_title_ids)}")
@@ -92,7 +92,7 @@ def _explain_usage(context: Context, arguments: CallArguments, request: CreatePr
     fields = {
         "title": _TITLE,
         "description": _DESCRIPTION,
-        **arguments_of(arguments, ("title", "description")),
+        **select_example_arguments(arguments, ("title", "description")),
     }
     step = NextStep("Open one with ", call("create_proposal", **fields))
     return Answer({**data, "commit": context.workspace.tip(), "next_step": step})

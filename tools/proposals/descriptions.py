@@ -1,6 +1,6 @@
 """Descriptions of a proposal: author, dates, state, problems and allowed actions.
 
-`announce` submits a proposal to a forge and describes the result.
+`announce_proposal` submits a proposal to a forge and describes the result.
 """
 
 from __future__ import annotations
@@ -132,7 +132,7 @@ def list_latest_open(proposals: Sequence[Proposal], limit: int) -> list[Data]:
     ]
 
 
-def announce(proposal_actions: ProposalActions, proposal: Proposal) -> tuple[Data, list[str]]:
+def announce_proposal(proposal_actions: ProposalActions, proposal: Proposal) -> tuple[Data, list[str]]:
     """Submit a proposal to the forge; return its `pull_request` fields, and hints about failures.
 
     Both are empty if no forge is configured. A failure of the forge does not undo the action.

@@ -1,4 +1,4 @@
-"""The discussion of a proposal: its comments, its reviews, and its description."""
+"""Answers with the discussion of a proposal: its comments, its reviews, or its description."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tools.errors import escape_invisible
 from tools.pages import cut_text, read_list_cursor, write_list_cursor
 from tools.proposals.comments import (
     MAX_COMMENTS_BYTES,
-    comments_cursor,
-    comments_page,
-    location_data,
+    describe_location,
     read_comments_cursor,
+    read_comments_page,
     select_fitting,
+    write_comments_cursor,
 )
 from tools.proposals.descriptions import describe_comment, describe_proposal
-from tools.proposals.review_state import find_void_approvals, review_data
+from tools.proposals.review_state import describe_review, find_void_approvals
 from tools.tool import Answer, Call, NextStep, call
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
@@ -42,17 +42,17 @@ def view_comments(
 ) -> Answer:
     """Return a page of the threads; only those of a document or section if `location` names one."""
     first_index = read_comments_cursor(proposal, location, cursor)
-    page = comments_page(context, proposal, first_index, limit, location)
-    next_cursor = comments_cursor(proposal, location, page.next)
+    page = read_comments_page(context, proposal, first_index, limit, location)
+    next_cursor = write_comments_cursor(proposal, location, page.next_index)
     if next_cursor is not None:
-        step = NextStep("See more with ", comments_call(proposal, location, next_cursor, limit=limit))
+        step = NextStep("See more with ", build_comments_call(proposal, location, next_cursor, limit=limit))
     else:
         step = _build_reply_step(context, proposal, page.threads[-1]["comment"] if page.threads else None)
     data: Data = {"comments": page.threads, "comments_total": page.total, "next_cursor": next_cursor}
     return _build_answer(context, proposal, data, step)
 
 
-def comments_call(
+def build_comments_call(
     proposal: Proposal, location: CommentLocation, cursor: str | None = None, **fields: object
 ) -> Call:
     """Return the call for all threads, or those of a location."""
@@ -69,7 +69,8 @@ def view_reviews(context: Context, proposal: Proposal, limit: int, cursor: str |
     void_reasons = find_void_approvals(context, proposal)
     page = proposal.reviews[first_index : first_index + limit]
     entries = select_fitting(
-        (review_data(review_status, void_reasons, proposal.id) for review_status in page), MAX_COMMENTS_BYTES
+        (describe_review(review_status, void_reasons, proposal.id) for review_status in page),
+        MAX_COMMENTS_BYTES,
     )
     next_index = first_index + len(entries)
     next_cursor = (
@@ -93,7 +94,7 @@ def view_comment(
     """
     for review in proposal.reviews:
         if review.review.id == id:
-            review_fields = review_data(review, find_void_approvals(context, proposal), proposal.id)
+            review_fields = describe_review(review, find_void_approvals(context, proposal), proposal.id)
             text, next_offset = _cut_comment(review.review.text, offset)
             step = (
                 _build_view_step(proposal)
@@ -111,7 +112,7 @@ def view_comment(
         for reply in thread.replies:
             if reply.id == id:
                 return _view_reply(context, proposal, thread, reply, offset)
-    nearest = find_nearest(id, [*_list_ids(proposal)])
+    nearest = find_nearest(id, [*_list_comment_ids(proposal)])
     raise CommentNotFound(
         f"the proposal has no comment or review with the id '{id[:60]}'",
         fix=f"Name one of these: {', '.join(nearest)}." if nearest else "Use an id that view_proposal shows.",
@@ -124,7 +125,9 @@ def view_description(context: Context, proposal: Proposal, offset: int) -> Answe
     """Return the description from a character."""
     text, next_offset = cut_text(escape_invisible(proposal.content.description), offset, _MAX_TEXT_CHARACTERS)
     rest_call = call("view_proposal", proposal=proposal.id, offset=next_offset)
-    step = NextStep("Read on with ", rest_call) if next_offset is not None else _build_view_step(proposal)
+    step = (
+        NextStep("Read the rest with ", rest_call) if next_offset is not None else _build_view_step(proposal)
+    )
     return _build_answer(context, proposal, {"description": text, "next_offset": next_offset}, step)
 
 
@@ -153,7 +156,7 @@ def _view_thread(
     next_cursor = write_list_cursor(str(next_index), None, criteria) if next_index < len(replies) else None
     thread = {
         **comment_fields,
-        **location_data(anchored_thread),
+        **describe_location(anchored_thread),
         "replies": reply_entries,
         "replies_total": len(replies),
     }
@@ -195,7 +198,9 @@ def _without_rest(fields: Data) -> Data:
 
 
 def _build_continue_step(proposal: Proposal, id: str, offset: int) -> NextStep:
-    return NextStep("Read on with ", call("view_proposal", proposal=proposal.id, comment=id, offset=offset))
+    return NextStep(
+        "Read the rest with ", call("view_proposal", proposal=proposal.id, comment=id, offset=offset)
+    )
 
 
 def _build_reply_step(context: Context, proposal: Proposal, id: str | None) -> NextStep:
@@ -210,7 +215,7 @@ def _build_view_step(proposal: Proposal) -> NextStep:
     return NextStep("View the proposal with ", call("view_proposal", proposal=proposal.id))
 
 
-def _list_ids(proposal: Proposal) -> Iterator[str]:
+def _list_comment_ids(proposal: Proposal) -> Iterator[str]:
     for review_status in proposal.reviews:
         yield review_status.review.id
     for thread in proposal.content.threads:

@@ -1,6 +1,6 @@
 """A proposal as a page of Markdown, equivalent to its data.
 
-Texts of people and documents are quoted, escaped or fenced, so that a reader can distinguish them from the
+Texts of persons and documents are quoted, escaped or fenced, so that a reader can distinguish them from the
 page's own text.
 """
 
@@ -22,7 +22,7 @@ _MAX_LINE_CHARACTERS = 400
 def render_page(data: Data, changes: str) -> str:
     """Return the page for the data of a view and its changes as Markdown."""
     parts = [
-        *_render_head(data),
+        *_render_header(data),
         *_render_merge_requirements(data),
         *_render_unreviewed_changes(data),
         *_render_checks(data),
@@ -37,7 +37,7 @@ def render_page(data: Data, changes: str) -> str:
     return "".join(parts)
 
 
-def _render_head(data: Data) -> Iterator[str]:
+def _render_header(data: Data) -> Iterator[str]:
     author = data["author"]
     author_name = author["client"] or author["name"]
     yield f"# {_escape(data['title'])}\n\n"
@@ -57,7 +57,7 @@ def _render_merge_requirements(data: Data) -> Iterator[str]:
         return
     yield "\n## Merge requirements\n\n"
     for blocker in data["missing"]:
-        suffix = " (stops clients only)" if blocker.get("only_clients") else ""
+        suffix = " (blocks only clients, not persons)" if blocker.get("only_clients") else ""
         yield f"- {_escape(blocker['message'])}{suffix}\n"
     for requirement in data.get("demands", ()):
         approvers = f", by {', '.join(requirement['approved_by'])}" if requirement["approved_by"] else ""
@@ -66,7 +66,7 @@ def _render_merge_requirements(data: Data) -> Iterator[str]:
         yield f"- Protected by rule {requirement['rule']}: {_format_codes(requirement['paths'])}; "
         yield f"{approval_count} of {needed_count} approvals{approvers}{merge}\n"
     if not (data["missing"] or data.get("demands")):
-        yield "Nothing.\n"
+        yield "All merge requirements are met.\n"
 
 
 def _render_unreviewed_changes(data: Data) -> Iterator[str]:
@@ -82,8 +82,8 @@ def _render_unreviewed_changes(data: Data) -> Iterator[str]:
                     yield f"\n{version}:\n\n{_fence(change[version])}\n"
             if change.get("is_cut"):
                 yield "\n(cut)\n"
-    if more := data["unreviewed"]["more"]:
-        yield f"\nand {more} more\n"
+    if omitted_count := data["unreviewed"]["more"]:
+        yield f"\nand {omitted_count} more\n"
     if files := data["unreviewed"]["files"]:
         yield f"\nOther files: {_format_codes(files)}\n"
 
@@ -99,8 +99,8 @@ def _render_checks(data: Data) -> Iterator[str]:
                 f"{_format_code(problem['address'])}, line {problem['line']}: " if problem["address"] else ""
             )
             yield f"  - {location}{_escape(problem['message'])} ({problem['rule']})\n"
-        if more := check.get("more"):
-            yield f"  - and {more} more\n"
+        if omitted_count := check.get("more"):
+            yield f"  - and {omitted_count} more\n"
 
 
 def _render_conflicts(data: Data) -> Iterator[str]:
@@ -109,16 +109,16 @@ def _render_conflicts(data: Data) -> Iterator[str]:
     yield "\n## Conflicts\n\nours is the proposal's version, theirs the target's. Resolve each with "
     yield "update_proposal, action refresh, resolutions: file, kind, where and part as here, and a choice.\n"
     for conflict in data["conflicts"]:
-        part = f", part {_format_code(conflict['part'])}" if conflict.get("part") else ""
+        part_suffix = f", part {_format_code(conflict['part'])}" if conflict.get("part") else ""
         file = _format_code(conflict["file"])
-        yield f"\n### {conflict['kind']} {_format_code(conflict['where'])} of {file}{part}\n"
+        yield f"\n### {conflict['kind']} {_format_code(conflict['where'])} of {file}{part_suffix}\n"
         for version in ("base", "ours", "theirs"):
             text = conflict[version]
             yield f"\n{version}: missing\n" if text is None else f"\n{version}:\n\n{_fence(text)}\n"
         if conflict.get("truncated"):
             yield "\n(cut)\n"
-    if more := data.get("more_conflicts"):
-        yield f"\nand {more} more\n"
+    if omitted_count := data.get("more_conflicts"):
+        yield f"\nand {omitted_count} more\n"
 
 
 def _render_overlaps(data: Data) -> Iterator[str]:
@@ -138,8 +138,8 @@ def _render_reviews(data: Data) -> Iterator[str]:
             yield f"on {review['commit'][:7]}{void_note}\n"
             if review["text"]:
                 yield f"\n{_quote(review['text'], '  ')}\n{_render_rest(review.get('rest'), '  ')}\n"
-        if rest := data.get("reviews_rest"):
-            yield f"\nAll {data['reviews_total']} reviews: {rest}\n"
+        if rest_call := data.get("reviews_rest"):
+            yield f"\nAll {data['reviews_total']} reviews: {rest_call}\n"
 
 
 def _render_commits(data: Data) -> Iterator[str]:
@@ -176,10 +176,10 @@ def _render_comments(data: Data) -> Iterator[str]:
         for reply in thread["replies"]:
             yield f"\n  - {_format_author(reply)}, {reply['time']}\n\n{_quote(reply['text'], '    ')}\n"
             yield _render_rest(reply.get("rest"), "    ")
-        if rest := thread.get("replies_rest"):
-            yield f"\n  And {thread['more_replies']} more replies: {rest}\n"
-    if rest := data.get("comments_rest"):
-        yield f"\nMore comments: {rest}\n"
+        if rest_call := thread.get("replies_rest"):
+            yield f"\n  And {thread['more_replies']} more replies: {rest_call}\n"
+    if rest_call := data.get("comments_rest"):
+        yield f"\nMore comments: {rest_call}\n"
 
 
 def _render_rest(step: str | None, indent: str = "") -> str:

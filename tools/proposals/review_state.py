@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tools.errors import escape_invisible
 from tools.proposals.comments import select_fitting
-from tools.proposals.conflicts import conflicts_data
+from tools.proposals.conflicts import describe_conflicts
 from tools.proposals.descriptions import describe_author, format_time, shorten_text
 from tools.tool import call
 from tools.write_target import list_names
@@ -29,7 +29,7 @@ _MAX_REVIEWS_BYTES = 6_000
 _MAX_UNREVIEWED_CHARACTERS = 6_000
 
 
-def review_state(context: Context, proposal: Proposal) -> Data:
+def describe_review_state(context: Context, proposal: Proposal) -> Data:
     """Return the preview of a merge, its blockers, and the reviews; only the reviews of an ended proposal."""
     data: Data = {}
     void_reasons: Mapping[str, VoidReason] = {}
@@ -43,7 +43,7 @@ def review_state(context: Context, proposal: Proposal) -> Data:
         target = preview.merge.ours.commit if preview.merge is not None else None
         data["target_commit"] = target
         conflicts = workspace.proposal_reviews().conflicts(proposal, target) if preview.conflicts else ()
-        data |= conflicts_data(conflicts, _MAX_CONFLICT_CHARACTERS)
+        data |= describe_conflicts(conflicts, _MAX_CONFLICT_CHARACTERS)
         requirements = workspace.proposal_actions().find_merge_blockers(proposal, preview)
         all_blockers = [*requirements.blockers]
         void_reasons = requirements.void_reasons
@@ -54,24 +54,24 @@ def review_state(context: Context, proposal: Proposal) -> Data:
             actor_blocker = find_blocker_for_actor(requirements.evaluation, context.person)
             if actor_blocker is not None and actor_blocker not in all_blockers:
                 all_blockers.append(actor_blocker)
-        data["missing"] = [blocker_data(blocker) for blocker in all_blockers]
+        data["missing"] = [describe_blocker(blocker) for blocker in all_blockers]
         if requirements.unreviewed is not None:
             data["unreviewed"] = _describe_changes(requirements.unreviewed)
-    newest_first = (
-        review_data(review_status, void_reasons, proposal.id)
+    newest_reviews = (
+        describe_review(review_status, void_reasons, proposal.id)
         for review_status in proposal.reviews[: -_MAX_REVIEWS - 1 : -1]
     )
-    data["reviews"] = select_fitting(newest_first, _MAX_REVIEWS_BYTES)[::-1]
+    data["reviews"] = select_fitting(newest_reviews, _MAX_REVIEWS_BYTES)[::-1]
     if len(proposal.reviews) > len(data["reviews"]):
         data["reviews_total"] = len(proposal.reviews)
         data["reviews_rest"] = str(call("view_proposal", proposal=proposal.id, reviews=True))
     return data
 
 
-def blocker_data(blocker: MergeBlocker) -> Data:
+def describe_blocker(blocker: MergeBlocker) -> Data:
     """Return a blocker of a merge: a code, a message, and `only_clients` if it does not block persons."""
-    clients_note = {"only_clients": True} if blocker.only_clients else {}
-    return {"code": blocker.code, "message": escape_invisible(blocker.message), **clients_note}
+    clients_field = {"only_clients": True} if blocker.only_clients else {}
+    return {"code": blocker.code, "message": escape_invisible(blocker.message), **clients_field}
 
 
 def _describe_changes(changes: CommitChanges) -> Data:
@@ -112,8 +112,10 @@ def _describe_check(check: CheckResult) -> Data:
     return data | ({"more": omitted_count} if omitted_count else {})
 
 
-def review_data(review_status: ReviewStatus, void_reasons: Mapping[str, VoidReason], proposal: str) -> Data:
-    """Return a review: its verdict, whether it counts, and the reason if it does not."""
+def describe_review(
+    review_status: ReviewStatus, void_reasons: Mapping[str, VoidReason], proposal: str
+) -> Data:
+    """Return a review: its verdict, and the reason if it is void."""
     review, void_reason = review_status.review, find_void_reason(review_status, void_reasons)
     return {
         "review": review.id,

@@ -1,6 +1,6 @@
 """update_proposal: submits, discusses, refreshes, reviews, merges or closes a proposal.
 
-The actions are data: their fields, and their descriptions. Each action is one call of `ProposalActions`.
+Each action is described by its fields and a text, and is one call of `ProposalActions`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,15 @@ from tools.arguments import (
     without_nulls,
 )
 from tools.errors import error_response, escape_invisible
-from tools.proposals.descriptions import announce, choose_commit, list_allowed_actions, list_latest_open
+from tools.proposals.descriptions import (
+    announce_proposal,
+    choose_commit,
+    list_allowed_actions,
+    list_latest_open,
+)
 from tools.tool import Answer, Data, NextStep, Tool, call
-from tools.write_target import actor_of, overlaps_of
-from tools.writer import arguments_of, follow_commit
+from tools.write_target import identify_actor, list_overlaps
+from tools.writer import follow_commit, select_example_arguments
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
 from workspace.publishing.after_commit import note_commit
@@ -52,7 +57,7 @@ class Action(NamedTuple):
     decisive_fields: tuple[str, ...] = ()
 
     @property
-    def fields(self) -> str:
+    def field_list(self) -> str:
         """Return the fields on one line: `text, file?, slug?`."""
         return ", ".join((*self.required_fields, *(f"{name}?" for name in self.optional_fields)))
 
@@ -100,7 +105,7 @@ def resolve_action(arguments: Mapping[str, object]) -> Action | None:
     Raises InvalidArguments for an unknown action, a field of another action, and a missing field.
     """
     name = arguments.get("action")
-    action = _find_action(name) if isinstance(name, str) and name else _find_by_fields(arguments)
+    action = _find_action(name) if isinstance(name, str) and name else _find_action_by_fields(arguments)
     if action is None:
         return None
     known_fields = {"proposal", "action", "idempotency_key", *action.required_fields, *action.optional_fields}
@@ -108,7 +113,7 @@ def resolve_action(arguments: Mapping[str, object]) -> Action | None:
         if field not in known_fields:
             raise InvalidArguments(
                 f"'{field}' is not a field of {action.name}",
-                fix=f"Omit '{field}'; its fields are {action.fields or 'proposal and action'}.",
+                fix=f"Omit '{field}'; its fields are {action.field_list or 'proposal and action'}.",
                 field=field,
             )
     for field in action.required_fields:
@@ -139,7 +144,7 @@ def _find_action(name: str) -> Action:
     return action
 
 
-def _find_by_fields(arguments: Mapping[str, object]) -> Action | None:
+def _find_action_by_fields(arguments: Mapping[str, object]) -> Action | None:
     matching_actions = [action for action in _ALL_ACTIONS if set(action.decisive_fields) & arguments.keys()]
     if len(matching_actions) > 1:
         names = " or ".join(action.name for action in matching_actions)
@@ -150,27 +155,27 @@ def _find_by_fields(arguments: Mapping[str, object]) -> Action | None:
 
 
 _TOOL_NAME = "update_proposal"
-SEEN_COMMITS = ("commit", "target_commit")
+SEEN_COMMIT_FIELDS = ("commit", "target_commit")
 """The fields for the two commits of a conflict, in an answer and in the call that resolves it."""
 
 
 def perform_action(
     context: Context, proposal: Proposal, action: str, request: UpdateProposalArguments
 ) -> ActionResult:
-    """Perform the requested action on a proposal. Raises as `ProposalActions` does, and InvalidArguments."""
+    """Perform the requested action on a proposal. Raises InvalidArguments, and errors of the action."""
     from workspace.proposals.events import ReviewDecision
 
     proposal_actions = context.workspace.proposal_actions()
-    name, key = proposal.id, request.idempotency_key
-    actor = actor_of(context, _TOOL_NAME)
+    proposal_id, key = proposal.id, request.idempotency_key
+    actor = identify_actor(context, _TOOL_NAME)
     text = request.text or ""
     handlers: Mapping[str, Callable[[], ActionResult]] = {
-        "submit": partial(proposal_actions.submit, name, actor, key=key),
+        "submit": partial(proposal_actions.submit, proposal_id, actor, key=key),
         "comment": partial(_comment, context, proposal_actions, proposal, request),
         "refresh": partial(_refresh, context, proposal_actions, proposal, request),
         "approve": partial(
             proposal_actions.review,
-            name,
+            proposal_id,
             actor,
             ReviewDecision.APPROVE,
             text,
@@ -179,19 +184,19 @@ def perform_action(
         ),
         "request_changes": partial(
             proposal_actions.review,
-            name,
+            proposal_id,
             actor,
             ReviewDecision.REQUEST_CHANGES,
             text,
             commit=request.commit,
             key=key,
         ),
-        "merge": partial(proposal_actions.merge, name, actor, commit=request.commit, key=key),
-        "close": partial(proposal_actions.close, name, actor, text, key=key),
-        "reopen": partial(proposal_actions.reopen, name, actor, text, key=key),
+        "merge": partial(proposal_actions.merge, proposal_id, actor, commit=request.commit, key=key),
+        "close": partial(proposal_actions.close, proposal_id, actor, text, key=key),
+        "reopen": partial(proposal_actions.reopen, proposal_id, actor, text, key=key),
         "edit": partial(
             proposal_actions.edit,
-            name,
+            proposal_id,
             actor,
             title=request.title,
             description=request.description,
@@ -211,7 +216,7 @@ def _comment(
         file, slug = resolve_target(snapshot, file, slug)
     return proposal_actions.comment(
         proposal.id,
-        actor_of(context, _TOOL_NAME),
+        identify_actor(context, _TOOL_NAME),
         request.text or "",
         file=file,
         slug=slug,
@@ -230,26 +235,26 @@ def _refresh(
     resolutions = request.resolutions or ()
     seen_commits = {
         field: value.strip().lower()
-        for field in SEEN_COMMITS
+        for field in SEEN_COMMIT_FIELDS
         if (value := getattr(request, field)) and value.strip()
     }
-    missing_field = next((field for field in SEEN_COMMITS if field not in seen_commits), None)
+    missing_field = next((field for field in SEEN_COMMIT_FIELDS if field not in seen_commits), None)
     if resolutions and missing_field is not None:
         raise InvalidArguments(
             f"'{missing_field}' is required with 'resolutions'",
             fix="Give the 'commit' and 'target_commit' of the answer that showed the conflicts.",
             field=missing_field,
         )
-    decisions = None
+    refresh_resolutions = None
     if resolutions or seen_commits:
-        decisions = RefreshResolutions(
+        refresh_resolutions = RefreshResolutions(
             lambda conflicts: read_resolutions(resolutions, conflicts),
             seen_commits.get("commit"),
             seen_commits.get("target_commit"),
             compute_digest(_TOOL_NAME, {"resolutions": resolutions, **seen_commits}),
         )
     return proposal_actions.refresh(
-        proposal.id, actor_of(context, _TOOL_NAME), decisions, key=request.idempotency_key
+        proposal.id, identify_actor(context, _TOOL_NAME), refresh_resolutions, key=request.idempotency_key
     )
 
 
@@ -265,7 +270,9 @@ class UpdateProposalArguments(Arguments):
     proposal: str | None = Field(None, description="Id")
     action: str | None = Field(
         None,
-        description="; ".join(f"{name}: {action.fields}".rstrip(": ") for name, action in ACTIONS.items()),
+        description="; ".join(
+            f"{name}: {action.field_list}".rstrip(": ") for name, action in ACTIONS.items()
+        ),
     )
     text: str | None = Field(None, description="Markdown")
     file: str | None = Field(None, description="Document of the comment")
@@ -287,11 +294,13 @@ class UpdateProposalArguments(Arguments):
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
     action = guess_action(arguments)
     if action is not None:
-        fields = ", ".join(part for part in ("proposal, action", action.fields) if part)
+        fields = ", ".join(part for part in ("proposal, action", action.field_list) if part)
         return {"action": action.name, "fields": fields, "about": action.description}
     return {
         "single": "Call with {proposal, action, ...fields}",
-        "actions": {name: f"{{{action.fields}}}: {action.description}" for name, action in ACTIONS.items()},
+        "actions": {
+            name: f"{{{action.field_list}}}: {action.description}" for name, action in ACTIONS.items()
+        },
         "people": "To approve, a person runs docyard proposals approve ID; to merge changes of protected "
         "paths, docyard proposals merge ID",
     }
@@ -299,15 +308,22 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
     action = guess_action(arguments) or ACTIONS["submit"]
-    example = {"proposal": _EXAMPLE_ID, **arguments_of(arguments, ("proposal",)), "action": action.name}
+    example = {
+        "proposal": _EXAMPLE_ID,
+        **select_example_arguments(arguments, ("proposal",)),
+        "action": action.name,
+    }
     example |= dict.fromkeys(action.required_fields, _PLACEHOLDER)
     if action.name == "edit":
         example["title"] = _PLACEHOLDER
-    return {**example, **arguments_of(arguments, (*action.required_fields, *action.optional_fields))}
+    return {
+        **example,
+        **select_example_arguments(arguments, (*action.required_fields, *action.optional_fields)),
+    }
 
 
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
-    """Return an example for an existing proposal; only a comment if it is not the requested one."""
+    """Return an example for an existing proposal; a comment if the proposal is not the requested one."""
     suggestions = error.details.get("candidates")
     candidates = suggestions if isinstance(suggestions, list) else []
     if error.code == "PROPOSAL_NOT_FOUND" and candidates:
@@ -348,7 +364,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     except MergeConflict as error:
         return _build_conflict_error(context, proposal, error, fields)
     except WorkspaceError as error:
-        is_resolution_field = error.details.get("field") in ("resolutions", *SEEN_COMMITS)
+        is_resolution_field = error.details.get("field") in ("resolutions", *SEEN_COMMIT_FIELDS)
         if error.code != "INVALID_RESOLUTION" and not (action.name == "refresh" and is_resolution_field):
             raise
         return _build_invalid_resolution_error(context, proposal, error, fields)
@@ -373,10 +389,10 @@ def _build_answer(context: Context, action: Action, result: ActionResult) -> Ans
     if action.name == "comment" and result.event_ids:
         data["comment"] = result.event_ids[0]
     if action.name == "refresh":
-        data["overlaps"] = overlaps_of(context, proposal.id)
+        data["overlaps"] = list_overlaps(context, proposal.id)
     hints: list[str] = []
     if action.name == "submit":
-        pull_request, hints = announce(context.workspace.proposal_actions(), proposal)
+        pull_request, hints = announce_proposal(context.workspace.proposal_actions(), proposal)
         data |= pull_request
     if action.name == "merge":
         data["target"] = proposal.content.target
@@ -427,7 +443,7 @@ def _explain_actions(context: Context, proposal: Proposal) -> Answer:
         "proposal": proposal.id,
         "state": proposal.state.value,
         "actions": {
-            name: {"fields": ACTIONS[name].fields, "about": ACTIONS[name].description} for name in names
+            name: {"fields": ACTIONS[name].field_list, "about": ACTIONS[name].description} for name in names
         },
         "commit": choose_commit(context, proposal),
     }
@@ -440,7 +456,7 @@ def _build_conflict_error(
     context: Context, proposal: Proposal, error: MergeConflict, arguments: CallArguments
 ) -> Answer:
     """Return the error of a merge or refresh with conflicts, and a call that resolves them."""
-    from tools.proposals.conflicts import complete_resolutions, conflicts_data, suggest_resolutions
+    from tools.proposals.conflicts import complete_resolutions, describe_conflicts, suggest_resolutions
     from workspace.proposals.actions.refresh import ConflictChanged
 
     is_refresh = guess_action(arguments) is ACTIONS["refresh"]
@@ -450,7 +466,7 @@ def _build_conflict_error(
         conflicts = context.workspace.proposal_reviews().conflicts(
             proposal._replace(tip=commit), target_commit
         )
-    conflict_fields = conflicts_data(conflicts, context.text_characters // 2)
+    conflict_fields = describe_conflicts(conflicts, context.text_characters // 2)
     is_changed = isinstance(error, ConflictChanged)
     given_resolutions = (
         []
@@ -487,7 +503,7 @@ def _build_invalid_resolution_error(
     context: Context, proposal: Proposal, error: WorkspaceError, arguments: CallArguments
 ) -> Answer:
     """Return the error of a refresh with an invalid resolution, and a call that resolves all conflicts."""
-    from tools.proposals.conflicts import conflicts_data, suggest_resolutions
+    from tools.proposals.conflicts import describe_conflicts, suggest_resolutions
 
     target_commit = context.workspace.git.tip(proposal.content.target)
     conflicts = context.workspace.proposal_reviews().conflicts(proposal, target_commit)
@@ -496,7 +512,7 @@ def _build_invalid_resolution_error(
     example: Data = {"proposal": proposal.id, "action": "refresh"}
     if conflicts:
         # The conflicts are shown again, because they may have changed since the call.
-        conflict_fields = conflicts_data(conflicts, context.text_characters // 2)
+        conflict_fields = describe_conflicts(conflicts, context.text_characters // 2)
         data |= conflict_fields
         example |= {"resolutions": suggest_resolutions(conflict_fields["conflicts"]), **seen_commits}
     return Answer({**data, **seen_commits, "example": example}, is_error=True)

@@ -1,6 +1,6 @@
 """view_proposal: lists proposals, or shows one with its changes, discussion and merge requirements.
 
-A list has the proposals of one state or of all, newest first, page by page.
+A list has the proposals of one state or of all states, newest first, page by page.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tools.errors import escape_invisible
 from tools.pages import cut_text, read_list_cursor, write_list_cursor
 from tools.proposals.descriptions import describe_proposal, list_allowed_actions, summarize_proposal
 from tools.tool import Answer, Data, NextStep, Tool, call
-from tools.write_target import first_write_step, overlaps_of
-from tools.writer import arguments_of
+from tools.write_target import list_overlaps, suggest_first_write
+from tools.writer import select_example_arguments
 from workspace.nearest import find_nearest
 
 if TYPE_CHECKING:
@@ -144,10 +144,10 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
     if "state" in arguments and "proposal" not in arguments:
-        return {"state": "open", **arguments_of(arguments, ("state",))}
+        return {"state": "open", **select_example_arguments(arguments, ("state",))}
     if "proposal" not in arguments:
         return {}  # this call lists the valid names
-    return arguments_of(arguments, ("proposal", "file", "slug"))
+    return select_example_arguments(arguments, ("proposal", "file", "slug"))
 
 
 def _correct_example(example: dict[str, Any], error: WorkspaceError, snapshot: Snapshot) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         return _view_discussion(context, proposal, request)
     if request.file:
         return _view_part(context, proposal, request)
-    return _view_whole(context, proposal, request)
+    return _view_full(context, proposal, request)
 
 
 def _check_list_request(request: ViewProposalArguments) -> None:
@@ -214,22 +214,23 @@ def _view_discussion(context: Context, proposal: Proposal, request: ViewProposal
     return discussion.view_description(context, proposal, request.offset or 0)
 
 
-def _compute_remaining_budget(context: Context, data: Data) -> int:
+def _compute_remaining_characters(context: Context, data: Data) -> int:
     """Return the remaining characters for changes; an answer is sent as data and as Markdown."""
     from tools.proposals.changes import MAX_PAGE_CHARACTERS
-    from tools.proposals.comments import json_size
+    from tools.proposals.comments import measure_json_size
 
     return max(
-        _MIN_CHANGES_CHARACTERS, min(MAX_PAGE_CHARACTERS, context.text_characters // 2 - json_size(data))
+        _MIN_CHANGES_CHARACTERS,
+        min(MAX_PAGE_CHARACTERS, context.text_characters // 2 - measure_json_size(data)),
     )
 
 
-def _view_whole(context: Context, proposal: Proposal, request: ViewProposalArguments) -> Answer:
-    from tools.proposals.changes import commits_data, render_changes
-    from tools.proposals.comments import comments_cursor, comments_page
-    from tools.proposals.discussion import comments_call
+def _view_full(context: Context, proposal: Proposal, request: ViewProposalArguments) -> Answer:
+    from tools.proposals.changes import describe_commits, render_changes
+    from tools.proposals.comments import read_comments_page, write_comments_cursor
+    from tools.proposals.discussion import build_comments_call
     from tools.proposals.page import render_page
-    from tools.proposals.review_state import review_state
+    from tools.proposals.review_state import describe_review_state
 
     changes = context.workspace.proposal_reviews().changes(proposal)
     criteria = ["changes", proposal.id, changes.base, changes.tip]
@@ -241,19 +242,23 @@ def _view_whole(context: Context, proposal: Proposal, request: ViewProposalArgum
         )
         if next_offset is not None:
             data["description_rest"] = str(call("view_proposal", proposal=proposal.id, offset=next_offset))
-        data |= review_state(context, proposal)
-        data["overlaps"] = overlaps_of(context, proposal.id) if proposal.is_open else []
-        data |= commits_data(context, proposal)
+        data |= describe_review_state(context, proposal)
+        data["overlaps"] = list_overlaps(context, proposal.id) if proposal.is_open else []
+        data |= describe_commits(context, proposal)
         any_location = (None, None)
-        threads_page = comments_page(context, proposal, 0, _MAX_COMMENTS, any_location, _MAX_COMMENTS_BYTES)
+        threads_page = read_comments_page(
+            context, proposal, 0, _MAX_COMMENTS, any_location, _MAX_COMMENTS_BYTES
+        )
         data |= {"comments": threads_page.threads, "comments_total": threads_page.total}
-        if threads_page.next is not None:
-            next_cursor = comments_cursor(proposal, any_location, threads_page.next)
-            data["comments_rest"] = str(comments_call(proposal, any_location, next_cursor))
+        if threads_page.next_index is not None:
+            next_cursor = write_comments_cursor(proposal, any_location, threads_page.next_index)
+            data["comments_rest"] = str(build_comments_call(proposal, any_location, next_cursor))
     page = render_changes(
-        context, changes, proposal.id, first_index, _compute_remaining_budget(context, data)
+        context, changes, proposal.id, first_index, _compute_remaining_characters(context, data)
     )
-    cursor = None if page.next is None else write_list_cursor(str(page.next), None, criteria)
+    cursor = (
+        None if page.next_position is None else write_list_cursor(str(page.next_position), None, criteria)
+    )
     data |= {"changes": {**page.data, "total": len(changes.documents)}, "next_cursor": cursor}
     if changes.reason:
         data["changes"]["reason"] = escape_invisible(changes.reason)
@@ -271,8 +276,8 @@ def _view_whole(context: Context, proposal: Proposal, request: ViewProposalArgum
 
 def _view_part(context: Context, proposal: Proposal, request: ViewProposalArguments) -> Answer:
     from tools.proposals.changes import render_change
-    from tools.proposals.comments import comments_cursor, comments_page
-    from tools.proposals.discussion import comments_call
+    from tools.proposals.comments import read_comments_page, write_comments_cursor
+    from tools.proposals.discussion import build_comments_call
     from tools.proposals.page import render_page
 
     changes = context.workspace.proposal_reviews().changes(proposal)
@@ -280,17 +285,19 @@ def _view_part(context: Context, proposal: Proposal, request: ViewProposalArgume
     if changes.tip is not None:
         file, slug = resolve_target(context.workspace.snapshot(changes.tip), file, slug)
     location = (file, slug or None)
-    threads_page = comments_page(context, proposal, 0, request.limit, location, _MAX_COMMENTS_BYTES)
+    threads_page = read_comments_page(context, proposal, 0, request.limit, location, _MAX_COMMENTS_BYTES)
     data = {**describe_proposal(proposal), "file": file, "slug": slug, "comments": threads_page.threads}
-    if threads_page.next is not None:
-        next_cursor = comments_cursor(proposal, location, threads_page.next)
-        data["comments_rest"] = str(comments_call(proposal, location, next_cursor))
+    if threads_page.next_index is not None:
+        next_cursor = write_comments_cursor(proposal, location, threads_page.next_index)
+        data["comments_rest"] = str(build_comments_call(proposal, location, next_cursor))
     page = render_change(
-        context, changes, file, slug, request.offset or 0, _compute_remaining_budget(context, data)
+        context, changes, file, slug, request.offset or 0, _compute_remaining_characters(context, data)
     )
     target_fields = {"proposal": proposal.id, "file": file, **({"slug": slug} if slug else {})}
-    if page.next is not None:
-        step = NextStep("Read on with ", call("view_proposal", **target_fields, offset=page.next))
+    if page.next_position is not None:
+        step = NextStep(
+            "Read the rest with ", call("view_proposal", **target_fields, offset=page.next_position)
+        )
     elif context.offers("update_proposal") and proposal.is_open:
         step = NextStep(
             "Add a comment: ", call("update_proposal", action="comment", text="…", **target_fields)
@@ -298,7 +305,7 @@ def _view_part(context: Context, proposal: Proposal, request: ViewProposalArgume
     else:
         step = NextStep("View the proposal with ", call("view_proposal", proposal=proposal.id))
     commit = changes.tip or context.workspace.tip()
-    data |= {"changes": page.data, "next_offset": page.next, "commit": commit, "next_step": step}
+    data |= {"changes": page.data, "next_offset": page.next_position, "commit": commit, "next_step": step}
     return Answer(data, text=render_page(data, page.markdown))
 
 
@@ -316,7 +323,7 @@ def _suggest_after_view(context: Context, proposal: Proposal, data: Data) -> Nex
         return NextStep("Resolve the conflicts with ", call("update_proposal", **fields))
     blockers = data.get("missing", ())
     if any(blocker["code"] == "NOTHING_PROPOSED" for blocker in blockers):
-        return first_write_step(context, proposal.id)
+        return suggest_first_write(context, proposal.id)
     if any(blocker["code"] == "NEEDS_REFRESH" for blocker in blockers):
         return NextStep("Refresh it with ", call("update_proposal", **fields, action="refresh"))
     if proposal.state.value == "draft":

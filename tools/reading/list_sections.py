@@ -10,9 +10,9 @@ from pydantic import Field
 from tools.arguments import REF_DESCRIPTION, Arguments, Integer, read_arguments
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
-from tools.reading.texts import error_marker, section_name, with_existing_text
+from tools.reading.texts import build_error_marker, get_section_name, with_existing_text
 from tools.tool import Answer, Data, NextStep, Tool
-from tools.writer import arguments_of
+from tools.writer import select_example_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -41,7 +41,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
-    return {"file_path": "guides/retries.md", **arguments_of(arguments, ("file_path", "ref"))}
+    return {"file_path": "guides/retries.md", **select_example_arguments(arguments, ("file_path", "ref"))}
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
@@ -59,7 +59,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     page = _select_fitting(entries[first_index : first_index + request.limit], context.text_characters)
     next_index = first_index + len(page)
     data: Data = {
-        "sections": [section_name(item) for item in page],
+        "sections": [get_section_name(item) for item in page],
         "count": len(entries),
         "type": "toc",
         "path": text.path,
@@ -69,14 +69,16 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     }
     if next_index < len(entries):
         data["cursor"] = write_list_cursor(str(next_index), text.blob, criteria)
-    return opened_text.answer(
+    return opened_text.build_answer(
         read_context, data, _next_step(read_context, text, page, request, data.get("cursor"))
     )
 
 
 def _select_fitting(entries: Sequence[OutlineEntry], max_characters: int) -> Sequence[OutlineEntry]:
     """Return the first entries that fit into a number of characters, at least one."""
-    sizes = accumulate(2 * len(section_name(entry)) + len(shorten_title(entry.title)) for entry in entries)
+    sizes = accumulate(
+        2 * len(get_section_name(entry)) + len(shorten_title(entry.title)) for entry in entries
+    )
     return entries[: max(sum(size <= max_characters for size in sizes), 1)]
 
 
@@ -85,7 +87,7 @@ def _describe_entry(text: TextFile, entry: OutlineEntry) -> Data:
     from workspace.texts.tokens import count_tokens
 
     return {
-        "address": section_name(entry),
+        "address": get_section_name(entry),
         "title": shorten_title(entry.title),
         "level": max(entry.level, 1),
         "number": entry.number,
@@ -109,8 +111,10 @@ def _next_step(
     cursor: str | None,
 ) -> NextStep:
     if cursor:
-        limit = {} if request.limit == MAX_SECTIONS_LISTED else {"limit": request.limit}
-        next_page = read_context.call("list_sections", file_path=request.file_path, **limit, cursor=cursor)
+        limit_field = {} if request.limit == MAX_SECTIONS_LISTED else {"limit": request.limit}
+        next_page = read_context.call(
+            "list_sections", file_path=request.file_path, **limit_field, cursor=cursor
+        )
         return NextStep("List the next sections with ", next_page)
     if not page:
         return NextStep(
@@ -119,7 +123,7 @@ def _next_step(
     first_entry = next((entry for entry in page if entry.level), page[0])
     return NextStep(
         "Read one: ",
-        read_context.call("read_section", file_path=text.path, section_heading=section_name(first_entry)),
+        read_context.call("read_section", file_path=text.path, section_heading=get_section_name(first_entry)),
     )
 
 
@@ -133,5 +137,5 @@ TOOL = Tool(
     usage=_usage,
     example=_example,
     correct=with_existing_text,
-    shape_error=error_marker,
+    shape_error=build_error_marker,
 )

@@ -9,9 +9,9 @@ from pydantic import Field
 from tools.arguments import REF_DESCRIPTION, Arguments, InvalidArguments, Natural, read_arguments
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
-from tools.reading.texts import missing_section_fields, section_name, with_existing_text
+from tools.reading.texts import build_missing_section_fields, get_section_name, with_existing_text
 from tools.tool import Answer, Data, NextStep, Tool
-from tools.writer import arguments_of
+from tools.writer import select_example_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ def _example(arguments: CallArguments) -> dict[str, Any]:
     return {
         "file_path": "guides/retries.md",
         "section_heading": "backoff-strategy",
-        **arguments_of(arguments, ("file_path", "section_heading", "ref")),
+        **select_example_arguments(arguments, ("file_path", "section_heading", "ref")),
     }
 
 
@@ -81,7 +81,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     data: Data = {
         "content": part.text,
         "type": "section",
-        "section": section_name(entry),
+        "section": get_section_name(entry),
         "heading": shorten_title(entry.title),
         "number": entry.number,
         "heading_level": min(max(entry.level, 1), _MAX_HEADING_LEVEL),
@@ -94,8 +94,8 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     }
     if part.next_offset is not None:
         data |= {"truncated": True, "offset": part.next_offset}
-    opened_text.record_seen(context, part)
-    return opened_text.answer(read_context, data, _next_step(read_context, opened_text, entry, part))
+    opened_text.record_seen_sections(context, part)
+    return opened_text.build_answer(read_context, data, _next_step(read_context, opened_text, entry, part))
 
 
 def _next_step(
@@ -104,15 +104,15 @@ def _next_step(
     path = opened_text.text.path
     if part.next_offset is not None:
         rest_call = read_context.rest_call(
-            "read_section", file_path=path, section_heading=section_name(entry), offset=part.next_offset
+            "read_section", file_path=path, section_heading=get_section_name(entry), offset=part.next_offset
         )
         return NextStep("Read the rest with ", rest_call)
     if next_entry := next(
         (item for item in opened_text.outline.entries if item.start >= entry.tree_end), None
     ):
         return NextStep(
-            "Read on: ",
-            read_context.call("read_section", file_path=path, section_heading=section_name(next_entry)),
+            "Read the next section: ",
+            read_context.call("read_section", file_path=path, section_heading=get_section_name(next_entry)),
         )
     if len(opened_text.outline.entries) == 1 and read_context.context.offers("list_documents"):
         return NextStep(
@@ -131,5 +131,5 @@ TOOL = Tool(
     usage=_usage,
     example=_example,
     correct=with_existing_text,
-    shape_error=missing_section_fields,
+    shape_error=build_missing_section_fields,
 )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field
 
 from tools.arguments import (
-    MAX_BUDGET,
-    MIN_BUDGET,
+    MAX_BUDGET_TOKENS,
+    MIN_BUDGET_TOKENS,
     REF_DESCRIPTION,
     Arguments,
     Budget,
@@ -20,9 +20,14 @@ from tools.arguments import (
 )
 from tools.pages import shorten_title
 from tools.read_context import ReadContext
-from tools.reading.texts import MAX_ADDRESS_CHARACTERS, error_marker, section_name, with_existing_text
+from tools.reading.texts import (
+    MAX_ADDRESS_CHARACTERS,
+    build_error_marker,
+    get_section_name,
+    with_existing_text,
+)
 from tools.tool import Answer, Data, NextStep, Tool
-from tools.writer import arguments_of
+from tools.writer import select_example_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,13 +69,13 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
         "auto": "Call with {file_path, ref?, threshold?}: the text if it is shorter than threshold, else a "
         "summary",
         "summary": 'Call with {file_path, mode: "summary", summary_style?, budget?}; summary_style is '
-        f"structured, outline or lead, budget {MIN_BUDGET} to {MAX_BUDGET:,} tokens",
+        f"structured, outline or lead, budget {MIN_BUDGET_TOKENS} to {MAX_BUDGET_TOKENS:,} tokens",
         "full": 'Call with {file_path, mode: "full", offset?}; offset is that of a truncated answer',
     }
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
-    example = arguments_of(arguments, ("file_path", "mode", "summary_style", "ref"))
+    example = select_example_arguments(arguments, ("file_path", "mode", "summary_style", "ref"))
     for field in ("mode", "summary_style"):
         if not example.get(field):
             example.pop(field, None)
@@ -99,7 +104,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     read_context = ReadContext.at(context, request.ref)
     opened_text = open_text(context.workspace.moves, read_context.snapshot, request.file_path)
     if opened_text.entry is not None and opened_text.moved_to is None:
-        path, address = opened_text.text.path, section_name(opened_text.entry)
+        path, address = opened_text.text.path, get_section_name(opened_text.entry)
         section = read_context.call("read_section", file_path=path, section_heading=address)
         raise InvalidArguments(
             "'file_path' must be the path of a file, without a section",
@@ -113,7 +118,9 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     else:
         data, step = _read_summary(read_context, opened_text, request)
     # For a moved section the complete file was read, so the answer names no section.
-    return opened_text._replace(entry=None).answer(read_context, data | {"tokenizer": get_tokenizer()}, step)
+    return opened_text._replace(entry=None).build_answer(
+        read_context, data | {"tokenizer": get_tokenizer()}, step
+    )
 
 
 def _read_full(
@@ -144,7 +151,7 @@ def _read_full(
     }
     if not is_complete:
         data["original_tokens"] = tokens
-    opened_text.record_seen(read_context.context, part)
+    opened_text.record_seen_sections(read_context.context, part)
     if part.next_offset is not None:
         rest_call = read_context.rest_call(
             "smart_read", file_path=text.path, mode="full", offset=part.next_offset
@@ -181,7 +188,7 @@ def _read_summary(
     text, outline, _, _ = opened_text
     summary = summarize(text, outline, style=request.summary_style, budget=request.budget, count=count_tokens)
     title = text.document.title if text.document is not None and text.document.has_title else ""
-    included, excluded = wording.measure_coverage(summary)
+    included_counts, excluded_counts = wording.measure_coverage(summary)
     data: Data = {
         "_preamble": wording.format_preamble(text, summary, shorten_title(title)),
         "content": summary.content,
@@ -190,10 +197,10 @@ def _read_summary(
         "original_tokens": summary.original_tokens,
         "summary_tokens": summary.tokens,
         "reduction_factor": round(summary.original_tokens / max(summary.tokens, 1), 2),
-        "sections": _list_sections(summary),
+        "sections": _describe_named_sections(summary),
         "coverage": {
-            "included": included,
-            "excluded": excluded,
+            "included": included_counts,
+            "excluded": excluded_counts,
             "completeness_score": summary.completeness,
         },
         "original": {
@@ -212,9 +219,9 @@ def _read_summary(
     return data, _suggest_after_summary(read_context, opened_text, summary)
 
 
-def _list_sections(summary: Summary) -> Data:
+def _describe_named_sections(summary: Summary) -> Data:
     """Return the addresses of the sections that the summary names, up to a maximum."""
-    headers = [section_name(entry) for entry in summary.named[:MAX_ADDRESSES_LISTED]]
+    headers = [get_section_name(entry) for entry in summary.named[:MAX_ADDRESSES_LISTED]]
     named_count = len(summary.named)
     if named_count == summary.sections:
         note = "Every section is named in 'content'; give an address to read_section as section_heading"
@@ -236,7 +243,7 @@ def _suggest_after_summary(read_context: ReadContext, opened_text: OpenedText, s
         return NextStep("Read it in full with ", full_call)
     longest_entry = max(summary.named or outline.entries, key=lambda entry: entry.end - entry.start)
     section = read_context.call(
-        "read_section", file_path=text.path, section_heading=section_name(longest_entry)
+        "read_section", file_path=text.path, section_heading=get_section_name(longest_entry)
     )
     return NextStep("Read the section that you need, such as the longest: ", section)
 
@@ -251,5 +258,5 @@ TOOL = Tool(
     usage=_usage,
     example=_example,
     correct=_correct_example,
-    shape_error=error_marker,
+    shape_error=build_error_marker,
 )

@@ -1,6 +1,6 @@
 """The text and the section that a call names, at their current or moved location.
 
-All tools that read texts use `with_existing_text` and the error fields. `section_name` returns a short
+All tools that read texts use `with_existing_text` and the error fields. `get_section_name` returns a short
 name of a section for any heading.
 """
 
@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tools.arguments import InvalidArguments
-from tools.examples import suggested_names
+from tools.examples import list_suggested_names
 from tools.moved_addresses import Location, find_moved_location, with_moved_to
 from tools.tool import Answer, Data, NextStep
 from workspace.document.addresses import SectionNotFound, split_address
@@ -38,7 +38,7 @@ class OpenedText(NamedTuple):
     entry: OutlineEntry | None
     moved_to: dict[str, Any] | None
 
-    def answer(self, read_context: ReadContext, data: Data, step: NextStep) -> Answer:
+    def build_answer(self, read_context: ReadContext, data: Data, step: NextStep) -> Answer:
         """Return an answer with the commit that was read, and the current location of a moved text."""
         ref = {} if read_context.ref is None else {"ref": read_context.ref}
         location = Location(self.text.path, self.entry.address if self.entry else None, self.moved_to)
@@ -48,12 +48,12 @@ class OpenedText(NamedTuple):
             )
         )
 
-    def record_seen(self, context: Context, part: TextPart[OutlineEntry]) -> None:
+    def record_seen_sections(self, context: Context, part: TextPart[OutlineEntry]) -> None:
         """Record that the caller has read a part of the text, so that it may overwrite this part."""
         document = self.text.document
         if document is not None:
             sections = (document.section_by_key(entry.address) for entry in part.complete_sections)
-            context.record_seen(document, [section for section in sections if section is not None])
+            context.record_seen_sections(document, [section for section in sections if section is not None])
 
 
 def open_text(
@@ -61,7 +61,7 @@ def open_text(
 ) -> OpenedText:
     """Return the text at a path or address, and the named section.
 
-    Raises the errors of reading and finding if the text was not moved.
+    Raises the errors of `read_text` and `find_entry` if the text was not moved.
     """
     from workspace.texts.finder import find_entry
     from workspace.texts.outline import read_outline
@@ -94,7 +94,7 @@ def open_text(
 def _find_moved_text(
     moves: Callable[[], Moves], snapshot: Snapshot, path: str, section: str | None
 ) -> Location | None:
-    """Return the current location of a moved text or section; None if history has none."""
+    """Return the current location of a moved text or section; None if it was not moved."""
     try:
         return find_moved_location(moves, snapshot, path, section)
     except DocumentNotFound:  # the error of the first read is more useful
@@ -124,12 +124,12 @@ _PATH_FIELD = "file_path"
 _HEADING_FIELD = "section_heading"
 
 
-def error_marker(arguments: CallArguments) -> Mapping[str, object]:
+def build_error_marker(arguments: CallArguments) -> Mapping[str, object]:
     """Return the field that the contract requires of an error."""
     return {"type": "error"}
 
 
-def missing_section_fields(arguments: CallArguments) -> Mapping[str, object]:
+def build_missing_section_fields(arguments: CallArguments) -> Mapping[str, object]:
     """Return the fields of an error about a section: no content, and the requested section."""
     heading = arguments.get(_HEADING_FIELD)
     return {"content": "", "type": "error", "section": heading[:500] if isinstance(heading, str) else ""}
@@ -140,7 +140,7 @@ def with_existing_text(example: Data, error: WorkspaceError, snapshot: Snapshot)
 
     The example has a `ref` only if the error itself names existing sections.
     """
-    suggestions = suggested_names(error)
+    suggestions = list_suggested_names(error)
     if _HEADING_FIELD in example and error.code in ("SECTION_NOT_FOUND", "AMBIGUOUS_SECTION") and suggestions:
         return {**example, _HEADING_FIELD: suggestions[0]}
     example = {name: value for name, value in example.items() if name != "ref"}
@@ -186,6 +186,6 @@ MAX_ADDRESS_CHARACTERS = 1_000
 """The largest number of characters of an address in an answer."""
 
 
-def section_name(entry: OutlineEntry) -> str:
+def get_section_name(entry: OutlineEntry) -> str:
     """Return a name of a section for read_section: its address, or its number if the address is too long."""
     return entry.address if len(entry.address) <= MAX_ADDRESS_CHARACTERS else entry.number

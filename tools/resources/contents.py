@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from tools.examples import suggested_names
+from tools.examples import list_suggested_names
 from tools.moved_addresses import find_current_location
 from tools.pages import cut_part
 from workspace.document.addresses import resolve_section, split_address
@@ -31,7 +31,7 @@ MAX_URI_CHARACTERS = 16_000  # the longest path, percent-encoded, and a section
 _URI_PREFIX = f"{SCHEME}://"
 _REF_QUERY = "?ref="
 _SAFE_IN_PATH = "/:@!$&'(*+),;="  # RFC 3986 §3.3, pchar; a fragment (§3.5) may also contain `?`
-_FIX = f"Use a URI of resources/list, such as {SCHEME}:///guides/setup.md#install."
+_URI_FIX = f"Use a URI of resources/list, such as {SCHEME}:///guides/setup.md#install."
 
 
 class InvalidUri(WorkspaceError):
@@ -63,32 +63,32 @@ def read_uri(uri: str, paths: Container[str]) -> UriTarget:
     """
     if len(uri) > MAX_URI_CHARACTERS:
         raise InvalidUri(
-            f"the URI has {len(uri):,} characters; at most {MAX_URI_CHARACTERS:,} are allowed", fix=_FIX
+            f"the URI has {len(uri):,} characters; at most {MAX_URI_CHARACTERS:,} are allowed", fix=_URI_FIX
         )
     if uri[: len(_URI_PREFIX)].lower() != _URI_PREFIX:
-        raise InvalidUri(f"the URI must begin with {_URI_PREFIX}", fix=_FIX)
-    rest = uri[len(_URI_PREFIX) :].removeprefix("/")
-    address, _, fragment = rest.partition("#")
+        raise InvalidUri(f"the URI must begin with {_URI_PREFIX}", fix=_URI_FIX)
+    path_and_query = uri[len(_URI_PREFIX) :].removeprefix("/")
+    address, _, fragment = path_and_query.partition("#")
     path, _, query = address.partition("?")
     target = UriTarget(_decode(path), _decode(fragment) or None)
     if (
         target.path not in paths
         and (fragment or query)
-        and (unencoded_target := _read_unencoded_uri(rest, paths))
+        and (unencoded_target := _read_unencoded_uri(path_and_query, paths))
     ):
         return unencoded_target
     if not target.path:
-        raise InvalidUri("the URI must name a document", fix=_FIX)
+        raise InvalidUri("the URI must name a document", fix=_URI_FIX)
     return target._replace(ref=_read_ref(query))
 
 
-def _read_unencoded_uri(rest: str, paths: Container[str]) -> UriTarget | None:
+def _read_unencoded_uri(path_and_query: str, paths: Container[str]) -> UriTarget | None:
     """Return the target of a URI whose path contains an unencoded `#` or `?`; None without a document."""
-    encoded_path, separator, ref_and_fragment = rest.rpartition(_REF_QUERY)
+    encoded_path, separator, ref_and_fragment = path_and_query.rpartition(_REF_QUERY)
     if separator and (path := _decode(encoded_path)) in paths:
         ref, _, fragment = ref_and_fragment.partition("#")
         return UriTarget(path, _decode(fragment) or None, _decode(ref) or None)
-    path, section = split_address(_decode(rest), paths)
+    path, section = split_address(_decode(path_and_query), paths)
     return UriTarget(path, section or None) if path in paths else None
 
 
@@ -106,7 +106,7 @@ def _decode(text: str) -> str:
     try:
         return unquote(text, errors="strict")
     except UnicodeDecodeError:
-        raise InvalidUri("the percent-encoding of the URI must be UTF-8", fix=_FIX) from None
+        raise InvalidUri("the percent-encoding of the URI must be UTF-8", fix=_URI_FIX) from None
 
 
 _MAX_NEXT_URIS = 10
@@ -127,7 +127,7 @@ class ResourceLocation(NamedTuple):
 
     @property
     def span(self) -> tuple[int, int]:
-        """Return the range of the bytes: the own text of a preamble, or a section with its subsections."""
+        """Return the bytes [start, end): the own text of a preamble, or a section with its subsections."""
         if self.section is None:
             return 0, len(self.document.data)
         return self.section.start, self.section.tree_end
@@ -151,7 +151,7 @@ class ResourceSource(NamedTuple):
 def read_resource(context: Context, uri: str) -> ResourceSource:
     """Return the exact source of a URI's target, up to the limit of an answer.
 
-    Raises as `locate_resource` does.
+    Raises the errors of `locate_resource`.
     """
     location = locate_resource(context, uri)
     document = location.document
@@ -184,7 +184,7 @@ def locate_resource(context: Context, uri: str) -> ResourceLocation:
 
 def _list_nearest_uris(error: WorkspaceError, target: UriTarget) -> list[str]:
     """Return the URIs of an error's candidates: documents, or sections of the named document."""
-    names = suggested_names(error)[:_MAX_NEXT_URIS]
+    names = list_suggested_names(error)[:_MAX_NEXT_URIS]
     if error.code in ("SECTION_NOT_FOUND", "AMBIGUOUS_ADDRESS", "INVALID_ADDRESS"):
         return [write_uri(target.path, name, target.ref) for name in names]
     return [write_uri(name, None, target.ref) for name in names]

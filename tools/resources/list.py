@@ -1,10 +1,10 @@
-"""The list of resources: the documents at the tip by path, page by page; and the templates of URIs."""
+"""The list of resources: the documents at the tip by path, page by page; and the URI templates."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from tools.pages import page_after, read_list_cursor, shorten_title, write_list_cursor
+from tools.pages import paths_after, read_list_cursor, shorten_title, write_list_cursor
 from tools.resources.contents import SCHEME, write_uri
 from workspace.errors import LimitExceeded
 from workspace.snapshot.snapshot import NotADocument
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tools.tool import Context
     from workspace.snapshot.snapshot import Snapshot
 
-PAGE_SIZE = 100
+PAGE_SIZE = 100  # documents
 
 _CURSOR_CRITERIA = ("resources",)
 
@@ -28,7 +28,7 @@ class Resource(NamedTuple):
 
 
 class ResourcePage(NamedTuple):
-    """A page of the list, the cursor of the next page, and the snapshot that was listed."""
+    """A page of the list, the cursor of the next page, and the snapshot of the list."""
 
     resources: tuple[Resource, ...]
     next_cursor: str | None
@@ -44,7 +44,7 @@ class ResourceTemplate(NamedTuple):
     description: str
 
 
-DOCUMENT = ResourceTemplate(
+DOCUMENT_TEMPLATE = ResourceTemplate(
     f"{SCHEME}:///{{+path}}{{?ref}}",
     "document",
     "A document",
@@ -52,20 +52,20 @@ DOCUMENT = ResourceTemplate(
     "newest commit.",
 )
 # {#section} would not encode the slashes of an address, but parsers of templates refuse it after {+path}.
-SECTION = ResourceTemplate(
+SECTION_TEMPLATE = ResourceTemplate(
     f"{SCHEME}:///{{+path}}#{{section}}",
     "section",
     "A section of a document",
     "The Markdown source of a section with its subsections. section is its address, such as install/linux; "
     "_preamble is the text before the first heading.",
 )
-SECTION_AT = ResourceTemplate(
+SECTION_AT_REF_TEMPLATE = ResourceTemplate(
     f"{SCHEME}:///{{+path}}?ref={{ref}}#{{section}}",
     "section_at",
     "A section at a ref",
     "The Markdown source of a section at a branch, a tag, a commit or @{2026-01-31}.",
 )
-TEMPLATES = (DOCUMENT, SECTION, SECTION_AT)
+TEMPLATES = (DOCUMENT_TEMPLATE, SECTION_TEMPLATE, SECTION_AT_REF_TEMPLATE)
 
 
 def list_resources(context: Context, cursor: str | None) -> ResourcePage:
@@ -75,7 +75,7 @@ def list_resources(context: Context, cursor: str | None) -> ResourcePage:
     """
     snapshot = context.snapshot()
     last_path = read_list_cursor(cursor, snapshot.tree, _CURSOR_CRITERIA) if cursor is not None else None
-    paths = page_after(list(snapshot.documents), last_path)
+    paths = paths_after(list(snapshot.documents), last_path)
     resources = [
         resource for path in paths[:PAGE_SIZE] if (resource := _read_resource(snapshot, path)) is not None
     ]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MAX_WATCHED_RESOURCES = 1000
 
 
-class TooManyWatched(WorkspaceError):
+class TooManyWatchedResources(WorkspaceError):
     """The limit of watched resources is reached."""
 
     code = "TOO_MANY_WATCHED"
@@ -40,7 +40,7 @@ class ResourceChanges(NamedTuple):
     is_list_changed: bool
 
 
-class Watch:
+class ResourceWatch:
     """The resources that the clients of a server watch. Thread-safe; `context` returns the current context.
 
     A resource counts as changed if its bytes at the tip differ, not if it was only moved.
@@ -68,7 +68,7 @@ class Watch:
     def add(self, uri: str) -> None:
         """Add a subscription to a resource.
 
-        Raises TooManyWatched, InvalidUri for a URI with a ref, and as `locate_resource` does.
+        Raises TooManyWatchedResources, InvalidUri for a URI with a ref, and the errors of `locate_resource`.
         """
         context = self._context()
         location = locate_resource(context, uri)
@@ -76,7 +76,7 @@ class Watch:
             raise InvalidUri("a URI with a ref cannot be watched", fix="Omit ?ref= to watch the tip.")
         with self._lock:
             if uri not in self._counts and len(self._counts) >= MAX_WATCHED_RESOURCES:
-                raise TooManyWatched(
+                raise TooManyWatchedResources(
                     f"the limit of {MAX_WATCHED_RESOURCES:,} watched resources is reached",
                     fix="Unsubscribe from some resources first.",
                 )
@@ -84,16 +84,16 @@ class Watch:
             self._states.setdefault(uri, _read_state(location))
             self._force_comparison(location.snapshot)
 
-    def add_all(self, uris: Iterable[str]) -> list[str]:
+    def add_existing(self, uris: Iterable[str]) -> list[str]:
         """Add subscriptions to the existing resources among `uris`, and return their URIs.
 
-        Raises TooManyWatched, and then adds none.
+        If it raises TooManyWatchedResources, no subscription is added.
         """
         added_uris: list[str] = []
         for uri in dict.fromkeys(uris):
             try:
                 self.add(uri)
-            except TooManyWatched:
+            except TooManyWatchedResources:
                 self.discard(added_uris)
                 raise
             except WorkspaceError:  # the result shows the client that the resource is not watched
@@ -124,13 +124,14 @@ class Watch:
             if is_list_changed:
                 self._listed_paths = paths
         changed_uris: list[str] = []
-        for uri, before in states.items():
-            after = before if before and _is_unchanged(snapshot, before) else _find_state(context, uri)
+        for uri, old_state in states.items():
+            is_unchanged = old_state is not None and _is_unchanged(snapshot, old_state)
+            new_state = old_state if is_unchanged else _find_state(context, uri)
             with self._lock:
-                if self._states.get(uri) is not before:
+                if self._states.get(uri) is not old_state:
                     continue
-                self._states[uri] = after
-            if (before and before.digest) != (after and after.digest):
+                self._states[uri] = new_state
+            if (old_state and old_state.digest) != (new_state and new_state.digest):
                 changed_uris.append(uri)
         return ResourceChanges(tuple(changed_uris), is_list_changed)
 

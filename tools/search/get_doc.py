@@ -8,10 +8,10 @@ from pydantic import Field
 
 from tools.arguments import REF_DESCRIPTION, Arguments, Integer, InvalidArguments, Natural, read_arguments
 from tools.examples import with_chunk
-from tools.pages import CHARACTERS_PER_TOKEN, count_fitting
+from tools.pages import CHARACTERS_PER_TOKEN, count_fitting_characters
 from tools.read_context import ReadContext
 from tools.tool import Answer, Data, NextStep, Tool
-from tools.writer import arguments_of
+from tools.writer import select_example_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from tools.tool import CallArguments, Context
     from workspace.errors import WorkspaceError
 
-MAX_CONTEXT = 5
+MAX_CONTEXT_CHUNKS = 5
 _NOTE_CHARACTERS = 300
 _MIN_CHUNK_CHARACTERS = 100  # the minimum for each chunk, even with a small limit
-_MAX_MEASUREMENTS = 5
+_MAX_ATTEMPTS = 5
 
 
 class GetDocArguments(Arguments):
@@ -38,7 +38,7 @@ class GetDocArguments(Arguments):
         description="Number of adjacent chunks to include before and after the target chunk. Default is 0. "
         "Use this to read the surrounding file context.",
         ge=0,
-        le=MAX_CONTEXT,
+        le=MAX_CONTEXT_CHUNKS,
     )
     ref: str | None = Field(None, description=REF_DESCRIPTION)
     offset: Natural | None = Field(None, description="Character to continue from")
@@ -46,7 +46,7 @@ class GetDocArguments(Arguments):
 
 def _usage(arguments: CallArguments) -> Mapping[str, object]:
     return {
-        "chunk": f"Call with {{chunk_id, context?}}; context is 0 to {MAX_CONTEXT}",
+        "chunk": f"Call with {{chunk_id, context?}}; context is 0 to {MAX_CONTEXT_CHUNKS}",
         "rest": "Add the offset of a truncated answer for the next part of the chunk",
         "ref": "Add ref to read a branch, tag, commit or @{date} instead of the tip",
     }
@@ -55,7 +55,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 def _example(arguments: CallArguments) -> dict[str, Any]:
     return {
         "chunk_id": "guides/retries.md#backoff-strategy",
-        **arguments_of(arguments, ("chunk_id", "ref")),
+        **select_example_arguments(arguments, ("chunk_id", "ref")),
         "context": 1,
     }
 
@@ -66,7 +66,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
     passage = context.index.get(request.chunk_id, request.context, ref=request.ref)
     if request.offset:
         passage = _cut_target(passage, request.offset, request.context)
-    passage = _fit_within(passage, context.text_tokens)
+    passage = _shorten_to_tokens(passage, context.text_tokens)
     text = passage.text(lambda chunk: _build_rest_step(read_context, chunk).text())
     data: Data = {
         "chunks": [_describe_chunk(chunk) for chunk in passage.chunks],
@@ -89,7 +89,7 @@ def _cut_target(passage: Passage, offset: int, context: int) -> Passage:
     if context:
         raise InvalidArguments(
             "'offset' and 'context' cannot be combined",
-            fix="Omit 'context' to read on, or 'offset' to read from the beginning.",
+            fix="Omit 'context' to continue, or 'offset' to read from the beginning.",
             field="context",
         )
     if offset >= passage.target.size:
@@ -101,17 +101,17 @@ def _cut_target(passage: Passage, offset: int, context: int) -> Passage:
     return passage.continue_from(offset)
 
 
-def _fit_within(passage: Passage, tokens: int) -> Passage:
+def _shorten_to_tokens(passage: Passage, tokens: int) -> Passage:
     """Return a passage shortened to a number of tokens, delimiters and notes included."""
     text = passage.text()
-    limit = count_fitting(text, 0, tokens)
+    limit = count_fitting_characters(text, 0, tokens)
     if limit == len(text):
         return passage
     from workspace.texts.tokens import count_tokens
 
     overhead = sum(_estimate_overhead(chunk) for chunk in passage.chunks)
     minimum = len(passage.chunks) * _MIN_CHUNK_CHARACTERS
-    for _ in range(_MAX_MEASUREMENTS):
+    for _ in range(_MAX_ATTEMPTS):
         short_passage = passage.shorten(max(limit - overhead, minimum))
         count = count_tokens(short_passage.text()) + overhead // CHARACTERS_PER_TOKEN
         if count <= tokens or limit - overhead <= minimum:
@@ -144,7 +144,9 @@ def _record_shown_chunks(read_context: ReadContext, passage: Passage) -> None:
     sections = [
         document.section_by_key(chunk.key) for chunk in passage.chunks if not (chunk.is_cut or chunk.start)
     ]
-    read_context.context.record_seen(document, [section for section in sections if section is not None])
+    read_context.context.record_seen_sections(
+        document, [section for section in sections if section is not None]
+    )
 
 
 def _build_rest_step(read_context: ReadContext, chunk: PassageChunk) -> NextStep:
@@ -166,12 +168,13 @@ def _suggest_call(read_context: ReadContext, passage: Passage) -> NextStep:
     cut_chunk = next((chunk for chunk in (target, *passage.chunks) if chunk.is_cut), None)
     if cut_chunk is not None:
         return _build_rest_step(read_context, cut_chunk)
-    if last_chunk.position < last_chunk.total and last_chunk.offset < MAX_CONTEXT:
+    if last_chunk.position < last_chunk.total and last_chunk.offset < MAX_CONTEXT_CHUNKS:
         wider_call = read_context.call("get_doc", chunk_id=target.chunk_id, context=last_chunk.offset + 1)
         return NextStep("Read more around it with ", wider_call)
     if last_chunk.position < last_chunk.total:
         return NextStep(
-            "Read on with ", read_context.call("get_doc", chunk_id=last_chunk.chunk_id, context=MAX_CONTEXT)
+            "Read more with ",
+            read_context.call("get_doc", chunk_id=last_chunk.chunk_id, context=MAX_CONTEXT_CHUNKS),
         )
     if read_context.context.offers("view_document"):
         return NextStep(

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 from pydantic import Field
 
 from tools.arguments import REF_DESCRIPTION, Arguments, Integer, InvalidArguments, read_arguments
-from tools.caveats import search_caveats
-from tools.errors import ref_argument
+from tools.caveats import describe_search_caveats
+from tools.errors import build_ref_argument
 from tools.tool import Answer, Data, NextStep, Tool, call
-from tools.writer import arguments_of
+from tools.writer import select_example_arguments
 from workspace.config.taxonomy import BUILT_IN_KEYS, KEY_PATTERN
 from workspace.errors import WorkspaceError
 
@@ -54,7 +54,7 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
-    return {"query": "how to paginate", **arguments_of(arguments, ("query", "ref")), "limit": 10}
+    return {"query": "how to paginate", **select_example_arguments(arguments, ("query", "ref")), "limit": 10}
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
@@ -84,7 +84,7 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         "commit": page.commit,
         "next_step": _next_step(page, request),
     }
-    data |= search_caveats(page)
+    data |= describe_search_caveats(page)
     return Answer(data)
 
 
@@ -127,7 +127,7 @@ def _describe_hit(hit: Hit, commit: str | None) -> Data:
 
 def _next_step(page: SearchPage, request: SearchDocsArguments) -> NextStep:
     """Return a next step that reads the best section, else one with another search."""
-    ref_fields = ref_argument(request.ref)
+    ref_fields = build_ref_argument(request.ref)
     if page.hits:
         cursor_hint = "; more with cursor: next_cursor" if page.next_cursor else ""
         return NextStep(

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from tools.arguments import read_arguments, requested_fields
+from tools.arguments import read_arguments, select_requested_fields
 from tools.examples import with_task
-from tools.task_progress import next_step_after, progress_after, resolve_task
+from tools.task_progress import describe_progress, resolve_task_target, suggest_next_task
 from tools.tool import Answer, NextStep, Tool
-from tools.writer import WriteFields, Writer, arguments_of
+from tools.writer import WriteFields, Writer, select_example_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,11 +34,15 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
-    return {"file": "search-api.md", "slug": "tasks[0]", **arguments_of(arguments, ("file", "slug"))}
+    return {
+        "file": "search-api.md",
+        "slug": "tasks[0]",
+        **select_example_arguments(arguments, ("file", "slug")),
+    }
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    if not requested_fields(arguments):
+    if not select_requested_fields(arguments):
         step = "Call with the file and slug of a task"
         if context.offers("view_document"):
             step += "; view_document {file} shows a document's tasks"
@@ -51,7 +55,7 @@ def _build_operation(context: Context, item: CallArguments) -> Operation:
     from workspace.edits import ReopenTask
 
     request = read_arguments(ReopenTaskArguments, item)
-    file, slug = resolve_task(context, request.file, request.slug)
+    file, slug = resolve_task_target(context, request.file, request.slug)
     return ReopenTask(file=file, slug=slug)
 
 
@@ -73,6 +77,6 @@ WRITER = Writer(
     tool=lambda: TOOL,
     build=_build_operation,
     success_fields={},
-    next_step=next_step_after,
-    enrich=progress_after,
+    next_step=suggest_next_task,
+    enrich=describe_progress,
 )

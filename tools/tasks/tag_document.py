@@ -11,13 +11,13 @@ from tools.arguments import (
     InvalidArguments,
     Strings,
     read_arguments,
-    requested_fields,
     resolve_target,
+    select_requested_fields,
 )
 from tools.examples import with_document
-from tools.next_steps import list_call
+from tools.next_steps import suggest_list_call
 from tools.tool import Answer, NextStep, Tool, call
-from tools.writer import WriteFields, Writer, arguments_of
+from tools.writer import WriteFields, Writer, select_example_arguments
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -47,14 +47,14 @@ def _usage(arguments: CallArguments) -> Mapping[str, object]:
 
 
 def _example(arguments: CallArguments) -> dict[str, Any]:
-    values = arguments_of(arguments, ("file", "tags"))
+    values = select_example_arguments(arguments, ("file", "tags"))
     tags = values.get("tags") or ["backend", "search"]
     return {"file": "search-api.md", **values, "tags": tags if isinstance(tags, list) else [tags]}
 
 
 def _run(context: Context, arguments: CallArguments) -> Answer:
-    if not requested_fields(arguments):
-        listing = list_call(context)
+    if not select_requested_fields(arguments):
+        listing = suggest_list_call(context)
         step = NextStep(
             *(("Find a document with ", listing) if listing else ("Call with a file and its tags",))
         )
@@ -83,7 +83,7 @@ def _next_step(context: Context, result: WriteResult, done_steps: Sequence[PlanS
     tags = last_outcome.result.get("tags") if last_outcome else None
     if isinstance(tags, list) and tags and context.offers("list_documents"):
         return NextStep("List the documents with this tag: ", call("list_documents", tag=tags[-1]))
-    if listing := list_call(context):
+    if listing := suggest_list_call(context):
         return NextStep("See other documents with ", listing)
     return NextStep("Tag another document with tag_document, or remove a tag with remove: true")
 

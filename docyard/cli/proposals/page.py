@@ -26,7 +26,7 @@ from docyard.cli.proposals.list import STATE_STYLES, proposal_to_data
 from docyard.proposals.view import ProposalView, describe_needed_token
 from docyard.wording import format_author, format_count, format_moment, format_state, join_words, shorten_id
 from tools.proposals.descriptions import format_time
-from tools.proposals.review_state import blocker_data
+from tools.proposals.review_state import describe_blocker
 from workspace.proposals.proposal import ProposalState
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ def page_to_data(view: ProposalView, *, include_diff: bool, include_comments: bo
             }
             for info, _ in view.commits
         ],
-        "missing": [blocker_data(blocker) for blocker in view.merge_requirements.blockers],
+        "missing": [describe_blocker(blocker) for blocker in view.merge_requirements.blockers],
         "unreviewed": None
         if view.merge_requirements.unreviewed is None
         else changes_to_data(view.merge_requirements.unreviewed),

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from starlette.responses import PlainTextResponse, Response
 
 from docyard.web.headers import CONTENT_POLICY
-from docyard.web.templates import STATIC
+from docyard.web.templates import STATIC_FOLDER
 
 if TYPE_CHECKING:
     from docyard.web.page_request import PageRequest
@@ -27,7 +27,7 @@ DIAGRAM_TAG = '<pre class="mermaid">'
 
 # HTML §4.12.1.3: text that would end a script, or start a nested one. In string literals the escape is equal.
 _SCRIPT_TAG = re.compile(rb"<(?=/script|script)", re.IGNORECASE)
-_FRAME = b"""<!doctype html>
+_FRAME_TEMPLATE = b"""<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <title>Diagram</title>
@@ -49,8 +49,8 @@ class DiagramFrame(NamedTuple):
 @lru_cache(maxsize=1)
 def build_frame(script: bytes) -> DiagramFrame:
     """Return the frame for a script that draws diagrams."""
-    scripts = [_escape_script(script), _escape_script((STATIC / "frame.js").read_bytes())]
-    page = _FRAME % tuple(scripts)
+    scripts = [_escape_script(script), _escape_script((STATIC_FOLDER / "frame.js").read_bytes())]
+    page = _FRAME_TEMPLATE % tuple(scripts)
     hashes = " ".join(f"'sha256-{b64encode(sha256(script).digest()).decode()}'" for script in scripts)
     policy = (
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; font-src data:; "
@@ -69,7 +69,7 @@ def render_frame_page(request: PageRequest) -> Response:
     """Return the page of the frame."""
     script = request.site.mermaid
     frame = build_frame(script) if script is not None else None
-    if frame is None or request.path["name"] != frame.name:
+    if frame is None or request.path_params["name"] != frame.name:
         return PlainTextResponse("not found\n", 404)
     headers = {
         "Content-Security-Policy": frame.policy,

@@ -37,13 +37,13 @@ _HEADING = re.compile(rf'<(h[1-6]) id="([^"]*)"[^>]*>{_HEADING_CONTENT}</\1>', r
 _TITLE = re.compile(rf"\s*(<h1[ >]{_HEADING_CONTENT}</h1>)", re.DOTALL)
 _CACHE_CHARS = 16_000_000
 
-# Filled with escaped texts. `Markup.format` takes ten times as long, and a document may have thousands of
+# The values are escaped texts. `Markup.format` takes ten times as long, and a document may have thousands of
 # links.
-_LINK = '<a data-key="{}" href="{}">{}<span class="hidden"> {}</span></a>'
+_LINK_TEMPLATE = '<a data-key="{}" href="{}">{}<span class="hidden"> {}</span></a>'
 
 
 class RenderedPage(NamedTuple):
-    """The heading that is the title, None if the text begins without one, and the text below it."""
+    """The title, None if the text begins without a heading, and the text below the title."""
 
     title: Markup | None
     body: Markup
@@ -52,7 +52,7 @@ class RenderedPage(NamedTuple):
 class SectionLinks(NamedTuple):
     """The links next to a heading: to the history at a ref, and to the edit form.
 
-    `proposal` is the proposal that is read, which receives an edit; empty for none.
+    `proposal` is the shown proposal, which receives an edit; empty for none.
     """
 
     path: str
@@ -66,10 +66,10 @@ class SectionLinks(NamedTuple):
         links: list[str] = []
         if self.has_history:
             url = PageUrls(self.ref).history(self.path, address)
-            links.append(_LINK.format("h", escape(url), "History", f"of {escape(address)}"))
+            links.append(_LINK_TEMPLATE.format("h", escape(url), "History", f"of {escape(address)}"))
         if self.may_edit:
             url = PageUrls().edit(self.path, address, self.proposal)
-            links.append(_LINK.format("e", escape(url), "Edit", escape(address)))
+            links.append(_LINK_TEMPLATE.format("e", escape(url), "Edit", escape(address)))
         return f'<span class="beside">{" ".join(links)}</span>' if links else ""
 
 
@@ -125,7 +125,7 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
     except NotADocument:
         raise
     except DocumentNotFound as error:
-        url = _find_other_url(request, path) or find_redirect_url(request, error, "document")
+        url = _find_folder_or_raw_url(request, path) or find_redirect_url(request, error, "document")
         if url is None:
             raise
         return RedirectResponse(url, 302)
@@ -134,13 +134,15 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
 
     options = RenderOptions(math=request.site.math, mermaid=request.site.mermaid is not None)
     rendered_document = render(request.snapshot, path, urls=request.urls, options=options)
-    proposal = find_read_proposal(request)
+    proposal = find_shown_proposal(request)
     may_edit = request.may_write and (request.ref is None or proposal is not None)
-    last_change = context.last_change(request, path)
+    last_change = context.find_last_change(request, path)
     section_links = SectionLinks(path, request.ref, last_change.has_history, may_edit, proposal or "")
-    backlinks = context.backlinks(request, document)
-    is_reading = (
-        request.ref is None and (not last_change.is_known or backlinks is None) and request.site.is_reading
+    backlinks = context.find_backlinks(request, document)
+    is_loading = (
+        request.ref is None
+        and (not last_change.is_known or backlinks is None)
+        and request.site.has_background_work
     )
     diagrams = get_frame_url(request) if DIAGRAM_TAG in rendered_document.html else ""
     page = request.page(
@@ -154,21 +156,21 @@ def render_document_page(request: PageRequest, context: DocumentContext) -> Resp
         change=last_change.change,
         progress=_count_tasks(document),
         backlinks=backlinks,
-        is_reading=is_reading and backlinks is None,
-        proposals=context.proposals(request, path) if request.ref is None else (),
+        is_loading=is_loading and backlinks is None,
+        proposals=context.find_proposals(request, path) if request.ref is None else (),
         proposal=proposal,
         state_tags=STATE_TAGS,
         may_edit=may_edit,
         diagrams=diagrams,
-        version=format_unfinished_version(request.version) if is_reading else request.version,
+        version=format_unfinished_version(request.version) if is_loading else request.version,
     )
     if diagrams:
         page.headers["Content-Security-Policy"] = PAGE_POLICY
     return page
 
 
-def find_read_proposal(request: PageRequest) -> str | None:
-    """Return the id of the open proposal whose branch is read; None for any other ref."""
+def find_shown_proposal(request: PageRequest) -> str | None:
+    """Return the id of the open proposal whose branch is shown; None for another ref."""
     from workspace.proposal_ids import read_id
 
     id = read_id(request.ref) if request.ref else None
@@ -179,7 +181,7 @@ def find_read_proposal(request: PageRequest) -> str | None:
     )
 
 
-def _find_other_url(request: PageRequest, path: str) -> str | None:
+def _find_folder_or_raw_url(request: PageRequest, path: str) -> str | None:
     """Return the URL of a folder or of a file that is not a document; None if the path does not exist."""
     entry = request.snapshot.entry(path)
     if entry is None:
@@ -198,5 +200,5 @@ def _render_too_large(
     request: PageRequest, path: str, context: DocumentContext, error: LimitExceeded
 ) -> Response:
     """Return the page of a document that exceeds a limit, without its content."""
-    change = context.last_change(request, path).change
+    change = context.find_last_change(request, path).change
     return request.page("too_large.html", path=path, crumbs=build_crumbs(path), error=error, change=change)

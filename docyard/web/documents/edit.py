@@ -58,14 +58,14 @@ class EditableText(NamedTuple):
 class EditForm(NamedTuple):
     """The fields of a sent form: the text, its target, and the title and description of a proposal.
 
-    `proposal` is the id of an existing proposal; empty if a new one is created. `base` is the commit that was
-    read.
+    `proposal` is the id of an existing proposal; empty if a new proposal is created. `base_commit` is the
+    commit that was read, and `key` the idempotency key.
     """
 
     path: str
     section: str
     text: str
-    base: str
+    base_commit: str
     proposal: str
     title: str
     description: str
@@ -112,15 +112,15 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
     """Write a form's text to a proposal, and return the proposal's id; empty if nothing changes.
 
     A new proposal is created only if something is written to it. A form that is sent twice is written once.
-    Raises ConcurrentChange for a text that has changed since, PullRequestFailed if only the pull request
-    failed, and the errors of writing and of `ProposalActions.propose`.
+    Raises ConcurrentChange for a text that has changed since the form was opened, PullRequestFailed if only
+    the pull request failed, and the errors of writing and of `ProposalActions.propose`.
     """
     base_text = load_editable_text(_resolve_base(request, form), form.path, form.section)
     operation = RewriteText(file=form.path, slug=base_text.key or None, seen=base_text.text, text=form.text)
     title = events.validate_title(form.title) if not form.proposal or form.title.strip() else ""
     description = events.validate_text(form.description, "description", may_be_empty=True)
     message = "\n\n".join(part for part in (title, description) if part) or None
-    fields = [form.path, form.section, form.text, form.base, form.proposal, title, description]
+    fields = [form.path, form.section, form.text, form.base_commit, form.proposal, title, description]
     idempotent_request = Request(
         form.key, compute_digest("page", {"fields": fields}), lambda _: {"edited": form.path}
     )
@@ -160,10 +160,10 @@ def write_edit(request: PageRequest, form: EditForm) -> str:
 def _resolve_base(request: PageRequest, form: EditForm) -> Snapshot:
     """Return the commit at which the form was opened. Raises UnknownCommit."""
     try:
-        return request.workspace.snapshot(resolve_base_commit(request.workspace.git, form.base))
+        return request.workspace.snapshot(resolve_base_commit(request.workspace.git, form.base_commit))
     except UnknownCommit as error:
         raise UnknownCommit(
-            f"the commit {form.base} of the form no longer exists",
+            f"the commit {form.base_commit} of the form no longer exists",
             fix="Copy your text, open the section again, and paste it there.",
         ) from error
 
@@ -201,12 +201,12 @@ def render_edit_page(request: PageRequest) -> Response:
         return _render_form(
             request,
             editable_text,
-            _build_empty_form(request, editable_text),
+            _build_initial_form(request, editable_text),
             problem=_build_too_long_error(),
             is_form_hidden=True,
             status=413,
         )
-    return _render_form(request, editable_text, _build_empty_form(request, editable_text))
+    return _render_form(request, editable_text, _build_initial_form(request, editable_text))
 
 
 def handle_edit_form(request: PageRequest) -> Response:
@@ -254,7 +254,7 @@ def handle_edit_form(request: PageRequest) -> Response:
     return request.redirect(request.urls.proposal(proposal))
 
 
-def _build_empty_form(request: PageRequest, editable_text: EditableText) -> EditForm:
+def _build_initial_form(request: PageRequest, editable_text: EditableText) -> EditForm:
     """Return a form with the unchanged text."""
     proposal = request.query.get("proposal", "").strip()
     key = secrets.token_hex(16)
@@ -274,8 +274,8 @@ def _build_empty_form(request: PageRequest, editable_text: EditableText) -> Edit
 def _read_base_text(request: PageRequest, form: EditForm) -> EditableText:
     """Return the text at the form's commit; the current text if that commit is unreadable."""
     try:
-        base = request.workspace.at(form.base)
-        return load_editable_text(base, form.path, form.section)
+        base_snapshot = request.workspace.at(form.base_commit)
+        return load_editable_text(base_snapshot, form.path, form.section)
     except WorkspaceError:
         return load_editable_text(
             get_edited_branch(request, form.proposal).snapshot(), form.path, form.section
@@ -302,16 +302,22 @@ def _render_conflict(request: PageRequest, form: EditForm, error: ConcurrentChan
         )
     except WorkspaceError:  # the section was deleted
         current_text = None
-    base = _read_base_text(request, form)
+    base_text = _read_base_text(request, form)
     # Keys of sections with the same address are numbered, so this key may now name another section.
     if current_text is None or (
         current_text.section is not None and current_text.section.key != current_text.section.address
     ):
-        return _render_form(request, base, form, problem=error, status=409)
-    # The first form may have used its idempotency key, so the next one needs a new key.
-    new_form = form._replace(base=current_text.commit, key=secrets.token_hex(16))
+        return _render_form(request, base_text, form, problem=error, status=409)
+    # The first form may have used its idempotency key, so the next form needs a new key.
+    new_form = form._replace(base_commit=current_text.commit, key=secrets.token_hex(16))
     return _render_form(
-        request, current_text, new_form, problem=error, theirs=current_text.text, base=base.text, status=409
+        request,
+        current_text,
+        new_form,
+        problem=error,
+        conflicting_text=current_text.text,
+        base_text=base_text.text,
+        status=409,
     )
 
 
@@ -322,8 +328,8 @@ def _render_form(
     *,
     preview: Markup | None = None,
     problem: WorkspaceError | None = None,
-    theirs: str | None = None,
-    base: str | None = None,
+    conflicting_text: str | None = None,
+    base_text: str | None = None,
     is_form_hidden: bool = False,
     status: int = 200,
 ) -> Response:
@@ -336,8 +342,8 @@ def _render_form(
         target_proposals=list_target_proposals(request, form.proposal),
         preview=preview,
         problem=problem,
-        theirs=theirs,
-        base=base,
+        conflicting_text=conflicting_text,
+        base_text=base_text,
         is_form_hidden=is_form_hidden,
         rows=min(40, max(9, form.text.count("\n") + 4 + len(form.text) // 300)),
     )

@@ -40,7 +40,7 @@ _COMMIT_ID = re.compile(r"[0-9a-f]{40}")
 class DayChanges(NamedTuple):
     """The changes of one day (UTC)."""
 
-    at: datetime
+    time: datetime
     changes: list[CommitChange]
 
 
@@ -50,7 +50,7 @@ def render_history_page(request: PageRequest) -> Response:
     Raises DocumentNotFound, SectionNotFound, AmbiguousAddress, NoHistory.
     """
     path, section = get_path(request), get_section(request)
-    snapshot = _get_start(request)
+    snapshot = _get_start_snapshot(request)
     try:
         page = request.workspace.history().changes(
             snapshot, path, section or None, after=request.query.get("after"), limit=COMMITS_PER_PAGE
@@ -64,8 +64,8 @@ def render_history_page(request: PageRequest) -> Response:
     if page.next is not None:
         url = request.urls.at(None).history(path)
         older_url = add_query(url, section=section, ref=request.ref, at=snapshot.commit, after=page.next)
-    is_current = snapshot.entry(path) is not None
-    document = snapshot.document(path) if is_current and section else None
+    exists = snapshot.entry(path) is not None
+    document = snapshot.document(path) if exists and section else None
     named_section = document.section_by_key(section) if document else None
     return request.page(
         "history.html",
@@ -76,13 +76,13 @@ def render_history_page(request: PageRequest) -> Response:
         days=_group_by_day(page.entries),
         older_url=older_url,
         is_first=not request.query.get("after"),
-        exists=is_current,
+        exists=exists,
         page=page,
     )
 
 
-def _get_start(request: PageRequest) -> Snapshot:
-    """Return the commit of `at`, at which the first page began; else the requested commit."""
+def _get_start_snapshot(request: PageRequest) -> Snapshot:
+    """Return the snapshot of `at`, at which the first page began; else the requested snapshot."""
     start_commit = request.query.get("at", "")
     if _COMMIT_ID.fullmatch(start_commit) and request.workspace.exists(start_commit):
         return request.workspace.at(start_commit)
@@ -92,7 +92,7 @@ def _get_start(request: PageRequest) -> Snapshot:
 def _group_by_day(changes: tuple[CommitChange, ...]) -> list[DayChanges]:
     days: list[DayChanges] = []
     for change in changes:
-        if not days or days[-1].at.date() != change.time.date():
+        if not days or days[-1].time.date() != change.time.date():
             days.append(DayChanges(change.time, []))
         days[-1].changes.append(change)
     return days
@@ -132,12 +132,12 @@ def render_blame_page(request: PageRequest) -> Response:
     path = target.document.path
     lines = request.workspace.history().blame(request.snapshot, path, target.key or None)
     start_text = request.query.get("from", "")
-    first_line = (
+    first_index = (
         min(int(start_text), len(lines))
         if start_text.isascii() and start_text.isdecimal() and len(start_text) < 9
         else 0
     )
-    page_lines = lines[first_line : first_line + BLAME_LINES_PER_PAGE]
+    page_lines = lines[first_index : first_index + BLAME_LINES_PER_PAGE]
 
     def build_page_url(line: int) -> str:
         return add_query(
@@ -154,9 +154,9 @@ def render_blame_page(request: PageRequest) -> Response:
         crumbs=build_crumbs(path),
         runs=_build_runs(request, page_lines),
         total=len(lines),
-        earlier_url=build_page_url(max(0, first_line - BLAME_LINES_PER_PAGE)) if first_line else None,
-        later_url=build_page_url(first_line + BLAME_LINES_PER_PAGE)
-        if first_line + BLAME_LINES_PER_PAGE < len(lines)
+        earlier_url=build_page_url(max(0, first_index - BLAME_LINES_PER_PAGE)) if first_index else None,
+        later_url=build_page_url(first_index + BLAME_LINES_PER_PAGE)
+        if first_index + BLAME_LINES_PER_PAGE < len(lines)
         else None,
     )
 
@@ -187,7 +187,7 @@ def _format_line(line: BlamedLine) -> str:
 
 _MAX_MESSAGE_CHARS = 20_000
 _MAX_PARENTS = 20
-_IS_TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S")
+_TRAILER = re.compile(r"[A-Za-z][A-Za-z0-9-]*: \S")
 
 
 class CommitMessage(NamedTuple):
@@ -206,7 +206,7 @@ def render_commit_page(request: PageRequest, context: DocumentContext) -> Respon
     from workspace.revisions import find_ref
 
     request.workspace.history()  # raises NoHistory for an artifact
-    id = find_ref(request.workspace, request.path["id"])
+    id = find_ref(request.workspace, request.path_params["id"])
     commit = request.workspace.git.commit(id)
     view = "inline" if request.query.get("view") == "inline" else "side"
     offset_text = request.query.get("offset", "")
@@ -214,7 +214,7 @@ def render_commit_page(request: PageRequest, context: DocumentContext) -> Respon
         int(offset_text) if offset_text.isascii() and offset_text.isdecimal() and len(offset_text) < 9 else 0
     )
     parent, is_shallow = _get_first_parent(request, commit)
-    changes = None if is_shallow else context.changes(parent, request.workspace.snapshot(id))
+    changes = None if is_shallow else context.find_changes(parent, request.workspace.snapshot(id))
     url = request.urls.commit(id)
     other_view = "inline" if view == "side" else "side"
     return request.page(
@@ -253,7 +253,7 @@ def _parse_message(message: str) -> CommitMessage:
     body = message.strip().partition("\n")[2].strip()
     text, _, last_paragraph = body.rpartition("\n\n")
     other_trailers: tuple[tuple[str, str], ...] = ()
-    if last_paragraph and all(_IS_TRAILER.match(line) for line in last_paragraph.split("\n")):
+    if last_paragraph and all(_TRAILER.match(line) for line in last_paragraph.split("\n")):
         trailers = read_trailers(message)
         other_trailers = tuple(
             (name, value) for name, value in trailers.items() if not name.startswith("Docyard-")

@@ -51,7 +51,7 @@ def resolve_target(request: PageRequest) -> ResolvedTarget:
 
 def get_path(request: PageRequest) -> str:
     """Return the path of a request. Raises DocumentNotFound for an invalid path."""
-    path = request.path["path"]
+    path = request.path_params["path"]
     if not path or not is_nameable(path) or any(part in ("", ".", "..") for part in path.split("/")):
         raise DocumentNotFound(
             "the path is invalid", fix="Find the document in the library, or search for it."
@@ -95,5 +95,5 @@ def find_redirect_url(request: PageRequest, error: WorkspaceError, kind: str) ->
 
 def build_crumbs(path: str) -> list[Crumb]:
     """Return the parent folders of a path, the top folder first."""
-    parts = path.split("/")[:-1]
-    return [Crumb(part, "/".join(parts[: index + 1])) for index, part in enumerate(parts)]
+    names = path.split("/")[:-1]
+    return [Crumb(name, "/".join(names[: index + 1])) for index, name in enumerate(names)]

@@ -83,7 +83,7 @@ class DocumentContext:
         self._proposals: LRUCache[tuple[str, str], tuple[Proposal, ...]] = LRUCache(_MAX_CACHE_ENTRIES)
         self._changes: LRUCache[tuple[str | None, str | None], CommitChanges] = LRUCache(_MAX_CACHED_CHANGES)
 
-    def last_change(self, request: PageRequest, path: str) -> LastChange:
+    def find_last_change(self, request: PageRequest, path: str) -> LastChange:
         """Return the newest commit that changed a document. A long walk continues in the background."""
         snapshot, history = request.snapshot, request.workspace.history
 
@@ -108,7 +108,7 @@ class DocumentContext:
         except WorkspaceError:  # the document is shown even if its history is unreadable
             return LastChange(None, has_history=False)
 
-    def backlinks(self, request: PageRequest, document: Document) -> Backlinks | None:
+    def find_backlinks(self, request: PageRequest, document: Document) -> Backlinks | None:
         """Return the sections of other documents that link to a document; None if they are not read yet."""
         try:
             return self._backlinks.get(
@@ -117,22 +117,22 @@ class DocumentContext:
         except WorkspaceError:  # not read yet, another process writes the graph, or the disk is full
             return None
 
-    def proposals(self, request: PageRequest, path: str) -> tuple[Proposal, ...]:
+    def find_proposals(self, request: PageRequest, path: str) -> tuple[Proposal, ...]:
         """Return the open proposals that change a document, at the version that the page shows."""
         workspace, version = request.workspace, request.version
         if workspace.branch is None:
             return ()
 
         # Reading thousands of refs is slow, so the result is cached by version.
-        def find_proposals() -> tuple[Proposal, ...]:
+        def read_proposals() -> tuple[Proposal, ...]:
             open_proposals = tuple(proposal for proposal in request.proposals if proposal.is_open)[
                 :_MAX_PROPOSALS
             ]
-            return _select_changing(workspace, open_proposals, path)
+            return _select_changing_proposals(workspace, open_proposals, path)
 
-        return self._proposals.get((version, path), find_proposals) if version else find_proposals()
+        return self._proposals.get((version, path), read_proposals) if version else read_proposals()
 
-    def changes(self, old: Snapshot, new: Snapshot) -> CommitChanges:
+    def find_changes(self, old: Snapshot, new: Snapshot) -> CommitChanges:
         """Return the differences of two commits. Raises DamagedRepository."""
         from workspace.proposals.review.changes import compare_commits
 
@@ -189,7 +189,7 @@ def _build_unread_backlink(links: list[DocumentLink]) -> Backlink:
     )
 
 
-def _select_changing(
+def _select_changing_proposals(
     workspace: Workspace, proposals: tuple[Proposal, ...], path: str
 ) -> tuple[Proposal, ...]:
     """Return the proposals whose document differs from both their base and the served branch."""

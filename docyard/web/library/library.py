@@ -137,7 +137,7 @@ class FolderGroup(NamedTuple):
 
 def render_library(request: PageRequest) -> Response:
     """Return the page of the folder in the URL; without one, of the top folder."""
-    folder = request.path.get("path", "").strip("/")
+    folder = request.path_params.get("path", "").strip("/")
     if folder:
         folder = check_path(folder)
     snapshot = request.snapshot
@@ -147,7 +147,7 @@ def render_library(request: PageRequest) -> Response:
         return request.page("library.html", **_build_location(request, folder), **_build_empty_page())
     contents = list_folder(snapshot, folder)
     if request.ref is None:
-        request.site.summaries.read_ahead(snapshot)
+        request.site.summaries.start_read_ahead(snapshot)
     first_index = (page - 1) * ROWS_PER_PAGE
     if is_open_only:
         open_documents = list(
@@ -251,19 +251,19 @@ def _build_groups(
     request: PageRequest, snapshot: Snapshot, folder: str, documents_below: Sequence[str]
 ) -> list[FolderGroup]:
     """Return the documents in folders below, grouped by folder."""
-    paths: dict[str, list[str]] = {}
+    paths_by_folder: dict[str, list[str]] = {}
     for path in documents_below:
         parent = path.rpartition("/")[0]
         if parent != folder:
-            paths.setdefault(parent, []).append(path)
+            paths_by_folder.setdefault(parent, []).append(path)
     start = len(folder) + 1 if folder else 0
     return [
         FolderGroup(
-            Folder(parent, len(members)),
+            Folder(parent, len(paths)),
             parent[start:],
-            _build_rows(request, snapshot, sorted(members, key=sort_key)),
+            _build_rows(request, snapshot, sorted(paths, key=sort_key)),
         )
-        for parent, members in sorted(paths.items(), key=lambda item: item[0].casefold())
+        for parent, paths in sorted(paths_by_folder.items(), key=lambda item: item[0].casefold())
     ]
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar
 from docyard.web.diff import build_diff, format_element_id
 from docyard.web.errors import get_status
 from docyard.web.proposals.conflicts import handle_conflicts_form
-from docyard.web.proposals.view import build_head, digest_text
+from docyard.web.proposals.view import build_common_variables, digest_text
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
 from workspace.proposals.actions.actions import PullRequestFailed
@@ -70,7 +70,7 @@ class TextChanged(WorkspaceError):
     def __init__(self) -> None:
         super().__init__(
             "the title or description was changed since you opened the form",
-            fix="Nothing was saved. Copy what you need of the current text into yours, and save it again.",
+            fix="Nothing was saved. Add your changes to the current text, and save it again.",
         )
 
 
@@ -91,7 +91,7 @@ def render_refusal(request: PageRequest, proposal: Proposal, act: str, error: Wo
     return request.page(
         "refused.html",
         status=get_status(error),
-        **build_head(request, proposal),
+        **build_common_variables(request, proposal),
         error=error,
         act=act,
         retry_action=retry_action,
@@ -142,8 +142,8 @@ def submit_proposal(
 def handle_action(request: PageRequest) -> Response:
     """Run the action of a form, and redirect the browser to its result."""
     proposal_actions = request.workspace.proposal_actions()
-    name = request.path["act"]
-    proposal = proposal_actions.find(request.path["id"])
+    name = request.path_params["act"]
+    proposal = proposal_actions.find(request.path_params["id"])
     if name == "resolve":
         return handle_conflicts_form(request, proposal)
     action = _ACTIONS.get(name)
@@ -159,10 +159,10 @@ def handle_action(request: PageRequest) -> Response:
         return render_refusal(request, proposal, name, error)
 
 
-def redirect_back(request: PageRequest) -> Response:
+def redirect_to_proposal(request: PageRequest) -> Response:
     """Redirect a GET request for the URL of a form to the proposal."""
     return request.redirect(
-        request.urls.proposal(request.workspace.proposal_actions().find(request.path["id"]).id)
+        request.urls.proposal(request.workspace.proposal_actions().find(request.path_params["id"]).id)
     )
 
 
@@ -223,9 +223,10 @@ def _submit(request: PageRequest, proposal_actions: ProposalActions, proposal: P
 def _edit(request: PageRequest, proposal_actions: ProposalActions, proposal: Proposal) -> str:
     new_texts = [request.fields.get(name, "").strip() for name in ("title", "description")]
 
-    def confirm(current: Proposal) -> None:
-        is_done = new_texts == [current.content.title, current.content.description]  # the form was sent twice
-        if request.fields.get("seen", digest_text(current)) != digest_text(current) and not is_done:
+    def confirm(current_proposal: Proposal) -> None:
+        content, digest = current_proposal.content, digest_text(current_proposal)
+        is_repeated = new_texts == [content.title, content.description]  # the form was sent twice
+        if request.fields.get("seen", digest) != digest and not is_repeated:
             raise TextChanged
 
     result = proposal_actions.edit(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from docyard.web.diff import build_diff
 from docyard.web.proposals.conversation import ThreadView, build_thread_views
-from docyard.web.proposals.view import build_head
+from docyard.web.proposals.view import build_common_variables
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -24,7 +24,7 @@ VIEWS = {"side": "Side by side", "inline": "In one column"}
 
 def render_changes_page(request: PageRequest) -> Response:
     """Return the changes of a proposal, or those of one document. Raises ProposalNotFound."""
-    proposal = request.workspace.proposal_actions().find(request.path["id"])
+    proposal = request.workspace.proposal_actions().find(request.path_params["id"])
     changes = request.workspace.proposal_reviews().changes(proposal)
     view = request.query.get("view", "side")
     view = view if view in VIEWS else "side"
@@ -39,7 +39,7 @@ def render_changes_page(request: PageRequest) -> Response:
 
     return request.page(
         "changes.html",
-        **build_head(request, proposal),
+        **build_common_variables(request, proposal),
         diff=diff,
         view=view,
         views=VIEWS,

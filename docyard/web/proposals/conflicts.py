@@ -16,7 +16,7 @@ from docyard.proposals.conflicts import ConflictSet, find_conflicts, format_vers
 from docyard.terminal.exits import CommandError
 from docyard.web.diff import DiffRows, build_rows
 from docyard.web.errors import get_status
-from docyard.web.proposals.view import build_head
+from docyard.web.proposals.view import build_common_variables
 from docyard.wording import format_author
 from workspace.errors import WorkspaceError
 from workspace.merge.commits import MergeConflict
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class FormChoice(NamedTuple):
-    """A choice in a form, None if open; a new text; and a digest of the versions that the form showed."""
+    """A choice in a form (None without one), a new text, and a digest of the versions in the form."""
 
     choice: ResolutionChoice | None
     content: str
@@ -123,7 +123,7 @@ MAX_CONFLICTS = 100
 _MAX_TEXT_CHARS = 200_000  # of a text that is edited on a page
 _COMMIT_ID = re.compile("[0-9a-f]{40}")
 
-_KINDS = {
+_KIND_LABELS = {
     UnitKind.DOCUMENT: "The whole file",
     UnitKind.METADATA: "Front matter",
     UnitKind.SECTION: "A section with its subsections",
@@ -135,7 +135,7 @@ _KINDS = {
 
 
 class VersionView(NamedTuple):
-    """One version of a unit: its differences from the base, or a note why they are not shown."""
+    """One version of a unit: its differences from the base, or a note if they are not shown."""
 
     rows: DiffRows
     note: str = ""
@@ -164,7 +164,7 @@ class ConflictView(NamedTuple):
 
 def render_conflicts_page(request: PageRequest) -> Response:
     """Return the page of a proposal's current conflicts. Raises ProposalNotFound."""
-    proposal = request.workspace.proposal_actions().find(request.path["id"])
+    proposal = request.workspace.proposal_actions().find(request.path_params["id"])
     return _render_page(request, proposal, _find_conflicts(request, proposal), {})
 
 
@@ -175,14 +175,14 @@ def handle_conflicts_form(request: PageRequest, proposal: Proposal) -> Response:
     if not _COMMIT_ID.fullmatch(commit) or not _COMMIT_ID.fullmatch(target):
         return _render_page(request, proposal, _find_conflicts(request, proposal), form_choices, status=409)
 
-    def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
+    def resolve(conflicts: Sequence[FileConflict]) -> Resolutions:
         return build_resolutions(conflicts, form_choices)
 
-    refresh_decisions = RefreshResolutions(choose, commit, target, digest_form_choices(form_choices))
+    refresh_resolutions = RefreshResolutions(resolve, commit, target, digest_form_choices(form_choices))
     proposal_actions = request.workspace.proposal_actions()
     try:
         proposal_actions.refresh(
-            proposal.id, request.actor, refresh_decisions, key=request.fields.get("key") or None
+            proposal.id, request.actor, refresh_resolutions, key=request.fields.get("key") or None
         )
     except ConflictChanged as error:
         proposal = proposal_actions.find(proposal.id)
@@ -239,21 +239,21 @@ def _render_page(
     status: int | None = None,
 ) -> Response:
     views = [
-        _build_view(path, conflict, form_choices, error)
+        _build_conflict_view(path, conflict, form_choices, error)
         for path, conflict in conflict_set.conflicts[:MAX_CONFLICTS]
     ]
-    editable = {view.id for view in views} if proposal.is_open and request.may_write else set[str]()
+    editable_ids = {view.id for view in views} if proposal.is_open and request.may_write else set[str]()
     unused_texts = [
         form_choice.content
         for id, form_choice in form_choices.items()
-        if id not in editable and form_choice.content.strip()
+        if id not in editable_ids and form_choice.content.strip()
     ]
     if status is None:
         status = get_status(error) if error is not None else 409 if has_changed or unresolved_count else 200
     return request.page(
         "conflicts.html",
         status=status,
-        **build_head(request, proposal),
+        **build_common_variables(request, proposal),
         commit=conflict_set.commit,
         target_commit=conflict_set.target_commit,
         conflicts=views,
@@ -273,7 +273,7 @@ def _find_last_refresh(request: PageRequest, proposal: Proposal) -> tuple[str, E
     return None if refresh is None else (format_author(refresh.author), refresh)
 
 
-def _build_view(
+def _build_conflict_view(
     path: str,
     conflict: UnitConflict,
     form_choices: Mapping[str, FormChoice],
@@ -289,7 +289,7 @@ def _build_view(
     choice = (
         form_choice.choice.value if form_choice is not None and form_choice.choice and not has_changed else ""
     )
-    base = _decode(unit, conflict.base)
+    base_text = _decode(unit, conflict.base)
     is_invalid = error is not None and error.details.get("unit") == unit
     content = _get_initial_text(conflict)
     if content is not None and form_choice is not None and form_choice.content.strip():
@@ -299,10 +299,10 @@ def _build_view(
         versions_digest,
         path,
         unit.where,
-        _KINDS[unit.kind],
-        _build_version(unit, conflict.base, None) if conflict.base is not None else None,
-        _build_version(unit, conflict.ours, base),
-        _build_version(unit, conflict.theirs, base),
+        _KIND_LABELS[unit.kind],
+        _build_version_view(unit, conflict.base, None) if conflict.base is not None else None,
+        _build_version_view(unit, conflict.ours, base_text),
+        _build_version_view(unit, conflict.theirs, base_text),
         choice,
         content,
         has_changed,
@@ -310,7 +310,7 @@ def _build_view(
     )
 
 
-def _build_version(unit: UnitId, data: bytes | None, base: str | None) -> VersionView:
+def _build_version_view(unit: UnitId, data: bytes | None, base_text: str | None) -> VersionView:
     if data is None:
         return VersionView(DiffRows(), "This side does not have it.")
     text = _decode(unit, data)
@@ -318,7 +318,7 @@ def _build_version(unit: UnitId, data: bytes | None, base: str | None) -> Versio
         return VersionView(DiffRows(), f"{len(data):,} bytes of binary data.")
     if not text.strip():
         return VersionView(DiffRows(), "Empty.")
-    return VersionView(build_rows(text if base is None else base, text))
+    return VersionView(build_rows(text if base_text is None else base_text, text))
 
 
 def _decode(unit: UnitId, data: bytes | None) -> str | None:

@@ -48,7 +48,7 @@ def render_text(request: PageRequest, text: str, path: str = "") -> Markup:
 ENTRIES_PER_PAGE = 100
 """The number of entries on one page, limited because each comment may read two versions of a document."""
 
-_VERDICTS = {
+_VERDICT_SENTENCES = {
     ReviewDecision.APPROVE: "approved this",
     ReviewDecision.REQUEST_CHANGES: "requested changes",
     ReviewDecision.COMMENT: "reviewed this",
@@ -160,9 +160,9 @@ def build_thread_views(
     return [_build_thread(request, proposal, thread, sections, paths) for thread in anchored_threads]
 
 
-def _is_shown(event: Event, threads: Mapping[str, int]) -> bool:
+def _is_shown(event: Event, thread_indexes: Mapping[str, int]) -> bool:
     if isinstance(event.body, Commented):
-        return event.id in threads
+        return event.id in thread_indexes
     return isinstance(event.body, (Reviewed, Submitted, Refreshed, Closed, Reopened, Edited))
 
 
@@ -188,7 +188,7 @@ def _build_entry(
     match event.body:
         case Reviewed() as review:
             return entry._replace(
-                sentence=f"{_VERDICTS[review.verdict]}, as of {shorten_id(review.commit)}",
+                sentence=f"{_VERDICT_SENTENCES[review.verdict]}, as of {shorten_id(review.commit)}",
                 text=render_text(request, review.text) if review.text else None,
                 verdict=review.verdict.value,
                 void_reason=VOID_REASONS[void_reason] if void_reason is not None else "",

@@ -32,14 +32,14 @@ STATES = {
 
 
 class ProposalEntry(NamedTuple):
-    """A proposal in the list. `documents` is the number of changed paths; None if it is unknown."""
+    """A proposal in the list. `document_count` is the number of changed paths; None if it is unknown."""
 
     proposal: Proposal
     author: str
-    comments: int
-    documents: int | None
+    comment_count: int
+    document_count: int | None
     approved_by: tuple[str, ...]
-    requested_by: tuple[str, ...]
+    changes_requested_by: tuple[str, ...]
 
 
 def render_proposals_page(request: PageRequest) -> Response:
@@ -89,9 +89,9 @@ def select_by_state(proposals: Sequence[Proposal], state: str) -> list[Proposal]
 
 def _build_entry(request: PageRequest, proposal: Proposal) -> ProposalEntry:
     try:
-        documents: int | None = len(request.workspace.proposal_reviews().changed_paths(proposal))
+        document_count: int | None = len(request.workspace.proposal_reviews().changed_paths(proposal))
     except WorkspaceError:  # such as a commit that a shallow clone lacks
-        documents = None
+        document_count = None
     requesters = [
         format_author(review_status.review.author)
         for review_status in proposal.reviews
@@ -102,7 +102,7 @@ def _build_entry(request: PageRequest, proposal: Proposal) -> ProposalEntry:
         proposal,
         format_author(proposal.content.author),
         count_comments(proposal),
-        documents,
+        document_count,
         tuple(dict.fromkeys(approvers)),
         tuple(dict.fromkeys(requesters)),
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.routing import Route
 
 from docyard.web.endpoints import answer_get, answer_post
-from docyard.web.proposals.actions import handle_action, redirect_back
+from docyard.web.proposals.actions import handle_action, redirect_to_proposal
 from docyard.web.proposals.changes import render_changes_page
 from docyard.web.proposals.conflicts import render_conflicts_page
 from docyard.web.proposals.list import render_proposals_page
@@ -27,5 +27,5 @@ def build_proposal_routes(site: Site) -> list[BaseRoute]:
         Route("/proposals/{id}/changes", answer_get(site, render_changes_page)),
         Route("/proposals/{id}/conflicts", answer_get(site, render_conflicts_page)),
         Route("/proposals/{id}/{act}", answer_post(site, handle_action), methods=["POST"]),
-        Route("/proposals/{id}/{act}", answer_get(site, redirect_back)),
+        Route("/proposals/{id}/{act}", answer_get(site, redirect_to_proposal)),
     ]

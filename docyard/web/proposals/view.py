@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from docyard.forges.relay import find_link
+from docyard.forges.relay import find_pull_request_url
 from docyard.proposals.view import ProposalView, describe_needed_token
 from docyard.web.diff import build_diff
 from docyard.web.proposals.conversation import build_conversation, render_text
@@ -14,7 +14,7 @@ from docyard.wording import format_author
 from workspace.history.commits import describe_commit
 from workspace.proposals.actions.merge_gate import find_blocker_for_actor
 from workspace.proposals.proposal import ProposalState
-from workspace.proposals.review.changes import MAX_LISTED_COMMITS as MAX_WALKED
+from workspace.proposals.review.changes import MAX_LISTED_COMMITS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,8 +46,8 @@ class MergeStatus(NamedTuple):
 
 def render_proposal_page(request: PageRequest) -> Response:
     """Return the page of a proposal. Raises ProposalNotFound."""
-    proposal = request.workspace.proposal_actions().find(request.path["id"])
-    if proposal.id != request.path["id"]:
+    proposal = request.workspace.proposal_actions().find(request.path_params["id"])
+    if proposal.id != request.path_params["id"]:
         return request.redirect(request.urls.proposal(proposal.id))
     view = load_view(request, proposal)
     first_index = request.query.get("from", "")
@@ -62,7 +62,7 @@ def render_proposal_page(request: PageRequest) -> Response:
     )
     return request.page(
         "proposal.html",
-        **build_head(request, proposal),
+        **build_common_variables(request, proposal),
         view=view,
         conversation=conversation,
         first_changes=build_diff(
@@ -79,7 +79,7 @@ def render_proposal_page(request: PageRequest) -> Response:
         if proposal.content.description
         else None,
         max_commits=_MAX_COMMITS,
-        max_walked=MAX_WALKED,
+        max_listed_commits=MAX_LISTED_COMMITS,
         max_overlaps=_MAX_OVERLAPS,
         max_documents=_MAX_DOCUMENTS,
     )
@@ -103,22 +103,22 @@ def load_view(request: PageRequest, proposal: Proposal) -> ProposalView:
     )
 
 
-def build_head(request: PageRequest, proposal: Proposal) -> Mapping[str, Any]:
+def build_common_variables(request: PageRequest, proposal: Proposal) -> Mapping[str, Any]:
     """Return the variables of all pages of a proposal: for the header, and for the fields of forms."""
     return {
         "proposal": proposal,
         "author": format_author(proposal.content.author),
         "state_tags": STATE_TAGS,
-        "new_key": new_key,
+        "create_idempotency_key": create_idempotency_key,
         "text_digest": digest_text(proposal),
-        "pull_request": find_link(request.workspace.proposal_actions().list_events(proposal)),
+        "pull_request": find_pull_request_url(request.workspace.proposal_actions().list_events(proposal)),
         "is_own": request.caller.person is not None
         and proposal.content.author.is_same(request.actor.event_author),
         "may_decide": request.may_write and proposal.is_open,
     }
 
 
-def new_key() -> str:
+def create_idempotency_key() -> str:
     """Return an idempotency key for one form."""
     return secrets.token_hex(16)
 

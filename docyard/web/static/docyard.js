@@ -68,9 +68,9 @@ addEventListener("pageshow", (event) => {
 // Entries: j and k choose the next and the previous entry. Other keys act on the chosen entry first.
 
 let chosenEntry = null;
-const entries = () => findAll("[data-entry]", findFirst("[data-main]") ?? document).filter(isVisible);
+const listEntries = () => findAll("[data-entry]", findFirst("[data-main]") ?? document).filter(isVisible);
 
-function choose(entry) {
+function chooseEntry(entry) {
   chosenEntry?.removeAttribute("data-chosen");
   chosenEntry = entry ?? null;
   if (!chosenEntry) return;
@@ -82,12 +82,12 @@ function choose(entry) {
   if (box.top < 72 || box.bottom > innerHeight) chosenEntry.scrollIntoView({ block: box.height < innerHeight / 2 ? "center" : "start" });
 }
 
-function moveChoice(offset) {
-  const list = entries();
+function moveChosenEntry(offset) {
+  const list = listEntries();
   if (!list.length) return;
   const index = chosenEntry?.isConnected ? list.indexOf(chosenEntry) : -1;
-  if (index < 0) choose(list.find((entry) => entry.getBoundingClientRect().bottom > 72) ?? list[0]);
-  else choose(list[Math.min(Math.max(index + offset, 0), list.length - 1)]);
+  if (index < 0) chooseEntry(list.find((entry) => entry.getBoundingClientRect().bottom > 72) ?? list[0]);
+  else chooseEntry(list[Math.min(Math.max(index + offset, 0), list.length - 1)]);
 }
 
 function pressKey(key) {
@@ -109,7 +109,7 @@ function pressKey(key) {
 
 const focusSearchField = () => { const field = findFirst("[data-find]"); field?.focus(); field?.select(); };
 const showKeyHelp = () => findFirst("[data-keys]")?.showModal();
-const pageKeys = { "/": focusSearchField, "?": showKeyHelp, t: switchTheme, j: () => moveChoice(1), k: () => moveChoice(-1) };
+const pageKeys = { "/": focusSearchField, "?": showKeyHelp, t: switchTheme, j: () => moveChosenEntry(1), k: () => moveChosenEntry(-1) };
 let goPressedAt = 0;
 
 document.addEventListener("keydown", (event) => {
@@ -123,7 +123,7 @@ document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.key === "Escape" && !findFirst("dialog[open]")) {
     if (isTyping(target)) target.blur();
-    else choose(null);
+    else chooseEntry(null);
     return;
   }
   if (isTyping(target) || findFirst("dialog[open]")) return;
@@ -172,7 +172,7 @@ function listDetails(main) {
 
 function replaceMain(current, next, page) {
   const openStates = new Map([...listDetails(current)].map(([name, element]) => [name, element.open]));
-  const index = chosenEntry ? entries().indexOf(chosenEntry) : -1;
+  const index = chosenEntry ? listEntries().indexOf(chosenEntry) : -1;
   const link = index >= 0 ? findFirst("a[href]", chosenEntry)?.getAttribute("href") : null;
   const focusedElement = current.contains(document.activeElement) ? document.activeElement : null;
   const href = focusedElement?.getAttribute("href");
@@ -182,7 +182,7 @@ function replaceMain(current, next, page) {
   current.replaceChildren(...document.adoptNode(next).childNodes);
   for (const [name, element] of listDetails(current)) element.open = openStates.get(name) ?? element.open;
   if (index >= 0) {
-    const list = entries();
+    const list = listEntries();
     chosenEntry = list.find((entry) => findFirst("a[href]", entry)?.getAttribute("href") === link) ?? list[index] ?? null;
     chosenEntry?.setAttribute("data-chosen", "");
   }

@@ -10,7 +10,7 @@ from pathlib import Path
 from docyard.forges.choice import open_forge
 from docyard.forges.forge_repository import ForgeAccess
 from docyard.forges.port import Forge, NewPullRequest
-from docyard.forges.pull_request_sync import ForgeRound, PullRequestFollower, PullRequestOutcome
+from docyard.forges.pull_request_sync import ForgeRound, PullRequestImporter, PullRequestOutcome
 from docyard.forges.pull_requests import OpenedPullRequest, open_pull_request
 from docyard.forges.transport import TransportLimits
 from tests.docyard.forges.local_forge import PASSWORD, LocalForge, start_local_forge
@@ -35,7 +35,7 @@ class ForgeScene(Scene):
         self.repo.git("config", f"url.{remote.path}.insteadOf", url)
         self.repo.git("remote", "add", "origin", url)
         self.repo.git("push", "-q", "-u", "origin", "main")
-        self.follower = PullRequestFollower(self.workspace)
+        self.importer = PullRequestImporter(self.workspace)
         self._numbers = count()
         self._forge: Forge | None = None
 
@@ -89,7 +89,7 @@ class ForgeScene(Scene):
         return pull_request
 
     def run_round(self, **options: object) -> ForgeRound:
-        return self.follower.follow(self.forge, "origin", **options)  # type: ignore[arg-type]
+        return self.importer.import_changes(self.forge, "origin", **options)  # type: ignore[arg-type]
 
     def add_commit(self, proposal: Proposal, text: str = "Other text.") -> None:
         """Add a commit to a proposal."""

@@ -10,7 +10,7 @@ from docyard.forges.pull_requests import (
     MAX_DESCRIPTION_CHARS,
     build_description,
     format_marker,
-    get_title,
+    format_title,
     neutralize_commands,
 )
 from tests import repositories
@@ -124,13 +124,13 @@ def test_escaping_takes_linear_time() -> None:
 def test_title_is_short_and_mentions_no_user(repo: repositories.Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
     proposal = workspace.proposal_actions().open("@ana: " + "x" * 240, "", ACTOR)
-    assert len(get_title(proposal)) <= 255
-    assert "@ana" not in get_title(proposal)
+    assert len(format_title(proposal)) <= 255
+    assert "@ana" not in format_title(proposal)
 
 
 def test_escaped_title_stays_within_the_limit(repo: repositories.Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
-    title = get_title(workspace.proposal_actions().open("@a " * 80, "", ACTOR))
+    title = format_title(workspace.proposal_actions().open("@a " * 80, "", ACTOR))
     assert len(title) <= 250
     assert "@a" not in title
 

@@ -16,7 +16,7 @@ from docyard.forges.forge_repository import ForgeAccess
 from docyard.forges.port import ForgeReview
 from docyard.forges.pull_request_sync import PullRequestOutcome, format_round, round_to_data
 from docyard.forges.pull_requests import format_marker
-from docyard.forges.relay import build_author
+from docyard.forges.relay import build_actor
 from docyard.forges.rounds import ForgeRounds
 from docyard.sync import Synchronizer
 from tests.docyard.forges.forge_scene import ForgeScene, open_forge_scene
@@ -89,7 +89,7 @@ def test_unchanged_pull_request_costs_one_call(scene: ForgeScene) -> None:
 def test_many_pull_requests_are_listed_by_one_call(
     scene: ForgeScene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pull_request_sync, "MIN_OPEN_FOR_LIST", 2)
+    monkeypatch.setattr(pull_request_sync, "MIN_OPEN_PROPOSALS_FOR_LIST", 2)
     first, number = scene.create_pull_request()
     second, second_number = scene.create_pull_request()
     unopened = scene.submit_proposal("More.", scene.choose_page())
@@ -151,7 +151,7 @@ def test_forge_approval_is_shown_but_satisfies_no_rule(scene: ForgeScene) -> Non
     with pytest.raises(MergeBlocked, match="1 approval"):
         scene.proposal_actions.merge(proposal.id, scene.person("cleo"))
     with pytest.raises(NeedsPerson):
-        scene.proposal_actions.review(proposal.id, build_author("github", "ana"), ReviewDecision.APPROVE)
+        scene.proposal_actions.review(proposal.id, build_actor("github", "ana"), ReviewDecision.APPROVE)
 
 
 def test_change_request_remains_until_its_author_approves(scene: ForgeScene) -> None:
@@ -174,8 +174,10 @@ def test_reviews_and_comments_are_imported_once(scene: ForgeScene) -> None:
     first = scene.check_pull_request(proposal)
     assert (first.reviews, first.comments) == (1, 1)
     assert first.wrote_events
-    for follower in (scene.follower, type(scene.follower)(scene.workspace)):
-        outcomes = follower.follow(scene.forge, "origin", branches=[proposal.content.branch]).pull_requests
+    for importer in (scene.importer, type(scene.importer)(scene.workspace)):
+        outcomes = importer.import_changes(
+            scene.forge, "origin", branches=[proposal.content.branch]
+        ).pull_requests
         assert [(item.reviews, item.comments, item.wrote_events) for item in outcomes] == [(0, 0, False)]
     (thread,) = scene.reload(proposal).content.threads
     assert thread.comment.text == "And *when*?\n\nSoon."
@@ -336,7 +338,7 @@ def test_client_named_like_a_forge_is_not_trusted(scene: ForgeScene) -> None:
     assert scene.check_pull_request(proposal).done == ("closed_there",)
     text = f"Opened as pull request [1](https://evil.example/{proposal.id})."
     scene.proposal_actions.comment(proposal.id, Actor(author, "update_proposal", "GitHub"), text)
-    assert relay.find_link(scene.proposal_actions.list_events(proposal)) is None
+    assert relay.find_pull_request_url(scene.proposal_actions.list_events(proposal)) is None
 
 
 def test_link_is_read_from_field_or_old_comment(scene: ForgeScene) -> None:
@@ -346,13 +348,13 @@ def test_link_is_read_from_field_or_old_comment(scene: ForgeScene) -> None:
     opened_event, link = scene.proposal_actions.list_events(proposal)[-1], request.url
     assert isinstance(opened_event.body, Commented)
     assert opened_event.body.pull_request == link
-    assert relay.find_link([opened_event]) == link
+    assert relay.find_pull_request_url([opened_event]) == link
     old_body = replace(opened_event.body, pull_request=None)
-    assert relay.find_link([opened_event._replace(body=old_body)]) == link
+    assert relay.find_pull_request_url([opened_event._replace(body=old_body)]) == link
     reworded_body = replace(opened_event.body, text="It was opened.")
-    assert relay.find_link([opened_event._replace(body=reworded_body)]) == link
+    assert relay.find_pull_request_url([opened_event._replace(body=reworded_body)]) == link
     for text in ("It was opened.", "Opened as pull request [1](javascript:0)."):
-        assert relay.find_link([opened_event._replace(body=replace(old_body, text=text))]) is None
+        assert relay.find_pull_request_url([opened_event._replace(body=replace(old_body, text=text))]) is None
     with pytest.raises(Unreadable):
         encode_event(
             proposal.id,
@@ -362,7 +364,7 @@ def test_link_is_read_from_field_or_old_comment(scene: ForgeScene) -> None:
         )
     for body in (old_body, opened_event.body):
         file, data = encode_event(proposal.id, body, opened_event.author, opened_event.time)
-        assert relay.find_link([decode_event(proposal.id, file, data)]) == link
+        assert relay.find_pull_request_url([decode_event(proposal.id, file, data)]) == link
 
 
 def test_caller_cannot_use_the_key_of_a_forge_comment(scene: ForgeScene) -> None:
@@ -482,11 +484,11 @@ def test_forge_failure_is_reported_and_changes_nothing(scene: ForgeScene, fault:
 
 
 def test_forge_user_names_are_valid_for_git() -> None:
-    author = build_author("gitea", "<b>\x1b[31m o\nline </b>").author
+    author = build_actor("gitea", "<b>\x1b[31m o\nline </b>").author
     assert "<" not in author.name + author.email
     assert author.name.isprintable()
-    assert build_author("gitea", "<>").author.name == "somebody"
-    assert build_author("github", "ana").author.key != build_author("gitea", "ana").author.key
+    assert build_actor("gitea", "<>").author.name == "somebody"
+    assert build_actor("github", "ana").author.key != build_actor("gitea", "ana").author.key
 
 
 def test_rate_limited_forge_is_not_called_until_retry_time(
@@ -496,10 +498,10 @@ def test_rate_limited_forge_is_not_called_until_retry_time(
     rounds = ForgeRounds(scene.workspace, scene.access, clock=lambda: clock_time[0])
 
     def run_round(**options: object) -> object:
-        return rounds.follow(Exchange(), branches=["none"], **options)  # type: ignore[arg-type]
+        return rounds.import_changes(Exchange(), branches=["none"], **options)  # type: ignore[arg-type]
 
     scene.local.faults.append(Fault(status=429, headers={"retry-after": "90"}, times=1))
-    first = rounds.follow(Exchange(), numbers=[1])  # type: ignore[arg-type]
+    first = rounds.import_changes(Exchange(), numbers=[1])  # type: ignore[arg-type]
     assert first is not None
     assert isinstance(first.error, ForgeLimited)
     scene.local.requests.clear()
@@ -515,4 +517,4 @@ def test_rate_limited_forge_is_not_called_until_retry_time(
 def test_round_without_forge_does_nothing(tmp_path: Path) -> None:
     scene = Scene(tmp_path / "docs")
     rounds = ForgeRounds(scene.workspace, ForgeAccess)
-    assert rounds.follow(Exchange()) is None  # type: ignore[arg-type]
+    assert rounds.import_changes(Exchange()) is None  # type: ignore[arg-type]

@@ -28,7 +28,7 @@ from docyard.forges.pull_request_sync import ForgeRound
 from docyard.forges.rounds import ForgeRounds
 from docyard.forges.webhooks import (
     MAX_BODY_BYTES,
-    Deliveries,
+    AppliedWebhooks,
     Webhooks,
     build_webhook_routes,
     has_valid_signature,
@@ -405,7 +405,7 @@ def test_unknown_forge_has_no_valid_signature() -> None:
 
 def test_stored_deliveries_are_limited_in_number_and_age() -> None:
     clock_time = [0.0]
-    deliveries = Deliveries(clock=lambda: clock_time[0])
+    deliveries = AppliedWebhooks(clock=lambda: clock_time[0])
     headers = {"x-github-delivery": "one"}
     deliveries.record("github", headers, b"body")
     clock_time[0] = 601.0

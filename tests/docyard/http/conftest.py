@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from docyard.http.authentication import FailedLoginThrottle
-from docyard.http.server import AppParts, build_app
+from docyard.http.server import AppComponents, build_app
 from docyard.http.settings import build_http_settings
 from docyard.mcp_server.http import serve_http
 from docyard.service import build_repository_service
@@ -91,7 +91,9 @@ def start(repository: Repo, tmp_path_factory: pytest.TempPathFactory) -> Iterato
                 warm=service.warm,
             )
             site = Site(service.index, read_only, notify_write=service.notify_write)
-            app = build_app(AppParts(site, people, endpoint), settings, PORT, FailedLoginThrottle(delay_s=0))
+            app = build_app(
+                AppComponents(site, people, endpoint), settings, PORT, FailedLoginThrottle(delay_s=0)
+            )
             app = _limit_duration(app)
             first_client = stack.enter_context(TestClient(app, base_url=BASE))
 

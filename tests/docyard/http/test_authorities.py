@@ -49,8 +49,8 @@ INVALID_AUTHORITIES = {
 @loop_over("text", INVALID_AUTHORITIES.values(), ids=INVALID_AUTHORITIES)
 def test_invalid_authority_is_rejected(text: str) -> None:
     assert parse_authority(text) is None
-    assert not LOCAL.has_host(text)
-    assert not LOCAL.has_origin(f"http://{text}")
+    assert not LOCAL.allows_host(text)
+    assert not LOCAL.allows_origin(f"http://{text}")
 
 
 @loop_over(
@@ -85,13 +85,13 @@ def test_authority_is_normalized(text: str, expected: Authority) -> None:
     ],
 )
 def test_host_header_is_matched(header: str, is_local: bool, is_public: bool) -> None:
-    assert LOCAL.has_host(header) is is_local
-    assert PUBLIC.has_host(header) is is_public
+    assert LOCAL.allows_host(header) is is_local
+    assert PUBLIC.allows_host(header) is is_public
 
 
 def test_host_without_port_matches_default_ports() -> None:
-    assert AllowedHosts({("127.0.0.1", 80)}).has_host("127.0.0.1")
-    assert not AllowedHosts({("127.0.0.1", 8080)}).has_host("127.0.0.1")
+    assert AllowedHosts({("127.0.0.1", 80)}).allows_host("127.0.0.1")
+    assert not AllowedHosts({("127.0.0.1", 8080)}).allows_host("127.0.0.1")
 
 
 @loop_over(
@@ -114,11 +114,11 @@ def test_host_without_port_matches_default_ports() -> None:
     ],
 )
 def test_origin_header_is_matched(header: str, expected: bool) -> None:
-    assert LOCAL.has_origin(header) is expected
+    assert LOCAL.allows_origin(header) is expected
 
 
 def test_origin_without_port_has_the_default_port() -> None:
-    assert PUBLIC.has_origin("https://docs.example.org")
-    assert PUBLIC.has_origin("http://docs.example.org")
-    assert not PUBLIC.has_origin("http://docs.example.org", https=True)
-    assert not PUBLIC.has_origin("https://docs.example.org:8443")
+    assert PUBLIC.allows_origin("https://docs.example.org")
+    assert PUBLIC.allows_origin("http://docs.example.org")
+    assert not PUBLIC.allows_origin("http://docs.example.org", requires_https=True)
+    assert not PUBLIC.allows_origin("https://docs.example.org:8443")

@@ -159,12 +159,12 @@ def test_math_without_library_is_reported(
 def test_no_token_is_allowed_for_local_or_read_only(http: str, allow: list[str], read_only: bool) -> None:
     settings = build_http_settings(http, allow, None, no_token=True, read_only=read_only)
     assert settings.token is None
-    assert "token" not in settings.url(8000)
+    assert "token" not in settings.build_url(8000)
 
 
 def test_printed_url_has_host_and_generated_token(tmp_path: Path) -> None:
     def build_url(http: str, *allow: str, token_file: Path | None = None) -> str:
-        return build_http_settings(http, allow, token_file, no_token=False, read_only=False).url(8000)
+        return build_http_settings(http, allow, token_file, no_token=False, read_only=False).build_url(8000)
 
     assert build_url("127.0.0.1:0").startswith("http://127.0.0.1:8000/?token=")
     assert build_url("[::1]:0").startswith("http://[::1]:8000/?token=")
@@ -182,12 +182,12 @@ def test_allowed_hosts_have_their_ports() -> None:
     settings = build_http_settings(
         "0.0.0.0:0", ["docs.example.org", "b.example:9"], None, no_token=False, read_only=False
     )
-    hosts = settings.allowed_hosts(8000)
+    hosts = settings.build_allowed_hosts(8000)
     for host in ("localhost:8000", "docs.example.org", "docs.example.org:8000", "b.example:9"):
-        assert hosts.has_host(host)
+        assert hosts.allows_host(host)
     for host in ("b.example", "b.example:8000", "docs.example.org:81", "0.0.0.0:8000"):
-        assert not hosts.has_host(host)
+        assert not hosts.allows_host(host)
     remote_settings = build_http_settings(
         "192.0.2.1:0", ["docs.example.org"], None, no_token=False, read_only=False
     )
-    assert not remote_settings.allowed_hosts(8000).has_host("localhost:8000")
+    assert not remote_settings.build_allowed_hosts(8000).allows_host("localhost:8000")

@@ -475,7 +475,7 @@ async def test_large_requests_wait_for_each_other() -> None:
         await open_requests.add(4, MAX_LINE_BYTES - 10)
         for request_id in (2, 4, "none"):
             await open_requests.remove(request_id)
-        await open_requests.wait_all_answered()
+        await open_requests.wait_until_all_answered()
         await open_requests.add(5, 2 * MAX_LINE_BYTES)  # a single request is never too large
 
 
@@ -585,7 +585,7 @@ async def test_unread_output_stalls(ends: tuple[int, int]) -> None:
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(output.write, "x" * 1_000_000)
             start = time.monotonic()
-            await output.wait_stalled()
+            await output.wait_until_stalled()
             assert 2.9 < time.monotonic() - start < END_LIMIT_S
             tasks.cancel_scope.cancel()
     os.close(client_end)

@@ -63,14 +63,14 @@ def test_rows_have_the_expected_kinds(before: str, after: str, kinds: list[str])
 def test_rows_contain_both_texts(old: list[str], new: list[str]) -> None:
     before, after = "\n".join(old), "\n".join(new)
     change = build_rows(before, after)
-    assert change.more == 0
+    assert change.omitted_chars == 0
     assert join_side(change.rows, "removed").split() == before.split()
     assert join_side(change.rows, "added").split() == after.split()
 
 
 def test_long_change_is_truncated_and_counted() -> None:
     change = build_rows("", "word " * MAX_CHANGE_CHARS)
-    assert change.more > 0
+    assert change.omitted_chars > 0
     assert sum(len(piece.text) for row in change.rows for piece in row.new) <= MAX_CHANGE_CHARS
 
 
@@ -87,9 +87,9 @@ def test_pages_cover_every_section_once() -> None:
         diff = build_diff(changes, offset=offset)
         headings += [section.heading for document in diff.documents for section in document.sections]
         pages += 1
-        if diff.next is None:
+        if diff.next_offset is None:
             break
-        offset = diff.next
+        offset = diff.next_offset
     assert headings == [f"S{n}" for n in range(MAX_SECTIONS * 2 + 5)]
     assert (pages, diff.total) == (3, MAX_SECTIONS * 2 + 5)
     assert build_diff(changes, offset=10_000).documents == ()
@@ -133,8 +133,8 @@ def test_unchanged_text_is_limited_and_omissions_are_counted() -> None:
     change = build_rows(f"{lines}Begin.\n", f"{lines}Began.\n", 1_000)
     unchanged_chars = sum(len(row.new[0].text) for row in change.rows if row.kind in ("same", "folded"))
     assert unchanged_chars <= 1_000
-    assert abs(unchanged_chars + change.more - len(lines)) < 10  # without blank lines at the ends
+    assert abs(unchanged_chars + change.omitted_chars - len(lines)) < 10  # without blank lines at the ends
     assert change.rows[-1].kind == "words"
     replacement = build_rows("Old.\n", "word " * 1_000, 1_000)
     shown_chars = sum(len(piece.text) for row in replacement.rows for piece in row.old + row.new)
-    assert replacement.more == len("Old.") + 5_000 - shown_chars
+    assert replacement.omitted_chars == len("Old.") + 5_000 - shown_chars

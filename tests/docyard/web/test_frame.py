@@ -16,7 +16,7 @@ from starlette.routing import Route
 from docyard.web.endpoints import run_in_thread
 from docyard.web.errors import get_status
 from docyard.web.routes import build_routes
-from docyard.web.templates import STATIC, render_template
+from docyard.web.templates import STATIC_FOLDER, render_template
 from tests.docyard.web.page_server import CSRF, PageServer, ParsedPage, serve_pages
 from tests.loops import loop_over
 from tests.repositories import Repo, all_but_objects, normal
@@ -56,14 +56,15 @@ def test_page_is_valid_html(server: PageServer, url: str) -> None:
     _check_html(server.client.get(url).text)
 
 
-@loop_over("is_wrong", [False, True], ids=["first", "wrong"])
-def test_login_page_is_valid_html(is_wrong: bool) -> None:
+@loop_over("is_token_wrong", [False, True], ids=["first", "wrong"])
+def test_login_page_is_valid_html(is_token_wrong: bool) -> None:
     html = render_template(
-        "login.html", {"is_wrong": is_wrong, "is_signed_in": is_wrong, "after": '/"><script>'}
+        "login.html",
+        {"is_token_wrong": is_token_wrong, "is_signed_in": is_token_wrong, "redirect_path": '/"><script>'},
     )
     _check_html(html)
     assert "<script>" not in html
-    assert ("is invalid" in html) == is_wrong
+    assert ("is invalid" in html) == is_token_wrong
 
 
 def _check_html(html: str) -> None:
@@ -192,7 +193,7 @@ def test_unsupported_method_returns_405(server: PageServer) -> None:
     assert server.client.post("/", data={}).status_code == 405
 
 
-@loop_over("name", sorted(path.name for path in STATIC.iterdir()))
+@loop_over("name", sorted(path.name for path in STATIC_FOLDER.iterdir()))
 def test_static_file_is_cached_for_long(server: PageServer, name: str) -> None:
     response = server.client.get(f"/static/{name}")
     assert response.status_code == 200
@@ -205,7 +206,7 @@ def test_unknown_static_path_is_not_found(server: PageServer, name: str) -> None
 
 
 def test_static_files_request_nothing_from_other_hosts(server: PageServer) -> None:
-    for file in STATIC.iterdir():
+    for file in STATIC_FOLDER.iterdir():
         text = file.read_text("utf-8").replace("http://www.w3.org/2000/svg", "")
         assert "http:" not in text
         assert "https:" not in text

@@ -45,9 +45,9 @@ def test_listener_receives_an_event_for_each_change(tmp_path: Path) -> None:
 
     async def listen(server: PageServer) -> None:
         first_version = server.site.versions.get_current(server.workspace)
-        events = server.site.live.events(server.site, first_version)
+        events = server.site.live_updates.stream_events(server.site, first_version)
         assert (await anext(events)).startswith("retry: ")
-        assert server.site.live.listeners == 1
+        assert server.site.live_updates.listener_count == 1
         commit = repo.commit({"a.md": "# A\n"})
         first = await _next_event(events)
         assert first["commit"] == commit
@@ -55,13 +55,13 @@ def test_listener_receives_an_event_for_each_change(tmp_path: Path) -> None:
         second = await _next_event(events)
         assert second["commit"] == commit
         assert len({first_version, first["version"], second["version"]}) == 3
-        late_events = server.site.live.events(server.site, first_version)
+        late_events = server.site.live_updates.stream_events(server.site, first_version)
         assert await _next_event(late_events) == second
-        server.site.live.close()
+        server.site.live_updates.close()
         with anyio.fail_after(_TIMEOUT_S):
             assert [text async for text in events if "moved" in text] == []
             assert [text async for text in late_events if "moved" in text] == []
-        assert server.site.live.listeners == 0
+        assert server.site.live_updates.listener_count == 0
 
     with serve_pages(repo.path) as server:
         anyio.run(listen, server)
@@ -71,12 +71,12 @@ def test_unfinished_page_gets_an_event_when_complete(tmp_path: Path) -> None:
     async def listen(server: PageServer) -> None:
         version, is_complete = server.site.versions.get_current(server.workspace), threading.Event()
         server.site.background.submit("a walk", is_complete.is_set)
-        events = server.site.live.events(server.site, format_unfinished_version(version))
+        events = server.site.live_updates.stream_events(server.site, format_unfinished_version(version))
         assert (await anext(events)).startswith("retry: ")
         with anyio.move_on_after(0.2) as timeout:
             await _next_event(events)
         assert timeout.cancelled_caught
-        new_events = server.site.live.events(server.site, format_unfinished_version(version))
+        new_events = server.site.live_updates.stream_events(server.site, format_unfinished_version(version))
         is_complete.set()
         assert (await _next_event(new_events))["version"] == version
 
@@ -88,7 +88,7 @@ def test_page_has_the_current_version(tmp_path: Path) -> None:
     with serve_pages(normal(tmp_path / "r").path) as server:
         version = server.site.versions.get_current(server.workspace)
         assert f'data-version="{version}"' in server.get("/")
-        server.site.live.close()
+        server.site.live_updates.close()
         response = server.client.get("/events")
         assert response.status_code == 200
         assert response.headers["content-type"].startswith("text/event-stream")
@@ -97,8 +97,8 @@ def test_page_has_the_current_version(tmp_path: Path) -> None:
 
 def test_too_many_listeners_return_503(tmp_path: Path) -> None:
     with serve_pages(normal(tmp_path / "r").path) as server:
-        server.site.live.close()
-        server.site.live.listeners = MAX_LISTENERS
+        server.site.live_updates.close()
+        server.site.live_updates.listener_count = MAX_LISTENERS
         response = server.client.get("/events")
         assert response.status_code == 503
         assert "retry-after" in response.headers
@@ -156,19 +156,19 @@ def test_head_request_for_events_ends(tmp_path: Path) -> None:
     with serve_pages(normal(tmp_path / "r").path) as server:
         response = server.client.head("/events")
         assert response.headers["content-type"].startswith("text/event-stream")
-        assert server.site.live.listeners == 0
+        assert server.site.live_updates.listener_count == 0
 
 
 def test_simultaneous_listeners_over_the_limit_are_refused(tmp_path: Path) -> None:
     async def listen(server: PageServer) -> None:
-        live_updates = server.site.live
-        events = [live_updates.events(server.site, "") for _ in range(MAX_LISTENERS + 5)]
+        live_updates = server.site.live_updates
+        events = [live_updates.stream_events(server.site, "") for _ in range(MAX_LISTENERS + 5)]
         first = [await anext(listener, None) for listener in events]
         assert first.count(None) == 5
-        assert live_updates.listeners == MAX_LISTENERS
+        assert live_updates.listener_count == MAX_LISTENERS
         for listener in events:
             await listener.aclose()
-        assert live_updates.listeners == 0
+        assert live_updates.listener_count == 0
 
     with serve_pages(normal(tmp_path / "r").path) as server:
         anyio.run(listen, server)

@@ -13,7 +13,7 @@ from index.service import SearchIndex
 from tests.repositories import Repo
 from tests.tools.conftest import API
 from tools.arguments import InvalidArguments
-from tools.prompts import PROMPTS, prompts_for
+from tools.prompts import PROMPTS, list_offered_prompts
 from tools.prompts.prompt import FilledPrompt, Prompt, UnknownPrompt, find_prompt
 from tools.registry import Toolbox
 from tools.tool import Context
@@ -38,7 +38,7 @@ def open_context(repo: Repo, toolsets: str | None, *, read_only: bool = False) -
 
 
 def fill_prompt(prompt: Prompt, context: Context, arguments: Mapping[str, str]) -> FilledPrompt:
-    return prompt.write(context, prompt.parse(arguments))
+    return prompt.write(context, prompt.parse_arguments(arguments))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_prompts_name_offered_tools_only(
     repo: Repo, toolsets: str | None, read_only: bool, expected: list[str]
 ) -> None:
     context = open_context(repo, toolsets, read_only=read_only)
-    prompts = prompts_for(context)
+    prompts = list_offered_prompts(context)
     assert list(prompts) == expected
     for name, prompt in prompts.items():
         for arguments in (PROMPT_ARGUMENTS[name], dict(list(PROMPT_ARGUMENTS[name].items())[:1])):
@@ -88,7 +88,7 @@ def test_prompt_contains_the_request(toolbox: Toolbox, prompt: Prompt) -> None:
 
 
 def test_reviewed_document_is_attached(toolbox: Toolbox, repo: Repo) -> None:
-    prompt = find_prompt(prompts_for(toolbox.context()), "review_document")
+    prompt = find_prompt(list_offered_prompts(toolbox.context()), "review_document")
     document_prompt = fill_prompt(prompt, toolbox.context(), {"path": "api.md"})
     assert document_prompt.source is not None
     assert (document_prompt.uri, document_prompt.source.text) == ("doc:///api.md", API)
@@ -104,7 +104,7 @@ def test_reviewed_document_is_attached(toolbox: Toolbox, repo: Repo) -> None:
 def test_moved_document_is_reviewed_at_new_path(toolbox: Toolbox, repo: Repo) -> None:
     repo.git("mv", "api.md", "interface.md")
     repo.commit({})
-    prompt = find_prompt(prompts_for(toolbox.context()), "review_document")
+    prompt = find_prompt(list_offered_prompts(toolbox.context()), "review_document")
     filled_prompt = fill_prompt(prompt, toolbox.context(), {"path": "api.md#endpoints"})
     assert filled_prompt.uri == "doc:///interface.md#endpoints"
     assert "'interface.md#endpoints'" in filled_prompt.text
@@ -115,7 +115,7 @@ def test_long_document_names_call_for_the_rest(repo: Repo, toolsets: str) -> Non
     repo.commit({"long.md": "# Long\n\n" + "word " * 30_000})
     context = open_context(repo, toolsets)
     text = fill_prompt(
-        find_prompt(prompts_for(context), "review_document"), context, {"path": "long.md"}
+        find_prompt(list_offered_prompts(context), "review_document"), context, {"path": "long.md"}
     ).text
     assert "Only its beginning is attached" in text
 
@@ -135,11 +135,11 @@ def test_invalid_prompt_arguments_are_refused(toolbox: Toolbox, prompt: Prompt) 
         {**valid_arguments, "y" * 10_000: "x"},
     ):
         with pytest.raises(InvalidArguments) as caught:
-            prompt.parse(invalid_arguments)
+            prompt.parse_arguments(invalid_arguments)
         assert caught.value.fix
         assert len(caught.value.message) < 200
     with pytest.raises(InvalidArguments, match="unknown argument") as caught:
-        prompt.parse({**valid_arguments, required_argument.name[:-1]: "x"})
+        prompt.parse_arguments({**valid_arguments, required_argument.name[:-1]: "x"})
     assert caught.value.details["nearest"] == [required_argument.name]
 
 
@@ -158,7 +158,7 @@ def test_invalid_prompt_arguments_are_refused(toolbox: Toolbox, prompt: Prompt) 
 def test_missing_document_is_refused(
     toolbox: Toolbox, tmp_path: Path, name: str, arguments: dict[str, str], code: str
 ) -> None:
-    prompt = find_prompt(prompts_for(toolbox.context()), name)
+    prompt = find_prompt(list_offered_prompts(toolbox.context()), name)
     with pytest.raises(WorkspaceError) as caught:
         fill_prompt(prompt, toolbox.context(), arguments)
     assert caught.value.code == code
@@ -166,7 +166,7 @@ def test_missing_document_is_refused(
 
 
 def test_unknown_prompt_returns_nearest_name(toolbox: Toolbox) -> None:
-    prompts = prompts_for(toolbox.context())
+    prompts = list_offered_prompts(toolbox.context())
     with pytest.raises(UnknownPrompt) as caught:
         find_prompt(prompts, "review_documents")
     assert caught.value.details["nearest"] == ["review_document"]

@@ -9,7 +9,7 @@ from index.service import SearchIndex
 from tests.loops import loop_over
 from tests.repositories import Repo
 from tests.tools.conftest import CallTool
-from tools.pages import count_fitting, cut_text
+from tools.pages import count_fitting_characters, cut_text
 from tools.registry import Toolbox
 from tools.toolsets import all_tools
 from workspace.config.config import Limits
@@ -111,7 +111,7 @@ def test_long_section_is_read_in_parts(call_tool: CallTool, repo: Repo) -> None:
 @loop_over("tokens", [200, 1_000, 3_999])
 def test_fitting_prefix_respects_token_limit(text: str, tokens: int) -> None:
     for offset in (0, 1):
-        size = count_fitting(text, offset, tokens)
+        size = count_fitting_characters(text, offset, tokens)
         assert 1 <= size <= len(text) - offset
         assert count_tokens(text[offset : offset + size]) <= tokens
         longer = text[offset : offset + size + size // 5 + 1]

@@ -8,21 +8,21 @@ from tests.repositories import Repo
 from tests.tools.conftest import API
 from tools.registry import Toolbox
 from tools.resources.contents import InvalidUri
-from tools.resources.watch import TooManyWatched, Watch
+from tools.resources.watch import ResourceWatch, TooManyWatchedResources
 from workspace.errors import WorkspaceError
 
 DOCUMENT, SECTION, OTHER_DOCUMENT = "doc:///api.md", "doc:///api.md#endpoints", "doc:///notes/plain.md"
 
 
 @pytest.fixture
-def watch(toolbox: Toolbox) -> Watch:
-    new_watch = Watch(toolbox.context)
+def watch(toolbox: Toolbox) -> ResourceWatch:
+    new_watch = ResourceWatch(toolbox.context)
     for uri in (DOCUMENT, SECTION, OTHER_DOCUMENT):
         new_watch.add(uri)
     return new_watch
 
 
-def test_no_notification_without_commit(watch: Watch, repo: Repo) -> None:
+def test_no_notification_without_commit(watch: ResourceWatch, repo: Repo) -> None:
     repo.write({"api.md": "# Not committed\n"})
     assert watch.find_changes() == ((), False)
     assert watch.find_changes() == ((), False)
@@ -41,14 +41,14 @@ def test_no_notification_without_commit(watch: Watch, repo: Repo) -> None:
     ],
 )
 def test_commit_notifies_changed_resources(
-    watch: Watch, repo: Repo, files: dict[str, str | bytes], updated: set[str]
+    watch: ResourceWatch, repo: Repo, files: dict[str, str | bytes], updated: set[str]
 ) -> None:
     repo.commit(files)
     assert set(watch.find_changes().uris) == updated
     assert watch.find_changes() == ((), False)
 
 
-def test_removed_and_restored_resource_is_notified_twice(watch: Watch, repo: Repo) -> None:
+def test_removed_and_restored_resource_is_notified_twice(watch: ResourceWatch, repo: Repo) -> None:
     repo.git("rm", "-q", "notes/plain.md")
     repo.commit({})
     assert watch.find_changes().uris == (OTHER_DOCUMENT,)
@@ -58,7 +58,7 @@ def test_removed_and_restored_resource_is_notified_twice(watch: Watch, repo: Rep
     assert watch.find_changes().uris == (OTHER_DOCUMENT,)
 
 
-def test_renamed_document_with_same_text_is_not_notified(watch: Watch, repo: Repo) -> None:
+def test_renamed_document_with_same_text_is_not_notified(watch: ResourceWatch, repo: Repo) -> None:
     repo.git("mv", "api.md", "interface.md")
     repo.commit({})
     assert watch.find_changes().uris == ()
@@ -66,7 +66,7 @@ def test_renamed_document_with_same_text_is_not_notified(watch: Watch, repo: Rep
     assert set(watch.find_changes().uris) == {DOCUMENT, SECTION}
 
 
-def test_unsubscribed_resource_is_not_notified(watch: Watch, repo: Repo) -> None:
+def test_unsubscribed_resource_is_not_notified(watch: ResourceWatch, repo: Repo) -> None:
     watch.add(DOCUMENT)
     watch.discard([DOCUMENT, SECTION])
     repo.commit({"api.md": "# Other\n"})
@@ -76,7 +76,7 @@ def test_unsubscribed_resource_is_not_notified(watch: Watch, repo: Repo) -> None
 
 
 def test_list_change_is_notified_for_new_and_removed_documents(
-    watch: Watch, toolbox: Toolbox, repo: Repo
+    watch: ResourceWatch, toolbox: Toolbox, repo: Repo
 ) -> None:
     repo.commit({"new.md": "# New\n"})
     assert not watch.find_changes().is_list_changed, "no client has requested the list"
@@ -93,7 +93,7 @@ def test_list_change_is_notified_for_new_and_removed_documents(
 
 
 def test_late_list_change_is_still_notified(toolbox: Toolbox, repo: Repo) -> None:
-    watch = Watch(toolbox.context)
+    watch = ResourceWatch(toolbox.context)
     before = toolbox.context().snapshot()
     repo.commit({"new.md": "# New\n"})
     watch.add(DOCUMENT)
@@ -104,26 +104,26 @@ def test_late_list_change_is_still_notified(toolbox: Toolbox, repo: Repo) -> Non
 
 @pytest.mark.parametrize("uri", ["doc:///none.md", "doc:///api.md#none", "file:///etc/passwd", ""])
 def test_missing_resource_cannot_be_watched(toolbox: Toolbox, uri: str) -> None:
-    watch = Watch(toolbox.context)
+    watch = ResourceWatch(toolbox.context)
     with pytest.raises(WorkspaceError):
         watch.add(uri)
     assert watch.is_idle
-    assert watch.add_all([uri, DOCUMENT, uri, DOCUMENT]) == [DOCUMENT]
+    assert watch.add_existing([uri, DOCUMENT, uri, DOCUMENT]) == [DOCUMENT]
 
 
 def test_resource_at_ref_cannot_be_watched(toolbox: Toolbox) -> None:
     with pytest.raises(InvalidUri):
-        Watch(toolbox.context).add("doc:///api.md?ref=main")
+        ResourceWatch(toolbox.context).add("doc:///api.md?ref=main")
 
 
 def test_number_of_watched_resources_is_limited(toolbox: Toolbox, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tools.resources.watch.MAX_WATCHED_RESOURCES", 2)
-    watch = Watch(toolbox.context)
-    assert watch.add_all([DOCUMENT, SECTION, DOCUMENT]) == [DOCUMENT, SECTION]
-    with pytest.raises(TooManyWatched):
+    watch = ResourceWatch(toolbox.context)
+    assert watch.add_existing([DOCUMENT, SECTION, DOCUMENT]) == [DOCUMENT, SECTION]
+    with pytest.raises(TooManyWatchedResources):
         watch.add(OTHER_DOCUMENT)
     watch.add(SECTION)
     watch.discard([SECTION, SECTION])
-    with pytest.raises(TooManyWatched):
-        watch.add_all([SECTION, OTHER_DOCUMENT])
+    with pytest.raises(TooManyWatchedResources):
+        watch.add_existing([SECTION, OTHER_DOCUMENT])
     watch.add(OTHER_DOCUMENT)

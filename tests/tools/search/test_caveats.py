@@ -10,7 +10,7 @@ from index.service import SearchPage
 from index.storage.locking import hold_lock
 from tests.loops import loop_over
 from tests.repositories import Repo
-from tools.caveats import search_caveats
+from tools.caveats import describe_search_caveats
 from tools.registry import Toolbox
 from tools.tool import Data
 
@@ -80,4 +80,4 @@ def test_write_that_is_not_indexed_yet_is_reported(
 @loop_over("partial", [True, False])
 def test_partial_search_is_reported(partial: bool) -> None:
     page = SearchPage(hits=(), next_cursor=None, hint=None, commit=None, is_partial=partial)
-    assert search_caveats(page) == ({"partial": True} if partial else {})
+    assert describe_search_caveats(page) == ({"partial": True} if partial else {})

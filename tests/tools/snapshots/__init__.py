@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tools.arguments import input_schema
+from tools.arguments import build_input_schema
 from tools.tool import Tool
 from tools.toolsets import all_tools
 
@@ -19,7 +19,7 @@ def build_definition(tool: Tool) -> dict[str, Any]:
         "name": tool.name,
         "title": tool.title,
         "description": tool.description,
-        "inputSchema": input_schema(tool.arguments),
+        "inputSchema": build_input_schema(tool.arguments),
         "annotations": tool.annotations(),
     }
 

@@ -17,7 +17,7 @@ from index.snippets import cut_snippet
 from tests.loops import loop_over
 from tests.workspace.bombs import ADVERSARIAL
 from tests.workspace.documents import EDIT_CONTEXT, revise_document
-from tools.outline import extra_titles, list_sections, summarize_sections
+from tools.outline import build_outline, list_extra_titles, summarize_sections
 from workspace.document.addresses import format_task_address, resolve_section, resolve_task
 from workspace.document.document import Document
 from workspace.edits import (
@@ -148,7 +148,7 @@ USES: dict[str, Callable[[Document], object]] = {
     ),
     "index": lambda d: build_segments([IndexedDocument.of(d, "0" * 40)]),
     "show hits": lambda d: [cut_snippet(decode_text(d)[:100_000], Matcher({"word"}))],
-    "outline": lambda d: (list_sections(d), summarize_sections(d), extra_titles(d)),
+    "outline": lambda d: (build_outline(d), summarize_sections(d), list_extra_titles(d)),
     "name sections": lambda d: [resolve_section(d, section.key) for section in d.sections],
 }
 

@@ -185,7 +185,7 @@ def test_page_at_a_ref_links_to_it_without_edit_links(own_pages: Pages) -> None:
 
 
 def test_edit_links_of_a_proposal_target_the_proposal(own_pages: Pages) -> None:
-    actor = own_pages.site.actor(own_pages.workspace, _make_caller())
+    actor = own_pages.site.build_actor(own_pages.workspace, _make_caller())
     operation = UpdateContent(file="README.md", slug="_preamble", content="Begin here.")
     result = own_pages.workspace.proposal_actions().propose(
         [operation], actor, mode=Mode.ALL, message="Say it", base_commit=own_pages.repo.head()
@@ -308,7 +308,7 @@ def test_page_does_not_wait_for_a_long_history(own_pages: Pages, monkeypatch: py
         own_pages.site.versions.get_current(own_pages.workspace)
     )
     release.set()
-    _wait_until(lambda: not own_pages.site.is_reading)
+    _wait_until(lambda: not own_pages.site.has_background_work)
     second = own_pages.get("/doc/specs/api.md")
     assert "changed-by" in second
     assert _read_version(second) == own_pages.site.versions.get_current(own_pages.workspace)
@@ -322,7 +322,7 @@ def test_page_does_not_wait_for_the_link_graph(own_pages: Pages, monkeypatch: py
         assert "are being read" in first
         assert "Linked from" not in first
         assert _read_version(first).endswith("~")
-    _wait_until(lambda: not own_pages.site.is_reading)
+    _wait_until(lambda: not own_pages.site.has_background_work)
     second = own_pages.get("/doc/specs/api.md")
     assert "are being read" not in second
     assert "Linked from" in second

@@ -195,7 +195,7 @@ def test_edit_of_an_ended_proposal_is_refused(pages: Pages) -> None:
     form = pages.get_form(f"{LIMITS_URL}&proposal={id}")
     from docyard.caller import Caller
 
-    proposal_actions.close(id, pages.site.actor(pages.workspace, Caller(None, "", True, False)))
+    proposal_actions.close(id, pages.site.build_actor(pages.workspace, Caller(None, "", True, False)))
     page = pages.client.post(LIMITS_URL, data={**form, "text": "More of it."})
     assert page.status_code in (400, 409)
     assert "More of it." in page.text

@@ -235,7 +235,7 @@ def test_reading_ahead_stops_when_closed(repo: Repo) -> None:
     summaries = Summaries()
     with serve_pages(repo.path) as server:
         snapshot = server.workspace.snapshot()
-        summaries.read_ahead(snapshot)
+        summaries.start_read_ahead(snapshot)
         summaries.close()
-        assert summaries.get(snapshot, "plan.md").open == 2
-        assert LiveUpdates().listeners == 0
+        assert summaries.get(snapshot, "plan.md").open_count == 2
+        assert LiveUpdates().listener_count == 0
