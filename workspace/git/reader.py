@@ -289,10 +289,10 @@ def list_short_names(repo: pygit2.Repository) -> tuple[str, ...]:
     return tuple(
         sorted(
             {
-                name.removeprefix(start)
+                name.removeprefix(prefix)
                 for name in names
-                for start in _SHORTENED_PREFIXES
-                if name.startswith(start)
+                for prefix in _SHORTENED_PREFIXES
+                if name.startswith(prefix)
             }
         )
     )
@@ -403,9 +403,9 @@ class GitReader(ObjectReader):
             return list_short_names(self._repo)
 
     def find_object(self, name: str) -> str | None:
-        """Return the id of the object that a branch, a tag, a ref or the beginning of an id names, or None.
+        """Return the id of the object that a name refers to, or None. Raises AmbiguousId.
 
-        Raises AmbiguousId.
+        The name is a branch, a tag, another ref, or the prefix of an id.
         """
         with self._lock:
             return find_named_object(self._repo, name)
@@ -485,7 +485,7 @@ class GitReader(ObjectReader):
             return None
         except (OSError, pygit2.GitError):
             raise DamagedRepository(
-                f"`{name}` of the repository cannot be read",
-                fix="The file of the ref is damaged; its commit is in the last line of its file in `logs`.",
+                f"the ref `{name}` cannot be read",
+                fix="Its file is damaged. The last line of its reflog, below `logs`, contains its commit.",
                 ref=name,
             ) from None

@@ -330,7 +330,7 @@ class Checkout:
                 "its folder is missing", fix="Restore the folder, or run `git worktree prune`."
             )
         self.worktree = worktree
-        self._git = store.at(worktree)
+        self._git = store.for_worktree(worktree)
         self._git.refresh()
         self._changes = changes
         self._removed_paths = frozenset(change.path for change in changes if change.new is None)
@@ -435,7 +435,7 @@ class Checkout:
 
     def _parse_index(self, data: bytes | None) -> IndexFile:
         try:
-            index = IndexFile.empty() if data is None else self._git.index_file(data)
+            index = IndexFile.empty() if data is None else self._git.parse_index(data)
         except SplitIndex as error:
             raise WorktreeBusy("its index is split", fix=f"Run `{error.fix}`.") from None
         except DamagedRepository as error:

@@ -116,7 +116,7 @@ def roll_back(store: GitStore, staging_folder: StagingFolder, journal: Journal) 
     worktree = _find_worktree(store, journal)
     if worktree is None:
         return journal.git_dir is None or not (store.common_dir / journal.git_dir).is_dir()
-    git = store.at(worktree)
+    git = store.for_worktree(worktree)
     index_path = worktree.git_dir / "index"
     if journal.index is not None and is_same_path(index_path, staging_folder.folder / journal.index):
         old_index = staging_folder.folder / INDEX_BEFORE
@@ -178,7 +178,7 @@ def _roll_forward(store: GitStore, staging_folder: StagingFolder, journal: Journ
         )
     worktree = _find_worktree(store, journal)
     if worktree is not None:
-        files = WorkFiles(store.at(worktree), worktree.path)
+        files = WorkFiles(store.for_worktree(worktree), worktree.path)
         for file in journal.files:
             try:
                 files.settle(file)

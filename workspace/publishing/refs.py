@@ -214,7 +214,7 @@ def _append_missing(log: Reflog, line: bytes, new: str) -> None:
 def _format_line(old: str | None, new: str, author: Signature, message: str) -> bytes:
     action = "commit" if old else "commit (initial)"
     subject = message.strip().partition("\n")[0].strip()
-    return f"{old or _NULL_ID} {new} {author.line()}\t{action}: {subject}\n".encode("utf-8", "replace")
+    return f"{old or _NULL_ID} {new} {author.format_line()}\t{action}: {subject}\n".encode("utf-8", "replace")
 
 
 def _append(log: Reflog, line: bytes) -> None:

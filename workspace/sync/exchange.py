@@ -228,13 +228,13 @@ class RemoteSession:
 
         Raises UnsupportedRemote, UnsafeCredentials.
         """
-        address = self.remotes.address(url)
+        address = self.remotes.resolve_url(url)
         repository_paths = [self.store.common_dir, *([self.store.worktree] if self.store.worktree else [])]
         settings = self.workspace.snapshot().config.remote
         return Peer(
             name=self.remote.name,
             address=address,
-            login=self.access.login(address, repository_paths),
+            login=self.access.find_login(address, repository_paths),
             has_agent=self.access.has_agent,
             ssh_keys=self.access.ssh_keys,
             answer_seconds=settings.answer_seconds,
