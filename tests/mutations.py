@@ -53,7 +53,7 @@ MUTATIONS = (
     Mutation(
         "journal of a publication",
         "workspace/publishing/publish.py",
-        "            self._ensure_folder().record(journal)\n            self._lock(",
+        "            self._ensure_staging_folder().write_journal(journal)\n            self._lock(",
         "            self._lock(",
         ("tests/workspace/publishing/test_recovery.py", "tests/faults"),
     ),

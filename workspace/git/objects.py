@@ -55,7 +55,7 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The author of a commit: `time` is in seconds since 1970 UTC, the zone's `offset` in minutes east."""
+    """An author or committer: `time` is in seconds since 1970 UTC, the zone's `offset` in minutes east."""
 
     name: str
     email: str
