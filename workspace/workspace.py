@@ -119,7 +119,7 @@ class Workspace(Branch):
                 seen_texts=seen_texts,
                 request=request,
                 person=person,
-                check_new=lambda request: self.proposal_actions().check_not_proposed(request),
+                check_new_request=lambda request: self.proposal_actions().check_not_proposed(request),
             ).write()
 
     def moves(self) -> Moves:

@@ -103,8 +103,8 @@ class DirectClient:
             if error.code in REFUSALS:
                 raise Refused(error.code) from error
             raise
-        if written.repeated is not None:
-            return written.repeated.commit
+        if written.recorded_request is not None:
+            return written.recorded_request.commit
         for step in written.steps:
             if step.error is not None:
                 raise Unexpected(f"{tool} {items}: {step.error.code} {step.error.message}")

@@ -79,12 +79,12 @@ def write(
         )
     except WorkspaceError as error:
         return _refused(error)
-    if written.repeated is not None:
-        assert written.repeated.result == {"key": batch}
+    if written.recorded_request is not None:
+        assert written.recorded_request.result == {"key": batch}
     return {
         "committed": written.is_committed,
         "commit": written.commit,
-        "repeated": written.repeated is not None,
+        "repeated": written.recorded_request is not None,
     }
 
 

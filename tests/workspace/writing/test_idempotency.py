@@ -74,7 +74,7 @@ class CommitChain:
         client: str = "agent",
     ) -> str:
         request = Request(key, DIGEST, lambda _: result or {})
-        trailers = request.trailers(self.plan)
+        trailers = request.build_trailers(self.plan)
         return self.commit(parents, format_message(message, client, trailers))
 
     def add_commits(self, tip: str, length: int) -> str:

@@ -35,7 +35,7 @@ from workspace.proposals.events import (
 from workspace.proposals.proposal import ProposalNotFound, ProposalState
 from workspace.publishing.after_commit import ignore_preliminary_commits, note_commit
 from workspace.snapshot.overlay import Overlay
-from workspace.writing.idempotency import request_log
+from workspace.writing.idempotency import get_request_log
 from workspace.writing.plan import Plan
 from workspace.writing.write import WriteRequest, WriteResult
 
@@ -92,7 +92,7 @@ def open_proposal(
 def _check_key_unused(workspace: Branch, key: str, tips: Iterable[str | None]) -> None:
     """Raise KeyReused if a write with this key is in the history of a tip."""
     for tip in tips:
-        recorded_request = request_log(workspace).find(tip, key)
+        recorded_request = get_request_log(workspace).find(tip, key)
         if recorded_request is not None:
             raise make_key_reused_error(used_in=recorded_request.commit)
 
@@ -150,7 +150,7 @@ def propose(repository: ProposalRepository, call: WriteRequest, actor: Actor) ->
     with create_branch_with_rollback(repository, id, branch, planned_result.commit or tip):
         with workspace.writer_lock, ignore_preliminary_commits():
             result = replace(call, workspace=workspace.on(branch)).write()
-        if not result.changes and result.repeated is None:
+        if not result.changes and result.recorded_request is None:
             return ProposedWrite(None, result)
         proposal = append_opened_event(
             repository, id, title, description, target, branch, actor, submit=False, key=key
@@ -175,14 +175,14 @@ def is_key_of_proposal(repository: ProposalRepository, key: str) -> bool:
     if _find_proposal(repository, id) is None:
         return False
     workspace = repository.workspace
-    recorded_request = request_log(workspace).find(workspace.tip(), key)
+    recorded_request = get_request_log(workspace).find(workspace.tip(), key)
     return recorded_request is None or _is_write_to_proposal(workspace, recorded_request, id)
 
 
 def find_write(workspace: Branch, proposal: Proposal, request: Request) -> WriteResult | None:
     """Return the result of an earlier write with the same key to a proposal. Raises KeyReused."""
     tip = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
-    recorded_request = request_log(workspace).find_repeated(tip, request)
+    recorded_request = get_request_log(workspace).find_repeated(tip, request)
     if recorded_request is None or not _is_write_to_proposal(workspace, recorded_request, proposal.id):
         return None
     snapshot = workspace.snapshot(tip)
