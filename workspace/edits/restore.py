@@ -109,7 +109,7 @@ class RestoreDocument(Operation):
         tip = overlay.snapshot
         snapshot = Snapshot(tip.git, self.commit)
         if tip.commit is None:
-            raise tip.not_found(path)
+            raise tip.not_found_error(path)
         history = list_commits_between(tip.git, tip.commit, self.commit)
         if is_present and tip.entry(path) is not None:
             origin = HistoryTracer(tip).follow(history, SectionPosition(path))

@@ -180,7 +180,7 @@ def plan(
             steps.append(PlanStep(None, StepStatus.FAILED, error=operation))
         else:
             steps.append(batch.run(operation))
-            snapshot.config.limits.check_reading(batch.parsed_bytes, len(steps))
+            snapshot.config.limits.check_read_bytes(batch.parsed_bytes, len(steps))
         if mode is Mode.ALL and steps[-1].status is StepStatus.FAILED:
             return _roll_back(snapshot, steps, operations)
     final_steps = tuple(_add_step_warnings(step, batch.overlay) for step in steps)

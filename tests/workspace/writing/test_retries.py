@@ -17,7 +17,7 @@ from workspace.document.splices import EditContext
 from workspace.edits import AddTask, CreateDocument, RemoveDocument, UpdateContent
 from workspace.edits.operation import Operation, Outcome
 from workspace.git.store import GitStore
-from workspace.snapshot.document_types import read_type_named
+from workspace.snapshot.document_types import read_type_by_name
 from workspace.snapshot.overlay import Overlay
 from workspace.workspace import Workspace
 from workspace.writing.idempotency import MAX_SCANNED_COMMITS, KeyReused, Request, compute_digest
@@ -131,7 +131,7 @@ def test_call_without_a_commit_runs_again(repo: Repo) -> None:
 def test_retry_in_a_new_repository_makes_one_commit(tmp_path: Path) -> None:
     repo = repositories.unborn(tmp_path / "new")
     workspace = open_workspace(repo)
-    create = CreateDocument(type=read_type_named(workspace.snapshot(), "document"), title="First")
+    create = CreateDocument(type=read_type_by_name(workspace.snapshot(), "document"), title="First")
     first_result = write(workspace, [create], "key")
     assert first_result.is_committed
     assert write(open_workspace(repo), [create], "key").commit == first_result.commit == repo.head()

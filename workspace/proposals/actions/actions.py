@@ -118,7 +118,7 @@ class ProposalActions:
             base_commit=base_commit,
             seen_texts=seen_texts,
             request=request,
-            check_new=None,  # the target is a proposal
+            check_new_request=None,  # the target is a proposal
             person=actor.person,
         )
         return open.propose(self._repository, call, actor)
