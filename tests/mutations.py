@@ -119,7 +119,7 @@ MUTATIONS = (
     Mutation(
         "a deleted branch is not created again",
         "workspace/branch.py",
-        "        if head.branch is not None and head.branch in self._branches_seen:\n",
+        "        if head.branch is not None and head.branch in self._seen_branches:\n",
         "        if False:\n",
         ("tests/workspace/test_missing_repository.py",),
     ),
@@ -252,8 +252,9 @@ MUTATIONS = (
     Mutation(
         "only owners of tokens are people",
         "workspace/policy/tokens.py",
-        "            if hmac.compare_digest(known.key, digest):\n                owner = known.person\n",
-        "            owner = known.person\n",
+        "            if hmac.compare_digest(known_person.key, digest):\n"
+        "                owner = known_person.person\n",
+        "            owner = known_person.person\n",
         ("tests/workspace/policy",),
     ),
     Mutation(

@@ -210,13 +210,13 @@ def add_list_call(
         return fix
     for tool, arguments in _list_calls(among):
         if tool in offered_tools:
-            return f"{fix} {_LIST_PHRASES[among.listed]} {call(tool, **arguments, **ref_argument(ref))}."
+            return f"{fix} {_LIST_PHRASES[among.kind]} {call(tool, **arguments, **ref_argument(ref))}."
     return fix
 
 
 def _list_calls(among: SuggestionSource) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the calls that list the valid names, best first."""
-    match among.listed:
+    match among.kind:
         case HintKind.DOCUMENTS:
             yield "list_documents", {}
         case HintKind.SECTIONS:

@@ -158,7 +158,7 @@ class Workspace(Branch):
         return get_proposal_review(self)
 
     def sync_status(self) -> TrackingStatus:
-        """Return the tracking status of the branch, as last seen; it is created on first use."""
+        """Return the tracking status after the last exchange with the remote; created on first use."""
         from workspace.sync.status import TrackingStatus
 
         with self._lock:  # one instance, because each exchange with the remote records its result in it

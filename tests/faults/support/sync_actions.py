@@ -17,7 +17,7 @@ from workspace.git.remotes.credentials import Access
 from workspace.git.remotes.exchange import Peer, Progress
 from workspace.git.remotes.process import RemoteProcess
 from workspace.git.store import GitStore
-from workspace.proposal_ids import BRANCH as DISCUSSION
+from workspace.proposal_ids import DISCUSSION_BRANCH
 from workspace.proposals.actions.repository import build_branch_name
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Author, Commented, KnownBy, Opened
@@ -26,7 +26,7 @@ from workspace.workspace import Workspace
 
 ID = "k7m2q9xa"
 PROPOSAL = build_branch_name(ID, "Say more")
-BRANCHES = ("main", DISCUSSION, PROPOSAL)
+BRANCHES = ("main", DISCUSSION_BRANCH, PROPOSAL)
 ADA = Author("Ada", "ada@example.org", KnownBy.GIT)
 
 
@@ -40,11 +40,11 @@ def make_diverged_clones(folder: Path) -> None:
     here.git("remote", "add", "origin", "../there.git")
     here.git("fetch", "-q")
     _advance(here, "ours.md")
-    ours = {branch: here.git("rev-parse", branch).strip() for branch in (DISCUSSION, PROPOSAL)}
+    ours = {branch: here.git("rev-parse", branch).strip() for branch in (DISCUSSION_BRANCH, PROPOSAL)}
     for branch in ours:
         here.git("update-ref", f"refs/heads/{branch}", f"origin/{branch}")
     _advance(here, "theirs.md")
-    here.git("push", "-q", "origin", DISCUSSION, PROPOSAL, f"+{theirs}:refs/heads/main")
+    here.git("push", "-q", "origin", DISCUSSION_BRANCH, PROPOSAL, f"+{theirs}:refs/heads/main")
     # The remote-tracking refs are those of a clone that has not fetched since.
     for branch, commit in ours.items():
         here.git("update-ref", f"refs/remotes/origin/{branch}", f"{branch}^")

@@ -13,7 +13,7 @@ from workspace.git import trees
 from workspace.git.messages import PROPOSAL_TRAILER, read_trailers, summarize_operations
 from workspace.git.store import require_writable
 from workspace.policy.protection import Protected
-from workspace.proposal_ids import derive_id, new_id
+from workspace.proposal_ids import derive_id, generate_id
 from workspace.proposals.actions.repository import (
     ProposalEnded,
     ProposedWrite,
@@ -70,7 +70,7 @@ def open_proposal(
     title = validate_title(title)
     description = validate_text(description, "description", may_be_empty=True)
     used_ids = repository.list_ids()
-    id = derive_id(key) if key is not None else new_id(used_ids)
+    id = derive_id(key) if key is not None else generate_id(used_ids)
     if key is not None and id in used_ids:
         expected_bodies: list[EventBody] = [Opened(title, description, target, "", None)]
         earlier_result = repository.find_earlier_events(
@@ -136,7 +136,7 @@ def propose(repository: ProposalRepository, call: WriteRequest, actor: Actor) ->
     require_writable(workspace.git)
     target, tip = find_target(workspace)
     key = call.request.key if call.request is not None and not call.dry_run else None
-    id = derive_id(key) if key is not None else new_id(repository.list_ids())
+    id = derive_id(key) if key is not None else generate_id(repository.list_ids())
     if key is not None and call.request is not None and id in repository.list_ids():
         earlier_write = _find_earlier_write(repository, id, call.request)
         if earlier_write is None:
