@@ -119,7 +119,7 @@ class Branch:
         self._lock = threading.Lock()
         self._shared: dict[type, object] = {}
         self._inbound: Inbound | None = None
-        self._origin: Self | None = None  # see `on`
+        self._origin: Self | None = None  # see `for_branch`
         self._other_branches: LRUCache[str, Self] = LRUCache(_MAX_CACHED_BRANCHES)
         self.guards: dict[str, Guard] = {}
         self.commits_by_date: LRUCache[tuple[str, int], str] = LRUCache(
@@ -177,22 +177,22 @@ class Branch:
                 self._latest = latest
             return self._latest
 
-    def exists(self, commit: str) -> bool:
+    def has_commit(self, commit: str) -> bool:
         """Return True if a commit is still in the repository."""
-        return self.git.has(commit)
+        return self.git.has_object(commit)
 
     def author(self) -> tuple[str, str]:
         """Return the name and address of the author: Git's configured identity, else Docyard's own."""
         return self.git.identity() or FALLBACK_AUTHOR
 
     @property
-    def served(self) -> Self:
-        """The branch that was opened: this branch, or the branch whose `on` created this one."""
+    def served_branch(self) -> Self:
+        """The branch that was opened: this branch, or the branch whose `for_branch` created this branch."""
         return self._origin or self
 
-    def on(self, branch: str) -> Self:
+    def for_branch(self, branch: str) -> Self:
         """Return another branch of the repository, with the same caches and lock. Raises BranchNotFound."""
-        origin = self.served
+        origin = self.served_branch
         check_branch(self.git, branch)
         with origin._lock:  # so that all threads get the same object
             other = origin._other_branches.get(branch, origin._create_branch, branch)
@@ -234,7 +234,7 @@ class Branch:
     @property
     def inbound(self) -> Inbound:
         """The source of documents that may link to a path: a scan of all documents, unless another is set."""
-        served = self.served
+        served = self.served_branch
         if served._inbound is None:
             from workspace.links.inbound import ScannedInbound
 
@@ -243,4 +243,4 @@ class Branch:
 
     @inbound.setter
     def inbound(self, inbound: Inbound) -> None:
-        self.served._inbound = inbound
+        self.served_branch._inbound = inbound

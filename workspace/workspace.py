@@ -138,7 +138,7 @@ class Workspace(Branch):
         """Return the actions on proposals of the repository, created on first use."""
         from workspace.proposals.actions.actions import ProposalActions
 
-        served = self.served
+        served = self.served_branch
 
         def announce(proposal: Proposal) -> PullRequestReport | None:
             return served.announcer(proposal) if served.announcer is not None else None
@@ -148,7 +148,7 @@ class Workspace(Branch):
     def on_proposal(self, name: str) -> Self:
         """Return the branch of a proposal, to read and to write. Raises the errors of `open_branch`."""
         branch = self.proposal_actions().open_branch(name)
-        assert isinstance(branch, type(self))  # as `on` returns it
+        assert isinstance(branch, type(self))  # `for_branch` returns the class of the workspace
         return branch
 
     def proposal_reviews(self) -> ProposalReview:

@@ -343,7 +343,12 @@ class PullRequestFollower:
         """Return True if the local target has a commit of the forge."""
         git = self._workspace.git
         tip = git.tip(target)
-        return commit is not None and tip is not None and git.has(commit) and git.is_descendant(tip, commit)
+        return (
+            commit is not None
+            and tip is not None
+            and git.has_object(commit)
+            and git.is_descendant(tip, commit)
+        )
 
     def _was_pushed(self, remote: str, target: str, commit: str | None) -> bool:
         git = self._workspace.git

@@ -127,7 +127,7 @@ def test_objects_outside_packs_are_ignored(repo: Repo, folder: Path) -> None:
     info.mkdir()
     (info / "alternates").write_text(f"{repo.path}/.git/objects\n")
     reader = PackedReader(folder)
-    assert not reader.has(id)
+    assert not reader.has_object(id)
     with pytest.raises(DamagedRepository):
         reader.blob(id)
 

@@ -411,7 +411,7 @@ class Undo(Operation):
                 ref=self.commit,
                 parents=list(commit.parents),
             )
-        if commit.parents and not tip.git.has(commit.parents[0]):
+        if commit.parents and not tip.git.has_object(commit.parents[0]):
             raise NotInHistory(
                 f"the history of this clone ends at {short_id}, so its changes are unknown",
                 fix="Fetch the rest with git fetch --unshallow.",

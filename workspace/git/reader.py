@@ -118,15 +118,15 @@ class ObjectReader:
             self._check_object(id)
             return self._retry_read(id, lambda: self._repo.odb.read_header(id))[1]
 
-    def has(self, id: str) -> bool:
+    def has_object(self, id: str) -> bool:
         """Return True if the repository has an object of any kind with this id."""
         with self._lock:
             return id in self._repo.odb
 
-    def missing_on_disk(self, ids: Iterable[str]) -> list[str]:
+    def find_missing_on_disk(self, ids: Iterable[str]) -> list[str]:
         """Return the objects that are now neither in a loose file nor in a pack.
 
-        `has` also finds objects in libgit2's cache, and in packs that were removed meanwhile. So the
+        `has_object` also finds objects in libgit2's cache, and in packs that were removed meanwhile. So the
         repository is opened again, but only if one of the objects is not loose.
         """
         not_loose_ids = [id for id in ids if not is_loose(self.common_dir, id)]

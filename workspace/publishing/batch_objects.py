@@ -190,7 +190,7 @@ def restore_pruned(store: GitStore, branches: Iterable[str]) -> int:
             continue
         visited.add(commit)
         objects = _read_copy(store.common_dir / RECENT_COPIES / names[commit], store.common_dir)
-        for id in store.missing_on_disk(objects):
+        for id in store.find_missing_on_disk(objects):
             write_loose(store.common_dir, id, objects[id].file, durable=True)
             restored_count += 1
         for id, copied_object in objects.items():
@@ -217,7 +217,7 @@ def restore_pruned_tip(store: GitStore, branch: str) -> int:
         with suppress(OSError):
             if path.lstat().st_size <= _MAX_QUICK_CHECK_BYTES:
                 ids += _read_copy(path, store.common_dir)
-    return restore_pruned(store, [branch]) if store.missing_on_disk(ids) else 0
+    return restore_pruned(store, [branch]) if store.find_missing_on_disk(ids) else 0
 
 
 def restore_copy(store: GitStore, staging_folder: StagingFolder) -> None:
@@ -304,12 +304,14 @@ def _walk_new_objects(git: GitReader, commit: str, base: str | None) -> Iterator
     queue = [commit]
     while queue:
         id = queue.pop(0)
-        if id in visited or not git.has(id):  # for example, a parent at the boundary of a shallow clone
+        if id in visited or not git.has_object(
+            id
+        ):  # for example, a parent at the boundary of a shallow clone
             continue
         visited.add(id)
         commit_object = git.commit(id)
         yield "commit", id
-        present_parents = [parent for parent in commit_object.parents if git.has(parent)]
+        present_parents = [parent for parent in commit_object.parents if git.has_object(parent)]
         yield from _walk_new_in_tree(
             git, git.commit(present_parents[0]).tree if present_parents else None, commit_object.tree
         )

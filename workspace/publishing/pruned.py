@@ -309,7 +309,7 @@ def _find_missing_objects(git: GitReader, tip: str, visited_trees: set[str]) -> 
 
 
 def _is_present(git: GitReader, id: str) -> bool:
-    return is_loose(git.common_dir, id) or git.has(id)
+    return is_loose(git.common_dir, id) or git.has_object(id)
 
 
 def _is_unusable(tip: str, missing_objects: tuple[MissingObject, ...]) -> bool:

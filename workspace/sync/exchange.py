@@ -165,7 +165,7 @@ def _list_tree_pairs(git: GitReader, commit: str, checked_ids: set[str]) -> Iter
             continue
         checked_ids.add(id)
         commit_object = git.commit(id)
-        parents = [parent for parent in commit_object.parents if git.has(parent) or not git.is_shallow]
+        parents = [parent for parent in commit_object.parents if git.has_object(parent) or not git.is_shallow]
         yield (git.commit(parents[0]).tree if parents else None), commit_object.tree
         stack += parents
 
@@ -173,7 +173,7 @@ def _list_tree_pairs(git: GitReader, commit: str, checked_ids: set[str]) -> Iter
 def _check_changes(git: GitReader, differences: Iterator[TreeChange]) -> None:
     for change in differences:
         new = change.new
-        if new is not None and new.mode != SUBMODULE_MODE and not git.has(new.id):
+        if new is not None and new.mode != SUBMODULE_MODE and not git.has_object(new.id):
             raise DamagedRepository("an object of the repository is missing or broken", id=new.id)
 
 

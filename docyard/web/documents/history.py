@@ -236,7 +236,7 @@ def _get_first_parent(request: PageRequest, commit: Commit) -> tuple[Snapshot, b
     git = request.workspace.git
     if not commit.parents:
         return Snapshot(git, None), False
-    if not git.has(commit.parents[0]):
+    if not git.has_object(commit.parents[0]):
         return Snapshot(git, None), True
     return request.workspace.snapshot(commit.parents[0]), False
 

@@ -304,8 +304,8 @@ def test_missing_object_raises_damaged_repository(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     git = GitReader(repo.path)
     missing_id = "0" * 40
-    assert git.has(repo.head())
-    assert not git.has(missing_id)
+    assert git.has_object(repo.head())
+    assert not git.has_object(missing_id)
     for read_object in (git.commit, git.tree, git.blob, git.blob_size):
         with pytest.raises(DamagedRepository):
             read_object(missing_id)

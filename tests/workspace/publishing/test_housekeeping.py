@@ -225,7 +225,7 @@ def test_object_only_in_unreachable_pack_is_rewritten(repo: Repo) -> None:
         repo.git("reset", "-q", "--hard")
     repo.git("reflog", "expire", "--expire=now", "--all")
     store = GitStore(repo.path)
-    assert store.has(blob)
+    assert store.has_object(blob)
     second_commit = commit(repo, store=store)
     assert repo.git("rev-parse", f"{second_commit}^{{tree}}").strip() == tree
     assert all(is_loose(find_git_dir(repo), id) for id in (blob, tree, second_commit))

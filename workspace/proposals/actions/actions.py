@@ -67,7 +67,7 @@ class ProposalActions:
         check_not_ended(proposal)
         if not self._workspace.read_only:
             ensure_local_branch(self._workspace, proposal)
-        branch = self._workspace.on(proposal.content.branch)
+        branch = self._workspace.for_branch(proposal.content.branch)
         branch.guards["proposal"] = self._make_open_guard(proposal.id)
         return branch
 

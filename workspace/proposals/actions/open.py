@@ -110,7 +110,7 @@ def append_opened_event(
     key: str | None,
 ) -> Proposal:
     """Append the opening of a proposal on an existing branch. Raises the errors of `EventLog.append`."""
-    tip = repository.workspace.on(branch).tip()
+    tip = repository.workspace.for_branch(branch).tip()
     assert tip is not None
     bases = repository.workspace.git.merge_bases(resolve_target_tip(repository.workspace, target), tip)
     bodies: list[EventBody] = [Opened(title, description, target, branch, bases[0] if bases else tip)]
@@ -149,7 +149,7 @@ def propose(repository: ProposalRepository, call: WriteRequest, actor: Actor) ->
     branch = find_unfinished_branch(workspace.git, id, title)
     with create_branch_with_rollback(repository, id, branch, planned_result.commit or tip):
         with workspace.writer_lock, ignore_preliminary_commits():
-            result = replace(call, workspace=workspace.on(branch)).write()
+            result = replace(call, workspace=workspace.for_branch(branch)).write()
         if not result.changes and result.recorded_request is None:
             return ProposedWrite(None, result)
         proposal = append_opened_event(

@@ -159,7 +159,7 @@ def test_proposal_to_unserved_branch_merges_into_it(scene: Scene) -> None:
     merge_result = scene.proposal_actions.merge(proposal.id, AGENT)
     assert (scene.repo.head(), stable.tip()) == (head_before, merge_result.commit)
     with pytest.raises(Protected):
-        write(scene.workspace.on("stable"), "Direct.", "specs/api.md", "calls")
+        write(scene.workspace.for_branch("stable"), "Direct.", "specs/api.md", "calls")
     later_proposal = stable.proposal_actions().open("Fix more", "", AGENT)
     scene.append(later_proposal.id, "More.")
     scene.repo.git("branch", "-D", "stable")
@@ -373,7 +373,7 @@ def test_failed_event_preserves_branch_with_new_commits(
 
     def commit_then_fail(*_: object, **__: object) -> None:
         (branch,) = scene.repo.git("branch", "--list", "proposals/*", "--format=%(refname:short)").split()
-        write(scene.workspace.on(branch), "Elsewhere.", "guide.md", "use")
+        write(scene.workspace.for_branch(branch), "Elsewhere.", "guide.md", "use")
         raise CannotWrite(OSError(errno.ENOSPC, "full"))
 
     with monkeypatch.context() as patch:
