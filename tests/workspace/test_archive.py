@@ -76,7 +76,7 @@ def test_archive_without_source_commit_has_tree_as_tip(folder: Path, tree: str) 
     workspace = archive.without_source_commit()
     assert archive.snapshot().commit is None
     assert workspace.tip() == workspace.snapshot().commit == tree
-    assert workspace.exists(tree)
+    assert workspace.has_commit(tree)
     assert workspace.snapshot().documents == archive.snapshot().documents
 
 

@@ -84,7 +84,7 @@ def render_history_page(request: PageRequest) -> Response:
 def _get_start(request: PageRequest) -> Snapshot:
     """Return the commit of `at`, at which the first page began; else the requested commit."""
     start_commit = request.query.get("at", "")
-    if _COMMIT_ID.fullmatch(start_commit) and request.workspace.exists(start_commit):
+    if _COMMIT_ID.fullmatch(start_commit) and request.workspace.has_commit(start_commit):
         return request.workspace.at(start_commit)
     return request.snapshot
 
