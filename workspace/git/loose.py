@@ -53,7 +53,7 @@ def read_loose(common_dir: Path, id: str, max_bytes: int | None = None) -> tuple
     read.
     """
     try:
-        # A string instead of a Path, because this is called for each object of a history.
+        # A string instead of a Path, because this function is called for each object of a history.
         file = os.open(f"{common_dir}/objects/{id[:2]}/{id[2:]}", _OPEN_FLAGS)
         try:
             # Compression can enlarge incompressible data by a thousandth.

@@ -77,7 +77,7 @@ class BatchObjects:
     def write_missing(self) -> int:
         """Write missing objects; return their number. Raises OSError.
 
-        Objects in a pack count as missing, because `git repack` may be about to remove the pack.
+        Objects in a pack count as missing, because a running `git repack` may remove the pack.
         """
         missing_ids = [id for id in self.files if not is_loose(self._store.common_dir, id)]
         for id in missing_ids:

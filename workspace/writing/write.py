@@ -53,7 +53,7 @@ class SigningRequired(WorkspaceError):
 class WriteResult:
     """The result of a batch: its commit (or the tip, if nothing was committed), and its steps.
 
-    `recorded_request` is that of an earlier call with the same key. Then `commit` is the commit of
+    `recorded_request` is the request of an earlier call with the same key. Then `commit` is the commit of
     that call, and nothing was planned.
     """
 

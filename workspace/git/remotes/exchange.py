@@ -53,7 +53,7 @@ class RemoteUnreachable(WorkspaceError):
     def __init__(self, remote: str, reason: str) -> None:
         super().__init__(
             f"the remote `{remote}` could not be reached, or closed the connection: {reason}",
-            fix="Nothing is lost. Try again when it can be reached.",
+            fix="Nothing is lost. Try again when the remote can be reached.",
             remote=remote,
             reason=reason,
         )
