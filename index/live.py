@@ -199,7 +199,7 @@ class LiveIndex:
                     return self._publish(state)
                 if self._workspace.tip() != target.commit:
                     continue  # another thread may have updated the index, which never goes back
-                if state is not None and (state.commit is None or self._workspace.exists(state.commit)):
+                if state is not None and (state.commit is None or self._workspace.has_commit(state.commit)):
                     state = self._advance(state, target, progress)
                 else:
                     state = self._build(state, target, progress)

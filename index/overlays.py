@@ -296,7 +296,7 @@ class Overlays:
         with suppress(InvalidConfig, DamagedRepository):
             generation = self.live.generation(progress)
             commit = generation.state.commit if generation else None
-            if generation is not None and (commit is None or self.workspace.exists(commit)):
+            if generation is not None and (commit is None or self.workspace.has_commit(commit)):
                 workspace = self.workspace
                 snapshot = workspace.snapshot(commit) if commit else Snapshot(workspace.git, None)
                 return _Base(generation, snapshot, ReadSettings.of(snapshot))

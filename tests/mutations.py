@@ -53,7 +53,7 @@ MUTATIONS = (
     Mutation(
         "journal of a publication",
         "workspace/publishing/publish.py",
-        "            self._ensure_folder().record(journal)\n            self._lock(",
+        "            self._ensure_staging_folder().write_journal(journal)\n            self._lock(",
         "            self._lock(",
         ("tests/workspace/publishing/test_recovery.py", "tests/faults"),
     ),
@@ -119,7 +119,7 @@ MUTATIONS = (
     Mutation(
         "a deleted branch is not created again",
         "workspace/branch.py",
-        "        if head.branch is not None and head.branch in self._branches_seen:\n",
+        "        if head.branch is not None and head.branch in self._seen_branches:\n",
         "        if False:\n",
         ("tests/workspace/test_missing_repository.py",),
     ),
@@ -182,7 +182,7 @@ MUTATIONS = (
     Mutation(
         "the files of rules and types are protected",
         "workspace/policy/protection.py",
-        "    settings_paths = {entry.path for entry in touched if is_settings_path(entry.path)}\n",
+        "    settings_paths = {entry.path for entry in touched_paths if is_settings_path(entry.path)}\n",
         "    settings_paths: set[str] = set()\n",
         ("tests/workspace/policy",),
     ),
@@ -252,8 +252,9 @@ MUTATIONS = (
     Mutation(
         "only owners of tokens are people",
         "workspace/policy/tokens.py",
-        "            if hmac.compare_digest(known.key, digest):\n                owner = known.person\n",
-        "            owner = known.person\n",
+        "            if hmac.compare_digest(known_person.key, digest):\n"
+        "                owner = known_person.person\n",
+        "            owner = known_person.person\n",
         ("tests/workspace/policy",),
     ),
     Mutation(

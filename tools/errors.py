@@ -210,15 +210,13 @@ def add_list_call(
         return fix
     for tool, arguments in _suggest_list_calls(source):
         if tool in offered_tools:
-            return (
-                f"{fix} {_LIST_PHRASES[source.listed]} {call(tool, **arguments, **build_ref_argument(ref))}."
-            )
+            return f"{fix} {_LIST_PHRASES[source.kind]} {call(tool, **arguments, **build_ref_argument(ref))}."
     return fix
 
 
 def _suggest_list_calls(source: SuggestionSource) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the calls that list the valid names, best first."""
-    match source.listed:
+    match source.kind:
         case HintKind.DOCUMENTS:
             yield "list_documents", {}
         case HintKind.SECTIONS:

@@ -231,13 +231,13 @@ class Writer:
         from workspace.writing.plan import StepStatus
 
         context = target.context
-        has_commit = result.is_committed or result.repeated is not None
+        has_commit = result.is_committed or result.recorded_request is not None
         if has_commit:
             note_commit(result.commit)
         # The index does not cover proposals; they are searched at their ref.
         hints = follow_commit(context, result.commit) if has_commit and target.proposal is None else []
-        if result.repeated:
-            return replay(context, result.repeated, self.tool(), items, hints)
+        if result.recorded_request:
+            return replay(context, result.recorded_request, self.tool(), items, hints)
         if is_batch:
             data, is_error = self._describe_batch(context, result, items, is_atomic=options.mode == "all")
         else:

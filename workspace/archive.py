@@ -59,9 +59,9 @@ class Archive(Workspace):
             )
         ):
             return self._snapshot
-        of_commit = f" (of commit {source_commit})" if source_commit else ""
+        commit_text = f" (of commit {source_commit})" if source_commit else ""
         raise RefNotFound(
-            f"an artifact contains one version of the documents{of_commit} and no history",
+            f"an artifact contains one version of the documents{commit_text} and no history",
             fix="Leave out the ref, or use a server of the repository itself.",
         )
 

@@ -48,17 +48,17 @@ class RepositoryMissing(WorkspaceError):
 def check_branch_name(git: GitReader, branch: str) -> None:
     """Raise BranchNotFound unless a branch has a commit, or is checked out and unborn."""
     if branch != git.head().branch and git.tip(branch) is None:
-        raise branch_not_found(git, branch)
+        raise branch_not_found_error(git, branch)
 
 
 def check_branch(git: GitReader, branch: str) -> None:
     """Raise BranchNotFound unless a branch has a commit; RepositoryMissing without a repository."""
     if git.tip(branch) is None:
         check_repository_exists(git)
-        raise branch_not_found(git, branch)
+        raise branch_not_found_error(git, branch)
 
 
-def branch_not_found(git: GitReader, branch: str) -> BranchNotFound:
+def branch_not_found_error(git: GitReader, branch: str) -> BranchNotFound:
     """Return the error for a branch without a commit, with the most similar names."""
     branches = git.branches()
     if branch in branches:
@@ -85,8 +85,10 @@ def check_repository_exists(git: GitReader) -> None:
         )
 
 
-def deleted_error(git: GitReader, branch: str, *, is_named: bool, is_served: bool = True) -> BranchNotFound:
-    """Return the error for a deleted branch: the named, the checked-out, or another branch."""
+def deleted_branch_error(
+    git: GitReader, branch: str, *, is_named: bool, is_served: bool = True
+) -> BranchNotFound:
+    """Return the error for a deleted branch: the served branch (named, or checked out), or another branch."""
     if not is_served:
         state = "had a commit"
         fix = "Name another branch, or create it again with git branch."
@@ -103,8 +105,8 @@ def deleted_error(git: GitReader, branch: str, *, is_named: bool, is_served: boo
 class Branch:
     """A branch of a repository: the named branch, else the checked-out branch.
 
-    Safe in several threads. `guards` are functions by name. Each checks the changes on top of a commit, in
-    addition to the policy, under the writer lock.
+    Safe in several threads. `guards` are functions by name. Each checks the changes of a write to a commit,
+    in addition to the policy, under the writer lock.
     """
 
     def __init__(self, git: GitReader, *, branch: str | None = None, durable: bool = True) -> None:
@@ -117,13 +119,13 @@ class Branch:
         self._lock = threading.Lock()
         self._shared: dict[type, object] = {}
         self._inbound: Inbound | None = None
-        self._origin: Self | None = None  # see `on`
+        self._origin: Self | None = None  # see `for_branch`
         self._other_branches: LRUCache[str, Self] = LRUCache(_MAX_CACHED_BRANCHES)
         self.guards: dict[str, Guard] = {}
-        self.dated: LRUCache[tuple[str, int], str] = LRUCache(
+        self.commits_by_date: LRUCache[tuple[str, int], str] = LRUCache(
             _MAX_CACHED_DATES
         )  # see `revisions.resolve_ref`
-        self._branches_seen: set[str] = set()  # the branches that had a commit
+        self._seen_branches: set[str] = set()  # branches that had a commit
 
     @property
     def branch(self) -> str | None:
@@ -154,12 +156,12 @@ class Branch:
             raise
         if head.commit is not None:
             if head.branch is not None:
-                self._branches_seen.add(head.branch)
+                self._seen_branches.add(head.branch)
             return head.commit
         check_repository_exists(self.git)
-        if head.branch is not None and head.branch in self._branches_seen:
+        if head.branch is not None and head.branch in self._seen_branches:
             is_served = self._origin is None
-            raise deleted_error(
+            raise deleted_branch_error(
                 self.git, head.branch, is_named=head.branch == self._branch_name, is_served=is_served
             )
         return None
@@ -175,22 +177,22 @@ class Branch:
                 self._latest = latest
             return self._latest
 
-    def exists(self, commit: str) -> bool:
+    def has_commit(self, commit: str) -> bool:
         """Return True if a commit is still in the repository."""
-        return self.git.has(commit)
+        return self.git.has_object(commit)
 
     def author(self) -> tuple[str, str]:
         """Return the name and address of the author: Git's configured identity, else Docyard's own."""
         return self.git.identity() or FALLBACK_AUTHOR
 
     @property
-    def served(self) -> Self:
-        """The branch that was opened: this branch, or the branch whose `on` created this one."""
+    def served_branch(self) -> Self:
+        """The branch that was opened: this branch, or the branch whose `for_branch` created this branch."""
         return self._origin or self
 
-    def on(self, branch: str) -> Self:
+    def for_branch(self, branch: str) -> Self:
         """Return another branch of the repository, with the same caches and lock. Raises BranchNotFound."""
-        origin = self.served
+        origin = self.served_branch
         check_branch(self.git, branch)
         with origin._lock:  # so that all threads get the same object
             other = origin._other_branches.get(branch, origin._create_branch, branch)
@@ -221,9 +223,9 @@ class Branch:
         return recover(self.git) if isinstance(self.git, GitStore) else None
 
     def restore_pruned(self) -> bool:
-        """Write the objects again that `git prune` removed; return True if the read should be repeated.
+        """Write pruned objects again; return True if the failed read should be repeated.
 
-        This is for a call that failed because of a missing object. A read-only workspace restores no object.
+        Call this after a read of a missing object. A read-only workspace restores no object.
         """
         from workspace.publishing.recovery import restore_all_pruned
 
@@ -232,7 +234,7 @@ class Branch:
     @property
     def inbound(self) -> Inbound:
         """The source of documents that may link to a path: a scan of all documents, unless another is set."""
-        served = self.served
+        served = self.served_branch
         if served._inbound is None:
             from workspace.links.inbound import ScannedInbound
 
@@ -241,4 +243,4 @@ class Branch:
 
     @inbound.setter
     def inbound(self, inbound: Inbound) -> None:
-        self.served._inbound = inbound
+        self.served_branch._inbound = inbound

@@ -32,7 +32,9 @@ class Workers:
 
     def __init__(self, processes: int, initialize: Callable[[], object] | None = None) -> None:
         context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(processes, context, initializer=_initialize, initargs=(initialize,))
+        self._pool = ProcessPoolExecutor(
+            processes, context, initializer=_initialize_child, initargs=(initialize,)
+        )
         # Before Python 3.14, the pool cannot end a process that hangs.
         self._processes: set[BaseProcess] = set()
 
@@ -85,7 +87,7 @@ def _block_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
 
-def _initialize(initialize: Callable[[], object] | None) -> None:
+def _initialize_child(initialize: Callable[[], object] | None) -> None:
     configure_child()
     if initialize:
         initialize()

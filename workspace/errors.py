@@ -62,11 +62,11 @@ class HintKind(StrEnum):
 class SuggestionSource(NamedTuple):
     """The list that contains a name: all documents, or the sections, tasks or commits of a document.
 
-    `path` is the path of the document, `slug` that of the section with the tasks or commits. MISSING means
-    a document to be created at the path.
+    `path` is the path of the document, `slug` the slug of the section with the tasks or commits. MISSING
+    means a document to be created at the path.
     """
 
-    listed: HintKind
+    kind: HintKind
     path: str = ""
     slug: str | None = None
 

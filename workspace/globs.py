@@ -1,7 +1,9 @@
 """Globs over paths, with one meaning in settings, manifests and searches.
 
 docs           the file or folder of this name, and all below it
-*.tmp.md       `*` matches any characters, including slashes; `?` matches one, `[a-c]` one of some
+*.tmp.md       `*` matches any characters, including slashes
+v?.md          `?` matches one character
+[a-c]/         `[a-c]` matches one of these characters
 **/old/*       `**/` matches zero or more folders
 
 Implemented on top of `fnmatch`, because in pathspec and `wcmatch.glob` `*` stops at a slash, and in
@@ -24,7 +26,7 @@ _ANY_FOLDERS = re.compile(r"(?:^|(?<=/))(?:\*\*/)+")
 
 
 class Glob(NamedTuple):
-    """A compiled glob. Any text compiles; `find_problem` returns the error of an invalid one."""
+    """A compiled glob. Any text compiles; `find_problem` returns the error of an invalid glob."""
 
     folder: str
     pattern: re.Pattern[str]
@@ -58,7 +60,7 @@ def find_problem(text: str) -> str | None:
     if _has_open_bracket(text):
         return "has a bracket that is not closed"
     if len(_ANY_FOLDERS.findall(text)) > MAX_ANY_FOLDERS:
-        return f"has more than {MAX_ANY_FOLDERS} times **/"
+        return f"contains **/ more than {MAX_ANY_FOLDERS} times"
     return None
 
 
@@ -67,17 +69,17 @@ def _expand_any_folders(text: str) -> list[str]:
     parts = _ANY_FOLDERS.split(text)
     if len(parts) - 1 > MAX_ANY_FOLDERS:
         return [text]
-    first, *rest = parts
-    choices = product(("", "*/"), repeat=len(rest))
-    return [first + "".join(map("".join, zip(choice, rest, strict=True))) for choice in choices]
+    prefix, *suffixes = parts
+    choices = product(("", "*/"), repeat=len(suffixes))
+    return [prefix + "".join(map("".join, zip(choice, suffixes, strict=True))) for choice in choices]
 
 
 def _has_open_bracket(text: str) -> bool:
-    """Return True if a `[` is not closed: a `]` right after it, or after its `!`, is a character."""
+    """Return True if a `[` is not closed. A `]` right after `[` or `[!` is an ordinary character."""
     bracket = text.find("[")
     while bracket >= 0:
-        first = bracket + 2 if text.startswith("[!", bracket) else bracket + 1
-        end = text.find("]", first + 1)
+        content_start = bracket + 2 if text.startswith("[!", bracket) else bracket + 1
+        end = text.find("]", content_start + 1)
         if end < 0:
             return True
         bracket = text.find("[", end)

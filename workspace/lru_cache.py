@@ -57,7 +57,7 @@ class LRUCache(Generic[Key, Value]):
             return self._values[key]
 
     def put(self, key: Key, value: Value) -> None:
-        """Cache a value, replacing that of its key."""
+        """Cache a value; replace the earlier value of its key."""
         weight = self._weigh(value)
         with self._lock:
             if key in self._values:
@@ -69,10 +69,10 @@ class LRUCache(Generic[Key, Value]):
             while self._size > self._capacity:
                 self._size -= self._weigh(self._values.popitem(last=False)[1])
 
-    def retain(self, is_wanted: Callable[[Key], bool]) -> None:
-        """Remove the values of all keys that are not wanted."""
+    def retain(self, must_keep: Callable[[Key], bool]) -> None:
+        """Remove the values of all keys for which `must_keep` returns False."""
         with self._lock:
-            for key in [key for key in self._values if not is_wanted(key)]:
+            for key in [key for key in self._values if not must_keep(key)]:
                 self._size -= self._weigh(self._values.pop(key))
 
     def __contains__(self, key: object) -> bool:

@@ -16,7 +16,7 @@ _MAX_COMPARED_NAMES = 2000
 
 
 def find_nearest(word: str, existing_names: Iterable[str], count: int = MAX_NEAREST_NAMES) -> list[str]:
-    """Return the names most similar to a word, then the names that contain its last part."""
+    """Return the names most similar to a word, then the names that contain its text after the last slash."""
     names = list(dict.fromkeys(existing_names))
     if len(word) > 200:
         return names[:count]
@@ -27,13 +27,13 @@ def find_nearest(word: str, existing_names: Iterable[str], count: int = MAX_NEAR
         names_by_lower_case[name]
         for name in difflib.get_close_matches(word.lower(), names_by_lower_case, n=count, cutoff=0.6)
     ]
-    last_part = word.lower().rsplit("/", 1)[-1]
-    containing_names = [name for name in names if last_part and last_part in name.lower()]
+    last_name = word.lower().rsplit("/", 1)[-1]
+    containing_names = [name for name in names if last_name and last_name in name.lower()]
     return list(dict.fromkeys((*similar_names, *containing_names)))[:count]
 
 
 def _select_same_prefix(word: str, names: list[str]) -> list[str]:
-    """Return the names whose last part has the same prefix as the word's, else the first names."""
+    """Return the names whose text after the last slash begins like that of the word, else the first names."""
     prefix = word.lower().rsplit("/", 1)[-1][:3]
     matching_names = [name for name in names if name.lower().rsplit("/", 1)[-1].startswith(prefix)]
     return (matching_names or names)[:_MAX_COMPARED_NAMES]

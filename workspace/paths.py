@@ -41,8 +41,8 @@ class InvalidPath(WorkspaceError):
 def check_path(path: str) -> str:
     """Return a path without a leading `./`, if every system can store it. Raises InvalidPath.
 
-    libgit2 accepts names that Windows or macOS cannot store or would treat as `.git`, so they are checked
-    here, before anything is written.
+    libgit2 accepts names that Windows or macOS cannot store or would treat as `.git`, so such names are
+    rejected here, before anything is written.
     """
     path = path.removeprefix("./")
     if not path:

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Container
 
-BRANCHES = "proposals/"
+PROPOSAL_BRANCH_PREFIX = "proposals/"
 """The prefix of the names of proposal branches, below `refs/heads/`."""
 
-DISCUSSION = "docyard/discussion"
+DISCUSSION_BRANCH = "docyard/discussion"
 """The branch that contains the discussion of all proposals."""
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _ID_PATTERN = re.compile("[g-hjkmnp-tv-z][0-9a-hjkmnp-tv-z]{7}")
-_BRANCH_PATTERN = re.compile(BRANCHES + "([0-9a-z]{8})(?:-|$)")
+_BRANCH_PATTERN = re.compile(PROPOSAL_BRANCH_PREFIX + "([0-9a-z]{8})(?:-|$)")
 _MISREAD_CHARACTERS = str.maketrans("oil", "011")
 _ID_BYTES = 5
 
@@ -32,12 +32,12 @@ def is_id(text: str) -> bool:
     return _ID_PATTERN.fullmatch(text) is not None
 
 
-def new_id(used: Container[str], entropy: Callable[[int], bytes] = secrets.token_bytes) -> str:
+def generate_id(used_ids: Container[str], entropy: Callable[[int], bytes] = secrets.token_bytes) -> str:
     """Return an unused id; independent writers get different ids.
 
     There are 2**39 ids. Among ten thousand, two are equal with a probability of 1 in 11,000.
     """
-    while (id := _encode_id(entropy(_ID_BYTES))) in used:
+    while (id := _encode_id(entropy(_ID_BYTES))) in used_ids:
         pass
     return id
 
@@ -48,9 +48,9 @@ def derive_id(key: str) -> str:
 
 
 def read_id(text: str) -> str | None:
-    """Return the id in a text: also in capitals, with `o`, `i` or `l` for a digit, or as a branch name."""
+    """Return the id in a text: also in capitals, with `o`, `i` or `l` for a digit, or in a branch name."""
     text = text.strip().removeprefix("refs/heads/")
-    if text.startswith(BRANCHES):
+    if text.startswith(PROPOSAL_BRANCH_PREFIX):
         return parse_branch_id(text)
     id = text.lower().translate(_MISREAD_CHARACTERS)
     return id if is_id(id) else None
@@ -68,6 +68,3 @@ def _encode_id(data: bytes) -> str:
     # Four bits determine the first character, the other bits the rest.
     first = _ALPHABET[16 + (number & 15)]
     return first + "".join(digits)
-
-
-BRANCH = DISCUSSION

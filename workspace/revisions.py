@@ -22,7 +22,7 @@ from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 from workspace.git.tips import Tips
 from workspace.nearest import find_nearest
-from workspace.proposal_ids import BRANCHES, parse_branch_id, read_id
+from workspace.proposal_ids import PROPOSAL_BRANCH_PREFIX, parse_branch_id, read_id
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.proposal import Proposals, ProposalState, replay_events
 
@@ -36,8 +36,8 @@ MAX_REF_LENGTH = 1_000
 """The maximum length of a ref in characters. Git cannot store a name that is much longer."""
 
 REF_FORMS = (
-    "A ref is a branch, a tag, a commit's id, a proposal's id, HEAD, one counted back from these (main~2, "
-    "main^), or a date: @{2026-01-31}, @{2026-01-31T12:00}."
+    "A ref is a branch, a tag, a commit's id, a proposal's id, HEAD, a commit counted back from "
+    "one of these (main~2, main^), or a date: @{2026-01-31}, @{2026-01-31T12:00}."
 )
 
 _MAX_SHOWN_LENGTH = 100
@@ -75,15 +75,15 @@ def find_ref(workspace: Branch, ref: str) -> str:
 
     Raises RefNotFound, NotACommit, BeforeHistory, AmbiguousId, NoProposedCommit, DamagedRepository.
     """
-    return resolve_ref(workspace.git, ref, workspace.tip(), workspace.dated)
+    return resolve_ref(workspace.git, ref, workspace.tip(), workspace.commits_by_date)
 
 
 def resolve_ref(
-    git: GitReader, ref: str, tip: str | None, dated: LRUCache[tuple[str, int], str] | None = None
+    git: GitReader, ref: str, tip: str | None, commits_by_date: LRUCache[tuple[str, int], str] | None = None
 ) -> str:
-    """Return the id of a ref's commit; `tip` is the commit of the served branch, or None.
+    """Return the id of a ref's commit; `tip` is the commit of the served branch, None if there is none.
 
-    `dated` caches resolved dates: a commit by the start commit and the time.
+    `commits_by_date` caches resolved dates: it maps a start commit and a time to a commit.
     """
     if len(ref) > MAX_REF_LENGTH:
         raise RefNotFound(
@@ -95,8 +95,8 @@ def resolve_ref(
         query = _find_start(git, name, tip), _parse_date(date_text, ref)
         commit = (
             _find_commit_at(git, *query, ref)
-            if dated is None
-            else dated.get(query, _find_commit_at, git, *query, ref)
+            if commits_by_date is None
+            else commits_by_date.get(query, _find_commit_at, git, *query, ref)
         )
     else:
         commit = _find_commit_by_name(git, name)
@@ -191,7 +191,7 @@ def _find_commit_at(git: GitReader, start: str, time: int, ref: str) -> str:
     for commit in walk_first_parents(Graph(git).node, git.boundary, start):
         if commit.time <= time:
             return commit.id
-    reason = "this clone is shallow and begins at" if commit.parents else "the first commit is of"
+    reason = "this clone is shallow and begins at" if commit.parents else "the first commit is from"
     raise _before_history_error(git, commit.time, ref, reason)
 
 
@@ -290,7 +290,7 @@ class NoProposedCommit(WorkspaceError):
 
 
 def find_proposal_commit(git: GitReader, name: str) -> str | None:
-    """Return the tip of a proposal's branch, by its id or as a branch; None for another name.
+    """Return the tip of a proposal's branch, by the id or the branch; None for another name.
 
     If the branch was deleted, the commit is the merged tip: the merge commit's second parent.
     Raises NoProposedCommit.
@@ -329,5 +329,5 @@ def list_open_proposals(git: GitReader) -> tuple[str, ...]:
 
 def list_proposals_with_branches(git: GitReader) -> tuple[str, ...]:
     """Return the proposal ids in the names of branches, without reading the discussion."""
-    ids = (parse_branch_id(name) for name in git.branches() if name.startswith(BRANCHES))
+    ids = (parse_branch_id(name) for name in git.branches() if name.startswith(PROPOSAL_BRANCH_PREFIX))
     return tuple(dict.fromkeys(id for id in ids if id is not None))

@@ -119,7 +119,7 @@ class Workspace(Branch):
                 seen_texts=seen_texts,
                 request=request,
                 person=person,
-                check_new=lambda request: self.proposal_actions().check_not_proposed(request),
+                check_new_request=lambda request: self.proposal_actions().check_not_proposed(request),
             ).write()
 
     def moves(self) -> Moves:
@@ -138,7 +138,7 @@ class Workspace(Branch):
         """Return the actions on proposals of the repository, created on first use."""
         from workspace.proposals.actions.actions import ProposalActions
 
-        served = self.served
+        served = self.served_branch
 
         def announce(proposal: Proposal) -> PullRequestReport | None:
             return served.announcer(proposal) if served.announcer is not None else None
@@ -148,7 +148,7 @@ class Workspace(Branch):
     def on_proposal(self, name: str) -> Self:
         """Return the branch of a proposal, to read and to write. Raises the errors of `open_branch`."""
         branch = self.proposal_actions().open_branch(name)
-        assert isinstance(branch, type(self))  # as `on` returns it
+        assert isinstance(branch, type(self))  # `for_branch` returns the class of the workspace
         return branch
 
     def proposal_reviews(self) -> ProposalReview:
@@ -158,7 +158,7 @@ class Workspace(Branch):
         return get_proposal_review(self)
 
     def sync_status(self) -> TrackingStatus:
-        """Return the tracking status of the branch, as last seen; it is created on first use."""
+        """Return the tracking status after the last exchange with the remote; created on first use."""
         from workspace.sync.status import TrackingStatus
 
         with self._lock:  # one instance, because each exchange with the remote records its result in it

@@ -82,7 +82,7 @@ def _get_first_parent(new: Snapshot) -> Snapshot:
     from workspace.snapshot.snapshot import Snapshot
 
     parents = new.git.commit(new.commit or "").parents
-    if parents and not new.git.has(parents[0]):
+    if parents and not new.git.has_object(parents[0]):
         raise CommandError(
             f"the parent of {new.commit} is missing, because this clone is shallow",
             fix="Fetch the full history with git fetch --unshallow, or with fetch-depth: 0 in CI.",

@@ -140,9 +140,13 @@ def _describe_conflicts(result: SyncResult) -> list[str]:
 
 def _format_rerun_command(branch: str) -> str:
     """Return the command for the same branch; a proposal's branch is rarely checked out."""
-    from workspace.proposal_ids import BRANCHES
+    from workspace.proposal_ids import PROPOSAL_BRANCH_PREFIX
 
-    return f"docyard sync --branch {shlex.quote(branch)}" if branch.startswith(BRANCHES) else "docyard sync"
+    return (
+        f"docyard sync --branch {shlex.quote(branch)}"
+        if branch.startswith(PROPOSAL_BRANCH_PREFIX)
+        else "docyard sync"
+    )
 
 
 def _list_other_branches(result: SyncResult) -> list[str]:

@@ -118,7 +118,7 @@ def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
 
 def _list_invalid_manifests(workspace: Workspace) -> list[str]:
     try:
-        return [error.message for error in workspace.snapshot().manifest_problems()]
+        return [error.message for error in workspace.snapshot().find_manifest_problems()]
     except WorkspaceError:  # the settings or the repository cannot be read, which `docyard doctor` reports
         return []
 

@@ -13,7 +13,7 @@ from docyard.commands import options
 from docyard.open_workspace import find_folder
 from docyard.terminal import console
 from docyard.terminal.exits import CommandError, Exit
-from workspace.config.tables import NAMES, Dialect
+from workspace.config.tables import RULE_NAMES, Dialect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -49,7 +49,7 @@ FORMATS = ("text", "json", "sarif", "github")
     "only_rules",
     metavar="RULE",
     multiple=True,
-    type=click.Choice(NAMES),
+    type=click.Choice(RULE_NAMES),
     help="Check only this rule. Can be repeated.",
 )
 @click.option(
@@ -57,7 +57,7 @@ FORMATS = ("text", "json", "sarif", "github")
     "disabled_rules",
     metavar="RULE",
     multiple=True,
-    type=click.Choice(NAMES),
+    type=click.Choice(RULE_NAMES),
     help="Disable a rule. Can be repeated.",
 )
 @click.option(

@@ -33,7 +33,7 @@ _MAX_TAXONOMY_BYTES = 20_000
 
 def check_manifests(snapshot: Snapshot) -> Iterator[Finding]:
     """Yield a finding for each manifest of a commit that cannot be used."""
-    for error in snapshot.manifest_problems():
+    for error in snapshot.find_manifest_problems():
         yield Finding(
             Severity.WARNING, "repository", f"{error.message}, so the manifest is ignored", error.fix
         )

@@ -25,7 +25,7 @@ AREA = "repository"
 
 def check_proposals(git: GitReader) -> Iterator[Finding]:
     """Yield the problems that prevent reading, approving or merging proposals. Changes nothing."""
-    from workspace.proposal_ids import BRANCH, parse_branch_id
+    from workspace.proposal_ids import DISCUSSION_BRANCH, parse_branch_id
     from workspace.proposals.event_log import EventLog
 
     yield from _check_tokens(git.common_dir)
@@ -37,7 +37,8 @@ def check_proposals(git: GitReader) -> Iterator[Finding]:
             AREA,
             f"events of {format_count(unreadable_ids, 'proposal', 'proposals')} cannot be read, and are "
             f"ignored: {format_list(unreadable_ids)}",
-            f"git log --stat {BRANCH} shows the commits that added the files; upgrade docyard if it is older",
+            f"git log --stat {DISCUSSION_BRANCH} shows the commits that added the files; "
+            "upgrade docyard if it is older",
         )
     branches_without_events = [
         name for name in git.branches() if parse_branch_id(name) not in (None, *log.proposals)

@@ -43,7 +43,7 @@ def _resolve_remote_url(workspace: Workspace) -> RemoteUrl:
     """
     url = select_remote(workspace).push_url
     with GitRemotes(workspace.git.git_dir, durable=False) as remotes:
-        address = remotes.address(url)
+        address = remotes.resolve_url(url)
     if address.transport is Transport.FILE:
         from workspace.git.remotes.url import parse_remote_url
 

@@ -356,7 +356,12 @@ class PullRequestImporter:
         """Return True if the local target contains a commit of the forge."""
         git = self._workspace.git
         tip = git.tip(target)
-        return commit is not None and tip is not None and git.has(commit) and git.is_descendant(tip, commit)
+        return (
+            commit is not None
+            and tip is not None
+            and git.has_object(commit)
+            and git.is_descendant(tip, commit)
+        )
 
     def _is_on_remote(self, remote: str, target: str, commit: str | None) -> bool:
         git = self._workspace.git

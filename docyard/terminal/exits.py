@@ -37,7 +37,7 @@ def _find_list_command(source: SuggestionSource) -> str:
     import shlex
 
     address = shlex.quote(f"{source.path}#{source.slug}" if source.slug else source.path)
-    match source.listed:
+    match source.kind:
         case HintKind.DOCUMENTS:
             return "`docyard search WORDS` finds documents."
         case HintKind.SECTIONS:

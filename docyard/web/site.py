@@ -24,7 +24,7 @@ from docyard.web.summaries import LastChanges, Summaries
 from workspace.errors import WorkspaceError
 from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
-from workspace.proposal_ids import BRANCHES, DISCUSSION
+from workspace.proposal_ids import DISCUSSION_BRANCH, PROPOSAL_BRANCH_PREFIX
 
 if TYPE_CHECKING:
     from docyard.caller import Caller
@@ -127,7 +127,7 @@ def _find_commit(git: GitReader, ref: str) -> str | None:
 
 
 def _is_proposal_branch(branch: str) -> bool:
-    return branch == DISCUSSION or branch.startswith(BRANCHES)
+    return branch == DISCUSSION_BRANCH or branch.startswith(PROPOSAL_BRANCH_PREFIX)
 
 
 TOOL, CLIENT = "page", "page"

@@ -250,7 +250,7 @@ class LinkGraph:
         base_snapshot = self._last_snapshot
         try:
             if base_snapshot is None or base_snapshot.commit != graph_state.commit:
-                if not self._workspace.exists(graph_state.commit):
+                if not self._workspace.has_commit(graph_state.commit):
                     return None
                 base_snapshot = self._workspace.snapshot(graph_state.commit)
             return {path: blob for path, _, blob in list_changed_documents(base_snapshot, snapshot)}

@@ -16,7 +16,7 @@ from tests.faults.support.scene import check_no_leftovers
 from tests.faults.support.shim import Fault
 from tests.repositories import Repo
 from workspace.git.reader import GitReader
-from workspace.proposal_ids import BRANCH
+from workspace.proposal_ids import DISCUSSION_BRANCH
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Commented, Opened
 
@@ -30,7 +30,9 @@ def make_with_packed_events(copy_path: Path) -> Repo:
     """Make a repository with packed events of another proposal."""
     repo = repositories.normal(copy_path / "repo")
     tree = repo.git("write-tree").strip()
-    repo.git("update-ref", f"refs/heads/{BRANCH}", repo.git("commit-tree", tree, "-m", "Before").strip())
+    repo.git(
+        "update-ref", f"refs/heads/{DISCUSSION_BRANCH}", repo.git("commit-tree", tree, "-m", "Before").strip()
+    )
     repo.git("gc", "-q")
     return repo
 
@@ -38,7 +40,7 @@ def make_with_packed_events(copy_path: Path) -> Repo:
 def make_checked_out(copy_path: Path) -> Repo:
     """Make a repository in which the branch of the events is checked out."""
     repo = repositories.normal(copy_path / "repo")
-    repo.git("checkout", "-q", "-b", BRANCH)
+    repo.git("checkout", "-q", "-b", DISCUSSION_BRANCH)
     return repo
 
 
@@ -94,7 +96,7 @@ def test_events_are_all_or_none_after_each_fault(
             retry_result = server.run("append events", repo.path, durable=True).response
             assert (retry_result["committed"], retry_result["repeated"]) == (not has_events, has_events)
             assert check_repository(repo)
-            assert repo.git("rev-parse", BRANCH).strip() == retry_result["commit"]
+            assert repo.git("rev-parse", DISCUSSION_BRANCH).strip() == retry_result["commit"]
         except AssertionError as failure:
             failures.append(f"{calls[point - 1]}\n    {failure}")
     report_points(report_line, f"{fault}, {build.__name__}", len(points), failures)

@@ -103,8 +103,8 @@ class DirectClient:
             if error.code in REFUSALS:
                 raise WriteRefused(error.code) from error
             raise
-        if write_result.repeated is not None:
-            return write_result.repeated.commit
+        if write_result.recorded_request is not None:
+            return write_result.recorded_request.commit
         for step in write_result.steps:
             if step.error is not None:
                 raise UnexpectedResponse(f"{tool} {items}: {step.error.code} {step.error.message}")

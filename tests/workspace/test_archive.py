@@ -76,7 +76,7 @@ def test_archive_without_source_commit_has_tree_as_tip(folder: Path, tree: str) 
     workspace = archive.without_source_commit()
     assert archive.snapshot().commit is None
     assert workspace.tip() == workspace.snapshot().commit == tree
-    assert workspace.exists(tree)
+    assert workspace.has_commit(tree)
     assert workspace.snapshot().documents == archive.snapshot().documents
 
 
@@ -127,7 +127,7 @@ def test_objects_outside_packs_are_ignored(repo: Repo, folder: Path) -> None:
     info.mkdir()
     (info / "alternates").write_text(f"{repo.path}/.git/objects\n")
     reader = PackedReader(folder)
-    assert not reader.has(id)
+    assert not reader.has_object(id)
     with pytest.raises(DamagedRepository):
         reader.blob(id)
 

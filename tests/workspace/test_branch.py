@@ -15,19 +15,19 @@ pytestmark = pytest.mark.smoke
 def test_other_branch_has_same_class(repo: Repo) -> None:
     repo.git("branch", "other")
     git = GitReader(repo.path)
-    assert type(Branch(git).on("other")) is Branch
+    assert type(Branch(git).for_branch("other")) is Branch
     workspace = Workspace(git)
-    other_workspace = workspace.on("other")
+    other_workspace = workspace.for_branch("other")
     assert type(other_workspace) is Workspace
-    assert workspace.on("other") is other_workspace
-    assert other_workspace.on("other") is other_workspace
-    assert (other_workspace.served, workspace.served) == (workspace, workspace)
+    assert workspace.for_branch("other") is other_workspace
+    assert other_workspace.for_branch("other") is other_workspace
+    assert (other_workspace.served_branch, workspace.served_branch) == (workspace, workspace)
 
 
 def test_branches_of_repository_share_lock_and_services(repo: Repo) -> None:
     repo.git("branch", "other")
     workspace = Workspace(GitReader(repo.path))
-    other_workspace = workspace.on("other")
+    other_workspace = workspace.for_branch("other")
     assert other_workspace.writer_lock is workspace.writer_lock
     assert other_workspace.history() is workspace.history()
     assert other_workspace.proposal_reviews() is workspace.proposal_reviews()
@@ -37,6 +37,6 @@ def test_branches_of_repository_share_lock_and_services(repo: Repo) -> None:
 def test_each_branch_has_own_guards(repo: Repo) -> None:
     repo.git("branch", "other")
     workspace = Workspace(GitReader(repo.path))
-    other_workspace = workspace.on("other")
+    other_workspace = workspace.for_branch("other")
     assert list(other_workspace.guards) == list(workspace.guards) == ["remote"]
     assert other_workspace.guards["remote"] is not workspace.guards["remote"]

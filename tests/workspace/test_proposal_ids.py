@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from tests.loops import loop_over
 from tests.repositories import unborn
 from workspace.git.reader import GitReader
-from workspace.proposal_ids import derive_id, is_id, new_id, parse_branch_id, read_id
+from workspace.proposal_ids import derive_id, generate_id, is_id, parse_branch_id, read_id
 from workspace.proposals.actions.repository import build_branch_name
 
 
 @given(st.binary(min_size=5, max_size=5))
 def test_id_is_not_a_commit_prefix(entropy: bytes) -> None:
-    id = new_id((), lambda size: entropy[:size])
+    id = generate_id((), lambda size: entropy[:size])
     assert is_id(id)
     assert len(id) == 8
     assert id[0] not in "0123456789abcdef"
@@ -24,12 +24,12 @@ def test_id_is_not_a_commit_prefix(entropy: bytes) -> None:
 
 def test_used_id_is_not_returned() -> None:
     entropies = iter([bytes(5), bytes(5), b"\xff" * 5])
-    first_id = new_id((), lambda _: bytes(5))
-    assert new_id({first_id}, lambda _: next(entropies)) != first_id
+    first_id = generate_id((), lambda _: bytes(5))
+    assert generate_id({first_id}, lambda _: next(entropies)) != first_id
 
 
 def test_uncoordinated_ids_differ() -> None:
-    assert len({new_id(()) for _ in range(2_000)}) == 2_000
+    assert len({generate_id(()) for _ in range(2_000)}) == 2_000
 
 
 def test_same_key_gives_same_id() -> None:

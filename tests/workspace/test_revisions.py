@@ -150,7 +150,7 @@ def test_date_is_resolved_again_after_branch_moves(repo: Repo, daily_commits: li
             assert find_ref(workspace, f"@{{2026-02-{day:02}T{hour}:00}}") == (
                 later_commit if (day, hour) >= (5, 12) else daily_commits[2]
             )
-    assert len(workspace.dated) <= 100
+    assert len(workspace.commits_by_date) <= 100
 
 
 def test_date_is_resolved_along_first_parents(repo: Repo, daily_commits: list[str]) -> None:

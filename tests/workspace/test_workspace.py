@@ -281,8 +281,8 @@ def test_switch_changes_served_branch(repo: Repo) -> None:
     assert workspace.snapshot().document(README).title == "Example"
     assert workspace.snapshot(other_commit).document(README).title == "Other"
     assert workspace.snapshot() is workspace.snapshot()
-    assert workspace.exists(other_commit)
-    assert not workspace.exists("0" * 40)
+    assert workspace.has_commit(other_commit)
+    assert not workspace.has_commit("0" * 40)
 
 
 def test_unknown_branch_is_refused(repo: Repo) -> None:

@@ -99,10 +99,10 @@ def _list_types(context: Context) -> Answer:
 
 
 def _explain_type(context: Context, name: str) -> Answer:
-    from workspace.snapshot.document_types import read_type_named
+    from workspace.snapshot.document_types import read_type_by_name
 
     snapshot = context.snapshot()
-    document_type = read_type_named(snapshot, name)
+    document_type = read_type_by_name(snapshot, name)
     return Answer(
         {
             "instructions": document_type.guidance,
@@ -119,14 +119,14 @@ def _explain_type(context: Context, name: str) -> Answer:
 
 def _build_operation(context: Context, item: CallArguments) -> Operation:
     from workspace.edits import CreateDocument
-    from workspace.snapshot.document_types import read_type_named
+    from workspace.snapshot.document_types import read_type_by_name
 
     request = read_arguments(CreateDocumentArguments, item)
     if request.doc_type is None:
         raise InvalidArguments(
             "'doc_type' is missing", fix="Call with {} to list the types.", field="doc_type"
         )
-    document_type = read_type_named(context.snapshot(), request.doc_type)
+    document_type = read_type_by_name(context.snapshot(), request.doc_type)
     if request.title is None:
         raise InvalidArguments("'title' is missing", fix="Give the document a title.", field="title")
     return CreateDocument(

@@ -115,7 +115,7 @@ def _read_cursor(read_context: ReadContext, cursor: str) -> tuple[ReadContext, s
 
     workspace = read_context.context.workspace
     commit, position = cursor.split(" ")
-    if not workspace.git.has(commit):
+    if not workspace.git.has_object(commit):
         raise StaleCursor(
             "the commit of the cursor no longer exists",
             fix="Repeat the call without a cursor.",

@@ -112,14 +112,14 @@ class Limits(_Settings):
                 actual=size,
             )
 
-    def check_written(self, document: Document, before: Document | None) -> None:
-        """Raise LimitExceeded for a document that is too large, or has too many or too deep parts.
+    def check_written_document(self, document: Document, old_document: Document | None) -> None:
+        """Raise LimitExceeded for a document that is too large, or has too many headings or too deep nesting.
 
         A document that already exceeds a limit can be edited, but must not exceed it further.
         """
         self.check_document(document.path, len(document.data))
         headings = document.heading_count
-        if headings > max(self.headings, before.heading_count if before else 0):
+        if headings > max(self.headings, old_document.heading_count if old_document else 0):
             raise LimitExceeded(
                 f"{document.path} would have {headings:,} headings; at most {self.headings:,} are written",
                 fix=f"Split it into several documents, or raise limits.headings in {CONFIG_PATH}.",
@@ -129,7 +129,7 @@ class Limits(_Settings):
         if not document.may_nest_deeper(self.nesting):
             return
         depth = document.outline.depth
-        if depth > max(self.nesting, before.outline.depth if before else 0):
+        if depth > max(self.nesting, old_document.outline.depth if old_document else 0):
             raise LimitExceeded(
                 f"lists and quotations of {document.path} would be nested {depth} deep; "
                 f"at most {self.nesting} are written",
@@ -138,25 +138,25 @@ class Limits(_Settings):
                 actual=depth,
             )
 
-    def check_reading(self, size: int, operations: int) -> None:
+    def check_read_bytes(self, size: int, operation_count: int) -> None:
         """Raise LimitExceeded if the operations of a call, which each parse a document, read too much."""
-        if size > MAX_CALL_READ_BYTES and operations > 1:
+        if size > MAX_CALL_READ_BYTES and operation_count > 1:
             raise LimitExceeded(
                 f"the operations of this call read more than {MAX_CALL_READ_BYTES:,} bytes, "
                 "one after the other; nothing was changed",
-                fix=f"Send them in several calls, of at most {max(1, operations // 2)} operations each.",
+                fix=f"Send them in several calls, of at most {max(1, operation_count // 2)} operations each.",
                 limit=MAX_CALL_READ_BYTES,
                 actual=size,
             )
 
-    def check_call(self, operations: int, size: int) -> None:
-        """Raise LimitExceeded for a call with too many operations, or too many bytes of text."""
-        if operations > self.operations:
+    def check_call(self, operation_count: int, size: int) -> None:
+        """Raise LimitExceeded for a call with too many operations or too many bytes of text."""
+        if operation_count > self.operations:
             raise LimitExceeded(
-                f"{operations:,} operations in one call; at most {self.operations} are allowed",
+                f"{operation_count:,} operations in one call; at most {self.operations} are allowed",
                 fix=f"Send them in calls of {self.operations} or fewer.",
                 limit=self.operations,
-                actual=operations,
+                actual=operation_count,
             )
         if size > self.call_bytes:
             raise LimitExceeded(
@@ -218,7 +218,8 @@ class WorkspaceConfig(_Settings):
             if first_error["type"] == "extra_forbidden":
                 raise InvalidConfig(
                     f"{CONFIG_PATH}: there is no setting '{field}'",
-                    fix=f"Remove it or correct its name, and commit that. Known settings: {setting_names}.",
+                    fix="Remove the setting or correct its name, and commit the change. "
+                    f"Known settings: {setting_names}.",
                     field=field,
                 ) from error
             reason = first_error["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
@@ -253,15 +254,15 @@ class WorkspaceConfig(_Settings):
         folder, _, name = path.rpartition("/")
         if name != MANIFEST:
             return False
-        is_above = not folder or f"{self.root}/".startswith(f"{folder}/")
-        return is_above or self.is_document(f"{folder}/{ANY_NAME}")
+        is_above_root = not folder or f"{self.root}/".startswith(f"{folder}/")
+        return is_above_root or self.is_document(f"{folder}/{ANY_NAME}")
 
-    def selects_like(self, other: WorkspaceConfig) -> bool:
+    def selects_same_files(self, other: WorkspaceConfig) -> bool:
         """Return True if other settings select the same files as documents."""
         return (self.root, self.exclude) == (other.root, other.exclude)
 
     @property
     def taxonomy_keys(self) -> Mapping[str, str | None]:
         """The keys that filter searches, with their descriptions: first declared keys, then built-in ones."""
-        declared = {name: key.description for name, key in self.taxonomy.items()}
-        return {**declared, **{name: None for name in BUILT_IN_KEYS if name not in declared}}
+        declared_keys = {name: key.description for name, key in self.taxonomy.items()}
+        return {**declared_keys, **{name: None for name in BUILT_IN_KEYS if name not in declared_keys}}

@@ -63,7 +63,7 @@ class LinkRules(BaseModel):
     """Rules for reading links. A destination that begins with a slash is relative to `root`.
 
     `ignore` has globs of destinations that another service serves, as written or as paths of the repository.
-    These are not checked.
+    Matching destinations are not checked.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -98,8 +98,8 @@ _MAX_SHOWN_LENGTH = 100
 
 
 def _escape(text: str) -> str:
-    shown = text[:_MAX_SHOWN_LENGTH]
-    return shown if shown.isprintable() else ascii(shown)[1:-1]
+    short_text = text[:_MAX_SHOWN_LENGTH]
+    return short_text if short_text.isprintable() else ascii(short_text)[1:-1]
 
 
 def _check_protection_glob(value: str) -> str:
@@ -112,7 +112,7 @@ def _check_protection_glob(value: str) -> str:
 def _find_folder_problem(value: str) -> str | None:
     # A rule with such a glob would protect nothing, without a warning.
     folders = value.rstrip("/").split("/")
-    return "has a folder that is empty or `.`, as no path has" if {"", "."} & {*folders} else None
+    return "has an empty folder name or `.`, which no path has" if {"", "."} & {*folders} else None
 
 
 def _check_type(value: str) -> str:
@@ -133,10 +133,10 @@ def _drop_repeats(values: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(values))
 
 
-Names = Annotated[
+TokenNames = Annotated[
     tuple[Annotated[str, AfterValidator(_check_token_name)], ...], AfterValidator(_drop_repeats)
 ]
-"""Names of tokens, each once. The tokens may not exist."""
+"""Names of tokens, each once. A token of such a name need not exist."""
 
 
 class Protection(BaseModel):
@@ -155,9 +155,9 @@ class Protection(BaseModel):
     )
     types: tuple[Annotated[str, AfterValidator(_check_type)], ...] = Field(default=(), max_length=MAX_NAMES)
     # This field comes before `approvals`, because the validator of `approvals` reads it.
-    approvers: Names = Field(default=(), max_length=MAX_NAMES)
+    approvers: TokenNames = Field(default=(), max_length=MAX_NAMES)
     approvals: int = Field(default=1, ge=0, le=20, strict=True)
-    merge: Names = Field(default=(), max_length=MAX_NAMES)
+    merge: TokenNames = Field(default=(), max_length=MAX_NAMES)
     checks: tuple[Check, ...] = ALL_CHECKS
 
     @field_validator("approvals")
@@ -191,10 +191,11 @@ class RemoteSettings(BaseModel):
 
     `name` is a remote in the repository's own Git settings, so that no document contains its address or a
     secret. `every` is the time between two exchanges, as a number of seconds or as a text such as "5m".
-    With `push = "commit"`, each commit is pushed after the response to its call. By default, neither is done.
+    With `push = "commit"`, each commit is pushed after the response to its call. By default,
+    no exchange is automatic.
 
-    `answer_seconds` is the maximum time without data from the remote, and `seconds` that of one exchange.
-    `fetch_bytes` is the maximum size of one fetch.
+    `answer_seconds` is the maximum time without data from the remote, and `seconds` the maximum time of one
+    exchange. `fetch_bytes` is the maximum size of one fetch.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -240,10 +241,10 @@ class RemoteSettings(BaseModel):
     @classmethod
     def _parse_interval(cls, value: Any) -> Any:
         if isinstance(value, bool) or not isinstance(value, int | str):
-            raise ValueError('must be a number of seconds, or such as "5m"')
+            raise ValueError('must be a number of seconds, or a text such as "5m"')
         match = _INTERVAL_PATTERN.fullmatch(str(value))
         if match is None:
-            raise ValueError('must be a number of seconds, or such as "30s", "5m", "1h"')
+            raise ValueError('must be a number of seconds, or a text such as "30s", "5m", "1h"')
         seconds = int(match[1]) * _SECONDS_BY_UNIT[match[2] or "s"]
         if not _MIN_INTERVAL_S <= seconds <= _MAX_INTERVAL_S:
             raise ValueError(f"must be between {_MIN_INTERVAL_S} seconds and 7 days")
@@ -292,7 +293,7 @@ class ForgeSettings(BaseModel):
         return value
 
 
-NAMES = (
+RULE_NAMES = (
     "broken-link",
     "broken-fragment",
     "broken-image",
@@ -322,8 +323,8 @@ Level = Literal["error", "warning", "note", "off"]
 
 
 def _check_rule_name(name: str) -> str:
-    if name not in NAMES:
-        raise ValueError(f"there is no such rule; the rules are {', '.join(NAMES)}")
+    if name not in RULE_NAMES:
+        raise ValueError(f"there is no such rule; the rules are {', '.join(RULE_NAMES)}")
     return name
 
 
@@ -355,9 +356,9 @@ class Validation(_Settings):
 
     def levels(self, path: str) -> dict[str, Level]:
         """Return the levels that are set for a document."""
-        matching = (
+        matching_levels = (
             override.rules
             for override in reversed(self.override)
             if Glob.compile(override.match).matches(path)
         )
-        return {**self.rules, **next(matching, {})}
+        return {**self.rules, **next(matching_levels, {})}

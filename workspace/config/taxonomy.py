@@ -58,11 +58,11 @@ class Taxonomy(NamedTuple):
     """The keys with their descriptions, and a function from a folder (`""` at the top) to its manifest."""
 
     keys: Mapping[str, str | None]
-    manifest_in: Callable[[str], Manifest | None]
+    find_manifest: Callable[[str], Manifest | None]
 
     def load_folders(self, folders: Iterable[str]) -> Taxonomy:
         """Return a taxonomy with the loaded manifests of folders, which can be sent to another process."""
-        manifests = ((folder, self.manifest_in(folder)) for folder in folders)
+        manifests = ((folder, self.find_manifest(folder)) for folder in folders)
         return Taxonomy(self.keys, {folder: manifest for folder, manifest in manifests if manifest}.get)
 
     def manifest_values(self, path: str) -> Values:
@@ -70,16 +70,16 @@ class Taxonomy(NamedTuple):
         folder = path
         while folder:
             folder = folder.rpartition("/")[0]
-            manifest = self.manifest_in(folder)
+            manifest = self.find_manifest(folder)
             if manifest is not None:
                 return manifest.values(path[len(folder) + 1 :] if folder else path)
         return {}
 
     def values(self, path: str, front_matter: Mapping[str, object]) -> Values:
         """Return the values of a document, by key."""
-        inherited = self.manifest_values(path)
+        inherited_values = self.manifest_values(path)
         values_by_key = {
-            key: read_values(key, front_matter.get(key)) or inherited.get(key, ()) for key in self.keys
+            key: read_values(key, front_matter.get(key)) or inherited_values.get(key, ()) for key in self.keys
         }
         return {key: values for key, values in values_by_key.items() if values}
 
@@ -125,43 +125,43 @@ class ValueOverride(NamedTuple):
 
 
 class Manifest(NamedTuple):
-    """A parsed manifest. An empty manifest declares nothing, and overrides those above it."""
+    """A parsed manifest. An empty manifest has no values, and hides the manifests above it."""
 
     defaults: Values = MappingProxyType({})
     overrides: tuple[ValueOverride, ...] = ()
 
     def values(self, relative_path: str) -> Values:
         """Return the values for a document, by its path below the manifest's folder."""
-        matching = (
+        matching_values = (
             override.metadata for override in reversed(self.overrides) if override.glob.matches(relative_path)
         )
-        return {**self.defaults, **next(matching, {})}
+        return {**self.defaults, **next(matching_values, {})}
 
 
 class Manifests:
     """The manifests of a commit, each read on first use.
 
-    `blob_of` returns the blob of the manifest at a path; None without a manifest.
+    `find_blob` returns the blob of the manifest at a path; None without a manifest.
     """
 
-    def __init__(self, git: GitReader, keys: tuple[str, ...], blob_of: Callable[[str], str | None]) -> None:
+    def __init__(self, git: GitReader, keys: tuple[str, ...], find_blob: Callable[[str], str | None]) -> None:
         self._git = git
         self._keys = keys
-        self._blob_of = blob_of
+        self._find_blob = find_blob
         self._manifests: dict[str, Manifest | None] = {}
 
     def find_in(self, folder: str) -> Manifest | None:
         """Return the manifest of a folder; an invalid manifest is logged and treated as empty."""
         if folder not in self._manifests:
-            self._manifests[folder] = self._read_at(f"{folder}/{MANIFEST}" if folder else MANIFEST)
+            self._manifests[folder] = self._read_manifest(f"{folder}/{MANIFEST}" if folder else MANIFEST)
         return self._manifests[folder]
 
-    def _read_at(self, path: str) -> Manifest | None:
-        blob = self._blob_of(path)
+    def _read_manifest(self, path: str) -> Manifest | None:
+        blob = self._find_blob(path)
         try:
             return _read_blob(self._git, self._keys, path, blob) if blob else None
         except InvalidManifest as error:
-            _warn(error.message)
+            _log_once(error.message)
             return Manifest()
 
 
@@ -193,7 +193,7 @@ def _read_blob(git: GitReader, keys: tuple[str, ...], path: str, blob: str) -> M
 
 
 @lru_cache(maxsize=256)
-def _warn(message: str) -> None:
+def _log_once(message: str) -> None:
     """Log an invalid manifest once, because each commit reads it again."""
     log.warning("%s; the manifest is ignored until it is fixed", message)
 
@@ -208,17 +208,17 @@ def read_manifest(data: bytes, path: str, keys: tuple[str, ...]) -> Manifest:
         raise InvalidManifest(
             f"{path}{location} {error.reason}", fix=error.fix, path=path, line=error.line or 1, key=""
         ) from error
-    return _ManifestParser(data, path, keys).manifest(table)
+    return _ManifestParser(data, path, keys).parse(table)
 
 
 class _ManifestParser(NamedTuple):
-    """The parse of one manifest file, with the file for error messages."""
+    """A parser of one manifest file. `data` and `path` are used for error messages."""
 
     data: bytes
     path: str
     keys: tuple[str, ...]
 
-    def manifest(self, table: Mapping[str, object]) -> Manifest:
+    def parse(self, table: Mapping[str, object]) -> Manifest:
         self._check_names(table, ("metadata", "override"), None)
         overrides = table.get("override", [])
         if not isinstance(overrides, list):
@@ -230,7 +230,7 @@ class _ManifestParser(NamedTuple):
                 "override",
                 MAX_OVERRIDES,
                 f"occurs {len(overrides)} times; the maximum is {MAX_OVERRIDES}",
-                "Join some of them, or put manifests into the folders themselves.",
+                "Combine some overrides, or put manifests into the folders themselves.",
             )
         return Manifest(
             self._parse_metadata(table, None),
@@ -286,7 +286,10 @@ class _ManifestParser(NamedTuple):
             if key not in known_names:
                 suggestion = _suggest_nearest(key, known_names)
                 self._raise_error(
-                    key, number, "is unknown here", f"{suggestion}There are {' and '.join(known_names)}."
+                    key,
+                    number,
+                    "is unknown here",
+                    f"{suggestion}The known names are {' and '.join(known_names)}.",
                 )
 
     def _raise_error(self, key: str, number: int | None, reason: str, fix: str) -> NoReturn:

@@ -113,7 +113,7 @@ class RestoreDocument(Operation):
         tip = overlay.snapshot
         snapshot = Snapshot(tip.git, self.commit)
         if tip.commit is None:
-            raise tip.not_found(path)
+            raise tip.not_found_error(path)
         history = list_commits_between(tip.git, tip.commit, self.commit)
         if is_present and tip.entry(path) is not None:
             origin = HistoryTracer(tip).follow(history, SectionPosition(path))
@@ -417,7 +417,7 @@ class Undo(Operation):
                 ref=self.commit,
                 parents=list(commit.parents),
             )
-        if commit.parents and not tip.git.has(commit.parents[0]):
+        if commit.parents and not tip.git.has_object(commit.parents[0]):
             raise NotInHistory(
                 f"the history of this clone ends at {short_id}, so its changes are unknown",
                 fix="Fetch the rest with git fetch --unshallow.",

@@ -198,7 +198,7 @@ class CommitUndo:
                     fix="Restore its sections one by one.",
                     section=None,
                 )
-            self._config.limits.check_written(new_document, document)
+            self._config.limits.check_written_document(new_document, document)
         if target != current_path:
             self._overlay.move(current_path, target)
             self._record_action(target, None, "moved", was=current_path)

@@ -1,7 +1,7 @@
 """Git: the only package that imports `pygit2`.
 
 ancestry.py         commits and tree entries parsed from bytes, and walks over commits
-housekeeping.py     protection of objects that no ref names yet from a running `git gc`
+housekeeping.py     protection of new objects from a running `git gc`
 index_file.py       Git's index (gitformat-index) as a value
 loose.py            loose objects (gitrepository-layout, "objects"), checked before they are read
 merge_bases.py      best common ancestors of two commits, as `git merge-base --all` finds them

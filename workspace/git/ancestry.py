@@ -22,9 +22,9 @@ MAX_CLOCK_SKEW_S = 24 * 60 * 60
 """The number of seconds by which a commit may be older than its parent."""
 
 MAX_OLD_COMMITS = 50
-"""The number of consecutive commits, older than a limit by that time, behind which a walk goes on."""
+"""The maximum number of consecutive commits older than a walk's time limit that do not end the walk."""
 
-_MAX_CACHED = 50_000
+_MAX_CACHE_ENTRIES = 50_000
 _COMMIT_HEAD = re.compile(rb"tree ([0-9a-f]{40})\n((?:parent [0-9a-f]{40}\n)*)author ")
 _COMMITTER_TIME = re.compile(rb"\ncommitter .*> (-?\d{1,18}) ")
 _FOLDER_MODES = (b"40000",)
@@ -54,7 +54,7 @@ class _HasParents(Protocol):
 C = TypeVar("C", bound=_HasParents)
 
 
-class Objects(Protocol):
+class ObjectSource(Protocol):
     """The objects of a repository, as `GitReader` reads them."""
 
     @property
@@ -71,7 +71,7 @@ def walk_first_parents(
     *,
     max_commits: int | None = None,
 ) -> Iterator[C]:
-    """Yield a commit and its first-parent history, newest first, as `read` returns each of them.
+    """Yield a commit and its first-parent history, newest first, each as `read` returns it.
 
     The history ends where a shallow clone does: at a commit of `boundary`. Raises DamagedRepository for any
     other commit that cannot be read.
@@ -96,11 +96,11 @@ class Graph:
     `replace` refs and grafts are ignored: only the commit itself defines its parents.
     """
 
-    def __init__(self, git: Objects) -> None:
+    def __init__(self, git: ObjectSource) -> None:
         self._git = git
-        self._nodes: LRUCache[str, Node] = LRUCache(_MAX_CACHED)
+        self._nodes: LRUCache[str, Node] = LRUCache(_MAX_CACHE_ENTRIES)
         # Blob ids by tree, path, and the depth of the tree within the path.
-        self._blobs: LRUCache[tuple[str, str, int], str | None] = LRUCache(_MAX_CACHED)
+        self._blobs: LRUCache[tuple[str, str, int], str | None] = LRUCache(_MAX_CACHE_ENTRIES)
         self._loose_folders = git.loose_folders()
 
     def refresh(self) -> None:
@@ -115,7 +115,7 @@ class Graph:
         return self._nodes.get(id, self._read_node, id)
 
     def parents(self, id: str) -> tuple[str, ...]:
-        """Return a commit's parents; empty if the commit cannot be read, as at a shallow boundary."""
+        """Return the ids of a commit's parents; empty for an unreadable commit, as at a shallow boundary."""
         try:
             return self.node(id).parents
         except DamagedRepository:
@@ -124,7 +124,7 @@ class Graph:
     def first_parents(self, tip: str, *, max_commits: int, since: int | None = None) -> list[Node]:
         """Return a commit and its first-parent history, newest first, as far back as it can be read.
 
-        The history ends after more than 50 consecutive commits that are older than a day before `since`.
+        The history ends after 50 consecutive commits that are more than a day older than `since`.
         """
         nodes: list[Node] = []
         old_count = 0
@@ -147,9 +147,9 @@ class Graph:
     ) -> Iterator[Node]:
         """Yield the commits of `starts` and their ancestors, each once, and add their ids to `visited`.
 
-        The walk does not continue behind commits of `visited` or `excluded`, or behind unreadable commits. It
-        does not continue behind more than 50 consecutive commits that are older than a day before `since`.
-        It ends when `visited` contains `max_visited` ids.
+        The walk does not continue past commits of `visited` or `excluded`, past unreadable commits, or past
+        more than 50 consecutive commits that are more than a day older than `since`. It ends when `visited`
+        contains `max_visited` ids.
         """
         stack = [(start, 0) for start in starts]
         while stack and len(visited) < max_visited:
@@ -165,7 +165,7 @@ class Graph:
                     stack += [(parent, old_count) for parent in node.parents]
 
     def time(self, id: str) -> int:
-        """Return a commit's time; 0 for one that cannot be read."""
+        """Return a commit's time; 0 if the commit cannot be read."""
         try:
             return self.node(id).time
         except DamagedRepository:
@@ -213,9 +213,9 @@ def is_descendant(
 
 
 def select_reachable(graph: Graph, start: str, ids: Iterable[str]) -> frozenset[str]:
-    """Return those of the commits that are `start` or one of its ancestors, if they can be read.
+    """Return the ids of readable commits that are `start` or one of its ancestors.
 
-    Few commits older than the oldest of them are read, so the cost is proportional to the newer commits.
+    Few commits older than the oldest of `ids` are read, so the cost is proportional to the newer commits.
     """
     remaining = {id for id in ids if id == start or graph.time(id)}
     if not remaining or not graph.time(start):
@@ -252,39 +252,40 @@ def list_commits_between(
     seen_ids = {graph.node(id).id for id in (tip, *base_ids)}
     queue = [(-graph.time(id), id) for id in seen_ids]
     heapq.heapify(queue)
-    open_ids = seen_ids - base_ids
-    while open_ids and len(tip_ids) < max_commits:
+    unvisited_ids = seen_ids - base_ids
+    while unvisited_ids and len(tip_ids) < max_commits:
         _, id = heapq.heappop(queue)
-        open_ids.discard(id)
+        unvisited_ids.discard(id)
         is_in_base = id in base_ids
         if not is_in_base:
             tip_ids.add(id)
         for parent in graph.parents(id):
             # A commit with a wrong time was visited too early, and is visited again for its parents.
-            is_late = is_in_base and parent in tip_ids
+            must_revisit = is_in_base and parent in tip_ids
             if is_in_base:
                 base_ids.add(parent)
                 tip_ids.discard(parent)
-                open_ids.discard(parent)
-            if parent not in seen_ids or is_late:
+                unvisited_ids.discard(parent)
+            if parent not in seen_ids or must_revisit:
                 seen_ids.add(parent)
                 heapq.heappush(queue, (-graph.time(parent), parent))
                 if not is_in_base:
-                    open_ids.add(parent)
+                    unvisited_ids.add(parent)
     # With a wrong clock, the walk may end before it reaches a commit of the base.
     candidates = tip_ids - base_ids
     if base is not None:
         candidates -= select_reachable(graph, base, candidates)
-    return candidates, bool(open_ids)
+    return candidates, bool(unvisited_ids)
 
 
 @lru_cache(maxsize=256)
 def build_route(path: str) -> Route:
     """Return the search pattern of a path."""
     names = path.encode("utf-8", "surrogateescape").split(b"/")
-    kinds = [*[_FOLDER_MODES] * (len(names) - 1), _FILE_MODES]
+    mode_choices = [*[_FOLDER_MODES] * (len(names) - 1), _FILE_MODES]
     return tuple(
-        tuple(mode + b" " + name + b"\0" for mode in modes) for name, modes in zip(names, kinds, strict=True)
+        tuple(mode + b" " + name + b"\0" for mode in modes)
+        for name, modes in zip(names, mode_choices, strict=True)
     )
 
 

@@ -1,9 +1,10 @@
-"""Protection of objects that no ref names yet from a running `git gc`: packs with a `.keep` file.
+"""Protection of new objects, which no ref reaches yet, from a running `git gc`: packs with a `.keep` file.
 
 `git gc --prune=now` reads the refs first and removes objects later. So it would remove the objects of a
 commit to which a branch moved in between. But it removes no pack that has a `.keep` file (git-repack,
 git-prune). `git fetch` and `git receive-pack` protect received objects in the same way. The file exists until
-that run of `git gc` has ended. Then the pack is an ordinary pack, which the next run joins with others.
+that run of `git gc` has ended. Then the pack is an ordinary pack, which the next run combines with other
+packs.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from workspace.git.packs import DRAFT_SUFFIX, KEEP_SUFFIX, PackedObject, read_fu
 
 _KEEP_MARK = "docyard: while this git gc runs: "
 _OPEN_FLAGS = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-_PACK_INDEXES = ("multi-pack-index", "multi-pack-index.d")  # which may name any of the packs
+_MULTI_PACK_INDEXES = ("multi-pack-index", "multi-pack-index.d")  # may refer to any pack
 _MAX_SMALL_PACKS = 16
 _MAX_SMALL_PACK_BYTES = 1 << 20
 _MAX_LOCK_AGE_S = 12 * 60 * 60  # as in builtin/gc.c of Git
@@ -31,7 +32,7 @@ _MAX_LOCK_AGE_S = 12 * 60 * 60  # as in builtin/gc.c of Git
 def identify_running_gc(common_dir: Path) -> str | None:
     """Return the identity of the running `git gc`, from its lock `gc.pid`; None if no `git gc` runs.
 
-    The lock of a dead process is ignored, and a lock that is older than twelve hours, as in Git.
+    As in Git, the lock of a dead process is ignored, and so is a lock older than twelve hours.
     """
     try:
         text, modified_ns = _read_file(common_dir / "gc.pid")
@@ -68,10 +69,11 @@ def _is_alive(pid: int) -> bool:
 
 
 def keep_objects(common_dir: Path, files: Iterable[bytes], gc: str, *, durable: bool) -> None:
-    """Write objects into a pack that the run `gc` of `git gc` does not remove; `files` are their loose files.
+    """Write objects into a pack that a run of `git gc` does not remove.
 
-    Each publication adds a pack, and a run may last long, or its lock may be a stale one of another host. So
-    the small packs of a run are joined. The caller must have Docyard's lock. Raises OSError.
+    `files` are the loose files of the objects, and `gc` is the identity of the run. Each publication adds a
+    pack, and the lock of a run may exist for hours. So the small packs of a run are joined. The caller must
+    have Docyard's lock. Raises OSError.
     """
     files = list(files)
     folder = common_dir / "objects" / "pack"
@@ -90,7 +92,7 @@ def keep_objects(common_dir: Path, files: Iterable[bytes], gc: str, *, durable: 
 
 def _join_packs(folder: Path, mark: str, durable: bool) -> None:
     """Replace the small packs of a run by one pack if there are many. Raises OSError, ValueError."""
-    if any((folder / name).exists() for name in _PACK_INDEXES):
+    if any((folder / name).exists() for name in _MULTI_PACK_INDEXES):
         return
     keep_files = [folder / name for name in os.listdir(folder) if name.endswith(KEEP_SUFFIX)]
     if len(keep_files) < _MAX_SMALL_PACKS:

@@ -27,7 +27,7 @@ CHECKSUM_BYTES = 20
 """The length of the checksum in bytes."""
 
 LONG_NAME_LENGTH = 0xFFF
-"""The length in the flags of an entry whose name has at least this length."""
+"""The length in the flags of an entry whose name has this length or more."""
 
 EXTENDED_FLAG = 0x4000
 """The flag for two more bytes of flags."""
@@ -143,7 +143,7 @@ _REBUILD_COMMAND = 'mv "$(git rev-parse --git-path index)" broken-index && git r
 
 
 class SplitIndex(DamagedRepository):
-    """Git's index is split over two files (git-update-index, "Split index"), of which one cannot be read."""
+    """Git's index is split over two files (git-update-index, "Split index"), which is not supported."""
 
 
 class PathOccupied(Exception):
@@ -165,7 +165,7 @@ class IndexEntry:
 
 
 class _Entries(NamedTuple):
-    """The names in order, the offset of each entry, and the offset of the extensions."""
+    """The names in order, the offset of each entry, and the offset of the end of the entries."""
 
     names: list[bytes]
     offsets: list[int]
@@ -248,7 +248,7 @@ class IndexFile:
         present_names = [name for name in removed_names if self._find_row(name) is not None]
         added_names = [name for name in new_entries if self._find_row(name) is None]
         for name in added_names:
-            self._check_free(name, {*removed_names})
+            self._check_path_is_free(name, {*removed_names})
         extensions = b"".join(self._iterate_extensions(self._entries.end, [*removed_names, *new_entries]))
         if not present_names and not added_names:
             view, position = memoryview(self.data), 0
@@ -298,27 +298,28 @@ class IndexFile:
     ) -> tuple[int, list[bytes]]:
         """Return the number of entries and their bytes in version 4, with compressed names."""
         entries = self._entries
-        heads_by_name = [
-            (name, self._read_head(start))
+        named_fixed_parts = [
+            (name, self._read_fixed_part(start))
             for name, start in zip(entries.names, entries.offsets, strict=True)
             if name not in dropped_names
         ]
-        heads_by_name += [
+        named_fixed_parts += [
             (name, build_fixed_part(blob_and_mode, name, 0)) for name, blob_and_mode in new_entries.items()
         ]
         parts: list[bytes] = []
         previous = b""
-        for name, head in sorted(heads_by_name):
-            parts += (head, compress_name(name, previous))
+        for name, fixed_part in sorted(named_fixed_parts):
+            parts += (fixed_part, compress_name(name, previous))
             previous = name
-        return len(heads_by_name), parts
+        return len(named_fixed_parts), parts
 
     def _find_row(self, name: bytes) -> int | None:
         names = self._entries.names
         row = bisect_left(names, name)
         return row if row < len(names) and names[row] == name else None
 
-    def _check_free(self, name: bytes, removed_names: set[bytes]) -> None:
+    def _check_path_is_free(self, name: bytes, removed_names: set[bytes]) -> None:
+        """Raise PathOccupied for a file at the path of a folder of `name`, or for a folder at its path."""
         names = self._entries.names
         folder = name
         while (slash := folder.rfind(b"/")) >= 0:
@@ -331,7 +332,8 @@ class IndexFile:
                 raise PathOccupied(os.fsdecode(name))
             row += 1
 
-    def _read_head(self, start: int) -> bytes:
+    def _read_fixed_part(self, start: int) -> bytes:
+        """Return the bytes of an entry before its name, with the bytes of `EXTENDED_FLAG`."""
         extended_flag = read_flags(self.data[start : start + FIXED_PART_BYTES]) & EXTENDED_FLAG
         return self.data[start : start + FIXED_PART_BYTES + (2 if extended_flag else 0)]
 
@@ -382,7 +384,7 @@ class IndexFile:
             if not name[:1].isupper():
                 # Extensions in lower case change the meaning of the entries.
                 raise DamagedRepository(
-                    "Git's index is of a kind that only Git reads", fix="git sparse-checkout disable"
+                    "Git's index has an extension that only Git can read", fix="git sparse-checkout disable"
                 )
             if name == b"TREE":
                 content = invalidate_folders(content, changed_names)

@@ -21,8 +21,8 @@ from workspace.git.private_folder import make_subfolder
 # An upper bound for the length of an object's header, which contains its kind and size.
 _MAX_HEADER_BYTES = 64
 _OPEN_FLAGS = os.O_RDONLY | getattr(os, "O_BINARY", 0)
-_PIECE_BYTES = 1 << 16
-_FIRST_PIECE_BYTES = 1 << 12
+_CHUNK_BYTES = 1 << 16
+_FIRST_CHUNK_BYTES = 1 << 12
 _MAX_UNPACKED_BYTES = 1 << 28
 _MAX_ATTEMPTS = 20
 _PAUSE_S = 0.0005
@@ -42,7 +42,7 @@ class LargeObject(Exception):
 
 
 def build_loose_path(common_dir: Path, id: str) -> Path:
-    """Return the path of the file that holds an object if it is loose."""
+    """Return the path of the file that contains an object if the object is loose."""
     return Path(f"{common_dir}/objects/{id[:2]}/{id[2:]}")
 
 
@@ -53,7 +53,7 @@ def read_loose(common_dir: Path, id: str, max_bytes: int | None = None) -> tuple
     read.
     """
     try:
-        # A string instead of a Path, because this is called for each object of a history.
+        # A string instead of a Path, because this function is called for each object of a history.
         file = os.open(f"{common_dir}/objects/{id[:2]}/{id[2:]}", _OPEN_FLAGS)
         try:
             # Compression can enlarge incompressible data by a thousandth.
@@ -62,9 +62,9 @@ def read_loose(common_dir: Path, id: str, max_bytes: int | None = None) -> tuple
                 and os.fstat(file).st_size > max_bytes + max_bytes // 1000 + _MAX_HEADER_BYTES
             ):
                 raise LargeObject(id)
-            compressed = os.read(file, _PIECE_BYTES)
-            if len(compressed) == _PIECE_BYTES:
-                compressed = b"".join((compressed, *iter(lambda: os.read(file, _PIECE_BYTES), b"")))
+            compressed = os.read(file, _CHUNK_BYTES)
+            if len(compressed) == _CHUNK_BYTES:
+                compressed = b"".join((compressed, *iter(lambda: os.read(file, _CHUNK_BYTES), b"")))
         finally:
             os.close(file)
     except (FileNotFoundError, NotADirectoryError, ValueError):
@@ -88,7 +88,7 @@ def read_loose(common_dir: Path, id: str, max_bytes: int | None = None) -> tuple
 
 
 def set_aside(common_dir: Path, id: str) -> bool:
-    """Move the file of a loose object to another folder if the object is broken; return True then."""
+    """Move the file of a loose object to another folder if the object is broken; return True if it is."""
     try:
         read_loose(common_dir, id)
     except BrokenObject:
@@ -118,24 +118,24 @@ def pack_loose(kind: str, data: bytes) -> bytes:
     return zlib.compress(b"%s %d\0" % (kind.encode(), len(data)) + data, 1)
 
 
-def unpack_loose(files: bytes) -> Iterator[tuple[str, bytes, str, bytes]]:
-    """Yield the id, the file, the kind and the data of each loose object in a concatenation of such files.
+def unpack_loose(concatenated_files: bytes) -> Iterator[tuple[str, bytes, str, bytes]]:
+    """Yield the id, the file, the kind and the data of each loose object in a concatenation of loose files.
 
     The iteration ends at the first object that is truncated, damaged, or larger than 256 MB.
     """
-    view, start = memoryview(files), 0
-    while start < len(files):
+    view, start = memoryview(concatenated_files), 0
+    while start < len(concatenated_files):
         reader, parts, size_read, position = zlib.decompressobj(), list[bytes](), 0, start
         while not reader.eof:
-            # Only a piece is passed to zlib, because zlib copies all bytes after the object.
-            piece = view[position : position + (_PIECE_BYTES if parts else _FIRST_PIECE_BYTES)]
+            # Only a chunk is passed to zlib, because zlib copies all bytes after the object.
+            chunk = view[position : position + (_CHUNK_BYTES if parts else _FIRST_CHUNK_BYTES)]
             try:
-                parts.append(reader.decompress(piece, _MAX_UNPACKED_BYTES))
+                parts.append(reader.decompress(chunk, _MAX_UNPACKED_BYTES))
             except zlib.error:
                 return
             size_read += len(parts[-1])
-            position += len(piece)
-            if not reader.eof and (not piece or reader.unconsumed_tail or size_read > _MAX_UNPACKED_BYTES):
+            position += len(chunk)
+            if not reader.eof and (not chunk or reader.unconsumed_tail or size_read > _MAX_UNPACKED_BYTES):
                 return
         position -= len(reader.unused_data)
         raw = b"".join(parts)

@@ -68,14 +68,14 @@ def _paint_down_to_common(left: str, right: str, ancestry: Ancestry) -> list[str
     heapq.heapify(queue)
     active_ids = set(marks)
     common_times: dict[str, int] = {}
-    boundary_reached: set[str] = set()
+    reached_boundary_ids: set[str] = set()
 
-    def is_uncertain() -> bool:
+    def may_lack_common_ancestor() -> bool:
         """Return True if a missing commit of the shallow clone may be a common ancestor."""
-        return any(marks[id] & _FROM_BOTH != _FROM_BOTH for id in boundary_reached)
+        return any(marks[id] & _FROM_BOTH != _FROM_BOTH for id in reached_boundary_ids)
 
     # Of commits with the same time, a child may be visited after its parent.
-    while active_ids or (queue and is_uncertain()):
+    while active_ids or (queue and may_lack_common_ancestor()):
         _, id = heapq.heappop(queue)
         active_ids.discard(id)
         mark = marks[id]
@@ -83,7 +83,7 @@ def _paint_down_to_common(left: str, right: str, ancestry: Ancestry) -> list[str
             common_times[id] = nodes[id].time
             mark |= _STALE
         if id in ancestry.boundary:
-            boundary_reached.add(id)
+            reached_boundary_ids.add(id)
             continue
         for parent in nodes[id].parents:
             if marks.get(parent, 0) & mark == mark:
@@ -96,7 +96,7 @@ def _paint_down_to_common(left: str, right: str, ancestry: Ancestry) -> list[str
                 active_ids.discard(parent)
             else:
                 active_ids.add(parent)
-    if is_uncertain():
+    if may_lack_common_ancestor():
         raise ShallowHistory
     best_ids = [id for id in common_times if not marks[id] & _STALE]
     return sorted(best_ids, key=lambda id: (-common_times[id], id))

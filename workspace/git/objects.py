@@ -22,7 +22,7 @@ _MODES = {
     b"160000": SUBMODULE_MODE,
 }
 _TREE_ENTRY = re.compile(rb"([0-7]+) ([^\0]+)\0(.{20})", re.DOTALL)
-_PERSON = re.compile(r"(.*?) ?<([^>]*)>(?: (-?\d+) ([-+])(\d\d)(\d\d))?.*")
+_SIGNATURE = re.compile(r"(.*?) ?<([^>]*)>(?: (-?\d+) ([-+])(\d\d)(\d\d))?.*")
 _UNSAFE_IN_NAMES = re.compile(r"[\x00-\x20\x7f<>]+")
 
 
@@ -55,18 +55,18 @@ class Head(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """A person and a time: `time` in seconds since 1970 UTC, and the `offset` of the zone in minutes east."""
+    """An author or committer: `time` is in seconds since 1970 UTC, the zone's `offset` in minutes east."""
 
     name: str
     email: str
     time: int
     offset: int = 0
 
-    def line(self) -> str:
+    def format_line(self) -> str:
         """Return the form in commits and reflogs, `Name <email> 1700000000 +0100`, cleaned as in Git."""
         sign = "-" if self.offset < 0 else "+"
         zone = f"{sign}{abs(self.offset) // 60:02}{abs(self.offset) % 60:02}"
-        return f"{_clean(self.name) or 'unknown'} <{_clean(self.email)}> {max(self.time, 0)} {zone}"
+        return f"{_clean_text(self.name) or 'unknown'} <{_clean_text(self.email)}> {max(self.time, 0)} {zone}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def encode_tree(entries: Iterable[TreeEntry]) -> bytes:
                 b"%o %b\0" % (mode, name_bytes) + bytes.fromhex(id),
             )
         )
-    return b"".join(line for _, line in sorted(rows))
+    return b"".join(entry for _, entry in sorted(rows))
 
 
 def parse_commit(id: str, data: bytes) -> Commit:
@@ -119,8 +119,8 @@ def parse_commit(id: str, data: bytes) -> Commit:
         id,
         _find_last(fields, b"tree").decode("ascii"),
         tuple(parent.decode("ascii") for parent in fields.get(b"parent", ())),
-        _parse_person(_find_last(fields, b"author").decode(encoding, "replace")),
-        _parse_person(_find_last(fields, b"committer").decode(encoding, "replace")),
+        _parse_signature(_find_last(fields, b"author").decode(encoding, "replace")),
+        _parse_signature(_find_last(fields, b"committer").decode(encoding, "replace")),
         message.decode(encoding, "replace"),
     )
 
@@ -141,7 +141,7 @@ def encode_commit(
 ) -> bytes:
     """Return a commit object's bytes; the message loses NULs and ends with one line break."""
     lines = [f"tree {tree}", *(f"parent {parent}" for parent in parents)]
-    lines += [f"author {author.line()}", f"committer {committer.line()}"]
+    lines += [f"author {author.format_line()}", f"committer {committer.format_line()}"]
     text = message.replace("\0", "").strip("\n")
     return ("\n".join(lines) + f"\n\n{text}\n").encode("utf-8", "replace")
 
@@ -150,8 +150,8 @@ def _find_last(fields: dict[bytes, list[bytes]], name: bytes) -> bytes:
     return fields.get(name, [b""])[-1]
 
 
-def _parse_person(line: str) -> Signature:
-    match = _PERSON.fullmatch(line)
+def _parse_signature(line: str) -> Signature:
+    match = _SIGNATURE.fullmatch(line)
     if match is None:
         return Signature(line, "", 0)
     name, email, time, sign, hours, minutes = match.groups(default="0")
@@ -159,5 +159,5 @@ def _parse_person(line: str) -> Signature:
     return Signature(name, email, int(time), -offset if sign == "-" else offset)
 
 
-def _clean(text: str) -> str:
+def _clean_text(text: str) -> str:
     return _UNSAFE_IN_NAMES.sub(" ", text).strip(" .,:;\"'")

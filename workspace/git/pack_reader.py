@@ -1,7 +1,7 @@
-"""A reader of the packs in a folder that is not a repository; the id of a tree is also that of its commit.
+"""A reader of the packs in a folder that is not a repository; the id of a tree is also the id of its commit.
 
-It has no refs, no configuration, no work tree and no alternates. libgit2 verifies each object against its
-id as it is read, so objects from an untrusted folder cannot be forged.
+The reader has no refs, no configuration, no work tree and no alternates. libgit2 verifies each object against
+its id as it is read, so objects from an untrusted folder cannot be forged.
 """
 
 from __future__ import annotations
@@ -16,9 +16,8 @@ from workspace.git.reader import GitReader, ObjectReader
 from workspace.git.repository import DamagedRepository
 from workspace.git.worktrees import Worktree
 
-_FIRST_ID_OFFSET = (
-    8 + 256 * 4
-)  # bytes; the start of the sorted ids in a pack's index (git-scm, "pack-format", version 2)
+# The start of the sorted ids in a pack's index, in bytes (git-scm, "pack-format", version 2).
+_FIRST_ID_OFFSET = 8 + 256 * 4
 _NO_AUTHOR = Signature("", "", 0)
 
 

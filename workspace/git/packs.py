@@ -20,9 +20,9 @@ from workspace.git.objects import hash_object
 
 DRAFT_SUFFIX = ".draft"
 KEEP_SUFFIX = ".keep"
-_KINDS = {"commit": 1, "tree": 2, "blob": 3}
+_KIND_NUMBERS = {"commit": 1, "tree": 2, "blob": 3}
 _INDEX_HEADER = b"\xfftOc\x00\x00\x00\x02"
-_LARGE_OFFSET = 1 << 31  # offsets from here on are in a separate table
+_LARGE_OFFSET = 1 << 31  # this and larger offsets are in a separate table
 _FAN_OUT_BYTES = 256 * 4
 
 
@@ -94,7 +94,7 @@ def write_pack(
 def read_full_objects(pack: Path) -> Iterator[PackedObject]:
     """Yield the objects of a pack that `write_pack` wrote. Raises OSError, ValueError."""
     data = pack.read_bytes()
-    kinds = {number: kind for kind, number in _KINDS.items()}
+    kinds = {number: kind for kind, number in _KIND_NUMBERS.items()}
     offset, end = 12, len(data) - 20
     while offset < end:
         byte = data[offset]
@@ -115,14 +115,14 @@ def read_full_objects(pack: Path) -> Iterator[PackedObject]:
 def read_packed_ids(index: Path) -> frozenset[str]:
     """Read the ids of a pack's objects from its index. Raises OSError; ValueError for an invalid index."""
     data = index.read_bytes()
-    first_id = len(_INDEX_HEADER) + _FAN_OUT_BYTES
-    if not data.startswith(_INDEX_HEADER) or len(data) < first_id:
+    ids_start = len(_INDEX_HEADER) + _FAN_OUT_BYTES
+    if not data.startswith(_INDEX_HEADER) or len(data) < ids_start:
         raise ValueError("the file is not the index of a pack")
-    (count,) = struct.unpack_from(">I", data, first_id - 4)
-    if len(data) < first_id + 20 * count:
+    (count,) = struct.unpack_from(">I", data, ids_start - 4)
+    if len(data) < ids_start + 20 * count:
         raise ValueError("the index of the pack is truncated")
     return frozenset(
-        data[offset : offset + 20].hex() for offset in range(first_id, first_id + 20 * count, 20)
+        data[offset : offset + 20].hex() for offset in range(ids_start, ids_start + 20 * count, 20)
     )
 
 
@@ -138,7 +138,7 @@ def _write_objects(
         for kind, id, data in objects:
             if hash_object(kind, data) != id:
                 raise ObjectChanged(id)
-            encoded = bytes(_encode_size(_KINDS[kind], len(data))) + zlib.compress(data)
+            encoded = bytes(_encode_size(_KIND_NUMBERS[kind], len(data))) + zlib.compress(data)
             stream.write(encoded)
             digest.update(encoded)
             locations[bytes.fromhex(id)] = _ObjectLocation(offset, zlib.crc32(encoded))
@@ -153,7 +153,7 @@ def _write_objects(
 
 
 def _encode_size(kind: int, size: int) -> Iterator[int]:
-    """Yield the bytes of an object's header: the kind with four bits of the size, then seven bits a byte."""
+    """Yield the bytes of an object's header: kind and four bits of the size, then seven bits in each byte."""
     byte, size = kind << 4 | size & 15, size >> 4
     while size:
         yield byte | 128

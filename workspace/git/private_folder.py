@@ -109,7 +109,7 @@ def is_accessible_to_others(common_dir: Path) -> bool:
 
 
 def is_inaccessible(common_dir: Path) -> bool:
-    """Return True if the private folder belongs to another user and this process cannot access it."""
+    """Return True if the private folder exists and this process cannot access it."""
     folder = common_dir / FOLDER
     return folder.is_dir() and not os.access(folder, os.X_OK)
 

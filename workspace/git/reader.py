@@ -118,15 +118,15 @@ class ObjectReader:
             self._check_object(id)
             return self._retry_read(id, lambda: self._repo.odb.read_header(id))[1]
 
-    def has(self, id: str) -> bool:
+    def has_object(self, id: str) -> bool:
         """Return True if the repository has an object of any kind with this id."""
         with self._lock:
             return id in self._repo.odb
 
-    def missing_on_disk(self, ids: Iterable[str]) -> list[str]:
+    def find_missing_on_disk(self, ids: Iterable[str]) -> list[str]:
         """Return the objects that are now neither in a loose file nor in a pack.
 
-        `has` also finds objects in libgit2's cache, and in packs that were removed meanwhile. So the
+        `has_object` also finds objects in libgit2's cache, and in packs that were removed meanwhile. So the
         repository is opened again, but only if one of the objects is not loose.
         """
         not_loose_ids = [id for id in ids if not is_loose(self.common_dir, id)]
@@ -289,10 +289,10 @@ def list_short_names(repo: pygit2.Repository) -> tuple[str, ...]:
     return tuple(
         sorted(
             {
-                name.removeprefix(start)
+                name.removeprefix(prefix)
                 for name in names
-                for start in _SHORTENED_PREFIXES
-                if name.startswith(start)
+                for prefix in _SHORTENED_PREFIXES
+                if name.startswith(prefix)
             }
         )
     )
@@ -403,9 +403,9 @@ class GitReader(ObjectReader):
             return list_short_names(self._repo)
 
     def find_object(self, name: str) -> str | None:
-        """Return the id of the object that a branch, a tag, a ref or the beginning of an id names, or None.
+        """Return the id of the object that a name refers to, or None. Raises AmbiguousId.
 
-        Raises AmbiguousId.
+        The name is a branch, a tag, another ref, or the prefix of an id.
         """
         with self._lock:
             return find_named_object(self._repo, name)
@@ -485,7 +485,7 @@ class GitReader(ObjectReader):
             return None
         except (OSError, pygit2.GitError):
             raise DamagedRepository(
-                f"`{name}` of the repository cannot be read",
-                fix="The file of the ref is damaged; its commit is in the last line of its file in `logs`.",
+                f"the ref `{name}` cannot be read",
+                fix="Its file is damaged. The last line of its reflog, below `logs`, contains its commit.",
                 ref=name,
             ) from None

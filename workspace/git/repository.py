@@ -52,8 +52,8 @@ def unreadable_config_error() -> UnsupportedRepository:
     )
 
 
-def describe_unsupported_settings(settings: Mapping[str, str]) -> UnsupportedRepository | None:
-    """Return the reason why a repository with this local configuration (lower-case names) is unsupported."""
+def unsupported_settings_error(settings: Mapping[str, str]) -> UnsupportedRepository | None:
+    """Return the error for a repository with an unsupported setting, or None; the names are in lower case."""
     if settings.get("extensions.objectformat", "sha1").lower() != "sha1":
         return UnsupportedRepository(
             "it uses SHA-256 object names", fix="Use a repository with SHA-1 object names."
@@ -80,8 +80,8 @@ def describe_unsupported_settings(settings: Mapping[str, str]) -> UnsupportedRep
     return None
 
 
-def describe_refusal(git_dir: Path) -> UnsupportedRepository:
-    """Return the reason why libgit2 refused a repository whose configuration is supported."""
+def refused_repository_error(git_dir: Path) -> UnsupportedRepository:
+    """Return the error for a repository that libgit2 refused, although its configuration is supported."""
     if hasattr(os, "geteuid") and git_dir.stat().st_uid != os.geteuid():
         return UnsupportedRepository(
             "it belongs to another user",
@@ -91,9 +91,7 @@ def describe_refusal(git_dir: Path) -> UnsupportedRepository:
     return UnsupportedRepository("it is damaged", fix="Run `git status` and `git fsck` there.")
 
 
-def describe_foreign_repository(
-    path: Path, git_dir: Path, workdir: str | None
-) -> UnsupportedRepository | None:
+def foreign_repository_error(path: Path, git_dir: Path, workdir: str | None) -> UnsupportedRepository | None:
     """Return the error for a repository at `path` that refers to files of another repository, or None.
 
     The work tree must be the folder that contains `.git`, or be below it. If the user names the Git
@@ -182,17 +180,17 @@ def open_repository(path: Path) -> pygit2.Repository:
                 settings |= {entry.name: entry.value or "" for entry in pygit2.Config(str(file))}
     except (ValueError, OSError, pygit2.GitError):
         raise unreadable_config_error() from None
-    refusal = describe_unsupported_settings(settings)
-    if refusal is not None:
-        raise refusal
+    error = unsupported_settings_error(settings)
+    if error is not None:
+        raise error
     try:
         # Not `git_dir`: a separate Git directory does not record its work tree.
         repo = pygit2.Repository(str(path))
     except (OSError, pygit2.GitError):
-        raise describe_refusal(git_dir) from None
-    refusal = describe_foreign_repository(path, git_dir, repo.workdir)
-    if refusal is not None:
-        raise refusal
+        raise refused_repository_error(git_dir) from None
+    error = foreign_repository_error(path, git_dir, repo.workdir)
+    if error is not None:
+        raise error
     return repo
 
 

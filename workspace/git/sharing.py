@@ -25,11 +25,11 @@ def is_group_shared(common_dir: Path) -> bool:
         status = os.stat(common_dir / "config")
     except OSError:
         return False
-    return _read_cached(common_dir, (status.st_ino, status.st_size, status.st_mtime_ns))
+    return _is_group_shared_cached(common_dir, (status.st_ino, status.st_size, status.st_mtime_ns))
 
 
 @lru_cache(maxsize=64)
-def _read_cached(common_dir: Path, stamp: tuple[int, int, int]) -> bool:
+def _is_group_shared_cached(common_dir: Path, stamp: tuple[int, int, int]) -> bool:
     """Return the cached result of `is_group_shared` for one `stamp` of the configuration file."""
     return is_shared_with_group(_read_setting(common_dir))
 

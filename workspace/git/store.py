@@ -1,6 +1,6 @@
 """A repository opened for writing objects, with the conversion of files for its work trees.
 
-No ref is moved here. The module also reads staged and ignored files, and the merge base of two commits.
+This module moves no ref. It also reads staged and ignored files, and the merge base of two commits.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class GitStore(GitReader):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self._stores: dict[Path, GitStore] = {}
+        self._stores_by_git_dir: dict[Path, GitStore] = {}
         self._line_rules = self._read_line_rules()
         self._index: IndexFile | None = None
         self._recording = threading.local()
@@ -96,8 +96,8 @@ class GitStore(GitReader):
 
             def encode() -> bytes:
                 entries = {entry.name: entry for entry in self.tree(tree)} if tree else {}
-                after = {**entries, **changes}
-                return objects.encode_tree(entry for entry in after.values() if entry is not None)
+                new_entries = {**entries, **changes}
+                return objects.encode_tree(entry for entry in new_entries.values() if entry is not None)
 
             id = repeat_while_pruned(write)
             if set_aside(self.common_dir, id):
@@ -112,16 +112,16 @@ class GitStore(GitReader):
         data = objects.encode_commit(tree, parents, author, committer, message)
         return self._write(ObjectType.COMMIT, data)
 
-    def at(self, worktree: Worktree) -> GitStore:
+    def for_worktree(self, worktree: Worktree) -> GitStore:
         """Return the same repository, opened with the attributes and settings of a work tree."""
         if worktree.git_dir == self.git_dir:
             return self
         with self._lock:
-            if worktree.git_dir not in self._stores:
-                self._stores[worktree.git_dir] = GitStore(worktree.git_dir)
-            return self._stores[worktree.git_dir]
+            if worktree.git_dir not in self._stores_by_git_dir:
+                self._stores_by_git_dir[worktree.git_dir] = GitStore(worktree.git_dir)
+            return self._stores_by_git_dir[worktree.git_dir]
 
-    def index_file(self, data: bytes) -> IndexFile:
+    def parse_index(self, data: bytes) -> IndexFile:
         """Return Git's index, parsed from these bytes; the last index is cached.
 
         Raises the errors of `IndexFile`.

@@ -55,13 +55,13 @@ def walk_tree(git: GitReader, tree: str) -> Iterator[tuple[str, TreeEntry]]:
 
 def find_in_tree(git: GitReader, tree: str, path: str) -> TreeEntry | None:
     """Return the entry at a path, which may be a folder, or None."""
-    *folders, last = path.split("/")
+    *folders, name = path.split("/")
     for folder in folders:
         entry = git.entry(tree, folder)
         if entry is None or not entry.is_tree:
             return None
         tree = entry.id
-    return git.entry(tree, last)
+    return git.entry(tree, name)
 
 
 def diff_trees(git: GitReader, old: str | None, new: str | None) -> Iterator[TreeChange]:

@@ -105,7 +105,7 @@ class History:
         """
         limit, max_scanned = max(1, min(limit, MAX_CHANGES)), max_scanned or MAX_SCANNED_COMMITS
         if snapshot.commit is None:
-            raise snapshot.not_found(path)
+            raise snapshot.not_found_error(path)
         self._graph.refresh()
         text_range = self._find_range(snapshot, path, fragment)
         trail, known_trails = self._find_trail(snapshot, text_range)
@@ -174,9 +174,9 @@ class History:
         entry = snapshot.entry(path)
         if entry is None or not snapshot.config.is_document(path):
             if not snapshot.config.is_document(path):
-                raise snapshot.not_found(path)
+                raise snapshot.not_found_error(path)
             return make_absent_range(path, name)
-        blob = snapshot.check_text(path)
+        blob = snapshot.find_text_blob(path)
         if name is None:
             snapshot.config.limits.check_document(path, self._git.blob_size(blob))
             return TextRange(path, None, blob)
@@ -192,7 +192,7 @@ class History:
         entry = snapshot.entry(path)
         if fragment and entry is not None and entry.is_blob:
             return section_not_found(snapshot.document(path), read_fragment(fragment).section)
-        return snapshot.not_found(path)
+        return snapshot.not_found_error(path)
 
     def _make_versions(self, snapshot: Snapshot) -> Versions:
         return Versions(self._git, self._read_blob, self._cache, snapshot.config.limits.document_bytes)

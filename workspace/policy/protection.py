@@ -1,7 +1,7 @@
 """The rules that govern a change, and the gate for direct writes to the served branch.
 
-Each matching rule must be fulfilled. If there is any rule, all rules together govern the files
-that define rules and document types. Otherwise a proposal could remove the gate that blocks it.
+Each matching rule must be fulfilled. If there is any rule, all rules together govern the files that define
+rules and document types. Otherwise a proposal could remove the gate that blocks it.
 
 Globs ignore letter case and Unicode normalization, because many file systems treat names that differ only in
 these as one file.
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from workspace.document.document import Document
     from workspace.snapshot.snapshot import Snapshot
 
-_WILD = re.compile(r"\*\*/|[*?]")
+_WILDCARD = re.compile(r"\*\*/|[*?]")
 
 
 class GlobMatcher:
@@ -86,7 +86,7 @@ def _fold_name(name: str) -> str:
 @lru_cache(maxsize=10_000)
 def find_literal_part(glob: str) -> str:
     """Return the longest literal text of a glob before its first bracket; each match contains this text."""
-    return max(_WILD.split(glob.rstrip("/").partition("[")[0]), key=len)
+    return max(_WILDCARD.split(glob.rstrip("/").partition("[")[0]), key=len)
 
 
 SETTINGS_FOLDER = ".docyard/"
@@ -151,23 +151,23 @@ def find_touched_paths(snapshot: Snapshot, changes: Changes) -> tuple[TouchedPat
 
 
 def find_governing_rules(
-    config: WorkspaceConfig, touched: Sequence[TouchedPath]
+    config: WorkspaceConfig, touched_paths: Sequence[TouchedPath]
 ) -> tuple[GoverningRule, ...]:
     """Return the rules that govern any of the paths, in the order of the file."""
-    governing = []
-    matcher = GlobMatcher([entry.path for entry in touched], config.root)
-    settings_paths = {entry.path for entry in touched if is_settings_path(entry.path)}
+    governing_rules = []
+    matcher = GlobMatcher([entry.path for entry in touched_paths], config.root)
+    settings_paths = {entry.path for entry in touched_paths if is_settings_path(entry.path)}
     for number, rule in enumerate(config.protect, 1):
         matching_paths, types = matcher.match(rule.paths), frozenset(rule.types)
         paths = tuple(
             entry.path
-            for entry in touched
+            for entry in touched_paths
             if entry.path in settings_paths
             or (entry.path in matching_paths and (not types or not types.isdisjoint(entry.types)))
         )
         if paths:
-            governing.append(GoverningRule(rule, number, paths))
-    return tuple(governing)
+            governing_rules.append(GoverningRule(rule, number, paths))
+    return tuple(governing_rules)
 
 
 def is_governed(rule: Protection, root: str, touched_path: TouchedPath) -> bool:
@@ -204,9 +204,9 @@ def check_direct_write(snapshot: Snapshot, changes: Changes) -> None:
     """Raise Protected if the rules of this commit require a proposal for the changes."""
     if not snapshot.config.protect:
         return
-    governed = find_governing_rules(snapshot.config, find_touched_paths(snapshot, changes))
-    if governed:
-        raise Protected(sorted({path for rule in governed for path in rule.paths}))
+    governing_rules = find_governing_rules(snapshot.config, find_touched_paths(snapshot, changes))
+    if governing_rules:
+        raise Protected(sorted({path for rule in governing_rules for path in rule.paths}))
 
 
 def is_settings_path(path: str) -> bool:
@@ -216,7 +216,7 @@ def is_settings_path(path: str) -> bool:
 
 
 def format_paths(paths: Sequence[str]) -> str:
-    """Return the first paths, and the number of the others, as text for a message."""
+    """Return the first three paths, and the number of the other paths, as text for a message."""
     text = ", ".join(paths[:_MAX_PATHS_IN_MESSAGE])
     omitted_count = len(paths) - _MAX_PATHS_IN_MESSAGE
     return f"{text} and {omitted_count:,} more" if omitted_count > 0 else text

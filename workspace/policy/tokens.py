@@ -283,7 +283,7 @@ _SECRET = re.compile(r"docyard_([a-z0-9][a-z0-9.-]{0,38})_[0-9a-f]{48}")
 
 
 class InvalidToken(WorkspaceError):
-    """The token is unknown. The message contains no part of it."""
+    """The token is unknown. The message contains no part of the token."""
 
     code: ClassVar[str] = "INVALID_TOKEN"
 
@@ -364,9 +364,9 @@ class Tokens:
         digest = _hash_secret(secret)
         owner = None
         # All tokens are compared, each in constant time, so that the duration reveals nothing.
-        for known in self._file.read().values():
-            if hmac.compare_digest(known.key, digest):
-                owner = known.person
+        for known_person in self._file.read().values():
+            if hmac.compare_digest(known_person.key, digest):
+                owner = known_person.person
         if owner is None:
             raise InvalidToken()
         return owner

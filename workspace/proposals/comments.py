@@ -113,7 +113,7 @@ def _has_slug(position: SectionPosition, slug: str | None) -> bool:
 
 def _track_text(target: CommentTarget, commit: str | None, tip: Snapshot) -> SectionPosition | None:
     """Return the position at a tip of a comment's target; return None if the text is removed."""
-    if commit is None or tip.tree is None or not tip.git.has(commit):
+    if commit is None or tip.tree is None or not tip.git.has_object(commit):
         return _find_by_address(target, tip)
     tracker = Tracker(tip.git, tip.config.is_document, _MAX_READ_BYTES)
     old_tree = tip.git.commit(commit).tree
@@ -251,7 +251,9 @@ class TargetFilter:
             return True
         if self._tip is None:
             return False
-        if comment.commit is None or not self._tip.git.has(comment.commit):  # only its address is known
+        if comment.commit is None or not self._tip.git.has_object(
+            comment.commit
+        ):  # only its address is known
             return target.path == path
         return self._has_changed(comment.commit, target.path) and self._has_changed(comment.commit, path)
 

@@ -19,7 +19,7 @@ from workspace.git.objects import FILE_MODE, Signature, TreeEntry
 from workspace.git.store import require_writable
 from workspace.git.tips import Tips
 from workspace.git.trees import WholeEntry
-from workspace.proposal_ids import BRANCH, BRANCHES
+from workspace.proposal_ids import DISCUSSION_BRANCH, PROPOSAL_BRANCH_PREFIX
 from workspace.proposals.discussion import (
     Discussion,
     DiscussionCache,
@@ -138,7 +138,7 @@ class EventLog:
             after = (events[-1].id,)
         message = format_commit_message(
             [f"{_SUBJECTS[body.kind]} {proposal}" for body in bodies],
-            paths=[BRANCHES + proposal],
+            paths=[PROPOSAL_BRANCH_PREFIX + proposal],
             message=None,
             tool=tool,
             client=client,
@@ -159,11 +159,11 @@ class EventLog:
                 proposal_events.size,
                 list(zip(events, map(len, new_files.values()), strict=True)),
             )
-            fetched_tips = Tips(store).list_fetched(BRANCH) if tip is None else ()
+            fetched_tips = Tips(store).list_fetched(DISCUSSION_BRANCH) if tip is None else ()
             changes = self._list_union_changes(None, fetched_tips) | new_files
-            return Batch(BRANCH, tip, changes, message, signature, parents=fetched_tips)
+            return Batch(DISCUSSION_BRANCH, tip, changes, message, signature, parents=fetched_tips)
 
-        result = publish_with_retry(store, BRANCH, build_batch, durable=self._durable)
+        result = publish_with_retry(store, DISCUSSION_BRANCH, build_batch, durable=self._durable)
         if isinstance(result, AppendResult):
             return result
         return AppendResult(result, tuple(events))
@@ -214,11 +214,11 @@ class EventLog:
                     change.path: WholeEntry(change.new)
                     for change in trees.diff_trees(store, our_tree, their_tree)
                 }
-                return Batch(BRANCH, ours, fast_forward, message, signature, commit=theirs)
+                return Batch(DISCUSSION_BRANCH, ours, fast_forward, message, signature, commit=theirs)
             changes = resolve_collisions(ours, self._list_union_changes(ours, [theirs]))
-            return Batch(BRANCH, ours, changes, message, signature, parents=(theirs,))
+            return Batch(DISCUSSION_BRANCH, ours, changes, message, signature, parents=(theirs,))
 
-        return publish_with_retry(store, BRANCH, build_batch, durable=self._durable)
+        return publish_with_retry(store, DISCUSSION_BRANCH, build_batch, durable=self._durable)
 
     def _list_union_changes(self, base: str | None, others: Sequence[str]) -> Changes:
         """Return the changes from the files of `base` to the union of all files of all commits."""
@@ -255,8 +255,8 @@ class EventLog:
 
 def _list_commits(tips: Tips) -> tuple[str, ...]:
     """Return the local tip of the discussion, and the tips of the remotes as last fetched."""
-    local = tips.find_local(BRANCH)
-    return tuple(dict.fromkeys([*([local] if local else []), *tips.list_fetched(BRANCH)]))
+    local = tips.find_local(DISCUSSION_BRANCH)
+    return tuple(dict.fromkeys([*([local] if local else []), *tips.list_fetched(DISCUSSION_BRANCH)]))
 
 
 def check_same_event(earlier_result: AppendResult, bodies: Sequence[EventBody]) -> None:

@@ -32,7 +32,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
-from workspace.proposal_ids import BRANCHES, DISCUSSION, is_id, parse_branch_id
+from workspace.proposal_ids import DISCUSSION_BRANCH, PROPOSAL_BRANCH_PREFIX, is_id, parse_branch_id
 
 MAX_TITLE_CHARACTERS = 256
 MAX_TEXT_CHARACTERS = 65_536
@@ -323,7 +323,7 @@ def read_target(value: object) -> str:
     """Return the target branch of a proposal."""
     name = read_branch(value)
     # The target contains documents: it is neither the discussion nor another proposal.
-    if name == DISCUSSION or name.startswith(BRANCHES):
+    if name == DISCUSSION_BRANCH or name.startswith(PROPOSAL_BRANCH_PREFIX):
         raise Unreadable(f"'target' must be a branch of documents, not '{name}'")
     return name
 

@@ -8,7 +8,7 @@ journal.py         the journal: a record of a publication's steps, written befor
 locks.py           the locks of a publication
 pruned.py          branches whose commits or files Git's housekeeping has removed
 publish.py         one commit from a batch
-recovery.py        recovery after a crash: an unfinished publication is rolled back, or forward
+recovery.py        recovery after a crash: an unfinished publication is rolled back or forward
 refs.py            the ref of a branch as a file
 repair.py          repair of damage by a loss of power
 staging_folder.py  the staging folder of a publication

@@ -36,7 +36,7 @@ class CommitRecord:
 
 
 # A context variable, because many function calls are between the response and the commit. A new thread has no
-# record.
+# `CommitRecord`.
 _RECORD: ContextVar[CommitRecord | None] = ContextVar("commits of this call", default=None)
 
 
@@ -99,7 +99,7 @@ def attempt(step: Callable[[], T], default: T, caveat: str) -> T:
 
 
 def describe_failure(error: Exception) -> str:
-    """Return the reason why a step after a commit failed, and log an unexpected one.
+    """Log the failure of a step after a commit, and return its reason.
 
     An expected error has a message for users. Any other error is logged with its traceback and a reference.
     """
@@ -119,6 +119,6 @@ def _describe_reason(error: Exception) -> str:
         case OSError(errno=int(number)):
             return os.strerror(number).lower()
         case ImportError():
-            return "a part of Docyard could not be loaded"
+            return "a module of Docyard could not be loaded"
         case _:
             return "an internal error of Docyard"

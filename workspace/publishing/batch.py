@@ -15,11 +15,11 @@ class Batch:
     """Changes to a branch: new bytes for each path, None for a removed file, or an entry of any kind.
 
     `base` is the commit to which the changes apply, None if the branch has no commit yet. The author is also
-    the committer. For a merge, `parents` are the other parents, and the commit is made even without a changed
-    file.
+    the committer. For a merge, `parents` are the parents after `base`, and the commit is made even without a
+    changed file.
 
-    If `commit` is set, the branch is moved to that existing commit, such as a fetched commit. The
-    changes are then those between the base and this commit, and message and author are only for the reflogs.
+    If `commit` is set, the branch is moved to that existing commit, such as a fetched commit. `changes` are
+    then the differences between the base and this commit, and message and author are only for the reflogs.
     """
 
     branch: str
@@ -33,7 +33,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """A change of one file: its entry before (None: new), its object's id after (None: removed).
+    """A change of one file: its entry before (None: a new file), its object's id after (None: removed).
 
     `mode` is the new mode; for a removed file, the old mode.
     """
@@ -48,13 +48,13 @@ def list_file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[F
     """Return the files that a batch changes, sorted by path; files with equal bytes are omitted.
 
     Raises:
-        PathBlocked: a link or a submodule is at a path without a whole entry.
+        PathBlocked: a link or a submodule is at the path of a change that is not a `WholeEntry`.
     """
     file_changes: list[FileChange] = []
     for path, data in sorted(batch.changes.items()):
         old = find_in_tree(git, tree, path) if tree else None
         if isinstance(data, WholeEntry):
-            file_changes += _list_whole_changes(
+            file_changes += _list_entry_changes(
                 path, old if old is None or not old.is_tree else None, data.entry
             )
             continue
@@ -70,8 +70,8 @@ def list_file_changes(git: GitReader, tree: str | None, batch: Batch) -> tuple[F
     return tuple(file_changes)
 
 
-def _list_whole_changes(path: str, old: TreeEntry | None, new: TreeEntry | None) -> Iterator[FileChange]:
-    """Yield the change of a path with a whole entry, if the entry differs."""
+def _list_entry_changes(path: str, old: TreeEntry | None, new: TreeEntry | None) -> Iterator[FileChange]:
+    """Yield the change to a `WholeEntry`, if the old entry differs."""
     if new is not None and (old is None or (old.id, old.mode) != (new.id, new.mode)):
         yield FileChange(path, old, new.id, new.mode)
     elif new is None and old is not None:

@@ -1,4 +1,4 @@
-"""The objects of a publication's commit, in memory until Git's housekeeping cannot remove them.
+"""The objects of a publication's commit, in memory until Git's housekeeping can no longer remove them.
 
 Until the branch is at the commit, its objects are unreachable for `git gc --prune=now`. A run that read the
 refs earlier removes them even later. So each object's file is checked right before and right after the branch
@@ -27,10 +27,12 @@ from workspace.git.store import GitStore
 from workspace.git.trees import rewrite_tree
 from workspace.publishing.batch import Batch
 from workspace.publishing.locks import docyard_lock
-from workspace.publishing.staging_folder import PENDING, StagingFolder, is_below_link
+from workspace.publishing.staging_folder import STAGING_FOLDERS, StagingFolder, is_below_link
 
 COPY_NAME = "objects"
-RECENT = "docyard/recent"
+"""The file name of the copy in a staging folder."""
+
+RECENT_COPIES = "docyard/recent"
 """The folder of copies of the objects of the last publications, within the common Git directory."""
 
 MAX_COPIES = 32
@@ -38,7 +40,7 @@ MAX_COPY_BYTES = 8 << 20
 MAX_COPY_AGE_S = 24 * 60 * 60
 MAX_NEW_OBJECTS = 20_000
 MAX_NEW_BYTES = 64 << 20
-_MAX_QUICK_BYTES = 1 << 16
+_MAX_QUICK_CHECK_BYTES = 1 << 16
 _MAX_ATTEMPTS = 5
 
 
@@ -75,7 +77,7 @@ class BatchObjects:
     def write_missing(self) -> int:
         """Write missing objects; return their number. Raises OSError.
 
-        Objects in a pack count as missing, because `git repack` may be about to remove the pack.
+        Objects in a pack count as missing, because a running `git repack` may remove the pack.
         """
         missing_ids = [id for id in self.files if not is_loose(self._store.common_dir, id)]
         for id in missing_ids:
@@ -103,15 +105,15 @@ class BatchObjects:
         self.write_missing()
 
     def write_copy(self, staging_folder: StagingFolder) -> None:
-        """Write the copy for the recovery. A power loss removes no object, so the copy is not synced."""
+        """Write the copy for the recovery, not synced: the objects themselves survive a loss of power."""
         copy = staging_folder.folder / COPY_NAME
         copy.write_bytes(b"".join(self.files.values()))
         share_with_group(copy)
 
     def preserve_copy(self, staging_folder: StagingFolder) -> None:
-        """Preserve the copy after the publication, in place of the oldest copy; a failure is ignored."""
+        """Preserve the copy after the publication, and remove the oldest copies; a failure is ignored."""
         common_dir = self._store.common_dir
-        recent_folder = common_dir / RECENT
+        recent_folder = common_dir / RECENT_COPIES
         if not self.files or sum(map(len, self.files.values())) > MAX_COPY_BYTES:
             return
         with suppress(OSError):
@@ -120,9 +122,9 @@ class BatchObjects:
             make_shared_folder(recent_folder)
             os.link(staging_folder.folder / COPY_NAME, recent_folder / f"{time.time_ns():020}-{self.commit}")
             names = sorted(os.listdir(recent_folder))
-            oldest = f"{time.time_ns() - MAX_COPY_AGE_S * 10**9:020}"
+            oldest_name = f"{time.time_ns() - MAX_COPY_AGE_S * 10**9:020}"
             for number, name in enumerate(names):
-                if number < len(names) - MAX_COPIES or name < oldest:
+                if number < len(names) - MAX_COPIES or name < oldest_name:
                     (recent_folder / name).unlink(missing_ok=True)
 
 
@@ -140,7 +142,10 @@ def read_copied_objects(common_dir: Path) -> dict[str, CopiedObject]:
     Each of the last publications has a copy, and so has each publication that a crash interrupted.
     """
     objects: dict[str, CopiedObject] = {}
-    for path in (*(common_dir / RECENT).glob("*"), *(common_dir / PENDING).glob(f"*/{COPY_NAME}")):
+    for path in (
+        *(common_dir / RECENT_COPIES).glob("*"),
+        *(common_dir / STAGING_FOLDERS).glob(f"*/{COPY_NAME}"),
+    ):
         objects |= _read_copy(path, common_dir)
     return objects
 
@@ -164,42 +169,43 @@ def protect_fetched(store: GitStore, commits: Mapping[str, str]) -> None:
 
 
 def restore_pruned(store: GitStore, branches: Iterable[str]) -> int:
-    """Write again the pruned objects of the last publications of branches; return their number.
+    """Write the pruned objects of the last publications of branches again; return their number.
 
     `git prune` takes no lock. A run that read the refs before a branch moved may remove some objects of
     the commit after the response. So each object in the copy of the tip is checked. Then the objects in the
-    copies of its parents are checked, as far back as there are copies. The caller holds Docyard's lock.
+    copies of its parents are checked, as far back as there are copies. The caller must have
+    Docyard's lock.
 
-    A branch whose ref is torn is skipped. Errors: OSError, NotARepository, UnsupportedRepository.
+    A branch whose ref is torn is skipped. Raises OSError, NotARepository, UnsupportedRepository.
     """
-    waiting: list[str] = []
+    stack: list[str] = []
     for branch in branches:
         with suppress(DamagedRepository):
-            waiting.append(store.tip(branch) or "")
+            stack.append(store.tip(branch) or "")
     names = _list_recent_copies(store.common_dir)
-    restored, seen = 0, set[str]()
-    while waiting:
-        commit = waiting.pop()
-        if commit in seen or commit not in names:
+    restored_count, visited = 0, set[str]()
+    while stack:
+        commit = stack.pop()
+        if commit in visited or commit not in names:
             continue
-        seen.add(commit)
-        objects = _read_copy(store.common_dir / RECENT / names[commit], store.common_dir)
-        for id in store.missing_on_disk(objects):
+        visited.add(commit)
+        objects = _read_copy(store.common_dir / RECENT_COPIES / names[commit], store.common_dir)
+        for id in store.find_missing_on_disk(objects):
             write_loose(store.common_dir, id, objects[id].file, durable=True)
-            restored += 1
-        for id, copied in objects.items():
-            if copied.kind == "commit":
-                waiting += parse_commit(id, copied.data).parents
-    return restored
+            restored_count += 1
+        for id, copied_object in objects.items():
+            if copied_object.kind == "commit":
+                stack += parse_commit(id, copied_object.data).parents
+    return restored_count
 
 
 def restore_pruned_tip(store: GitStore, branch: str) -> int:
     """Restore a branch as `restore_pruned` does, if its tip is incomplete; return the number of objects.
 
-    Every publication calls this before it writes, so that a loss is repaired while there are copies. It reads
-    the copy of the tip only, and for a copy of over 64 KB it only checks that the commit exists.
+    Every publication calls this before it writes, so that a loss is repaired while there are copies. Only the
+    copy of the tip is read. If that copy is over 64 KB, only the existence of the commit is checked.
 
-    Errors: as for `restore_pruned`, and DamagedRepository.
+    Raises the errors of `restore_pruned`, and DamagedRepository.
     """
     tip = store.tip(branch)
     if tip is None:
@@ -207,11 +213,11 @@ def restore_pruned_tip(store: GitStore, branch: str) -> int:
     name = _list_recent_copies(store.common_dir).get(tip)
     ids = [tip]
     if name is not None:
-        path = store.common_dir / RECENT / name
+        path = store.common_dir / RECENT_COPIES / name
         with suppress(OSError):
-            if path.lstat().st_size <= _MAX_QUICK_BYTES:
+            if path.lstat().st_size <= _MAX_QUICK_CHECK_BYTES:
                 ids += _read_copy(path, store.common_dir)
-    return restore_pruned(store, [branch]) if store.missing_on_disk(ids) else 0
+    return restore_pruned(store, [branch]) if store.find_missing_on_disk(ids) else 0
 
 
 def restore_copy(store: GitStore, staging_folder: StagingFolder) -> None:
@@ -222,9 +228,9 @@ def restore_copy(store: GitStore, staging_folder: StagingFolder) -> None:
 
 
 def _list_recent_copies(common_dir: Path) -> dict[str, str]:
-    """Return the file names of the copies of the last publications, by commit; the newest one of a commit."""
+    """Return the file names of the copies of the last publications, by commit: the newest copy of each."""
     try:
-        names = sorted(os.listdir(common_dir / RECENT))
+        names = sorted(os.listdir(common_dir / RECENT_COPIES))
     except OSError:
         return {}
     return {name.partition("-")[2]: name for name in names}
@@ -244,7 +250,7 @@ def _read_copy(path: Path, common_dir: Path) -> dict[str, CopiedObject]:
 def _write_objects(
     store: GitStore, batch: Batch, base_tree: str | None, *, durable: bool
 ) -> tuple[str, dict[str, bytes]]:
-    """Write the objects of a batch; write them again if Git removes an object that is not yet referred to."""
+    """Write the objects of a batch; write them again if Git removes an object that no ref reaches yet."""
     attempt_number = 0
     while True:
         attempt_number += 1
@@ -298,12 +304,14 @@ def _walk_new_objects(git: GitReader, commit: str, base: str | None) -> Iterator
     queue = [commit]
     while queue:
         id = queue.pop(0)
-        if id in visited or not git.has(id):  # such as the parents at the boundary of a shallow clone
+        if id in visited or not git.has_object(
+            id
+        ):  # for example, a parent at the boundary of a shallow clone
             continue
         visited.add(id)
         commit_object = git.commit(id)
         yield "commit", id
-        present_parents = [parent for parent in commit_object.parents if git.has(parent)]
+        present_parents = [parent for parent in commit_object.parents if git.has_object(parent)]
         yield from _walk_new_in_tree(
             git, git.commit(present_parents[0]).tree if present_parents else None, commit_object.tree
         )

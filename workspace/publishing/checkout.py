@@ -59,7 +59,7 @@ class WorkFiles:
         self._backup_statuses: dict[str, os.stat_result] = {}
 
     def is_unchanged(self, change: FileChange, removed_paths: Container[str] = ()) -> bool:
-        """Return True if the file equals that of the base for Git; for a new file, if the path is free.
+        """Return True if the file equals that of the base for Git; for a new file, True if the path is free.
 
         On a case-insensitive disk, a new file may exist under another spelling. `removed_paths` are
         removed before the file is written.
@@ -70,7 +70,7 @@ class WorkFiles:
         return self._matches_old(change.path, old)
 
     def plan(self, changes: Iterable[FileChange]) -> tuple[tuple[WorkFile, ...], tuple[str, ...]]:
-        """Return the journal's entries for these files, removals first, and the folders to create."""
+        """Return the journal's entries for changed files, removals first, and the folders to create."""
         token = secrets.token_hex(8)
         files = tuple(
             WorkFile(
@@ -171,7 +171,7 @@ class WorkFiles:
 
         Later changes by a user are preserved. The call may be repeated after a failure.
         """
-        if not self._has_plain_folders(file.path):
+        if not self._has_real_folders(file.path):
             return
         target = self._root / file.path
         backup, new_file = _build_private_path(target, file, "old"), _build_private_path(target, file, "new")
@@ -193,12 +193,12 @@ class WorkFiles:
             with contextlib.suppress(NotADirectoryError):
                 _build_private_path(self._root / file.path, file, suffix).unlink(missing_ok=True)
 
-    def settle(self, file: WorkFile) -> None:
+    def finish(self, file: WorkFile) -> None:
         """Remove a file's private files after the commit, and the folders that its removal has emptied.
 
         Data that a program wrote into the old file after the last check is saved as `.orig` next to it.
         """
-        if not self._has_plain_folders(file.path):
+        if not self._has_real_folders(file.path):
             return
         target = self._root / file.path
         backup, status = _build_private_path(target, file, "old"), self._backup_statuses.get(file.path)
@@ -220,8 +220,9 @@ class WorkFiles:
                 (self._root / folder).rmdir()
 
     def _matches_old(self, path: str, old: tuple[str, int] | None) -> bool:
+        """Return True if the file at a path has this blob and mode for Git; None means no file."""
         file = self._root / path
-        if not self._has_plain_folders(path):
+        if not self._has_real_folders(path):
             return False
         status = lstat(file)
         if status is None or old is None:
@@ -271,7 +272,8 @@ class WorkFiles:
         folders = ["/".join(names[: depth + 1]) for depth in range(len(names))]
         return [folder for folder in folders if not (self._root / folder).is_dir()]
 
-    def _has_plain_folders(self, path: str) -> bool:
+    def _has_real_folders(self, path: str) -> bool:
+        """Return True if no folder above a path is a symbolic link or another file."""
         folder = str(self._root)
         for name in path.split("/")[:-1]:
             folder = f"{folder}/{name}"
@@ -288,7 +290,8 @@ def _build_private_path(target: Path, file: WorkFile, suffix: str) -> Path:
     return target.with_name(f"{file.name}.{suffix}")
 
 
-INDEX_BEFORE = "index.old"
+OLD_INDEX_NAME = "index.old"
+"""The file name of the backup of Git's index in a staging folder."""
 
 
 class WorktreeConflict(WorkspaceError):
@@ -299,7 +302,7 @@ class WorktreeConflict(WorkspaceError):
     def __init__(self, paths: Iterable[str]) -> None:
         self.paths = tuple(paths)
         super().__init__(
-            "the work tree has uncommitted changes of these files, so nothing was written: "
+            "the work tree has uncommitted changes to these files, so nothing was written: "
             + ", ".join(f"`{path}`" for path in self.paths),
             fix="Commit, stash or remove those changes, then try again.",
             paths=list(self.paths),
@@ -330,7 +333,7 @@ class Checkout:
                 "its folder is missing", fix="Restore the folder, or run `git worktree prune`."
             )
         self.worktree = worktree
-        self._git = store.at(worktree)
+        self._git = store.for_worktree(worktree)
         self._git.refresh()
         self._changes = changes
         self._removed_paths = frozenset(change.path for change in changes if change.new is None)
@@ -349,10 +352,10 @@ class Checkout:
             WorktreeConflict: a file of the batch differs from the base, in the index or in the work tree.
         """
         self._check_state()
-        self._check_kinds()
+        self._check_file_kinds()
         self._old_index_data = self._read_index()
         index = self._parse_index(self._old_index_data)
-        self._compare(index)
+        self._compare_with_base(index)
         try:
             self._index = index.with_changes(
                 {change.path: (change.new, change.mode) if change.new else None for change in self._changes}
@@ -366,7 +369,7 @@ class Checkout:
             mtime = self._index_path.stat().st_mtime_ns
             os.utime(path, ns=(mtime, mtime))
 
-    def record(self, journal: Journal, name: str) -> Journal:
+    def add_to_journal(self, journal: Journal, name: str) -> Journal:
         """Return the journal with the changes to this work tree."""
         files, folders = self._files.plan(self._changes)
         return replace(
@@ -397,7 +400,7 @@ class Checkout:
             WorktreeConflict: a file has changed meanwhile.
         """
         assert journal.index is not None
-        staging_folder.back_up(INDEX_BEFORE, self._index_path)
+        staging_folder.back_up(OLD_INDEX_NAME, self._index_path)
         try:
             self._files.make_folders(journal.folders)
             # Steps that need disk space are done first.
@@ -414,11 +417,11 @@ class Checkout:
         except FileChanged as error:
             raise WorktreeConflict([error.path]) from None
 
-    def settle(self, journal: Journal) -> None:
+    def finish(self, journal: Journal) -> None:
         """Remove the backups for a rollback after a complete publication."""
         self._git.cache_index(self._index)
         for file in journal.files:
-            self._files.settle(file)
+            self._files.finish(file)
 
     def _check_state(self) -> None:
         operation = find_unfinished_operation(self.worktree.git_dir)
@@ -435,7 +438,7 @@ class Checkout:
 
     def _parse_index(self, data: bytes | None) -> IndexFile:
         try:
-            index = IndexFile.empty() if data is None else self._git.index_file(data)
+            index = IndexFile.empty() if data is None else self._git.parse_index(data)
         except SplitIndex as error:
             raise WorktreeBusy("its index is split", fix=f"Run `{error.fix}`.") from None
         except DamagedRepository as error:
@@ -444,7 +447,7 @@ class Checkout:
             raise WorktreeBusy("it has unmerged files", fix="Resolve these files, then try again.")
         return index
 
-    def _check_kinds(self) -> None:
+    def _check_file_kinds(self) -> None:
         for change in self._changes:
             check_path(change.path)
             modes = [change.mode, *([change.old.mode] if change.old else [])]
@@ -454,7 +457,7 @@ class Checkout:
                     fix="Merge with git merge, or switch the work tree to another branch.",
                 )
 
-    def _compare(self, index: IndexFile) -> None:
+    def _compare_with_base(self, index: IndexFile) -> None:
         for change in self._changes:
             entry = index.entry(change.path)
             if entry is not None and entry.skip_worktree:

@@ -1,8 +1,8 @@
 """The journal: a record of a publication's steps, written before the first of them.
 
 The journal is in the publication's staging folder. After a crash, `recovery` reads it. Before the commit
-point, everything is rolled back; after it, the missing steps are done. A torn journal is treated as missing:
-a journal is complete before the first lock is acquired, so nothing has been changed yet.
+point, everything is rolled back; after it, the remaining steps are done. A torn journal is treated as
+missing: a journal is complete before the first lock is acquired, so nothing has been changed yet.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class UnknownJournal(WorkspaceError):
 
     def __init__(self) -> None:
         super().__init__(
-            "a docyard of another version was killed during a commit in this repository",
+            "another version of Docyard was killed during a commit in this repository",
             fix="Start that version once: it rolls the commit back or completes it.",
         )
 

@@ -63,7 +63,7 @@ class Locked(WorkspaceError):
 
 
 class Busy(WorkspaceError):
-    """A write that other writers preceded in all attempts; `retry_after_ms` is the time before a retry."""
+    """A write that failed because other writers were first; `retry_after_ms` is the time before a retry."""
 
     code: ClassVar[str] = "BUSY"
 
@@ -198,7 +198,7 @@ _WAIT_FOR_THREADS_S = 30.0
 
 
 class WriterLock:
-    """The writer lock of a repository in this process. Entering raises Busy."""
+    """The writer lock of a repository in this process. The `with` statement raises Busy after 30 seconds."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -2,8 +2,8 @@
 
 An object is restored exactly from the copies of publications, from Git's index, or from the files of the work
 tree. The index has the trees of the checked-out commit. If the tip itself is lost, the branch gets a new
-commit of the index. A branch is never moved back automatically, because another clone may have the missing
-objects.
+commit with the files of the index. A branch is never moved back automatically, because another clone may have
+the missing objects.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from workspace.publishing.repair import find_last_complete_commit, is_complete_c
 from workspace.publishing.staging_folder import StagingFolder
 
 REBUILT_TRAILER = "Docyard-Rebuilt"
-"""The trailer with the id of the lost commit that a commit of Git's index replaces."""
+"""The trailer with the id of a lost commit, in the commit that replaces it."""
 
 _REFLOG_ENTRY = re.compile(r"[0-9a-f]{40} ([0-9a-f]{40}) (.*?) <([^>]*)> (\d+) ([-+])(\d\d)(\d\d)\t(.*)")
 
@@ -75,18 +75,18 @@ def find_pruned_branches(git: GitReader, served_branch: str | None) -> Iterator[
     for branch in sorted(git.branches(), key=lambda branch: (branch != served_branch, branch)):
         try:
             tip = git.tip(branch)
-        except DamagedRepository:  # the ref is torn, which is another finding
+        except DamagedRepository:  # the check for torn refs reports this branch
             continue
         if tip is None:
             continue
         missing_objects = tuple(_find_missing_objects(git, tip, visited_trees))
         if missing_objects:
-            sources = _Sources(git, branch)
+            sources = _ObjectSources(git, branch)
             if branch == served_branch:
                 missing_objects = tuple(
                     missing_object
                     for missing_object in missing_objects
-                    if not sources.is_plain_document(missing_object)
+                    if not sources.is_uncopied_document(missing_object)
                 )
         if missing_objects:
             can_rebuild = any(sources.find(missing_object) is not None for missing_object in missing_objects)
@@ -105,20 +105,20 @@ def rebuild_branch(store: GitStore, pruned_branch: PrunedBranch) -> RebuildResul
     with docyard_lock(store.common_dir):
         if store.tip(pruned_branch.branch) != pruned_branch.tip:
             return None
-        sources = _Sources(store, pruned_branch.branch)
-        restored_count, lost_by_id, commits = 0, dict[str, MissingObject](), {pruned_branch.tip}
-        while missing_objects := _find_all_missing_objects(store, commits, lost_by_id):
+        sources = _ObjectSources(store, pruned_branch.branch)
+        restored_count, lost_objects_by_id, commits = 0, dict[str, MissingObject](), {pruned_branch.tip}
+        while missing_objects := _find_all_missing_objects(store, commits, lost_objects_by_id):
             for missing_object in missing_objects:
                 data = sources.find(missing_object)
                 if data is None:
-                    lost_by_id[missing_object.id] = missing_object
+                    lost_objects_by_id[missing_object.id] = missing_object
                     continue
                 file = pack_loose(missing_object.kind, data)
                 write_loose(store.common_dir, missing_object.id, file, durable=True)
                 restored_count += 1
                 if missing_object.kind == "commit":
                     commits.add(missing_object.id)
-        lost_objects = tuple(lost_by_id.values())
+        lost_objects = tuple(lost_objects_by_id.values())
         replacement = (
             sources.find_replacement(pruned_branch.tip)
             if _is_unusable(pruned_branch.tip, lost_objects)
@@ -156,7 +156,7 @@ class _Replacement(NamedTuple):
     lost_tip: str
 
 
-class _Sources:
+class _ObjectSources:
     """The sources of objects of a branch: copies of the last publications, Git's index, the work tree."""
 
     def __init__(self, git: GitReader, branch: str) -> None:
@@ -168,24 +168,24 @@ class _Sources:
             git_dir = worktrees[0].git_dir
             self._checkout = git if git_dir == git.git_dir else GitReader(worktrees[0].path)
 
-    def is_plain_document(self, missing: MissingObject) -> bool:
-        """Return True for a document that no copy has."""
-        return missing.path.endswith(DOCUMENT_SUFFIXES) and missing.id not in self._copies
+    def is_uncopied_document(self, missing_object: MissingObject) -> bool:
+        """Return True if a missing object is a document that no copy has."""
+        return missing_object.path.endswith(DOCUMENT_SUFFIXES) and missing_object.id not in self._copies
 
-    def find(self, missing: MissingObject) -> bytes | None:
+    def find(self, missing_object: MissingObject) -> bytes | None:
         """Return the data of a missing object; None if no source has it."""
-        copied_object = self._copies.get(missing.id)
-        if copied_object is not None and copied_object.kind == missing.kind:
+        copied_object = self._copies.get(missing_object.id)
+        if copied_object is not None and copied_object.kind == missing_object.kind:
             return copied_object.data
-        if missing.kind == "tree":
-            return self.index_trees.get(missing.id)
-        if missing.kind == "blob" and self._checkout is not None:
-            return read_matching_file(self._checkout, missing.path, missing.id)
+        if missing_object.kind == "tree":
+            return self.index_trees.get(missing_object.id)
+        if missing_object.kind == "blob" and self._checkout is not None:
+            return read_matching_file(self._checkout, missing_object.path, missing_object.id)
         return None
 
     def find_replacement(self, tip: str) -> _Replacement | None:
-        """Return the replacement of a lost tip; None if files of Git's index are missing."""
-        if not self.index_trees or any(self._find_staged_data(path) is None for path in self.index):
+        """Return the replacement of a lost tip; None if an index file is lost, or no commit is complete."""
+        if not self.index_trees or any(self._find_staged_data(path) is None for path in self.index_entries):
             return None
         base_commit = find_last_complete_commit(self._git, self._branch, ()).commit
         base_commit = base_commit or self._find_fetched_commit()
@@ -196,20 +196,20 @@ class _Sources:
 
     def _find_staged_data(self, path: str) -> bytes | None:
         """Return the data of a file of the index; b"" if the repository has it, None if no source has it."""
-        entry = self.index[path]
+        entry = self.index_entries[path]
         if entry.mode == SUBMODULE_MODE or _is_present(self._git, entry.id):
             return b""
         return self.find(MissingObject("blob", entry.id, path))
 
     def list_missing_files(self) -> Iterator[tuple[str, bytes]]:
         """Yield the id and the data of the files of the index that are not in the repository."""
-        for path, entry in self.index.items():
+        for path, entry in self.index_entries.items():
             data = self._find_staged_data(path)
             if data is not None and entry.mode != SUBMODULE_MODE and not _is_present(self._git, entry.id):
                 yield entry.id, data
 
     @cached_property
-    def index(self) -> Mapping[str, TreeEntry]:
+    def index_entries(self) -> Mapping[str, TreeEntry]:
         """Return the entries of Git's index in the branch's checkout, by path."""
         try:
             return read_staged_entries(self._checkout) if self._checkout is not None else {}
@@ -218,9 +218,9 @@ class _Sources:
 
     @cached_property
     def index_trees(self) -> dict[str, bytes]:
-        """Return the trees of a commit of Git's index, by id; the root is last."""
+        """Return the trees that a commit of Git's index would have, by id; the root is last."""
         folders: dict[str, list[TreeEntry]] = {"": []}
-        for path, entry in self.index.items():
+        for path, entry in self.index_entries.items():
             folder = path.rpartition("/")[0]
             folders.setdefault(folder, []).append(entry)
             while folder:
@@ -235,7 +235,7 @@ class _Sources:
             if folder:
                 parent, _, name = folder.rpartition("/")
                 folders[parent].append(TreeEntry(name, id, TREE_MODE))
-        return trees if self.index else {}
+        return trees if self.index_entries else {}
 
     @cached_property
     def _copies(self) -> Mapping[str, CopiedObject]:
@@ -296,20 +296,20 @@ def _find_missing_objects(git: GitReader, tip: str, visited_trees: set[str]) -> 
         if not _is_present(git, tree):
             yield MissingObject("tree", tree, path)
             continue
-        is_whole_tree = True
+        has_all_files = True
         for entry in git.tree(tree):
             inner_path = f"{path}/{entry.name}".removeprefix("/")
             if entry.is_tree:
                 stack.append((inner_path, entry.id))
             elif entry.mode != SUBMODULE_MODE and not _is_present(git, entry.id):
-                is_whole_tree = False
+                has_all_files = False
                 yield MissingObject("blob", entry.id, inner_path)
-        if is_whole_tree:
+        if has_all_files:
             visited_trees.add(tree)
 
 
 def _is_present(git: GitReader, id: str) -> bool:
-    return is_loose(git.common_dir, id) or git.has(id)
+    return is_loose(git.common_dir, id) or git.has_object(id)
 
 
 def _is_unusable(tip: str, missing_objects: tuple[MissingObject, ...]) -> bool:
@@ -319,7 +319,7 @@ def _is_unusable(tip: str, missing_objects: tuple[MissingObject, ...]) -> bool:
     )
 
 
-def _commit_index(store: GitStore, sources: _Sources, replacement: _Replacement) -> str:
+def _commit_index(store: GitStore, sources: _ObjectSources, replacement: _Replacement) -> str:
     """Write a commit of Git's index on top of the last complete commit."""
     trees = sources.index_trees
     for id, data in sources.list_missing_files():

@@ -64,8 +64,8 @@ _SWITCH_DELAY_S = 0.01  # a switch in progress has written HEAD after this time
 class Publication:
     """A write transaction, as a context manager: no other Docyard writes to the repository meanwhile.
 
-    The entry recovers after a crash; `recovery_result` is the result. With `durable`, a commit survives a
-    loss of power once `publish` has returned it.
+    An unfinished publication is recovered on entry; `recovery_result` is the result. With `durable`, a commit
+    survives a loss of power once `publish` has returned it.
 
     Raises on entry:
         InvalidBranch: Git does not accept the name of the branch. Locked: another writer did not release its
@@ -85,7 +85,7 @@ class Publication:
         self._ref: BranchRef | None = None
         self._locked_git_dir: Path | None = None  # of the work tree whose locks are acquired
         self._locks: list[LinkedLock] = []
-        self._numbers = count()
+        self._file_numbers = count()
         # A cleanup is safe if recovery needs no file of the private folder. A swap is in progress while the
         # work tree has changes that the branch does not have.
         self._is_cleanup_safe = True
@@ -94,7 +94,7 @@ class Publication:
     def __enter__(self) -> Self:
         with _translate_system_errors():
             for _ in range(_MAX_ATTEMPTS - 1):
-                # Git's housekeeping removes files and folders of the repository at any moment.
+                # Git's housekeeping may remove a file or folder of the repository at any moment.
                 with suppress(FileNotFoundError):
                     self._enter()
                     return self
@@ -145,7 +145,7 @@ class Publication:
                 try:
                     return self._publish(batch)
                 except FileNotFoundError:
-                    # Git's housekeeping removes files and folders of the repository at any moment.
+                    # Git's housekeeping may have removed a file or folder.
                     if self._is_swap_in_progress or not self._can_repeat(batch):
                         raise
             return self._publish(batch)
@@ -162,7 +162,7 @@ class Publication:
             Locked: another program did not release a lock in time.
         """
         with _translate_system_errors():
-            self._lock(_find_worktree_dir(self._store, self._branch))
+            self._lock(_find_worktree_git_dir(self._store, self._branch))
 
     def remove_branch(self, commit: str, is_unused: Callable[[], bool]) -> bool:
         """Remove the branch if it is at a commit and `is_unused()`; return False if it was not removed.
@@ -195,12 +195,12 @@ class Publication:
             return batch.base
         objects: BatchObjects | None = None
         for round_number in range(_MAX_ATTEMPTS):
-            number = next(self._numbers)
+            number = next(self._file_numbers)
             index, ref = f"index-{number}", f"ref-{number}"
             checkout = _find_checkout(store, self._branch, changes)
             if checkout is not None:
                 try:
-                    checkout.prepare(self._ensure_folder(), index)
+                    checkout.prepare(self._ensure_staging_folder(), index)
                 except WorktreeConflict:
                     if self._locked_git_dir == checkout.worktree.git_dir:
                         raise
@@ -213,8 +213,8 @@ class Publication:
             self._ensure_branch_ref().prepare(objects.commit, ref)
             journal = Journal(self._branch, batch.base, objects.commit)
             if checkout is not None:
-                journal = checkout.record(journal, index)
-            self._ensure_folder().record(journal)
+                journal = checkout.add_to_journal(journal, index)
+            self._ensure_staging_folder().write_journal(journal)
             self._lock(checkout.worktree.git_dir if checkout is not None else None)
             if checkout is None:
                 # A switch to this branch writes its files first, and HEAD last.
@@ -239,7 +239,7 @@ class Publication:
     def _swap(
         self, batch: Batch, journal: Journal, checkout: Checkout | None, ref: str, objects: BatchObjects
     ) -> None:
-        store, staging_folder = self._store, self._ensure_folder()
+        store, staging_folder = self._store, self._ensure_staging_folder()
         objects.protect()
         objects.write_copy(staging_folder)
         logs = refs.find_reflogs(store, self._branch, is_bare=store.is_bare and checkout is None)
@@ -265,10 +265,10 @@ class Publication:
         attempt(partial(objects.preserve_copy, staging_folder), None, "no copy of its objects was saved")
         append_move = partial(refs.append_to_reflogs, logs, batch.base, journal.commit, author, batch.message)
         is_reflog_complete = attempt(append_move, False, "the reflog is not complete")
-        is_checkout_settled = attempt(
-            partial(_settle_checkout, checkout, journal), False, "temporary files were left"
+        is_checkout_finished = attempt(
+            partial(_finish_checkout, checkout, journal), False, "temporary files were left"
         )
-        self._is_cleanup_safe = is_checkout_settled and is_reflog_complete and are_objects_protected
+        self._is_cleanup_safe = is_checkout_finished and is_reflog_complete and are_objects_protected
 
     def _update_late_checkout(self, journal: Journal, changes: tuple[FileChange, ...]) -> None:
         """Update a work tree that was switched to the branch during the publication.
@@ -284,13 +284,13 @@ class Publication:
                 checkout = _find_checkout(self._store, self._branch, changes)
                 if checkout is not None:
                     self._lock(checkout.worktree.git_dir)
-                    index = f"index-{next(self._numbers)}"
-                    checkout.prepare(self._ensure_folder(), index)
-                    late_journal = checkout.record(journal, index)
+                    index = f"index-{next(self._file_numbers)}"
+                    checkout.prepare(self._ensure_staging_folder(), index)
+                    late_journal = checkout.add_to_journal(journal, index)
                     self._is_cleanup_safe = False
-                    self._ensure_folder().record(late_journal)
-                    checkout.apply(late_journal, self._ensure_folder())
-                    self._is_cleanup_safe = _settle_checkout(checkout, late_journal)
+                    self._ensure_staging_folder().write_journal(late_journal)
+                    checkout.apply(late_journal, self._ensure_staging_folder())
+                    self._is_cleanup_safe = _finish_checkout(checkout, late_journal)
                     return
 
     def _lock(self, git_dir: Path | None) -> None:
@@ -299,7 +299,7 @@ class Publication:
             self._unlock_worktree()
         if git_dir is not None:
             if not self._locks:
-                lock_token, common_dir = self._ensure_folder().lock_token, self._store.common_dir
+                lock_token, common_dir = self._ensure_staging_folder().lock_token, self._store.common_dir
                 self._locks = [
                     LinkedLock(lock_token, git_dir / name, common_dir) for name in LOCKED_WORKTREE_FILES
                 ]
@@ -317,14 +317,14 @@ class Publication:
         is_ref_released = self._ref is None or self._ref.release()
         return self._unlock_worktree() and is_ref_released
 
-    def _ensure_folder(self) -> StagingFolder:
+    def _ensure_staging_folder(self) -> StagingFolder:
         if self._staging_folder is None:
             self._staging_folder = StagingFolder.make(self._store.common_dir, durable=self._durable)
         return self._staging_folder
 
     def _ensure_branch_ref(self) -> BranchRef:
         if self._ref is None:
-            self._ref = BranchRef(self._store, self._branch, self._ensure_folder())
+            self._ref = BranchRef(self._store, self._branch, self._ensure_staging_folder())
         return self._ref
 
     def _check_tip(self, batch: Batch) -> None:
@@ -372,10 +372,10 @@ def _protect_objects(objects: BatchObjects) -> bool:
     return True
 
 
-def _settle_checkout(checkout: Checkout | None, journal: Journal) -> bool:
+def _finish_checkout(checkout: Checkout | None, journal: Journal) -> bool:
     try:
         if checkout is not None:
-            checkout.settle(journal)
+            checkout.finish(journal)
     except OSError:
         return False
     return True
@@ -391,7 +391,7 @@ def _find_checkout(store: GitStore, branch: str, changes: tuple[FileChange, ...]
     return Checkout(store, worktrees[0], changes) if worktrees else None
 
 
-def _find_worktree_dir(store: GitStore, branch: str) -> Path | None:
+def _find_worktree_git_dir(store: GitStore, branch: str) -> Path | None:
     worktrees = store.worktrees_of(branch)
     return worktrees[0].git_dir if len(worktrees) == 1 else None
 

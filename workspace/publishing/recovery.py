@@ -1,6 +1,6 @@
-"""Recovery after a crash: an unfinished publication is rolled back, or forward.
+"""Recovery after a crash: an unfinished publication is rolled back or forward.
 
-Before the commit point, everything is rolled back; after it, the missing steps are done. A publication is
+Before the commit point, everything is rolled back; after it, the remaining steps are done. A publication is
 rolled forward if the branch contains its commit. A file, an index or a lock is changed only with proof that
 the publication wrote it. The proof is the inode, or a name in the journal together with exactly the new
 bytes. Later changes by a user are preserved.
@@ -25,11 +25,11 @@ from workspace.git.trees import find_in_tree
 from workspace.git.worktrees import Worktree, is_same_path, list_git_dirs
 from workspace.publishing import refs
 from workspace.publishing.batch_objects import restore_copy, restore_pruned
-from workspace.publishing.checkout import INDEX_BEFORE, WorkFiles
+from workspace.publishing.checkout import OLD_INDEX_NAME, WorkFiles
 from workspace.publishing.journal import Journal, UnknownJournal, WorkFile
 from workspace.publishing.locks import LOCK_PATH, LOCKED_WORKTREE_FILES, CannotWrite, LinkedLock, docyard_lock
 from workspace.publishing.refs import BranchRef
-from workspace.publishing.staging_folder import PENDING, StagingFolder, is_below_link
+from workspace.publishing.staging_folder import STAGING_FOLDERS, StagingFolder, is_below_link
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,8 @@ def restore_all_pruned(store: GitStore) -> bool:
     """Write the pruned objects of the branches again; return True if the failed read should be repeated.
 
     The read should also be repeated if nothing is missing now: another thread may have restored the objects.
-    Call this only after a read of a missing object, because it reads each copy of the branches.
+    Call this only after a read of a missing object, because it reads every saved copy of
+    the objects of the branches.
     """
     with suppress(WorkspaceError, OSError), docyard_lock(store.common_dir):
         restore_pruned(store, store.branches())
@@ -84,9 +85,9 @@ def recover_locked(store: GitStore) -> RecoveryResult:
     rolled_back = rolled_forward = 0
     for folder in list_staging_folders(store.common_dir):
         staging_folder = StagingFolder(folder, durable=False)
-        journal = staging_folder.journal()
+        journal = staging_folder.read_journal()
         if journal is None:
-            _release_all(store.common_dir, staging_folder)
+            _release_git_locks(store.common_dir, staging_folder)
             staging_folder.clear()
         elif _recover_publication(store, staging_folder, journal):
             rolled_forward += 1
@@ -96,8 +97,8 @@ def recover_locked(store: GitStore) -> RecoveryResult:
 
 
 def list_staging_folders(common_dir: Path) -> list[Path]:
-    """Return the staging folders of publications."""
-    pending = common_dir / PENDING
+    """Return the staging folders of all publications, in order of names."""
+    pending = common_dir / STAGING_FOLDERS
     if pending.is_symlink() or is_below_link(pending, common_dir):
         return []
     try:
@@ -116,10 +117,10 @@ def roll_back(store: GitStore, staging_folder: StagingFolder, journal: Journal) 
     worktree = _find_worktree(store, journal)
     if worktree is None:
         return journal.git_dir is None or not (store.common_dir / journal.git_dir).is_dir()
-    git = store.at(worktree)
+    git = store.for_worktree(worktree)
     index_path = worktree.git_dir / "index"
     if journal.index is not None and is_same_path(index_path, staging_folder.folder / journal.index):
-        old_index = staging_folder.folder / INDEX_BEFORE
+        old_index = staging_folder.folder / OLD_INDEX_NAME
         if old_index.exists():
             os.rename(old_index, index_path)
         elif not journal.had_index:
@@ -141,7 +142,7 @@ def is_committed(store: GitStore, journal: Journal) -> bool:
 
 
 def _recover_publication(store: GitStore, staging_folder: StagingFolder, journal: Journal) -> bool:
-    """Recover one publication; return True if it was completed. Removed locks are acquired again.
+    """Recover one publication; return True if it was rolled forward. Removed locks are acquired again.
 
     The locks stay after a failure, because the work tree has changes that the branch does not have. No
     program may commit these changes.
@@ -154,7 +155,7 @@ def _recover_publication(store: GitStore, staging_folder: StagingFolder, journal
             LinkedLock(staging_folder.lock_token, target, store.common_dir).acquire()
     has_commit = is_committed(store, journal)
     is_complete = (_roll_forward if has_commit else roll_back)(store, staging_folder, journal)
-    _release_all(store.common_dir, staging_folder)
+    _release_git_locks(store.common_dir, staging_folder)
     if is_complete:
         staging_folder.clear()
     return has_commit
@@ -178,10 +179,10 @@ def _roll_forward(store: GitStore, staging_folder: StagingFolder, journal: Journ
         )
     worktree = _find_worktree(store, journal)
     if worktree is not None:
-        files = WorkFiles(store.at(worktree), worktree.path)
+        files = WorkFiles(store.for_worktree(worktree), worktree.path)
         for file in journal.files:
             try:
-                files.settle(file)
+                files.finish(file)
             except OSError:
                 is_complete = False
     return is_complete
@@ -210,7 +211,7 @@ def _has_old_file(git: GitStore, tree: str | None, index: IndexFile | None, file
     """Return True if the checked-out commit and the index still have the old file."""
     entry = find_in_tree(git, tree, file.path) if tree else None
     index_entry = index.entry(file.path) if index is not None else None
-    return index is not None and _read_blob(entry) == _read_blob(index_entry) == file.old
+    return index is not None and _get_id_and_mode(entry) == _get_id_and_mode(index_entry) == file.old
 
 
 def _remove_own_entries(
@@ -225,8 +226,8 @@ def _remove_own_entries(
         file.path: file.old
         for file in journal.files
         if index is not None
-        and _read_blob(index.entry(file.path)) == file.new != file.old
-        and _read_blob(find_in_tree(git, tree, file.path) if tree else None) == file.old
+        and _get_id_and_mode(index.entry(file.path)) == file.new != file.old
+        and _get_id_and_mode(find_in_tree(git, tree, file.path) if tree else None) == file.old
     }
     if index is None or not own_entries:
         return index
@@ -241,7 +242,7 @@ def _remove_own_entries(
     return _read_index(index_path)
 
 
-def _read_blob(entry: TreeEntry | IndexEntry | None) -> tuple[str, int] | None:
+def _get_id_and_mode(entry: TreeEntry | IndexEntry | None) -> tuple[str, int] | None:
     if entry is None:
         return None
     return entry.id, entry.mode
@@ -254,7 +255,7 @@ def _read_index(path: Path) -> IndexFile | None:
         return None
 
 
-def _release_all(common_dir: Path, staging_folder: StagingFolder) -> None:
+def _release_git_locks(common_dir: Path, staging_folder: StagingFolder) -> None:
     for lock in list_git_locks(common_dir):
         if staging_folder.owns(lock):
             lock.unlink()
@@ -268,7 +269,7 @@ def list_git_locks(common_dir: Path) -> Iterator[Path]:
 
 
 def list_index_locks(store: GitStore) -> list[Path]:
-    """Return the locks of indexes that a switch may have now, in this and every other work tree.
+    """Return the index locks that a running `git switch` may have, in this and every other work tree.
 
     Locks of missing work trees are skipped. The lock of a commit whose message a user edits is also
     skipped: editing may take hours. The message file is then newer than the lock.

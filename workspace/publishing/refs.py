@@ -167,7 +167,7 @@ def append_to_reflogs(
 ) -> bool:
     """Append a move; return False if a log could not be written, which does not undo the move."""
     line = _format_line(old, new, author, message)
-    return _apply_to_each(logs, lambda log: _append(log, line))
+    return _apply_to_each(logs, lambda log: _append_line(log, line))
 
 
 def complete_reflogs(
@@ -175,7 +175,7 @@ def complete_reflogs(
 ) -> bool:
     """Append a move to each log that does not end with it; return False if a log could not be written."""
     line = _format_line(old, new, author, message)
-    return _apply_to_each(logs, lambda log: _append_missing(log, line, new))
+    return _apply_to_each(logs, lambda log: _append_if_missing(log, line, new))
 
 
 def remove_reflog(git: GitReader, branch: str) -> None:
@@ -202,22 +202,22 @@ def _apply_to_each(logs: Iterable[Reflog], write: Callable[[Reflog], None]) -> b
     return is_complete
 
 
-def _append_missing(log: Reflog, line: bytes, new: str) -> None:
+def _append_if_missing(log: Reflog, line: bytes, new: str) -> None:
     text = log.path.read_bytes() if log.path.exists() else b""
     complete_lines, newline, partial_line = text.rpartition(b"\n")
     if partial_line:
         os.truncate(log.path, len(complete_lines + newline))
     if complete_lines.rpartition(b"\n")[2].split(b" ")[1:2] != [new.encode()]:
-        _append(log, line)
+        _append_line(log, line)
 
 
 def _format_line(old: str | None, new: str, author: Signature, message: str) -> bytes:
     action = "commit" if old else "commit (initial)"
     subject = message.strip().partition("\n")[0].strip()
-    return f"{old or _NULL_ID} {new} {author.line()}\t{action}: {subject}\n".encode("utf-8", "replace")
+    return f"{old or _NULL_ID} {new} {author.format_line()}\t{action}: {subject}\n".encode("utf-8", "replace")
 
 
-def _append(log: Reflog, line: bytes) -> None:
+def _append_line(log: Reflog, line: bytes) -> None:
     flags = os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
     if log.creates_missing:
         log.path.parent.mkdir(parents=True, exist_ok=True)

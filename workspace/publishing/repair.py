@@ -29,7 +29,7 @@ from workspace.publishing.staging_folder import StagingFolder, sync_to_disk
 _FOLDER_NAME, _FILE_NAME = re.compile(r"[0-9a-f]{2}"), re.compile(r"[0-9a-f]{38}")
 
 
-def list_loose_objects(common_dir: Path) -> Iterator[str]:
+def list_loose_ids(common_dir: Path) -> Iterator[str]:
     """Yield the ids of the loose objects, unordered."""
     with os.scandir(common_dir / "objects") as folders:
         names = [folder.name for folder in folders if _FOLDER_NAME.fullmatch(folder.name) and folder.is_dir()]
@@ -43,7 +43,7 @@ def find_broken_objects(common_dir: Path) -> tuple[str, ...]:
 
     Files that this user may not read are skipped. Raises OSError if the folder of objects cannot be read.
     """
-    return tuple(sorted(id for id in list_loose_objects(common_dir) if _is_broken(common_dir, id)))
+    return tuple(sorted(id for id in list_loose_ids(common_dir) if _is_broken(common_dir, id)))
 
 
 def set_aside_objects(common_dir: Path, ids: Iterable[str]) -> tuple[str, ...]:

@@ -114,13 +114,15 @@ def has_same_stat(left: os.stat_result, right: os.stat_result) -> bool:
     return (left.st_mtime_ns, left.st_size) == (right.st_mtime_ns, right.st_size)
 
 
-PENDING = "docyard/pending"
-LOCK_TOKEN = "claim"
+STAGING_FOLDERS = "docyard/pending"
+"""The folder of all staging folders, within the common Git directory."""
+
+LOCK_TOKEN_NAME = "claim"
 
 
 @dataclass(frozen=True, slots=True)
 class StagingFolder:
-    """A private folder `docyard/pending/<random>/`; with `durable`, its files are synced to disk.
+    """A private folder `docyard/pending/<random digits>/`; with `durable`, its files are synced to disk.
 
     `lock_token` is the file to which Git's locks are linked: the same inode proves that a lock is ours.
     """
@@ -131,7 +133,7 @@ class StagingFolder:
     @classmethod
     def make(cls, common_dir: Path, *, durable: bool) -> StagingFolder:
         """Create the folder, with only the lock token in it."""
-        pending = common_dir / PENDING
+        pending = common_dir / STAGING_FOLDERS
         is_new = not pending.is_dir()
         make_subfolder(common_dir, pending.name)
         if is_new and durable:
@@ -149,7 +151,7 @@ class StagingFolder:
 
     @property
     def lock_token(self) -> Path:
-        return self.folder / LOCK_TOKEN
+        return self.folder / LOCK_TOKEN_NAME
 
     def write(self, name: str, data: bytes, *, old_file: Path | None = None) -> Path:
         """Write a file, with the permissions of the file `old_file` that it will replace, if that exists."""
@@ -180,7 +182,7 @@ class StagingFolder:
         os.link(self.folder / name, new_link)
         os.rename(new_link, target)
 
-    def record(self, journal: Journal) -> None:
+    def write_journal(self, journal: Journal) -> None:
         """Write the journal in place of an earlier journal, and sync it, so that it survives a crash."""
         new_file = self.write(f"{JOURNAL_NAME}.new", journal.encode())
         os.rename(new_file, self.folder / JOURNAL_NAME)
@@ -188,7 +190,7 @@ class StagingFolder:
             sync_to_disk(self.folder)
             sync_to_disk(self.folder.parent)
 
-    def journal(self) -> Journal | None:
+    def read_journal(self) -> Journal | None:
         """Return the journal; None if it is missing or incomplete. Raises UnknownJournal."""
         try:
             return Journal.decode((self.folder / JOURNAL_NAME).read_bytes())

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from workspace.snapshot.snapshot import Snapshot
 
-FOLDER = ".docyard/templates"
-PARTS = ("type.toml", "document.md")
+TYPES_FOLDER = ".docyard/templates"
+TYPE_FILES = ("type.toml", "document.md")
 """The files of a type's folder."""
 
 MAX_TYPES = 64
-_MAX_BYTES = 100_000
+_MAX_FILE_BYTES = 100_000
 
 
 class UnknownType(WorkspaceError):
@@ -37,7 +37,7 @@ class BrokenType(WorkspaceError):
 def read_types(snapshot: Snapshot) -> Mapping[str, DocumentType | BrokenType]:
     """Return the types by name in display order; a workspace's own type replaces a built-in type."""
     types: dict[str, DocumentType | BrokenType] = dict(builtin_types())
-    folder = snapshot.entry(FOLDER)
+    folder = snapshot.entry(TYPES_FOLDER)
     if folder is None or not folder.is_tree:
         return types
     for entry in snapshot.git.tree(folder.id)[:MAX_TYPES]:
@@ -46,7 +46,7 @@ def read_types(snapshot: Snapshot) -> Mapping[str, DocumentType | BrokenType]:
     return types
 
 
-def read_type_named(snapshot: Snapshot, name: str) -> DocumentType:
+def read_type_by_name(snapshot: Snapshot, name: str) -> DocumentType:
     """Return the type with a name. Raises UnknownType, BrokenType."""
     types = read_types(snapshot)
     document_type = types.get(name)
@@ -64,42 +64,42 @@ def read_type_named(snapshot: Snapshot, name: str) -> DocumentType:
 
 
 def _read_workspace_type(snapshot: Snapshot, name: str) -> DocumentType | BrokenType:
-    entries = ((part, snapshot.entry(f"{FOLDER}/{name}/{part}")) for part in PARTS)
-    blobs = {part: entry.id for part, entry in entries if entry is not None and entry.is_blob}
+    entries = ((file_name, snapshot.entry(f"{TYPES_FOLDER}/{name}/{file_name}")) for file_name in TYPE_FILES)
+    blobs = {file_name: entry.id for file_name, entry in entries if entry is not None and entry.is_blob}
     git = snapshot.git
-    sizes = {part: git.blob_size(blob) for part, blob in blobs.items()}
-    return read_type(name, sizes, lambda part: git.blob(blobs[part]))
+    sizes = {file_name: git.blob_size(blob) for file_name, blob in blobs.items()}
+    return read_type(name, sizes, lambda file_name: git.blob(blobs[file_name]))
 
 
 def read_type(name: str, sizes: Mapping[str, int], read: Callable[[str], bytes]) -> DocumentType | BrokenType:
-    """Return the type in a folder. `sizes` are the sizes in bytes of its files, which are some of `PARTS`.
+    """Return the type in a folder. `sizes` maps the names of its files to their sizes in bytes.
 
-    `read` returns the bytes of a file.
+    `read` returns the bytes of a file. A file of `TYPE_FILES` may be missing.
     """
-    missing_files = [part for part in PARTS if part not in sizes]
+    missing_files = [file_name for file_name in TYPE_FILES if file_name not in sizes]
     if missing_files:
         return BrokenType(
             f"the document type '{name}' has no {missing_files[0]}",
-            fix=f"Add {FOLDER}/{name}/{missing_files[0]} and commit it.",
+            fix=f"Add {TYPES_FOLDER}/{name}/{missing_files[0]} and commit it.",
         )
-    large_files = [part for part, size in sizes.items() if size > _MAX_BYTES]
+    large_files = [file_name for file_name, size in sizes.items() if size > _MAX_FILE_BYTES]
     if large_files:
         return BrokenType(
-            f"{large_files[0]} of the document type '{name}' is over {_MAX_BYTES:,} bytes",
-            fix=f"Shorten {FOLDER}/{name}/{large_files[0]} and commit it.",
-            limit=_MAX_BYTES,
+            f"{large_files[0]} of the document type '{name}' is over {_MAX_FILE_BYTES:,} bytes",
+            fix=f"Shorten {TYPES_FOLDER}/{name}/{large_files[0]} and commit it.",
+            limit=_MAX_FILE_BYTES,
         )
-    data = {part: read(part) for part in PARTS}
+    data = {file_name: read(file_name) for file_name in TYPE_FILES}
     if DEEP_KEY.search(data["type.toml"]):
         return BrokenType(
             f"the document type '{name}' cannot be read: type.toml is nested too deeply",
-            fix=f"Keep the values of {FOLDER}/{name}/type.toml flat, and commit it.",
+            fix=f"Keep the values of {TYPES_FOLDER}/{name}/type.toml flat, and commit it.",
         )
     try:
         return parse_type(name, data["type.toml"], data["document.md"])
     except InvalidTemplate as error:
         return BrokenType(
             f"the document type '{name}' cannot be read: {error.field}: {error.message}",
-            fix=f"Correct {FOLDER}/{name}/ and commit it.",
+            fix=f"Correct {TYPES_FOLDER}/{name}/ and commit it.",
             field=error.field,
         )

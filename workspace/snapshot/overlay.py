@@ -117,10 +117,12 @@ class Overlay:
         return entry is not None and entry.is_tree and bool(self._list_names(path))
 
     def list_changed_paths(self, before: Overlay) -> tuple[str, ...]:
-        """Return the paths that were written or removed since this overlay was copied from another."""
-        unset = object()
+        """Return the paths that were written or removed since this overlay was copied from `before`."""
+        sentinel = object()
         return tuple(
-            path for path, item in self._documents.items() if before._documents.get(path, unset) is not item
+            path
+            for path, item in self._documents.items()
+            if before._documents.get(path, sentinel) is not item
         )
 
     def put(self, document: Document) -> None:
@@ -131,7 +133,7 @@ class Overlay:
             old_document = old_document.document
         elif path not in self._documents and self.snapshot.entry(path):
             old_document = self._read_committed(path)
-        self.snapshot.config.limits.check_written(document, old_document)
+        self.snapshot.config.limits.check_written_document(document, old_document)
         self._documents[path] = document
 
     def put_bytes(self, path: str, data: bytes) -> None:
@@ -143,7 +145,7 @@ class Overlay:
 
     def create(self, document: Document) -> None:
         """Put a new document at a free path. Raises PathExists, InvalidPath, LimitExceeded."""
-        self._check_free(document.path)
+        self._check_path_is_free(document.path)
         self.put(document)
 
     def remove(self, path: str) -> None:
@@ -151,7 +153,7 @@ class Overlay:
         if path in self._documents:
             self.document(path)
         else:
-            self.snapshot.check_text(path)
+            self.snapshot.find_text_blob(path)
         self._documents[path] = None
 
     def move(self, path: str, new_path: str) -> Document:
@@ -164,9 +166,9 @@ class Overlay:
         from workspace.document.document import Document
 
         document = self.document(path)
-        remaining = self.copy()
-        remaining._documents[path] = None
-        remaining._check_free(new_path)
+        remaining_overlay = self.copy()
+        remaining_overlay._documents[path] = None
+        remaining_overlay._check_path_is_free(new_path)
         moved_document = Document.parse(document.data, new_path)
         self._documents |= {path: None, new_path: moved_document}
         self._new_paths[path] = new_path
@@ -184,13 +186,14 @@ class Overlay:
                 changed_bytes[path] = document.data
         return changed_bytes
 
-    def _check_free(self, path: str) -> None:
+    def _check_path_is_free(self, path: str) -> None:
+        """Raise InvalidPath or PathExists unless a new document can be put at a path."""
         config = self.snapshot.config
         if not config.is_document(path):
             location = f" under '{config.root}'" if config.root else ""
             raise InvalidPath(
                 path,
-                f"documents are .md files{location}, in folders that are not excluded and begin with no dot",
+                f"documents are .md files{location}, in folders that are not excluded or hidden",
             )
         if self._documents.get(path) is not None or (
             path not in self._documents and self.snapshot.entry(path)
@@ -219,9 +222,13 @@ class Overlay:
                 raise PathExists(
                     f"'{folder}' is a file, not a folder", fix="Choose another folder.", path=folder
                 )
-            key = fold_name(name)
+            folded_name = fold_name(name)
             collision = next(
-                (other for other in self._list_names(folder) if other != name and fold_name(other) == key),
+                (
+                    other
+                    for other in self._list_names(folder)
+                    if other != name and fold_name(other) == folded_name
+                ),
                 None,
             )
             if collision is not None:
@@ -240,9 +247,9 @@ class Overlay:
         names = {other.name for other in self.snapshot.git.tree(tree)} if tree else set()
         for path, document in self._documents.items():
             if path.startswith(prefix):
-                name, _, below = path.removeprefix(prefix).partition("/")
+                name, _, rest = path.removeprefix(prefix).partition("/")
                 if document is not None:
                     names.add(name)
-                elif not below:
+                elif not rest:
                     names.discard(name)
         return names

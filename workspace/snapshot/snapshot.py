@@ -37,7 +37,7 @@ FileChange = tuple[str, str | None, str | None]
 
 
 class TooManyFiles(WorkspaceError):
-    """An error: a tree has more files or documents than a workspace can list. `limit` is the maximum."""
+    """An error: a tree has more files or documents than a workspace can list. `limit` is their maximum."""
 
     code: ClassVar[str] = "TOO_MANY_FILES"
 
@@ -49,7 +49,7 @@ class Listing(NamedTuple):
     manifests: dict[str, str]
 
     @classmethod
-    def of(cls, git: GitReader, tree: str | None, config: WorkspaceConfig) -> Listing:
+    def read(cls, git: GitReader, tree: str | None, config: WorkspaceConfig) -> Listing:
         """Return the listing of a tree; None is an empty tree. Raises TooManyFiles."""
         entries = _limit_count(MAX_FILES, trees.walk_tree(git, tree), "files") if tree else ()
         changes = ((path, None, entry.id) for path, entry in entries if is_listed(config, path, entry))
@@ -77,7 +77,7 @@ class Listing(NamedTuple):
 def list_changes(
     git: GitReader, old: str | None, new: str | None, config: WorkspaceConfig
 ) -> Iterator[FileChange]:
-    """Yield the changes from one tree to another with the same settings. Read only folders that differ."""
+    """Yield the changes from one tree to another with the same settings; read only folders that differ."""
     for change in trees.diff_trees(git, old, new):
         old_blob, new_blob = (
             entry.id if entry is not None and is_listed(config, change.path, entry) else None
@@ -95,11 +95,12 @@ def is_listed(config: WorkspaceConfig, path: str, entry: TreeEntry) -> bool:
 
 
 def _limit_count(max_count: int, items: Iterable[T], name: str) -> Iterator[T]:
+    """Yield items; raise TooManyFiles for more than `max_count`. `name` is their plural noun."""
     for number, item in enumerate(items):
         if number == max_count:
             raise TooManyFiles(
                 f"there are more than {max_count:,} {name}",
-                fix="Serve a repository that has fewer, or several of them.",
+                fix="Serve a repository that has fewer, or split it into several repositories.",
                 limit=max_count,
             )
         yield item
@@ -110,10 +111,10 @@ def is_manifest(path: str) -> bool:
     return path.endswith(MANIFEST) and path.rpartition("/")[2] == MANIFEST
 
 
-NOTHING_YET = "Nothing is committed yet: commit a document first."
+COMMIT_FIRST_FIX = "Nothing is committed yet: commit a document first."
 """The fix of an error in a workspace without documents."""
 
-_CACHED_BYTES = 16_000_000  # of texts; a parsed document takes about ten times as much
+_MAX_CACHED_BYTES = 16_000_000  # of texts; a parsed document takes about ten times as much
 _POINTER_PREFIX = b"version https://git-lfs.github.com/spec/"
 _MAX_POINTER_BYTES = 1024
 
@@ -156,7 +157,7 @@ def check_pointer(path: str, data: bytes) -> None:
 class DocumentCache:
     """A cache of parsed documents by path and blob, of at most `size` bytes. Safe in several threads."""
 
-    def __init__(self, size: int = _CACHED_BYTES) -> None:
+    def __init__(self, size: int = _MAX_CACHED_BYTES) -> None:
         self._documents: LRUCache[tuple[str, str], Document] = LRUCache(size, _measure_cost)
 
     def get(self, git: GitReader, path: str, blob: str) -> Document:
@@ -195,7 +196,7 @@ class Snapshot:
         self.commit = commit
         self.tree = git.commit(commit).tree if commit else None
         self._cache = cache or DocumentCache()
-        # Only a previous snapshot with a listing is useful. Another one would only keep older snapshots in
+        # Only a previous snapshot with a listing is useful. Any other would only keep older snapshots in
         # memory.
         is_usable = previous is None or "_listing" in vars(previous)
         self._previous: Snapshot | None = previous if previous is None or is_usable else previous._previous
@@ -238,7 +239,7 @@ class Snapshot:
         keys = self.config.taxonomy_keys
         return Taxonomy(keys, Manifests(self.git, tuple(keys), self._find_manifest).find_in)
 
-    def manifest_problems(self) -> list[InvalidManifest]:
+    def find_manifest_problems(self) -> list[InvalidManifest]:
         """Return the problem of each invalid manifest, in order of paths."""
         from workspace.config.taxonomy import find_problems
 
@@ -253,7 +254,7 @@ class Snapshot:
 
     @cached_property
     def _listing(self) -> Listing:
-        listing = self._update_previous_listing() or Listing.of(self.git, self.tree, self.config)
+        listing = self._update_previous_listing() or Listing.read(self.git, self.tree, self.config)
         self._previous = None
         return listing
 
@@ -263,7 +264,7 @@ class Snapshot:
         if (
             previous is None
             or "_listing" not in vars(previous)
-            or not previous.config.selects_like(self.config)
+            or not previous.config.selects_same_files(self.config)
         ):
             return None
         try:
@@ -279,7 +280,7 @@ class Snapshot:
         entry = self.entry(path)
         if entry is not None and self._is_document(path, entry):
             return entry.id
-        raise self.not_found(path)
+        raise self.not_found_error(path)
 
     def read(self, path: str) -> bytes:
         """Return the bytes of a document."""
@@ -295,10 +296,10 @@ class Snapshot:
         return self._cache.get(self.git, path, blob)
 
     def cache_document(self, document: Document) -> None:
-        """Cache a parsed document that a commit after this one has, so that it is not parsed again."""
+        """Cache a parsed document of a later commit, so that the document is not parsed again."""
         self._cache.put(document)
 
-    def check_text(self, path: str) -> str:
+    def find_text_blob(self, path: str) -> str:
         """Return the blob of a document whose text is in the repository.
 
         Raises DocumentNotFound, NotADocument.
@@ -308,7 +309,7 @@ class Snapshot:
             check_pointer(path, self.git.blob(blob))
         return blob
 
-    def not_found(self, path: str) -> DocumentNotFound:
+    def not_found_error(self, path: str) -> DocumentNotFound:
         """Return the error for a path without a document."""
         short_path = path if len(path) <= 200 else path[:200] + "…"
         nearest = find_nearest(path, self.documents)
@@ -327,20 +328,20 @@ class Snapshot:
                 fix="Documents are .md files.",
                 among=SuggestionSource(HintKind.DOCUMENTS),
             )
-        if self.config.is_document(path) and self.in_work_tree(path):
-            return not_committed(short_path, nearest)
+        if self.config.is_document(path) and self.is_in_work_tree(path):
+            return not_committed_error(short_path, nearest)
         if nearest:
             return DocumentNotFound(
                 f"no document '{short_path}'", fix=f"Did you mean '{nearest[0]}'?", candidates=nearest
             )
         return DocumentNotFound(
             f"no document '{short_path}'",
-            fix="Name a document that the commit has." if self.commit else NOTHING_YET,
+            fix="Name a document that the commit has." if self.commit else COMMIT_FIRST_FIX,
             among=SuggestionSource(HintKind.DOCUMENTS) if self.commit else None,
             candidates=list(self.documents)[:5],
         )
 
-    def in_work_tree(self, path: str) -> bool:
+    def is_in_work_tree(self, path: str) -> bool:
         """Return True if a regular file is at this path in the work tree but not in the commit of HEAD."""
         root = self.git.worktree
         if root is None or not path:
@@ -358,7 +359,7 @@ class Snapshot:
         return head is None or trees.find_in_tree(self.git, self.git.commit(head).tree, path) is None
 
 
-def not_committed(path: str, similar_paths: list[str]) -> NotCommitted:
+def not_committed_error(path: str, similar_paths: list[str]) -> NotCommitted:
     """Return the error for a file of the work tree that no commit has. `similar_paths` are the candidates."""
     return NotCommitted(
         f"'{path}' is not committed yet: the file is in the work tree but in no commit",
@@ -372,7 +373,7 @@ def list_changed_files(old: Snapshot, new: Snapshot) -> Iterator[FileChange]:
 
     Only folders that differ are read, unless the settings select other files.
     """
-    if not old.config.selects_like(new.config):
+    if not old.config.selects_same_files(new.config):
         return old._listing.diff(new._listing)
     return list_changes(new.git, old.tree, new.tree, new.config)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from workspace.errors import WorkspaceError
 from workspace.nearest import find_nearest
-from workspace.proposal_ids import BRANCH, BRANCHES, parse_branch_id
+from workspace.proposal_ids import DISCUSSION_BRANCH, PROPOSAL_BRANCH_PREFIX, parse_branch_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,8 +66,7 @@ def is_lost_commit_preserved(git: GitReader, ours: str | None, theirs: str | Non
     return theirs is None or not git.is_descendant(theirs, lost)
 
 
-DISCUSSION = BRANCH
-SYNCED_BRANCH_PATTERN = f"{DISCUSSION}|{BRANCHES}[0-9a-z]{{8}}(?:-[^/]*)?"
+SYNCED_BRANCH_PATTERN = f"{DISCUSSION_BRANCH}|{PROPOSAL_BRANCH_PREFIX}[0-9a-z]{{8}}(?:-[^/]*)?"
 """A regular expression for the branch names of the discussion and of proposals."""
 
 
@@ -92,7 +91,7 @@ class SyncedBranch(NamedTuple):
     @property
     def is_discussion(self) -> bool:
         """Return True for the branch of the discussion."""
-        return self.branch == DISCUSSION
+        return self.branch == DISCUSSION_BRANCH
 
     @property
     def needs_decision(self) -> bool:
@@ -107,13 +106,13 @@ def list_branches_to_sync(branches: Iterable[str], served_branch: str) -> tuple[
     return tuple(
         sorted(
             {branch for branch in branches if branch != served_branch and _is_synced(branch)},
-            key=lambda branch: (branch != DISCUSSION, branch),
+            key=lambda branch: (branch != DISCUSSION_BRANCH, branch),
         )
     )
 
 
 def _is_synced(branch: str) -> bool:
-    return branch == DISCUSSION or (parse_branch_id(branch) is not None and branch.count("/") == 1)
+    return branch == DISCUSSION_BRANCH or (parse_branch_id(branch) is not None and branch.count("/") == 1)
 
 
 class NoRemote(WorkspaceError):

@@ -165,7 +165,7 @@ def _list_tree_pairs(git: GitReader, commit: str, checked_ids: set[str]) -> Iter
             continue
         checked_ids.add(id)
         commit_object = git.commit(id)
-        parents = [parent for parent in commit_object.parents if git.has(parent) or not git.is_shallow]
+        parents = [parent for parent in commit_object.parents if git.has_object(parent) or not git.is_shallow]
         yield (git.commit(parents[0]).tree if parents else None), commit_object.tree
         stack += parents
 
@@ -173,7 +173,7 @@ def _list_tree_pairs(git: GitReader, commit: str, checked_ids: set[str]) -> Iter
 def _check_changes(git: GitReader, differences: Iterator[TreeChange]) -> None:
     for change in differences:
         new = change.new
-        if new is not None and new.mode != SUBMODULE_MODE and not git.has(new.id):
+        if new is not None and new.mode != SUBMODULE_MODE and not git.has_object(new.id):
             raise DamagedRepository("an object of the repository is missing or broken", id=new.id)
 
 
@@ -228,13 +228,13 @@ class RemoteSession:
 
         Raises UnsupportedRemote, UnsafeCredentials.
         """
-        address = self.remotes.address(url)
+        address = self.remotes.resolve_url(url)
         repository_paths = [self.store.common_dir, *([self.store.worktree] if self.store.worktree else [])]
         settings = self.workspace.snapshot().config.remote
         return Peer(
             name=self.remote.name,
             address=address,
-            login=self.access.login(address, repository_paths),
+            login=self.access.find_login(address, repository_paths),
             has_agent=self.access.has_agent,
             ssh_keys=self.access.ssh_keys,
             answer_seconds=settings.answer_seconds,

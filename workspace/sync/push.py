@@ -12,7 +12,7 @@ from workspace.git.remotes.remote import GitRemotes, RemoteMoved
 from workspace.git.store import require_writable, sync_written_objects
 from workspace.proposals.event_log import EventLog
 from workspace.publishing.recovery import recover_if_needed
-from workspace.sync.branches import DISCUSSION, SyncState, select_remote
+from workspace.sync.branches import DISCUSSION_BRANCH, SyncState, select_remote
 from workspace.sync.exchange import RemoteSession
 from workspace.sync.sync import sync_lock
 from workspace.writing.write import DetachedHead, make_author_signature
@@ -45,7 +45,7 @@ def push_proposal(workspace: Branch, access: Access, branch: str) -> WorkspaceEr
         recover_if_needed(store)
         session = RemoteSession(workspace, store, remotes, served_branch, remote, access, None)
         source, target = session.build_peer(remote.url), session.build_peer(remote.push_url)
-        if not _push_local_branches(session, target, branch, DISCUSSION):
+        if not _push_local_branches(session, target, branch, DISCUSSION_BRANCH):
             return None
         # If one branch is rejected, none is pushed, so each is pushed separately.
         _push_branch(session, source, target, branch)
@@ -70,13 +70,13 @@ def _push_discussion(
 ) -> WorkspaceError | None:
     error: WorkspaceError | None = None
     for _ in range(_MAX_ATTEMPTS):
-        error = _push_local_branches(session, target, DISCUSSION).get(DISCUSSION)
+        error = _push_local_branches(session, target, DISCUSSION_BRANCH).get(DISCUSSION_BRANCH)
         if not isinstance(error, RemoteMoved):
             return error
-        fetch_error = session.fetch(source).get(DISCUSSION)
+        fetch_error = session.fetch(source).get(DISCUSSION_BRANCH)
         if fetch_error is not None:
             return fetch_error
-        theirs = session.compare(DISCUSSION).theirs
+        theirs = session.compare(DISCUSSION_BRANCH).theirs
         if theirs is not None:
             EventLog(session.store, durable=durable).merge_commit(theirs, make_author_signature(workspace))
     return error

@@ -49,7 +49,7 @@ from workspace.publishing.locks import Busy
 from workspace.publishing.recovery import recover_if_needed
 from workspace.publishing.refs import BranchMoved
 from workspace.sync.branches import (
-    DISCUSSION,
+    DISCUSSION_BRANCH,
     ConfiguredRemote,
     SyncedBranch,
     SyncState,
@@ -488,7 +488,7 @@ class _Synchronization:
             progress.error = error
 
     def _update_branch_once(self, branch: str, progress: _BranchProgress, tracked: TrackedCommits) -> None:
-        if branch == DISCUSSION:
+        if branch == DISCUSSION_BRANCH:
             self._merge_discussion(progress, tracked)
         elif tracked.theirs is None or (tracked.ours is None and branch != self.branch):
             return  # this proposal is read from its remote-tracking ref

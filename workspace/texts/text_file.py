@@ -19,7 +19,7 @@ from workspace.git import trees
 from workspace.git.objects import LINK_MODE
 from workspace.nearest import find_nearest
 from workspace.paths import CONTROL, InvalidPath
-from workspace.snapshot.snapshot import NOTHING_YET, DocumentNotFound, check_pointer, not_committed
+from workspace.snapshot.snapshot import COMMIT_FIRST_FIX, DocumentNotFound, check_pointer, not_committed_error
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -93,15 +93,15 @@ def _make_missing_path_error(snapshot: Snapshot, path: str, display_path: str) -
     """Return the error for a path that does not exist in the commit."""
     paths = list(islice(list_readable_paths(snapshot), _MAX_NAMES))
     nearest = find_nearest(path, paths)
-    if snapshot.config.is_readable(path) and snapshot.in_work_tree(path):
-        return not_committed(display_path, nearest)
+    if snapshot.config.is_readable(path) and snapshot.is_in_work_tree(path):
+        return not_committed_error(display_path, nearest)
     if nearest:
         return DocumentNotFound(
             f"no file '{display_path}'", fix=f"Did you mean '{nearest[0]}'?", candidates=nearest
         )
     return DocumentNotFound(
         f"no file '{display_path}'",
-        fix="Name a file that the commit has." if snapshot.commit else NOTHING_YET,
+        fix="Name a file that the commit has." if snapshot.commit else COMMIT_FIRST_FIX,
         among=SuggestionSource(HintKind.DOCUMENTS) if snapshot.commit else None,
         candidates=paths[:_MAX_CANDIDATES],
     )

@@ -10,7 +10,7 @@ from workspace.document.document import Document
 from workspace.errors import WorkspaceError
 from workspace.links.file_tree import group_by_stem
 from workspace.lru_cache import LRUCache
-from workspace.snapshot.document_types import FOLDER, MAX_TYPES, PARTS, read_type
+from workspace.snapshot.document_types import MAX_TYPES, TYPE_FILES, TYPES_FOLDER, read_type
 from workspace.snapshot.snapshot import check_pointer
 
 if TYPE_CHECKING:
@@ -84,18 +84,24 @@ class Corpus:
     def types(self) -> Mapping[str, DocumentType | BrokenType]:
         """The document types by name; a type of `.docyard/templates/` replaces a built-in type."""
         types: dict[str, DocumentType | BrokenType] = dict(builtin_types())
-        type_paths = [path[len(FOLDER) + 1 :] for path in self._files.paths if path.startswith(f"{FOLDER}/")]
+        type_paths = [
+            path[len(TYPES_FOLDER) + 1 :] for path in self._files.paths if path.startswith(f"{TYPES_FOLDER}/")
+        ]
         names = sorted(
             {name for name, separator, _ in (path.partition("/") for path in type_paths) if separator}
         )
         for name in names[:MAX_TYPES]:
-            paths = {part: path for part in PARTS if (path := f"{FOLDER}/{name}/{part}") in self._files.paths}
+            paths = {
+                part: path
+                for part in TYPE_FILES
+                if (path := f"{TYPES_FOLDER}/{name}/{part}") in self._files.paths
+            }
             sizes = {part: self._files.reader.size(path) for part, path in paths.items()}
             types[name] = read_type(name, sizes, partial(self._read_part, name))
         return types
 
     def _read_part(self, name: str, part: str) -> bytes:
-        return self._files.reader.read(f"{FOLDER}/{name}/{part}")
+        return self._files.reader.read(f"{TYPES_FOLDER}/{name}/{part}")
 
     @cached_property
     def _document_paths(self) -> frozenset[str]:

@@ -51,19 +51,19 @@ class KeyReused(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A call's key, the digest of its arguments, and the result of a plan for a retry.
+    """A call's key, the digest of its arguments, and a function that builds the result for a retry.
 
     Raises InvalidKey unless the key is 1 to 200 visible ASCII characters.
     """
 
     key: str
     digest: str
-    result: Callable[[Plan], Mapping[str, object]]
+    build_result: Callable[[Plan], Mapping[str, object]]
 
     def __post_init__(self) -> None:
         check_key(self.key)
 
-    def trailers(self, plan: Plan) -> dict[str, str]:
+    def build_trailers(self, plan: Plan) -> dict[str, str]:
         """Return the trailers of this request for the commit of a plan.
 
         Raises LimitExceeded if the result is too long.
@@ -71,7 +71,7 @@ class Request:
         return {
             _KEY_TRAILER: self.key,
             _DIGEST_TRAILER: self.digest,
-            _RESULT_TRAILER: _encode_result(self.result(plan)),
+            _RESULT_TRAILER: _encode_result(self.build_result(plan)),
         }
 
 
@@ -142,7 +142,7 @@ class RequestLog:
         return scanned_commit
 
 
-def request_log(branch: Branch) -> RequestLog:
+def get_request_log(branch: Branch) -> RequestLog:
     """Return the log of a repository's keyed requests, created at the first use."""
     return branch.shared(RequestLog, lambda: RequestLog(branch.git))
 
@@ -200,7 +200,7 @@ def _encode_result(result: Mapping[str, object]) -> str:
 
 
 def _decode_result(text: str) -> Mapping[str, object] | None:
-    """Return the result of a trailer, or None if `_pack` did not write it, or it is too large."""
+    """Return the result in a trailer; None if `_encode_result` did not write it, or if it is too large."""
     try:
         if not text.startswith("{"):
             decompressor = zlib.decompressobj()

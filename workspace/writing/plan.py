@@ -32,13 +32,13 @@ MAX_REPORTED_LINKS = 100
 _MAX_NAMES_IN_HINT = 3
 
 
-def update_links(
+def update_links_of_step(
     operation: Operation, outcome: Outcome, before: Overlay, after: Overlay, inbound: Inbound | None
 ) -> tuple[Outcome, Sequence[tuple[Document, Document]]]:
     """Update the links in `after`, which is the result of an operation on `before`.
 
     Return the outcome with the updated links, and pairs of documents before and after. The pairs are the
-    documents that were moved or have other links.
+    documents that were moved, or whose links were changed.
     """
     offset_map = outcome.offset_map
     if offset_map is None:
@@ -180,18 +180,18 @@ def plan(
             steps.append(PlanStep(None, StepStatus.FAILED, error=operation))
         else:
             steps.append(batch.run(operation))
-            snapshot.config.limits.check_reading(batch.parsed_bytes, len(steps))
+            snapshot.config.limits.check_read_bytes(batch.parsed_bytes, len(steps))
         if mode is Mode.ALL and steps[-1].status is StepStatus.FAILED:
             return _roll_back(snapshot, steps, operations)
-    results = tuple(_add_step_warnings(step, batch.overlay) for step in steps)
+    final_steps = tuple(_add_step_warnings(step, batch.overlay) for step in steps)
     digests = frozenset(batch.overwrite_check.written_digests)
-    return Plan(snapshot, batch.overlay, results, batch.overlay.changes(), digests)
+    return Plan(snapshot, batch.overlay, final_steps, batch.overlay.changes(), digests)
 
 
 class _Batch:
     """A running batch: on the snapshot, and on the earlier commits in which its addresses are resolved.
 
-    A batch that `is_single` has one operation, and stores no state for later operations.
+    A batch that `is_single` has one operation, and stores nothing for later operations.
     """
 
     def __init__(
@@ -208,8 +208,8 @@ class _Batch:
         self.overlay = Overlay(snapshot)
         self.parsed_bytes = 0  # of documents that were parsed again, with a constant for each heading
         self._edit_context = context
-        states = precondition.earlier_states(snapshot) if precondition else ()
-        self._earlier_overlays = [Overlay(state) for state in states]
+        earlier_snapshots = precondition.list_earlier_snapshots(snapshot) if precondition else ()
+        self._earlier_overlays = [Overlay(earlier_snapshot) for earlier_snapshot in earlier_snapshots]
         self._base = precondition.base if precondition else None
         self._inbound = inbound
         self._is_single = is_single
@@ -227,10 +227,10 @@ class _Batch:
             outcome = mapped_operation.apply(draft, self._edit_context)
             if outcome.is_change:
                 self.overwrite_check.check(mapped_operation, self.overlay, draft)
-                outcome, revised_documents = update_links(
+                outcome, revised_documents = update_links_of_step(
                     mapped_operation, outcome, self.overlay, draft, self._inbound
                 )
-                self.overwrite_check.record_revised(revised_documents)
+                self.overwrite_check.record_revised_texts(revised_documents)
         except WorkspaceError as error:
             step = PlanStep(operation, StepStatus.FAILED, error=error)
         else:
@@ -247,7 +247,7 @@ class _Batch:
         return step
 
     def _replay(self, operation: Operation, index: int) -> Overlay:
-        """Return an earlier commit after the operation; unchanged if the operation fails there."""
+        """Return an earlier overlay after the operation; unchanged if the operation fails there."""
         draft = self._earlier_overlays[index].copy()
         try:
             earlier_overlays = self._earlier_overlays[:index]

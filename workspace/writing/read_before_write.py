@@ -76,7 +76,7 @@ class ReadFirst(WorkspaceError):
 
 
 def resolve_base_commit(git: GitReader, name: str) -> str:
-    """Return the id of a commit from its full name in a call. Raises UnknownCommit."""
+    """Return the id of a commit from the full id in a call. Raises UnknownCommit."""
     id = name.strip().lower()
     try:
         if _COMMIT_PATTERN.fullmatch(id):
@@ -93,24 +93,24 @@ def resolve_base_commit(git: GitReader, name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Precondition:
-    """The knowledge of a caller: a commit that it has read, the texts that its client has read, or neither.
+    """The texts that a caller has read: those of the commit `base`, those of its client, or none.
 
-    `first` is the tip of the first plan, if another writer has moved the branch meanwhile.
+    `first_snapshot` is the tip of the first plan, if another writer has moved the branch meanwhile.
     """
 
     base: Snapshot | None = None
     seen_texts: SeenTexts | None = None
-    first: Snapshot | None = None
+    first_snapshot: Snapshot | None = None
 
-    def earlier_states(self, tip: Snapshot) -> tuple[Snapshot, ...]:
-        """Return the commits, except the tip, in which the call's addresses are resolved."""
+    def list_earlier_snapshots(self, tip: Snapshot) -> tuple[Snapshot, ...]:
+        """Return the snapshots of the commits, except the tip, in which the call's addresses are resolved."""
         commits = {tip.commit}
-        states: list[Snapshot] = []
-        for snapshot in (self.base, self.first):
+        earlier_snapshots: list[Snapshot] = []
+        for snapshot in (self.base, self.first_snapshot):
             if snapshot is not None and snapshot.commit not in commits:
                 commits.add(snapshot.commit)
-                states.append(snapshot)
-        return tuple(states)
+                earlier_snapshots.append(snapshot)
+        return tuple(earlier_snapshots)
 
 
 class OverwriteCheck:
@@ -137,12 +137,12 @@ class OverwriteCheck:
             return
         paths = after.list_changed_paths(before)
         if not all(self._is_unchanged(path) and not before.has_path(path) for path in paths):
-            self._check_removed(operation, before, after)
+            self._check_removed_texts(operation, before, after)
         if self._needs_digests:
-            self._record_written(paths, before, after)
+            self._record_written_texts(paths, before, after)
 
-    def record_revised(self, document_pairs: Sequence[tuple[Document, Document]]) -> None:
-        """Record read texts that were moved, or whose links were updated, with their new digests.
+    def record_revised_texts(self, document_pairs: Sequence[tuple[Document, Document]]) -> None:
+        """Record the new digests of read texts that were moved, or whose links were updated.
 
         Each pair is a document before and after the change, with the same sections.
         """
@@ -160,7 +160,7 @@ class OverwriteCheck:
         old, new = (base.entry(path), self._tip.entry(path)) if base else (None, None)
         return old is not None and new is not None and old.id == new.id
 
-    def _check_removed(self, operation: Operation, before: Overlay, after: Overlay) -> None:
+    def _check_removed_texts(self, operation: Operation, before: Overlay, after: Overlay) -> None:
         try:
             removed_texts = operation.find_removed_texts(before)
         except LimitExceeded as error:
@@ -216,14 +216,14 @@ class OverwriteCheck:
         slugs = [item.key for item in unread_sections]
         sections = f"'{slugs[0]}'" if len(slugs) == 1 else f"{len(slugs)} sections"
         if self._precondition is not None and self._precondition.base is not None:
-            bases = [self._find_in_base(document, item) for item in unread_sections]
+            base_sections = [self._find_in_base(document, item) for item in unread_sections]
             return ConcurrentChange(
                 f"{sections} of {document.path} changed since base_commit, and the call would overwrite it",
                 fix="Combine 'theirs' (the current text) and 'ours', and send the call again with "
                 "base_commit set to 'commit'.",
                 file=document.path,
                 slugs=slugs,
-                base=tuple(read_section_text(*base) for base in bases if base),
+                base=tuple(read_section_text(*base) for base in base_sections if base),
                 theirs=current,
                 ours=_find_written_text(after, document.path, target, with_subsections=len(slugs) > 1),
             )
@@ -238,7 +238,7 @@ class OverwriteCheck:
             is_remembered=is_remembered,
         )
 
-    def _record_written(self, paths: Sequence[str], before: Overlay, after: Overlay) -> None:
+    def _record_written_texts(self, paths: Sequence[str], before: Overlay, after: Overlay) -> None:
         """Record the texts that an operation added, if it removed only text that the caller has read."""
         removed_counts: Counter[bytes] = Counter()
         added_counts: Counter[bytes] = Counter()
@@ -283,5 +283,5 @@ def _find_written_text(
     section = document.section_by_key(target.key) if document else None
     if document is None or section is None:
         return ()
-    below = document.descendants(section) if with_subsections else ()
-    return tuple(read_section_text(document, item) for item in (section, *below))
+    subsections = document.descendants(section) if with_subsections else ()
+    return tuple(read_section_text(document, item) for item in (section, *subsections))

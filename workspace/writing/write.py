@@ -1,4 +1,4 @@
-"""The write of one call: plan it on the tip and publish it, again if another writer moves the branch."""
+"""The write of one call: plan and publish it, and repeat both if another writer moves the branch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from workspace.publishing.checkout import WorktreeBusy
 from workspace.publishing.publish import publish_with_retry
 from workspace.publishing.recovery import recover_if_needed, restore_all_pruned
 from workspace.snapshot.overlay import Overlay
-from workspace.writing.idempotency import request_log
+from workspace.writing.idempotency import get_request_log
 from workspace.writing.plan import Plan, plan
 from workspace.writing.read_before_write import Precondition, resolve_base_commit
 
@@ -53,14 +53,14 @@ class SigningRequired(WorkspaceError):
 class WriteResult:
     """The result of a batch: its commit (or the tip, if nothing was committed), and its steps.
 
-    `repeated` is the recorded request of an earlier call with the same key. Then `commit` is the commit of
+    `recorded_request` is the request of an earlier call with the same key. Then `commit` is the commit of
     that call, and nothing was planned.
     """
 
     commit: str | None
     is_committed: bool
     plan: Plan
-    repeated: RecordedRequest | None = None
+    recorded_request: RecordedRequest | None = None
 
     @property
     def steps(self) -> tuple[PlanStep, ...]:
@@ -73,7 +73,7 @@ class WriteResult:
         return self.plan.changes
 
     @property
-    def has_met_damage(self) -> bool:
+    def has_damaged_object(self) -> bool:
         """Return True if an operation failed because an object is missing or broken."""
         return any(isinstance(step.error, DamagedRepository) for step in self.steps)
 
@@ -90,8 +90,8 @@ class WriteRequest:
     """The operations of one call, and the texts that its caller has read.
 
     The fields are those of `Workspace.write`. With `skip_policy`, a dry run is not checked against the
-    policy. `check_new` is called for a request that the history of a protected branch does not have; it may
-    raise an error.
+    policy. `check_new_request` is called for a request that the history of a protected branch does not have;
+    it may raise an error.
     """
 
     workspace: Branch
@@ -104,7 +104,7 @@ class WriteRequest:
     base_commit: str | None
     seen_texts: SeenTexts | None
     request: Request | None
-    check_new: Callable[[Request], None] | None
+    check_new_request: Callable[[Request], None] | None
     person: Person | None = None
     skip_policy: bool = False
 
@@ -124,7 +124,7 @@ class WriteRequest:
             result = self._plan(branch, None)
         else:
             # A missing object that cannot be restored fails only its step, so that other steps succeed.
-            if result.has_met_damage and restore_all_pruned(store):
+            if result.has_damaged_object and restore_all_pruned(store):
                 result = self._plan(branch, None)
         if self.dry_run:
             self._check_policy(branch, result)
@@ -149,23 +149,23 @@ class WriteRequest:
         if commit is None:
             return result
         result.plan.overlay.cache_documents()
-        attempt(partial(self._record_written, result), None, "the text that you wrote counts as unread")
+        attempt(partial(self._record_written_texts, result), None, "the text that you wrote counts as unread")
         return WriteResult(commit, True, result.plan)
 
-    def _record_written(self, result: WriteResult) -> None:
+    def _record_written_texts(self, result: WriteResult) -> None:
         """Add the texts that the client wrote to the texts that it has read."""
         if self.seen_texts is not None:
             self.seen_texts.add(result.plan.written_digests)
 
-    def _plan(self, branch: str, first: Snapshot | None) -> WriteResult:
+    def _plan(self, branch: str, first_snapshot: Snapshot | None) -> WriteResult:
         """Apply the operations to the tip in memory, or return the earlier result of the same request.
 
-        The tip is that of `branch`, even if another branch is checked out now. `first` is the tip of the
-        first plan, if the branch has moved meanwhile.
+        The tip is that of `branch`, even if another branch is checked out now. `first_snapshot` is
+        the tip of the first plan, if the branch has moved meanwhile.
         """
         snapshot = self.workspace.snapshot(self.workspace.tip(branch))
         if self.request is not None and not self.dry_run:
-            recorded_request = request_log(self.workspace).find_repeated(snapshot.commit, self.request)
+            recorded_request = get_request_log(self.workspace).find_repeated(snapshot.commit, self.request)
             if recorded_request is not None:
                 return WriteResult(
                     recorded_request.commit,
@@ -173,10 +173,14 @@ class WriteRequest:
                     Plan(snapshot, Overlay(snapshot), (), {}),
                     recorded_request,
                 )
-            if self.check_new is not None and snapshot.config.protect and not is_proposal_branch(branch):
-                self.check_new(self.request)
+            if (
+                self.check_new_request is not None
+                and snapshot.config.protect
+                and not is_proposal_branch(branch)
+            ):
+                self.check_new_request(self.request)
         context = EditContext(snapshot.config.anchors, datetime.now(UTC).date().isoformat())
-        precondition = Precondition(self._read_base_snapshot(), self.seen_texts, first)
+        precondition = Precondition(self._read_base_snapshot(), self.seen_texts, first_snapshot)
         new_plan = plan(snapshot, self.operations, self.mode, context, precondition, self.workspace.inbound)
         if new_plan.changes and not self.dry_run:
             check_signing(snapshot)
@@ -210,7 +214,7 @@ class WriteRequest:
             client=self.client,
             trailers={
                 **build_trailers(branch, self.person),
-                **(self.request.trailers(result.plan) if self.request else {}),
+                **(self.request.build_trailers(result.plan) if self.request else {}),
             },
         )
         author = make_author_signature(self.workspace, self.person)
@@ -218,7 +222,7 @@ class WriteRequest:
 
     def _require_writable(self) -> tuple[GitStore, str]:
         git = require_writable(self.workspace.git)
-        self.workspace.tip()  # raises an error if the repository was deleted, where HEAD is missing too
+        self.workspace.tip()  # raises an error for a deleted repository, where HEAD is missing too
         branch = self.workspace.branch
         operation = find_unfinished_operation(git.git_dir) if branch is None else None
         if operation is not None and not self.dry_run:
@@ -232,7 +236,7 @@ class WriteRequest:
 
 
 def is_proposal_branch(branch: str) -> bool:
-    """Return True if a branch is that of a proposal, where protected documents may be changed."""
+    """Return True if a branch is the branch of a proposal, where protected documents may be changed."""
     return parse_branch_id(branch) is not None
 
 

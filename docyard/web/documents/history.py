@@ -84,7 +84,7 @@ def render_history_page(request: PageRequest) -> Response:
 def _get_start_snapshot(request: PageRequest) -> Snapshot:
     """Return the snapshot of `at`, at which the first page began; else the requested snapshot."""
     start_commit = request.query.get("at", "")
-    if _COMMIT_ID.fullmatch(start_commit) and request.workspace.exists(start_commit):
+    if _COMMIT_ID.fullmatch(start_commit) and request.workspace.has_commit(start_commit):
         return request.workspace.at(start_commit)
     return request.snapshot
 
@@ -236,7 +236,7 @@ def _get_first_parent(request: PageRequest, commit: Commit) -> tuple[Snapshot, b
     git = request.workspace.git
     if not commit.parents:
         return Snapshot(git, None), False
-    if not git.has(commit.parents[0]):
+    if not git.has_object(commit.parents[0]):
         return Snapshot(git, None), True
     return request.workspace.snapshot(commit.parents[0]), False
 

@@ -116,7 +116,7 @@ def _find_new_changes(request: PageRequest, proposal: Proposal) -> DiffPage | No
     if (
         proposal.tip is None
         or not _COMMIT_ID.fullmatch(seen_commit)
-        or not request.workspace.exists(seen_commit)
+        or not request.workspace.has_commit(seen_commit)
     ):
         return None
     try:

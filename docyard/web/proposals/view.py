@@ -159,7 +159,7 @@ def build_merge_status(request: PageRequest, view: ProposalView) -> MergeStatus:
 def _describe_merge_commit(request: PageRequest, proposal: Proposal) -> CommitInfo | None:
     """Return the description of the merge commit; None if there is none, or this clone lacks it."""
     commit = proposal.merge_record.commit if proposal.merge_record is not None else None
-    if commit is None or not request.workspace.exists(commit):
+    if commit is None or not request.workspace.has_commit(commit):
         return None
     return describe_commit(request.workspace.git.commit(commit))
 

@@ -111,7 +111,7 @@ class Clones:
         for clone in self.clones:
             self._check(clone.workspace.snapshot())
         tip = self.remote.git("rev-parse", "main").strip()
-        clone_with_tip = next((clone for clone in self.clones if clone.workspace.git.has(tip)), None)
+        clone_with_tip = next((clone for clone in self.clones if clone.workspace.git.has_object(tip)), None)
         assert clone_with_tip is not None
         self._check(clone_with_tip.workspace.snapshot(tip))
 

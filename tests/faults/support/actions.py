@@ -87,12 +87,12 @@ def write(
         )
     except WorkspaceError as error:
         return _describe_error(error)
-    if write_result.repeated is not None:
-        assert write_result.repeated.result == {"key": batch}
+    if write_result.recorded_request is not None:
+        assert write_result.recorded_request.result == {"key": batch}
     return {
         "committed": write_result.is_committed,
         "commit": write_result.commit,
-        "repeated": write_result.repeated is not None,
+        "repeated": write_result.recorded_request is not None,
     }
 
 

@@ -17,7 +17,7 @@ from workspace.git.remotes.credentials import Access
 from workspace.git.remotes.exchange import Peer, Progress
 from workspace.git.remotes.process import RemoteProcess
 from workspace.git.store import GitStore
-from workspace.proposal_ids import BRANCH as DISCUSSION
+from workspace.proposal_ids import DISCUSSION_BRANCH
 from workspace.proposals.actions.repository import build_branch_name
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Author, Commented, KnownBy, Opened
@@ -26,7 +26,7 @@ from workspace.workspace import Workspace
 
 PROPOSAL_ID = "k7m2q9xa"
 PROPOSAL_BRANCH = build_branch_name(PROPOSAL_ID, "Say more")
-BRANCHES = ("main", DISCUSSION, PROPOSAL_BRANCH)
+BRANCHES = ("main", DISCUSSION_BRANCH, PROPOSAL_BRANCH)
 ADA = Author("Ada", "ada@example.org", KnownBy.GIT)
 
 
@@ -40,11 +40,11 @@ def make_diverged_clones(folder: Path) -> None:
     clone.git("remote", "add", "origin", "../remote.git")
     clone.git("fetch", "-q")
     _advance(clone, "ours.md")
-    ours = {branch: clone.git("rev-parse", branch).strip() for branch in (DISCUSSION, PROPOSAL_BRANCH)}
+    ours = {branch: clone.git("rev-parse", branch).strip() for branch in (DISCUSSION_BRANCH, PROPOSAL_BRANCH)}
     for branch in ours:
         clone.git("update-ref", f"refs/heads/{branch}", f"origin/{branch}")
     _advance(clone, "theirs.md")
-    clone.git("push", "-q", "origin", DISCUSSION, PROPOSAL_BRANCH, f"+{theirs}:refs/heads/main")
+    clone.git("push", "-q", "origin", DISCUSSION_BRANCH, PROPOSAL_BRANCH, f"+{theirs}:refs/heads/main")
     # The remote-tracking refs are at the commits before these changes, as in a clone that did not fetch.
     for branch, commit in ours.items():
         clone.git("update-ref", f"refs/remotes/origin/{branch}", f"{branch}^")

@@ -87,7 +87,7 @@ def test_unreadable_manifest_sets_no_metadata_until_rebuild(open_index: OpenInde
     assert (page.unreadable, page.hits[0].metadata) == ((), {})
     index.rebuild()
     assert index.search("okapi").hits[0].metadata == {}
-    assert [error.details["path"] for error in open_snapshot(repo).manifest_problems()] == [manifest]
+    assert [error.details["path"] for error in open_snapshot(repo).find_manifest_problems()] == [manifest]
 
     find_loose_object(repo, manifest).write_bytes(original_data)
     index = open_index()

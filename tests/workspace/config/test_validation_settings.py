@@ -6,7 +6,7 @@ import pytest
 
 from tests.loops import loop_over
 from workspace.config.config import WorkspaceConfig
-from workspace.config.tables import NAMES, Validation
+from workspace.config.tables import RULE_NAMES, Validation
 from workspace.errors import InvalidConfig
 from workspace.validation.rule import Severity
 from workspace.validation.rules import RULES
@@ -18,7 +18,7 @@ def read_settings(text: str) -> Validation:
 
 
 def test_names_equal_those_of_the_rules() -> None:
-    assert tuple(rule.name for rule in RULES) == NAMES
+    assert tuple(rule.name for rule in RULES) == RULE_NAMES
 
 
 def test_each_rule_is_in_a_file_of_its_name() -> None:

@@ -211,7 +211,7 @@ def test_move_includes_concurrent_edits_of_another_writer(repo: Repo) -> None:
     result = plan_operations(
         repo,
         MoveDocument(file="README.md", new_path="new.md"),
-        precondition=Precondition(first=first_snapshot),
+        precondition=Precondition(first_snapshot=first_snapshot),
     )
     assert result.changes == {
         "README.md": None,

@@ -24,9 +24,9 @@ from workspace.git.repository import (
     DamagedRepository,
     NotARepository,
     UnsupportedRepository,
-    describe_refusal,
-    describe_unsupported_settings,
+    refused_repository_error,
     translate_write_errors,
+    unsupported_settings_error,
 )
 from workspace.git.store import GitStore
 from workspace.workspace import Workspace
@@ -206,8 +206,8 @@ def test_repository_of_other_owner_is_refused(tmp_path: Path) -> None:
 
 
 def test_unknown_refusal_is_reported_as_damaged(tmp_path: Path) -> None:
-    assert "damaged" in describe_refusal(tmp_path).reason
-    assert describe_unsupported_settings({"core.bare": "false", "remote.origin.promisor": "false"}) is None
+    assert "damaged" in refused_repository_error(tmp_path).reason
+    assert unsupported_settings_error({"core.bare": "false", "remote.origin.promisor": "false"}) is None
 
 
 def test_tip_is_read_again_after_commit(tmp_path: Path) -> None:
@@ -304,8 +304,8 @@ def test_missing_object_raises_damaged_repository(tmp_path: Path) -> None:
     repo = repositories.normal(tmp_path)
     git = GitReader(repo.path)
     missing_id = "0" * 40
-    assert git.has(repo.head())
-    assert not git.has(missing_id)
+    assert git.has_object(repo.head())
+    assert not git.has_object(missing_id)
     for read_object in (git.commit, git.tree, git.blob, git.blob_size):
         with pytest.raises(DamagedRepository):
             read_object(missing_id)

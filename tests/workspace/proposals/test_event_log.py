@@ -27,7 +27,7 @@ from tests.workspace.proposals.event_writer import (
 )
 from workspace.git.reader import GitReader
 from workspace.git.store import GitStore, ReadOnly
-from workspace.proposal_ids import BRANCH
+from workspace.proposal_ids import DISCUSSION_BRANCH
 from workspace.proposals import proposal
 from workspace.proposals.discussion import Discussion
 from workspace.proposals.event_log import EventLog
@@ -53,11 +53,11 @@ def writer(repo: Repo) -> EventWriter:
     return EventWriter(repo.path)
 
 
-def list_commit_subjects(repo: Repo, branch: str = BRANCH) -> list[str]:
+def list_commit_subjects(repo: Repo, branch: str = DISCUSSION_BRANCH) -> list[str]:
     return repo.git("log", "--format=%s", branch).splitlines()
 
 
-def list_event_paths(repo: Repo, branch: str = BRANCH) -> list[str]:
+def list_event_paths(repo: Repo, branch: str = DISCUSSION_BRANCH) -> list[str]:
     return repo.git("ls-tree", "-r", "--name-only", branch).splitlines()
 
 
@@ -75,9 +75,9 @@ def test_events_are_files_on_the_discussion_branch(repo: Repo, writer: EventWrit
         f"Edit proposals/{ID}: 2 changes",
         f"Open proposal {ID}",
     ]
-    assert append_result.commit == repo.git("rev-parse", BRANCH).strip()
-    assert f"Docyard-Proposal: {ID}" in repo.git("log", "-1", "--format=%b", BRANCH)
-    assert repo.git("log", "-1", "--format=%an <%ae>", BRANCH) == "Bea <bea@example.org>\n"
+    assert append_result.commit == repo.git("rev-parse", DISCUSSION_BRANCH).strip()
+    assert f"Docyard-Proposal: {ID}" in repo.git("log", "-1", "--format=%b", DISCUSSION_BRANCH)
+    assert repo.git("log", "-1", "--format=%an <%ae>", DISCUSSION_BRANCH) == "Bea <bea@example.org>\n"
     assert len(list_event_paths(repo)) == 3
     assert all(path.startswith(f"{ID}/20260131T1200") for path in list_event_paths(repo))
     assert (repo.git("rev-parse", "main", "HEAD"), repo.status()) == old_state
@@ -101,7 +101,7 @@ def test_invalid_events_are_refused(repo: Repo, writer: EventWriter) -> None:
         with pytest.raises(InvalidEventText) as error:
             writer.append(body)
         assert error.value.fix
-    assert BRANCH not in repo.git("branch", "--list")
+    assert DISCUSSION_BRANCH not in repo.git("branch", "--list")
 
 
 def test_retry_with_same_key_appends_once(repo: Repo, writer: EventWriter) -> None:
@@ -140,9 +140,9 @@ def test_branch_moved_by_another_program_loses_no_event(
         nonlocal calls
         calls += 1
         if calls == 1:
-            tip = repo.git("rev-parse", BRANCH).strip()
+            tip = repo.git("rev-parse", DISCUSSION_BRANCH).strip()
             other_commit = repo.git("commit-tree", f"{tip}^{{tree}}", "-p", tip, "-m", "A person's").strip()
-            repo.git("update-ref", f"refs/heads/{BRANCH}", other_commit)
+            repo.git("update-ref", f"refs/heads/{DISCUSSION_BRANCH}", other_commit)
         return publish(publication, batch)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Publication, "publish", publish_after_other)
@@ -206,10 +206,10 @@ def test_first_event_in_clone_continues_fetched_branch(
     clone_repo = cloned(repo, tmp_path / "clone")
     other_writer = EventWriter(clone_repo.path)
     other_writer.append(Commented("From the clone"))
-    assert clone_repo.git("log", "--format=%s", BRANCH).splitlines() == format_commit_subjects(
+    assert clone_repo.git("log", "--format=%s", DISCUSSION_BRANCH).splitlines() == format_commit_subjects(
         ID, "Comment on", "Open"
     )
-    clone_repo.git("push", "-q", "origin", BRANCH)
+    clone_repo.git("push", "-q", "origin", DISCUSSION_BRANCH)
     assert writer.events() == other_writer.events()
     assert len(writer.events()) == 2
 
@@ -225,21 +225,23 @@ def test_events_of_another_clone_are_merged(repo: Repo, writer: EventWriter, tmp
     other_writer.append(Commented("From the clone"))
     writer.append(Commented("From here"))
     writer.append(make_opening(id=OTHER_ID), proposal=OTHER_ID)
-    repo.git("fetch", "-q", str(clone_repo.path), f"{BRANCH}:refs/remotes/clone/{BRANCH}")
+    repo.git(
+        "fetch", "-q", str(clone_repo.path), f"{DISCUSSION_BRANCH}:refs/remotes/clone/{DISCUSSION_BRANCH}"
+    )
     old_events = writer.events()
-    tip = repo.git("rev-parse", f"refs/remotes/clone/{BRANCH}").strip()
-    our_commit = repo.git("rev-parse", BRANCH).strip()
+    tip = repo.git("rev-parse", f"refs/remotes/clone/{DISCUSSION_BRANCH}").strip()
+    our_commit = repo.git("rev-parse", DISCUSSION_BRANCH).strip()
     merge_commit = writer.log.merge_commit(tip, repositories.signature())
-    assert repo.git("log", "-1", "--format=%P", BRANCH).split() == [our_commit, tip]
+    assert repo.git("log", "-1", "--format=%P", DISCUSSION_BRANCH).split() == [our_commit, tip]
     assert len(list_event_paths(repo)) == 4
     assert writer.events() == old_events  # the fetched events were read before the merge
     assert len(writer.events()) == 3
     assert writer.log.merge_commit(tip, repositories.signature()) == merge_commit
-    clone_repo.git("fetch", "-q", "origin", f"{BRANCH}:refs/remotes/origin/{BRANCH}")
+    clone_repo.git("fetch", "-q", "origin", f"{DISCUSSION_BRANCH}:refs/remotes/origin/{DISCUSSION_BRANCH}")
     assert other_writer.log.merge_commit(merge_commit, repositories.signature()) == merge_commit, (
         "the merge must be a fast-forward"
     )
-    assert clone_repo.git("rev-parse", BRANCH).strip() == merge_commit
+    assert clone_repo.git("rev-parse", DISCUSSION_BRANCH).strip() == merge_commit
     assert repo.fsck() == clone_repo.fsck() == ""
 
 
@@ -250,7 +252,7 @@ def test_unrelated_discussions_of_two_clones_are_merged(
     other_writer = EventWriter(clone_repo.path)
     writer.append(make_opening())
     other_writer.append(make_opening(id=OTHER_ID), proposal=OTHER_ID)
-    repo.git("fetch", "-q", str(clone_repo.path), BRANCH)
+    repo.git("fetch", "-q", str(clone_repo.path), DISCUSSION_BRANCH)
     writer.log.merge_commit(repo.git("rev-parse", "FETCH_HEAD").strip(), repositories.signature())
     assert writer.log.read().proposals == (ID, OTHER_ID)
 
@@ -259,14 +261,14 @@ def test_event_deleted_in_another_clone_is_preserved(repo: Repo, writer: EventWr
     writer.append(make_opening())
     writer.append(Commented("Why?"))
     clone_repo = cloned(repo, tmp_path / "clone")
-    clone_repo.git("checkout", "-q", BRANCH)
+    clone_repo.git("checkout", "-q", DISCUSSION_BRANCH)
     first_path, second_path = list_event_paths(clone_repo)
     clone_repo.git("rm", "-q", second_path)
     clone_repo.write({first_path: "{}\n"})
     tip = clone_repo.commit({}, "Censor")
-    repo.git("fetch", "-q", str(clone_repo.path), BRANCH)
+    repo.git("fetch", "-q", str(clone_repo.path), DISCUSSION_BRANCH)
     writer.log.merge_commit(tip, repositories.signature())
-    discussion = Discussion(writer.store, [repo.git("rev-parse", BRANCH).strip()])
+    discussion = Discussion(writer.store, [repo.git("rev-parse", DISCUSSION_BRANCH).strip()])
     assert len(discussion.events_of(ID).events) == 2
     assert discussion.events_of(ID).unreadable == 1
 
@@ -274,17 +276,20 @@ def test_event_deleted_in_another_clone_is_preserved(repo: Repo, writer: EventWr
 def test_folder_at_path_of_event_removes_no_event(repo: Repo, writer: EventWriter, tmp_path: Path) -> None:
     writer.append(make_opening())
     clone_repo = cloned(repo, tmp_path / "clone")
-    clone_repo.git("checkout", "-q", BRANCH)
+    clone_repo.git("checkout", "-q", DISCUSSION_BRANCH)
     (path,) = list_event_paths(clone_repo)
     clone_repo.git("rm", "-q", path)
     tip = clone_repo.commit({f"{path}/file.json": "{}\n"}, "Mischief")
-    repo.git("fetch", "-q", str(clone_repo.path), BRANCH)
+    repo.git("fetch", "-q", str(clone_repo.path), DISCUSSION_BRANCH)
     close_result = writer.append(Closed())
-    clone_repo.git("fetch", "-q", "origin", BRANCH)
+    clone_repo.git("fetch", "-q", "origin", DISCUSSION_BRANCH)
     EventWriter(clone_repo.path).log.merge_commit(close_result.commit, repositories.signature())
     assert len(list_event_paths(clone_repo)) == 2, "a file at the path of the folder is left out"
     writer.log.merge_commit(tip, repositories.signature())
-    assert len(Discussion(writer.store, [repo.git("rev-parse", BRANCH).strip()]).events_of(ID).events) == 2
+    assert (
+        len(Discussion(writer.store, [repo.git("rev-parse", DISCUSSION_BRANCH).strip()]).events_of(ID).events)
+        == 2
+    )
     assert repo.fsck() == clone_repo.fsck() == ""
 
 
@@ -293,8 +298,8 @@ def test_manual_git_merge_preserves_all_events(repo: Repo, writer: EventWriter, 
     clone_repo = cloned(repo, tmp_path / "clone")
     EventWriter(clone_repo.path).append(Commented("From the clone"), now=lambda: NOON)
     writer.append(Commented("From here"))
-    clone_repo.git("checkout", "-q", BRANCH)
-    clone_repo.git("pull", "-q", "--no-rebase", "--no-edit", "origin", BRANCH)
+    clone_repo.git("checkout", "-q", DISCUSSION_BRANCH)
+    clone_repo.git("pull", "-q", "--no-rebase", "--no-edit", "origin", DISCUSSION_BRANCH)
     assert len(EventWriter(clone_repo.path).events()) == 3
 
 
@@ -310,7 +315,7 @@ def test_any_order_of_merges_gives_the_same_tree(tmp_path: Path) -> None:
     clones = [cloned(origin, tmp_path / name) for name in ("one", "two", "three")]
     for repo, bodies in zip(clones, bodies_by_clone, strict=True):
         EventWriter(repo.path).append(*bodies)
-        origin.git("fetch", "-q", str(repo.path), f"{BRANCH}:refs/talk/{repo.path.name}")
+        origin.git("fetch", "-q", str(repo.path), f"{DISCUSSION_BRANCH}:refs/talk/{repo.path.name}")
     results = set()
     for number, order in enumerate(permutations(clones)):
         copy_repo = cloned(origin, tmp_path / f"copy-{number}")
@@ -320,7 +325,10 @@ def test_any_order_of_merges_gives_the_same_tree(tmp_path: Path) -> None:
             tip = copy_repo.git("rev-parse", f"refs/talk/{repo.path.name}").strip()
             writer.log.merge_commit(tip, repositories.signature())
         results.add(
-            (copy_repo.git("rev-parse", f"{BRANCH}^{{tree}}"), proposal.replay_events(writer.events()))
+            (
+                copy_repo.git("rev-parse", f"{DISCUSSION_BRANCH}^{{tree}}"),
+                proposal.replay_events(writer.events()),
+            )
         )
     assert len(results) == 1
 
@@ -328,7 +336,7 @@ def test_any_order_of_merges_gives_the_same_tree(tmp_path: Path) -> None:
 def test_files_that_are_not_events_are_skipped_and_counted(repo: Repo, writer: EventWriter) -> None:
     writer.append(make_opening())
     folder = repo.path / ID
-    repo.git("checkout", "-q", BRANCH)
+    repo.git("checkout", "-q", DISCUSSION_BRANCH)
     (event,) = list_event_paths(repo)
     text = (repo.path / event).read_text()
     repo.write(
@@ -359,7 +367,7 @@ def test_files_that_are_not_events_are_skipped_and_counted(repo: Repo, writer: E
 
 
 def test_file_at_path_of_folder_is_not_a_proposal(repo: Repo, writer: EventWriter) -> None:
-    repo.git("checkout", "-q", "--orphan", BRANCH)
+    repo.git("checkout", "-q", "--orphan", DISCUSSION_BRANCH)
     repo.git("rm", "-rfq", ".")
     repo.commit({ID: "no folder\n"}, "Mischief")
     repo.git("checkout", "-q", "main")
@@ -368,7 +376,7 @@ def test_file_at_path_of_folder_is_not_a_proposal(repo: Repo, writer: EventWrite
 
 def test_checked_out_discussion_branch_is_updated(repo: Repo, writer: EventWriter) -> None:
     writer.append(make_opening())
-    repo.git("checkout", "-q", BRANCH)
+    repo.git("checkout", "-q", DISCUSSION_BRANCH)
     writer.append(Closed())
     assert repo.status() == ""
     assert len(list((repo.path / ID).iterdir())) == 2
@@ -377,7 +385,7 @@ def test_checked_out_discussion_branch_is_updated(repo: Repo, writer: EventWrite
 def test_event_file_is_readable_json(repo: Repo, writer: EventWriter) -> None:
     writer.append(make_opening("Ünïcode 🎉"))
     (path,) = list_event_paths(repo)
-    raw = repo.git("show", f"{BRANCH}:{path}")
+    raw = repo.git("show", f"{DISCUSSION_BRANCH}:{path}")
     assert "Ünïcode 🎉" in raw
     assert json.loads(raw)["words"]["title"] == "Ünïcode 🎉"
 
@@ -409,8 +417,8 @@ def test_order_of_tips_does_not_change_events(repo: Repo, writer: EventWriter) -
     tips = []
     for number in range(4):
         writer.append(Commented(str(number)))
-        tips.append(repo.git("rev-parse", BRANCH).strip())
-        repo.git("update-ref", f"refs/heads/{BRANCH}", f"{BRANCH}~1")
+        tips.append(repo.git("rev-parse", DISCUSSION_BRANCH).strip())
+        repo.git("update-ref", f"refs/heads/{DISCUSSION_BRANCH}", f"{DISCUSSION_BRANCH}~1")
     results = set()
     for seed in range(10):
         random.Random(seed).shuffle(tips)

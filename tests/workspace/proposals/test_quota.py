@@ -20,7 +20,7 @@ from tests.workspace.proposals.event_writer import (
     EventWriter,
     make_opening,
 )
-from workspace.proposal_ids import BRANCH
+from workspace.proposal_ids import DISCUSSION_BRANCH
 from workspace.proposals import discussion
 from workspace.proposals.actions.merge import MergeBlocked
 from workspace.proposals.discussion import Discussion
@@ -58,7 +58,7 @@ def fill_quota(writer: EventWriter, by: Author, *bodies: EventBody) -> int:
 
 def commit_events(repo: Repo, id: str, body: EventBody, count: int) -> None:
     """Commit events to the discussion with Git, without the event log."""
-    repo.git("checkout", "-q", BRANCH)
+    repo.git("checkout", "-q", DISCUSSION_BRANCH)
     events = (encode_event(id, body, AGENT, NOON - timedelta(seconds=number)) for number in range(count))
     repo.commit({f"{id}/{name}": data for name, data in events}, "Mischief")
     repo.git("checkout", "-q", "main")
@@ -97,7 +97,7 @@ def test_manually_committed_comments_do_not_hide_change_request(repo: Repo) -> N
     writer.append(make_opening())
     writer.append(REQUEST, by=BEA)
     commit_events(repo, ID, Commented("A planted remark, " * 20), 150)
-    tip = repo.git("rev-parse", BRANCH).strip()
+    tip = repo.git("rev-parse", DISCUSSION_BRANCH).strip()
     discussion_events = writer.log.read().events_of(ID)
     assert REQUEST in [event.body for event in discussion_events.events]
     assert (len(discussion_events.events), discussion_events.unread) == (100, 52)
@@ -112,7 +112,7 @@ def test_missing_event_is_read_once_restored(repo: Repo) -> None:
     writer = EventWriter(repo.path)
     writer.append(make_opening())
     writer.append(REQUEST)
-    blob = repo.git("rev-parse", f"{BRANCH}:{ID}/{find_last_event_file(repo)}").strip()
+    blob = repo.git("rev-parse", f"{DISCUSSION_BRANCH}:{ID}/{find_last_event_file(repo)}").strip()
     path = repo.path / ".git" / "objects" / blob[:2] / blob[2:]
     hidden_path = path.rename(repo.path / ".git" / "away")
     log = EventWriter(repo.path).log
@@ -123,7 +123,7 @@ def test_missing_event_is_read_once_restored(repo: Repo) -> None:
 
 def find_last_event_file(repo: Repo) -> str:
     """Return the file of the last event."""
-    return repo.git("ls-tree", "--name-only", f"{BRANCH}:{ID}").splitlines()[-1]
+    return repo.git("ls-tree", "--name-only", f"{DISCUSSION_BRANCH}:{ID}").splitlines()[-1]
 
 
 def test_unread_events_block_merge_of_protected_path(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from workspace.git.reader import GitReader
 from workspace.git.store import GitStore
 from workspace.publishing import refs
 from workspace.publishing.batch import Batch
-from workspace.publishing.batch_objects import MAX_COPIES, RECENT, read_copied_objects
+from workspace.publishing.batch_objects import MAX_COPIES, RECENT_COPIES, read_copied_objects
 from workspace.publishing.checkout import Checkout
 from workspace.publishing.journal import Journal
 from workspace.publishing.publish import publish
@@ -225,7 +225,7 @@ def test_object_only_in_unreachable_pack_is_rewritten(repo: Repo) -> None:
         repo.git("reset", "-q", "--hard")
     repo.git("reflog", "expire", "--expire=now", "--all")
     store = GitStore(repo.path)
-    assert store.has(blob)
+    assert store.has_object(blob)
     second_commit = commit(repo, store=store)
     assert repo.git("rev-parse", f"{second_commit}^{{tree}}").strip() == tree
     assert all(is_loose(find_git_dir(repo), id) for id in (blob, tree, second_commit))
@@ -272,7 +272,7 @@ def test_next_write_restores_commit_pruned_after_response(repo: Repo, writer: st
 
 def test_publication_copies_are_bounded(repo: Repo) -> None:
     ids = [commit(repo, b"# Setup\n\n%d\n" % number) for number in range(MAX_COPIES + 3)]
-    names = sorted(path.name for path in (find_git_dir(repo) / RECENT).iterdir())
+    names = sorted(path.name for path in (find_git_dir(repo) / RECENT_COPIES).iterdir())
     assert [name.partition("-")[2] for name in names] == ids[3:]
     assert set(list_new_objects(repo, ids[-1])) <= read_copied_objects(find_git_dir(repo)).keys()
 
@@ -280,8 +280,8 @@ def test_publication_copies_are_bounded(repo: Repo) -> None:
 def test_copies_folder_that_is_a_link_is_ignored(repo: Repo, tmp_path: Path) -> None:
     commit(repo)
     outside_folder = tmp_path / "outside"
-    shutil.move(find_git_dir(repo) / RECENT, outside_folder)
-    (find_git_dir(repo) / RECENT).symlink_to(outside_folder)
+    shutil.move(find_git_dir(repo) / RECENT_COPIES, outside_folder)
+    (find_git_dir(repo) / RECENT_COPIES).symlink_to(outside_folder)
     assert read_copied_objects(find_git_dir(repo)) == {}
     commit(repo, b"# Setup\n\nMore.\n")
     assert len(list(outside_folder.iterdir())) == 1

@@ -124,7 +124,7 @@ def test_rollback_preserves_later_user_changes(repo: Repo) -> None:
 
 def test_branch_replaced_by_folder_does_not_block_recovery(repo: Repo) -> None:
     staging = StagingFolder.make(repo.path / ".git", durable=False)
-    staging.record(Journal("feature/x", repo.head(), "1" * 40))
+    staging.write_journal(Journal("feature/x", repo.head(), "1" * 40))
     repo.git("branch", "feature")
     publish_readme(repo)
     check_clean(repo)
@@ -161,7 +161,7 @@ def test_failed_step_after_commit_is_completed_by_recovery(
     def fail(*arguments: object) -> None:
         raise OSError(5, "broken")
 
-    monkeypatch.setattr(Checkout, "settle", fail)
+    monkeypatch.setattr(Checkout, "finish", fail)
     id = publish_readme(repo)
     monkeypatch.undo()
     assert repo.head() == id
@@ -280,14 +280,14 @@ def test_skip_worktree_file_refuses_batch(repo: Repo) -> None:
 
 def test_late_write_to_old_file_is_saved_as_orig(repo: Repo, monkeypatch: pytest.MonkeyPatch) -> None:
     stream = (repo.path / README).open("ab")
-    settle = Checkout.settle
+    finish = Checkout.finish
 
-    def write_and_settle(self: Checkout, journal: Journal) -> None:
+    def write_and_finish(self: Checkout, journal: Journal) -> None:
         stream.write(b"a person's last words\n")
         stream.close()
-        settle(self, journal)
+        finish(self, journal)
 
-    monkeypatch.setattr(Checkout, "settle", write_and_settle)
+    monkeypatch.setattr(Checkout, "finish", write_and_finish)
     publish_readme(repo)
     assert (repo.path / README).read_bytes() == NEW_TEXT
     assert (repo.path / f"{README}.orig").read_text() == FILES[README] + "a person's last words\n"

@@ -39,8 +39,8 @@ def test_tree_of_too_many_shared_folders_is_refused(
 ) -> None:
     repo = unborn(tmp_path / "bomb")
     git, config = GitReader(repo.path), WorkspaceConfig()
-    assert len(Listing.of(git, make_nested_tree(repo, "a.md", 3), config).documents) == 1_000
+    assert len(Listing.read(git, make_nested_tree(repo, "a.md", 3), config).documents) == 1_000
     monkeypatch.setattr(snapshot, limit, 1_000)
-    assert len(Listing.of(git, make_nested_tree(repo, "a.md", 3), config).documents) == 1_000
+    assert len(Listing.read(git, make_nested_tree(repo, "a.md", 3), config).documents) == 1_000
     with pytest.raises(TooManyFiles, match="more than 1,000"):
-        Listing.of(git, make_nested_tree(repo, name, 12), config)
+        Listing.read(git, make_nested_tree(repo, name, 12), config)

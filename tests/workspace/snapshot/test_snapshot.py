@@ -188,7 +188,7 @@ def test_taxonomy_values_are_equal_with_and_without_a_listing(repo: Repo, is_lis
     assert new_snapshot.taxonomy.values("guides/deep/only.md", {}) == {"language": ("java",)}
     assert new_snapshot.taxonomy.values("guides/deep/only.md", {"language": "c"}) == {"language": ("c",)}
     assert new_snapshot.taxonomy.keys == {"language": None, "type": None, "tags": None}
-    assert not is_listed or new_snapshot.manifest_problems() == []
+    assert not is_listed or new_snapshot.find_manifest_problems() == []
 
 
 def test_invalid_manifest_sets_no_values_and_is_reported(
@@ -207,7 +207,9 @@ def test_invalid_manifest_sets_no_values_and_is_reported(
         # An invalid manifest still overrides the manifest of the folder above.
         assert new_snapshot.taxonomy.values("guides/setup.md", {}) == {}
     assert [record.getMessage()[:30] for record in caplog.records] == ["guides/.taxonomy.toml, line 3:"]
-    assert [(error.details["path"], error.details["line"]) for error in new_snapshot.manifest_problems()] == [
+    assert [
+        (error.details["path"], error.details["line"]) for error in new_snapshot.find_manifest_problems()
+    ] == [
         ("guides/.taxonomy.toml", 3),
         ("guides/deep/.taxonomy.toml", 1),
     ]

@@ -16,7 +16,7 @@ from workspace.proposals.actions.repository import build_branch_name
 from workspace.proposals.event_log import EventLog
 from workspace.proposals.events import Author, Commented, KnownBy, Opened
 from workspace.proposals.proposal import Proposals
-from workspace.sync.branches import DISCUSSION, SyncedBranch, SyncState
+from workspace.sync.branches import DISCUSSION_BRANCH, SyncedBranch, SyncState
 from workspace.sync.sync import SyncResult, sync
 from workspace.workspace import Workspace
 
@@ -93,7 +93,7 @@ def test_discussion_and_branches_are_synced_to_all_clones(site_per_transport: Si
         synced_branch.branch: (synced_branch.state, synced_branch.done)
         for synced_branch in result.other_branches
     } == {
-        DISCUSSION: (SyncState.UP_TO_DATE, ("pushed",)),
+        DISCUSSION_BRANCH: (SyncState.UP_TO_DATE, ("pushed",)),
         branch: (SyncState.UP_TO_DATE, ("pushed",)),
     }
     # A new clone by git has the proposal with its comments, before and after its synchronization.
@@ -113,25 +113,27 @@ def test_discussions_of_two_clones_are_merged(folder_site: Site, other_repo: Rep
     add_comment(other_repo, IDS[0], "There.")
     open_proposal(other_repo, IDS[1], {"b.md": "# B\n"})
     sync_repo(other_repo)
-    assert find_branch(folder_site.sync(), DISCUSSION).done == ("merged", "pushed")
+    assert find_branch(folder_site.sync(), DISCUSSION_BRANCH).done == ("merged", "pushed")
     sync_repo(other_repo)
     assert (
         read_comments(folder_site.local_repo)
         == read_comments(other_repo)
         == {IDS[0]: ["Here.", "There."], IDS[1]: []}
     )
-    assert folder_site.local_repo.git("rev-parse", DISCUSSION) == other_repo.git("rev-parse", DISCUSSION)
+    assert folder_site.local_repo.git("rev-parse", DISCUSSION_BRANCH) == other_repo.git(
+        "rev-parse", DISCUSSION_BRANCH
+    )
 
 
 def test_file_in_place_of_events_is_replaced(folder_site: Site, other_repo: Repo) -> None:
     other_repo.git("checkout", "-q", "--orphan", "planted")
     other_repo.git("rm", "-rqf", ".")
     other_repo.commit({IDS[0]: "no folder\n"})
-    other_repo.git("push", "-q", "origin", f"planted:{DISCUSSION}")
+    other_repo.git("push", "-q", "origin", f"planted:{DISCUSSION_BRANCH}")
     other_repo.git("checkout", "-q", "-f", "main")
     folder_site.sync()  # is fast-forwarded
-    other_repo.git("update-ref", "-d", f"refs/remotes/origin/{DISCUSSION}")
-    folder_site.remote_repo.git("update-ref", "-d", f"refs/heads/{DISCUSSION}")
+    other_repo.git("update-ref", "-d", f"refs/remotes/origin/{DISCUSSION_BRANCH}")
+    folder_site.remote_repo.git("update-ref", "-d", f"refs/heads/{DISCUSSION_BRANCH}")
     open_proposal(other_repo, IDS[0], {"a.md": "# A\n"})
     add_comment(other_repo, IDS[0], "Whole.")
     sync_repo(other_repo)
@@ -141,7 +143,7 @@ def test_file_in_place_of_events_is_replaced(folder_site: Site, other_repo: Repo
     sync_repo(other_repo)
     for repo in (folder_site.local_repo, other_repo):
         assert read_comments(repo) == {IDS[0]: ["Whole."]}
-        folders = repo.git("ls-tree", DISCUSSION).splitlines()
+        folders = repo.git("ls-tree", DISCUSSION_BRANCH).splitlines()
         assert [line.split()[1] for line in folders] == ["tree", "tree"]
 
 
@@ -229,8 +231,8 @@ def test_events_removed_in_remote_are_preserved_locally(folder_site: Site) -> No
     folder_site.sync()
     add_comment(folder_site.local_repo, IDS[0], "Secret.")
     folder_site.sync()
-    folder_site.remote_repo.git("update-ref", f"refs/heads/{DISCUSSION}", f"{DISCUSSION}^")
-    synced_branch = find_branch(folder_site.sync(), DISCUSSION)
+    folder_site.remote_repo.git("update-ref", f"refs/heads/{DISCUSSION_BRANCH}", f"{DISCUSSION_BRANCH}^")
+    synced_branch = find_branch(folder_site.sync(), DISCUSSION_BRANCH)
     assert (synced_branch.state, synced_branch.needs_decision) == (SyncState.FORCE_PUSHED, True)
     assert read_comments(folder_site.local_repo) == {IDS[0]: ["Secret."]}
 
@@ -248,7 +250,7 @@ def test_rejected_branch_does_not_block_other_branches(tmp_path: Path, home: Pat
         error = find_branch(result, branch).error
         assert error is not None
         assert error.code == "PUSH_REJECTED"
-        assert find_branch(result, DISCUSSION).done == ("pushed",)
+        assert find_branch(result, DISCUSSION_BRANCH).done == ("pushed",)
 
 
 def test_branches_without_valid_proposal_id_are_not_synced(folder_site: Site) -> None:

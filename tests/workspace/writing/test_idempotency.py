@@ -74,7 +74,7 @@ class CommitChain:
         client: str = "agent",
     ) -> str:
         request = Request(key, DIGEST, lambda _: result or {})
-        trailers = request.trailers(self.plan)
+        trailers = request.build_trailers(self.plan)
         return self.commit(parents, format_message(message, client, trailers))
 
     def add_commits(self, tip: str, length: int) -> str:
@@ -347,9 +347,9 @@ def test_reused_log_finds_the_same_requests_as_a_new_log(history: CommitChain, d
 
 def commit_keyed(repo: Repo, key: str, path: str) -> str:
     """Add a file in a keyed commit on the current branch."""
-    trailers = Request(key, DIGEST, lambda _: {"path": path})
+    request = Request(key, DIGEST, lambda _: {"path": path})
     snapshot = Snapshot(GitReader(repo.path), repo.head())
-    text = format_message(None, "agent", trailers.trailers(Plan(snapshot, Overlay(snapshot), (), {})))
+    text = format_message(None, "agent", request.build_trailers(Plan(snapshot, Overlay(snapshot), (), {})))
     return repo.commit({path: "# New\n"}, text)
 
 

@@ -242,7 +242,7 @@ def test_addresses_refer_to_the_base(tmp_path: Path) -> None:
         b"\n  - Completed: 2000-01-02", b""
     )
     assert b"[x] w3" in _read_planned_page(result)
-    replay_result = plan(tip, [second_complete], Mode.EACH, EDIT_CONTEXT, Precondition(first=base))
+    replay_result = plan(tip, [second_complete], Mode.EACH, EDIT_CONTEXT, Precondition(first_snapshot=base))
     assert b"[x] w4" in _read_planned_page(replay_result)
 
 

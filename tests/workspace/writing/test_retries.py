@@ -17,7 +17,7 @@ from workspace.document.splices import EditContext
 from workspace.edits import AddTask, CreateDocument, RemoveDocument, UpdateContent
 from workspace.edits.operation import Operation, Outcome
 from workspace.git.store import GitStore
-from workspace.snapshot.document_types import read_type_named
+from workspace.snapshot.document_types import read_type_by_name
 from workspace.snapshot.overlay import Overlay
 from workspace.workspace import Workspace
 from workspace.writing.idempotency import MAX_SCANNED_COMMITS, KeyReused, Request, compute_digest
@@ -73,7 +73,7 @@ def test_retry_returns_the_first_result_even_after_a_restart(repo: Repo) -> None
     workspace = open_workspace(repo)
     first_result = write(workspace, [TASK], "key")
     assert first_result.is_committed
-    assert first_result.repeated is None
+    assert first_result.recorded_request is None
     repo.commit({"other.md": "# A person went on\n"})
     for retry_workspace in (workspace, open_workspace(repo)):
         retry_result = write(retry_workspace, [TASK], "key")
@@ -82,9 +82,9 @@ def test_retry_returns_the_first_result_even_after_a_restart(repo: Repo) -> None
             first_result.commit,
             (),
         )
-        assert retry_result.repeated is not None
-        assert retry_result.repeated.commit == first_result.commit
-        assert retry_result.repeated.result == {"summaries": ["Add task tasks[0] to tasks.md"]}
+        assert retry_result.recorded_request is not None
+        assert retry_result.recorded_request.commit == first_result.commit
+        assert retry_result.recorded_request.result == {"summaries": ["Add task tasks[0] to tasks.md"]}
     assert read_task_titles(repo) == ["Once"]
     assert repo.status() == repo.fsck() == ""
 
@@ -93,7 +93,7 @@ def test_retry_returns_the_first_result_even_after_a_restart(repo: Repo) -> None
 def test_retry_of_a_removal_succeeds(repo: Repo) -> None:
     first_result = write(open_workspace(repo), [RemoveDocument(path="other.md")], "key")
     retry_result = write(open_workspace(repo), [RemoveDocument(path="other.md")], "key")
-    assert retry_result.repeated is not None
+    assert retry_result.recorded_request is not None
     assert retry_result.commit == first_result.commit
 
 
@@ -120,7 +120,10 @@ def test_call_without_a_commit_runs_again(repo: Repo) -> None:
     result = write(workspace, [TASK], "key")
     assert result.is_committed, "a refused call and a dry run must not use the key"
     dry_result = write(workspace, [TASK], "key", dry_run=True)
-    assert (dry_result.repeated, [step.status for step in dry_result.steps]) == (None, [StepStatus.DONE])
+    assert (dry_result.recorded_request, [step.status for step in dry_result.steps]) == (
+        None,
+        [StepStatus.DONE],
+    )
     assert dry_result.changes
 
 
@@ -128,7 +131,7 @@ def test_call_without_a_commit_runs_again(repo: Repo) -> None:
 def test_retry_in_a_new_repository_makes_one_commit(tmp_path: Path) -> None:
     repo = repositories.unborn(tmp_path / "new")
     workspace = open_workspace(repo)
-    create = CreateDocument(type=read_type_named(workspace.snapshot(), "document"), title="First")
+    create = CreateDocument(type=read_type_by_name(workspace.snapshot(), "document"), title="First")
     first_result = write(workspace, [create], "key")
     assert first_result.is_committed
     assert write(open_workspace(repo), [create], "key").commit == first_result.commit == repo.head()
@@ -185,7 +188,7 @@ def write_in_race(
             (
                 write_result.is_committed,
                 write_result.commit,
-                write_result.repeated.result if write_result.repeated else mark,
+                write_result.recorded_request.result if write_result.recorded_request else mark,
             )
         )
     return results
@@ -230,5 +233,5 @@ def test_key_committed_by_another_process_after_the_plan_is_repeated(repo: Repo)
     [first_result] = first_results
     assert first_result.is_committed
     assert (result.is_committed, result.commit) == (False, first_result.commit)
-    assert result.repeated is not None
+    assert result.recorded_request is not None
     assert read_task_titles(repo) == ["Once"]

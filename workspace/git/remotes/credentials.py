@@ -20,9 +20,9 @@ FORGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "github.com": ("x-access-token", ("GH_TOKEN", "GITHUB_TOKEN")),
     "gitlab.com": ("oauth2", ("GITLAB_TOKEN",)),
 }
-"""The hosts, each with the user name for a token, and the environment variables of its tokens."""
+"""The forges by host, each with the user name for a token and the environment variables with its tokens."""
 
-_ANY_USER = "git"
+_DEFAULT_USER = "git"
 _MAX_FILE_BYTES = 1_000_000
 
 
@@ -47,7 +47,7 @@ class Login(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The sources of this user's secrets, according to the environment.
+    """Access to remotes: the sources of this user's secrets, as set in the environment.
 
     `token` is used for each synchronized remote, and `forge_tokens` maps hosts to tokens. `file` contains
     lines such as `https://user:token@host` (git-credential-store). Private keys in `ssh_keys` have no
@@ -61,14 +61,14 @@ class Access:
     has_agent: bool = False
     ssh_keys: tuple[Path, ...] = ()
 
-    def login(self, address: RemoteUrl, repository_folders: Iterable[Path]) -> Login | None:
+    def find_login(self, address: RemoteUrl, repository_folders: Iterable[Path]) -> Login | None:
         """Return the login for a remote over HTTP; None without a secret or a private connection.
 
         `repository_folders` are the folders in which no credential file is read. Raises UnsafeCredentials.
         """
         if address.transport not in (Transport.HTTP, Transport.HTTPS) or not address.is_private:
             return None
-        default_user = FORGES.get(address.host, (_ANY_USER, ()))[0]
+        default_user = FORGES.get(address.host, (_DEFAULT_USER, ()))[0]
         user = address.user or self.user or default_user
         if address.password:
             return Login(user, address.password)
@@ -114,4 +114,4 @@ def _find_logins(text: str, address: RemoteUrl) -> Iterable[Login]:
         except ValueError:
             continue
         if is_match and parts.password:
-            yield Login(unquote(parts.username or _ANY_USER), unquote(parts.password))
+            yield Login(unquote(parts.username or _DEFAULT_USER), unquote(parts.password))

@@ -22,7 +22,7 @@ from workspace.git.remotes.credentials import Login
 from workspace.git.remotes.url import RemoteUrl, Transport
 
 _MAX_MESSAGE_LENGTH = 500
-_MAX_READ_LENGTH = 5_000
+_MAX_INPUT_LENGTH = 5_000
 _URL_USER = re.compile(r"(://)[^/@\s]{1,500}@")
 _CONTROLS = re.compile(r"\x1b\[[0-9;?]{0,20}[A-Za-z]|\x1b.|[\x00-\x1f\x7f-\x9f]+")
 _PATH = re.compile(r"(?<![\w:/.])(?:file://)?/(?:[^\s'\"/]+/)+[^\s'\":]*|(?<=')/[^']{0,1000}(?=')")
@@ -30,7 +30,7 @@ _PATH = re.compile(r"(?<![\w:/.])(?:file://)?/(?:[^\s'\"/]+/)+[^\s'\":]*|(?<=')/
 
 def clean_message(text: str, secrets: Iterable[str] = ()) -> str:
     """Return one line of at most 500 characters, without secrets, user names in URLs and absolute paths."""
-    text = text[:_MAX_READ_LENGTH]
+    text = text[:_MAX_INPUT_LENGTH]
     for secret in secrets:
         if secret:
             text = text.replace(secret, "***")
@@ -53,7 +53,7 @@ class RemoteUnreachable(WorkspaceError):
     def __init__(self, remote: str, reason: str) -> None:
         super().__init__(
             f"the remote `{remote}` could not be reached, or closed the connection: {reason}",
-            fix="Nothing is lost. Try again when it can be reached.",
+            fix="Nothing is lost. Try again when the remote can be reached.",
             remote=remote,
             reason=reason,
         )
@@ -88,7 +88,7 @@ class RemoteTooLarge(WorkspaceError):
 
 
 class RemoteDenied(WorkspaceError):
-    """A denial of access by the remote."""
+    """An exchange to which the remote denied access."""
 
     code: ClassVar[str] = "REMOTE_DENIED"
 
@@ -135,7 +135,7 @@ class Peer:
     seconds: float = 600.0
     fetch_bytes: int = 2_000_000_000
 
-    def unreachable(self, error: Exception) -> WorkspaceError:
+    def build_error(self, error: Exception) -> WorkspaceError:
         """Return the error for a failed exchange, with the message of libgit2 without secrets or paths."""
         secrets = (self.login.secret,) if self.login is not None else ()
         reason = clean_message(str(error), (*secrets, self.address.password or ""))
@@ -150,13 +150,14 @@ class Peer:
 class Exchange(pygit2.RemoteCallbacks):
     """The callbacks for libgit2 during one exchange.
 
-    `rejections` are the reasons why the remote rejected pushed refs, by their names.
+    `rejections` maps the names of rejected refs to the reasons of the remote. `remote_output` is the text of
+    the remote for people.
     """
 
     def __init__(self, peer: Peer, progress: Progress | None = None) -> None:
         super().__init__()
         self.rejections: dict[str, str] = {}
-        self.message = ""
+        self.remote_output = ""
         self._peer = peer
         self._progress = progress
         self._deadline = time.monotonic() + peer.seconds
@@ -196,7 +197,7 @@ class Exchange(pygit2.RemoteCallbacks):
 
     def sideband_progress(self, string: str) -> None:
         self._check_deadline()
-        self.message = (self.message + string)[-4_000:]
+        self.remote_output = (self.remote_output + string)[-4_000:]
 
     def transfer_progress(self, stats: TransferProgress) -> None:
         self._check_deadline()
@@ -224,7 +225,7 @@ class Exchange(pygit2.RemoteCallbacks):
         return RemoteDenied(self._peer.name, reason, _suggest_credentials(self._peer.address))
 
     def _iterate_keys(self) -> Iterator[Callable[[str], pygit2.Keypair]]:
-        """Yield the keys to offer over SSH, each once: libgit2 asks again until no key remains."""
+        """Yield the keys to offer over SSH, each once: libgit2 calls again until no key remains."""
         if self._peer.has_agent:
             yield pygit2.KeypairFromAgent
         for key in self._peer.ssh_keys:

@@ -1,4 +1,4 @@
-"""A push to a repository in a folder, with the compare-and-swap that libgit2 lacks for it.
+"""A push to a repository in a folder, with a compare-and-swap of the branch, which libgit2 lacks.
 
 libgit2 sets the ref of such a repository unconditionally, and would remove commits that another client has
 pushed in between. So the objects are pushed to a temporary ref first. Then the branch is moved from its
@@ -43,11 +43,11 @@ def push_to_folder(
         FolderPushRefused: the repository has rules that only Git can apply.
         pygit2.GitError: the repository could not be read or written.
     """
-    path = find_folder(url)
+    path = parse_folder_path(url)
     if not path.is_dir():
         raise pygit2.GitError("its folder has no repository")
     remote_repo = open_repository(path)
-    _check_rules(remote_repo)
+    _check_push_is_allowed(remote_repo)
     old_commits = {branch: _read_target(remote_repo, f"refs/heads/{branch}") for branch in commits}
     rejections: dict[str, str] = {}
     commits_to_push: dict[str, str] = {}
@@ -100,12 +100,12 @@ def _remove_stale_refs(remote_repo: pygit2.Repository) -> None:
                 remote_repo.references.delete(name)
 
 
-def find_folder(url: str) -> Path:
+def parse_folder_path(url: str) -> Path:
     """Return the folder of a `file://` URL or a path."""
     return Path(unquote(urlsplit(url).path)) if url.startswith("file://") else Path(url)
 
 
-def _check_rules(remote_repo: pygit2.Repository) -> None:
+def _check_push_is_allowed(remote_repo: pygit2.Repository) -> None:
     if not remote_repo.is_bare:
         raise FolderPushRefused("it has a work tree, which only git push can update")
     hooks = Path(remote_repo.path or "", "hooks")

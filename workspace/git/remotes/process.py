@@ -24,7 +24,7 @@ from workspace.git.repository import open_repository
 from workspace.git.store import sync_written_objects
 
 _GRACE_S = 1.0
-"""The time in which the process can end an exchange by itself, before it is killed."""
+"""The time after the deadline in which the process can end an exchange, before it is killed."""
 
 _START_TIMEOUT_S = 60.0
 """The time in which a new process must start."""
@@ -151,7 +151,7 @@ def _run_call(path: Path, peer: Peer, call: Call[Any], progress: Progress) -> _C
     except WorkspaceError as error:
         return _CallFailure(error)
     except _EXPECTED_ERRORS as error:
-        return _CallFailure(peer.unreachable(error))
+        return _CallFailure(peer.build_error(error))
 
 
 class _ProgressWriter:

@@ -93,7 +93,7 @@ class GitRemotes:
     ) -> None:
         self._process.end()
 
-    def address(self, url: str) -> RemoteUrl:
+    def resolve_url(self, url: str) -> RemoteUrl:
         """Return the address of a URL, with `url.<base>.insteadOf` applied. Raises UnsupportedRemote.
 
         A relative path is resolved against the work tree, as in Git.
@@ -117,7 +117,7 @@ class GitRemotes:
         return str(reference.target)
 
     def set_ref(self, ref: str, commit: str | None, *, expected: str | None) -> bool:
-        """Move or remove (None) a local ref; return False if it is not at `expected`."""
+        """Move a local ref, or remove it (None); return False if the ref is not at `expected`."""
         try:
             if commit is None:
                 if self.commit_at(ref) == expected and expected is not None:
@@ -163,8 +163,9 @@ class GitRemotes:
     ) -> dict[str, PushRejected]:
         """Push commits to branches in one exchange; return the rejections, by branch.
 
-        Nothing is forced: our commits must descend from the remote's, else the error is RemoteMoved. libgit2
-        then reverts the whole push, so each branch has that error. Raises the errors of `RemoteProcess.run`.
+        Nothing is forced: our commits must descend from those of the remote, else the error is RemoteMoved.
+        libgit2 then reverts the whole push, so each branch has that error. Raises the errors of
+        `RemoteProcess.run`.
         """
         rejections, message = self._process.run(peer, partial(_push, commits=dict(commits)), progress)
         secrets = (peer.login.secret,) if peer.login is not None else ()
@@ -222,19 +223,19 @@ def _push(
     """Push commits; return the reasons of the remote for rejections, by branch, and its other messages."""
     try:
         if peer.address.transport is Transport.FILE:
-            return push_to_folder(repo, peer.address.url, commits, exchange), exchange.message
+            return push_to_folder(repo, peer.address.url, commits, exchange), exchange.remote_output
         # The refspecs name commits, because the local branches may have moved.
         refspecs = [f"{commit}:{_HEADS}{branch}" for branch, commit in commits.items()]
         _open_remote(repo, peer).push(refspecs, exchange, proxy=True)
     except FolderPushRefused as error:
-        return dict.fromkeys(commits, error.reason), exchange.message
+        return dict.fromkeys(commits, error.reason), exchange.remote_output
     except pygit2.GitError as error:
         # libgit2 checks this before it sends anything; pygit2 does not return the error code.
         if not any(phrase in str(error) for phrase in _NOT_AHEAD_MESSAGES):
             raise
-        return dict.fromkeys(commits, "non-fast-forward"), exchange.message
+        return dict.fromkeys(commits, "non-fast-forward"), exchange.remote_output
     reasons = {name.removeprefix(_HEADS): reason for name, reason in exchange.rejections.items()}
-    return reasons, exchange.message
+    return reasons, exchange.remote_output
 
 
 def _connect(repo: pygit2.Repository, peer: Peer, exchange: Exchange) -> pygit2.Remote:

@@ -67,7 +67,7 @@ class ProposalActions:
         check_not_ended(proposal)
         if not self._workspace.read_only:
             ensure_local_branch(self._workspace, proposal)
-        branch = self._workspace.on(proposal.content.branch)
+        branch = self._workspace.for_branch(proposal.content.branch)
         branch.guards["proposal"] = self._make_open_guard(proposal.id)
         return branch
 
@@ -118,7 +118,7 @@ class ProposalActions:
             base_commit=base_commit,
             seen_texts=seen_texts,
             request=request,
-            check_new=None,  # the target is a proposal
+            check_new_request=None,  # the target is a proposal
             person=actor.person,
         )
         return open.propose(self._repository, call, actor)

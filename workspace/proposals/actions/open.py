@@ -13,7 +13,7 @@ from workspace.git import trees
 from workspace.git.messages import PROPOSAL_TRAILER, read_trailers, summarize_operations
 from workspace.git.store import require_writable
 from workspace.policy.protection import Protected
-from workspace.proposal_ids import derive_id, new_id
+from workspace.proposal_ids import derive_id, generate_id
 from workspace.proposals.actions.repository import (
     ProposalEnded,
     ProposedWrite,
@@ -35,7 +35,7 @@ from workspace.proposals.events import (
 from workspace.proposals.proposal import ProposalNotFound, ProposalState
 from workspace.publishing.after_commit import ignore_preliminary_commits, note_commit
 from workspace.snapshot.overlay import Overlay
-from workspace.writing.idempotency import request_log
+from workspace.writing.idempotency import get_request_log
 from workspace.writing.plan import Plan
 from workspace.writing.write import WriteRequest, WriteResult
 
@@ -70,7 +70,7 @@ def open_proposal(
     title = validate_title(title)
     description = validate_text(description, "description", may_be_empty=True)
     used_ids = repository.list_ids()
-    id = derive_id(key) if key is not None else new_id(used_ids)
+    id = derive_id(key) if key is not None else generate_id(used_ids)
     if key is not None and id in used_ids:
         expected_bodies: list[EventBody] = [Opened(title, description, target, "", None)]
         earlier_result = repository.find_earlier_events(
@@ -92,7 +92,7 @@ def open_proposal(
 def _check_key_unused(workspace: Branch, key: str, tips: Iterable[str | None]) -> None:
     """Raise KeyReused if a write with this key is in the history of a tip."""
     for tip in tips:
-        recorded_request = request_log(workspace).find(tip, key)
+        recorded_request = get_request_log(workspace).find(tip, key)
         if recorded_request is not None:
             raise make_key_reused_error(used_in=recorded_request.commit)
 
@@ -110,7 +110,7 @@ def append_opened_event(
     key: str | None,
 ) -> Proposal:
     """Append the opening of a proposal on an existing branch. Raises the errors of `EventLog.append`."""
-    tip = repository.workspace.on(branch).tip()
+    tip = repository.workspace.for_branch(branch).tip()
     assert tip is not None
     bases = repository.workspace.git.merge_bases(resolve_target_tip(repository.workspace, target), tip)
     bodies: list[EventBody] = [Opened(title, description, target, branch, bases[0] if bases else tip)]
@@ -136,7 +136,7 @@ def propose(repository: ProposalRepository, call: WriteRequest, actor: Actor) ->
     require_writable(workspace.git)
     target, tip = find_target(workspace)
     key = call.request.key if call.request is not None and not call.dry_run else None
-    id = derive_id(key) if key is not None else new_id(repository.list_ids())
+    id = derive_id(key) if key is not None else generate_id(repository.list_ids())
     if key is not None and call.request is not None and id in repository.list_ids():
         earlier_write = _find_earlier_write(repository, id, call.request)
         if earlier_write is None:
@@ -149,8 +149,8 @@ def propose(repository: ProposalRepository, call: WriteRequest, actor: Actor) ->
     branch = find_unfinished_branch(workspace.git, id, title)
     with create_branch_with_rollback(repository, id, branch, planned_result.commit or tip):
         with workspace.writer_lock, ignore_preliminary_commits():
-            result = replace(call, workspace=workspace.on(branch)).write()
-        if not result.changes and result.repeated is None:
+            result = replace(call, workspace=workspace.for_branch(branch)).write()
+        if not result.changes and result.recorded_request is None:
             return ProposedWrite(None, result)
         proposal = append_opened_event(
             repository, id, title, description, target, branch, actor, submit=False, key=key
@@ -175,14 +175,14 @@ def is_key_of_proposal(repository: ProposalRepository, key: str) -> bool:
     if _find_proposal(repository, id) is None:
         return False
     workspace = repository.workspace
-    recorded_request = request_log(workspace).find(workspace.tip(), key)
+    recorded_request = get_request_log(workspace).find(workspace.tip(), key)
     return recorded_request is None or _is_write_to_proposal(workspace, recorded_request, id)
 
 
 def find_write(workspace: Branch, proposal: Proposal, request: Request) -> WriteResult | None:
     """Return the result of an earlier write with the same key to a proposal. Raises KeyReused."""
     tip = proposal.merge_record.tip if proposal.merge_record is not None else proposal.tip
-    recorded_request = request_log(workspace).find_repeated(tip, request)
+    recorded_request = get_request_log(workspace).find_repeated(tip, request)
     if recorded_request is None or not _is_write_to_proposal(workspace, recorded_request, proposal.id):
         return None
     snapshot = workspace.snapshot(tip)

@@ -7,11 +7,11 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from workspace.branch import branch_not_found
+from workspace.branch import branch_not_found_error
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph
 from workspace.git.store import require_writable
-from workspace.proposal_ids import BRANCH, BRANCHES, parse_branch_id
+from workspace.proposal_ids import DISCUSSION_BRANCH, PROPOSAL_BRANCH_PREFIX, parse_branch_id
 from workspace.proposals.event_log import AppendResult, EventLog, check_same_event
 from workspace.proposals.events import Author, KnownBy
 from workspace.proposals.proposal import Proposal, Proposals, ProposalState
@@ -222,14 +222,14 @@ def find_target(workspace: Branch) -> tuple[str, str]:
 def resolve_target_tip(workspace: Branch, branch: str) -> str:
     """Return the commit of a target branch. Raises InvalidTarget, BranchNotFound."""
     shown_name = branch if workspace.git.is_branch_name(branch) else "this branch"
-    if shown_name != branch or branch == BRANCH or branch.startswith(BRANCHES):
+    if shown_name != branch or branch == DISCUSSION_BRANCH or branch.startswith(PROPOSAL_BRANCH_PREFIX):
         raise InvalidTarget(
             f"{shown_name} cannot be the target of a proposal: it must be a branch of documents",
             fix="Serve the target branch, for example with --branch main.",
         )
     tip = workspace.git.tip(branch)
     if tip is None and branch != workspace.branch:
-        raise branch_not_found(workspace.git, branch)
+        raise branch_not_found_error(workspace.git, branch)
     if tip is None:
         raise InvalidTarget(
             f"the branch '{branch}' has no commit yet, so there is nothing to propose a change to",
@@ -317,7 +317,7 @@ def build_branch_name(id: str, title: str) -> str:
     from workspace.markdown.slugs import make_file_slug
 
     slug = make_file_slug(title[:_MAX_TITLE_CHARACTERS])[:_MAX_SLUG_CHARACTERS].rstrip("-")
-    return f"{BRANCHES}{id}-{slug}" if slug else f"{BRANCHES}{id}"
+    return f"{PROPOSAL_BRANCH_PREFIX}{id}-{slug}" if slug else f"{PROPOSAL_BRANCH_PREFIX}{id}"
 
 
 class NothingProposed(WorkspaceError):

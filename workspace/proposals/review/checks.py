@@ -15,7 +15,7 @@ from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.links.file_tree import OverlayFileTree
 from workspace.links.fragments import find_names
 from workspace.merge.world import MergedWorld
-from workspace.snapshot.document_types import FOLDER, MAX_TYPES, PARTS, read_type, read_types
+from workspace.snapshot.document_types import MAX_TYPES, TYPE_FILES, TYPES_FOLDER, read_type, read_types
 from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.rule import RuleContext, Severity
 from workspace.validation.rules import (
@@ -184,15 +184,15 @@ def make_state_after(merge: Merge, earlier_state: CheckedState) -> CheckedState:
     """Return the state after the merge. Raises DamagedRepository."""
     world = MergedWorld(merge)
     types = earlier_state.types
-    if any(path.startswith(f"{FOLDER}/") for path in merge.changes):
+    if any(path.startswith(f"{TYPES_FOLDER}/") for path in merge.changes):
         types = {**types}
-        for name in sorted(world.entries(FOLDER))[:MAX_TYPES]:
+        for name in sorted(world.entries(TYPES_FOLDER))[:MAX_TYPES]:
             types[name] = _read_type(merge, name)
     return CheckedState(world, earlier_state.config, types)
 
 
 def _read_type(merge: Merge, name: str) -> DocumentType | BrokenType:
-    contents = {part: merge.read(f"{FOLDER}/{name}/{part}") for part in PARTS}
+    contents = {part: merge.read(f"{TYPES_FOLDER}/{name}/{part}") for part in TYPE_FILES}
     present_files = {part: data for part, data in contents.items() if data is not None}
     return read_type(
         name, {part: len(data) for part, data in present_files.items()}, partial(_get_file, present_files)

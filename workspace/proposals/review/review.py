@@ -81,7 +81,7 @@ ComparedCommits = tuple[str | None, str]
 
 def get_proposal_review(branch: Branch) -> ProposalReview:
     """Return the review of the proposals of a branch's repository; all branches have the same object."""
-    return branch.shared(ProposalReview, lambda: ProposalReview(branch.served))
+    return branch.shared(ProposalReview, lambda: ProposalReview(branch.served_branch))
 
 
 class ProposalReview:

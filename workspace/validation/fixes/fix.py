@@ -333,7 +333,7 @@ def _fix_path(finder: FixFinder, path: str) -> FixResult | None:
     if not fixed_document.fixes:
         return FixResult(path, left=fixed_document.left) if fixed_document.left else None
     try:
-        config.limits.check_written(fixed_document.document, fixed_document.before)
+        config.limits.check_written_document(fixed_document.document, fixed_document.before)
     except LimitExceeded as error:
         return FixResult(
             path,

@@ -40,14 +40,14 @@ def credential_file(tmp_path: Path) -> Path:
 def test_credential_file_is_matched_by_host(
     url: str, login: tuple[str, str] | None, credential_file: Path
 ) -> None:
-    assert Access(file=credential_file).login(parse_remote_url(url), ()) == login
+    assert Access(file=credential_file).find_login(parse_remote_url(url), ()) == login
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o660])
 def test_credential_file_open_to_others_is_refused(mode: int, credential_file: Path) -> None:
     credential_file.chmod(mode)
     with pytest.raises(UnsafeCredentials, match="others"):
-        Access(file=credential_file).login(parse_remote_url("https://docs.example/x"), ())
+        Access(file=credential_file).find_login(parse_remote_url("https://docs.example/x"), ())
 
 
 def test_credential_file_in_repository_is_refused(credential_file: Path, tmp_path: Path) -> None:
@@ -55,24 +55,24 @@ def test_credential_file_in_repository_is_refused(credential_file: Path, tmp_pat
     link.symlink_to(credential_file)
     for path in (credential_file, link):
         with pytest.raises(UnsafeCredentials, match="repository"):
-            Access(file=path).login(parse_remote_url("https://docs.example/x"), (tmp_path,))
+            Access(file=path).find_login(parse_remote_url("https://docs.example/x"), (tmp_path,))
 
 
 def test_missing_credential_file_is_ignored_and_folder_refused(tmp_path: Path) -> None:
     address = parse_remote_url("https://docs.example/x")
-    assert Access(file=tmp_path / "none").login(address, ()) is None
+    assert Access(file=tmp_path / "none").find_login(address, ()) is None
     with pytest.raises(UnsafeCredentials):
-        Access(file=tmp_path).login(address, ())
+        Access(file=tmp_path).find_login(address, ())
 
 
 def test_forge_token_is_sent_only_to_its_host() -> None:
     access = Access(token="any", forge_tokens={"github.com": "theirs"})
-    assert access.login(parse_remote_url("https://docs.example/x"), ()) == ("git", "any")
+    assert access.find_login(parse_remote_url("https://docs.example/x"), ()) == ("git", "any")
     forge = Access(forge_tokens={"github.com": "theirs"})
-    assert forge.login(parse_remote_url("https://github.com/x"), ()) == ("x-access-token", "theirs")
-    assert forge.login(parse_remote_url("https://github.com.docs.example/x"), ()) is None
-    assert forge.login(parse_remote_url("https://docs.example/x"), ()) is None
-    assert access.login(parse_remote_url("http://docs.example/x"), ()) is None
+    assert forge.find_login(parse_remote_url("https://github.com/x"), ()) == ("x-access-token", "theirs")
+    assert forge.find_login(parse_remote_url("https://github.com.docs.example/x"), ()) is None
+    assert forge.find_login(parse_remote_url("https://docs.example/x"), ()) is None
+    assert access.find_login(parse_remote_url("http://docs.example/x"), ()) is None
 
 
 def test_secrets_are_not_printed() -> None:

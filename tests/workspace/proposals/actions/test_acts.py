@@ -326,8 +326,8 @@ def test_retry_of_redirected_write_returns_its_proposal(scene: Scene) -> None:
             first_result.proposal.id,
             first_result.result.commit,
         )
-        assert retry_result.result.repeated is not None
-        assert retry_result.result.repeated.result == {"told": "once"}
+        assert retry_result.result.recorded_request is not None
+        assert retry_result.result.recorded_request.result == {"told": "once"}
         if retry_result.proposal.state is not ProposalState.MERGED:
             scene.approve(retry_result.proposal)
             scene.proposal_actions.merge(retry_result.proposal.id, scene.person())

@@ -20,7 +20,7 @@ from tests.workspace.proposals.actions.scene import ADA, AGENT, RULE, Scene, app
 from workspace.branch import BranchNotFound
 from workspace.git.store import GitStore, ReadOnly
 from workspace.policy.protection import Protected
-from workspace.proposal_ids import BRANCH, BRANCHES
+from workspace.proposal_ids import DISCUSSION_BRANCH, PROPOSAL_BRANCH_PREFIX
 from workspace.proposals.actions.merge import MergeBlocked
 from workspace.proposals.actions.repository import ActionResult, InvalidTarget, ProposalEnded
 from workspace.proposals.event_log import EventLog
@@ -159,7 +159,7 @@ def test_proposal_to_unserved_branch_merges_into_it(scene: Scene) -> None:
     merge_result = scene.proposal_actions.merge(proposal.id, AGENT)
     assert (scene.repo.head(), stable.tip()) == (head_before, merge_result.commit)
     with pytest.raises(Protected):
-        write(scene.workspace.on("stable"), "Direct.", "specs/api.md", "calls")
+        write(scene.workspace.for_branch("stable"), "Direct.", "specs/api.md", "calls")
     later_proposal = stable.proposal_actions().open("Fix more", "", AGENT)
     scene.append(later_proposal.id, "More.")
     scene.repo.git("branch", "-D", "stable")
@@ -336,7 +336,7 @@ def simulate_full_disk(monkeypatch: pytest.MonkeyPatch, prefix: str) -> None:
     move = BranchRef.move
 
     def move_or_fail(ref: BranchRef, name: str) -> None:
-        has_branch = prefix == BRANCH or ref._git.tip(ref._branch) is not None
+        has_branch = prefix == DISCUSSION_BRANCH or ref._git.tip(ref._branch) is not None
         if ref._branch.startswith(prefix) and has_branch:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         move(ref, name)
@@ -355,7 +355,7 @@ def test_failed_event_removes_the_branch(
     scene: Scene, monkeypatch: pytest.MonkeyPatch, request_key: str | None
 ) -> None:
     with monkeypatch.context() as patch:
-        simulate_full_disk(patch, BRANCH)
+        simulate_full_disk(patch, DISCUSSION_BRANCH)
         with pytest.raises(CannotWrite, match="No space left"):
             scene.open(key=request_key)
     assert list_proposal_refs(scene) == ""
@@ -373,7 +373,7 @@ def test_failed_event_preserves_branch_with_new_commits(
 
     def commit_then_fail(*_: object, **__: object) -> None:
         (branch,) = scene.repo.git("branch", "--list", "proposals/*", "--format=%(refname:short)").split()
-        write(scene.workspace.on(branch), "Elsewhere.", "guide.md", "use")
+        write(scene.workspace.for_branch(branch), "Elsewhere.", "guide.md", "use")
         raise CannotWrite(OSError(errno.ENOSPC, "full"))
 
     with monkeypatch.context() as patch:
@@ -422,7 +422,7 @@ def test_branch_removed_before_its_event_opens_no_proposal(
 
 def test_failed_direct_write_removes_its_branch(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        simulate_full_disk(patch, BRANCHES)
+        simulate_full_disk(patch, PROPOSAL_BRANCH_PREFIX)
         with pytest.raises(CannotWrite, match="No space left"):
             scene.propose()
     assert list_proposal_refs(scene) == ""
@@ -432,7 +432,7 @@ def test_failed_direct_write_removes_its_branch(scene: Scene, monkeypatch: pytes
 
 def test_failed_event_preserves_branch_of_direct_write(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        simulate_full_disk(patch, BRANCH)
+        simulate_full_disk(patch, DISCUSSION_BRANCH)
         with pytest.raises(CannotWrite, match="No space left"):
             scene.propose()
     assert list_proposal_refs(scene)
