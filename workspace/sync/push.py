@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from workspace.git.remotes.remote import GitRemotes, RemoteMoved
 from workspace.git.store import require_writable, sync_written_objects
+from workspace.proposal_ids import DISCUSSION_BRANCH
 from workspace.proposals.event_log import EventLog
 from workspace.publishing.recovery import recover_if_needed
-from workspace.sync.branches import DISCUSSION_BRANCH, SyncState, select_remote
+from workspace.sync.branches import SyncState, select_remote
 from workspace.sync.exchange import RemoteSession
 from workspace.sync.sync import sync_lock
 from workspace.writing.write import DetachedHead, make_author_signature

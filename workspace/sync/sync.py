@@ -44,12 +44,12 @@ from workspace.merge.commits import (
 from workspace.merge.conflict import InvalidResolution, ResolutionChoice, UnitConflict
 from workspace.merge.trees import FILE_UNIT, FileConflict, PathCollisions, find_file
 from workspace.policy.protection import Protected, format_paths
+from workspace.proposal_ids import DISCUSSION_BRANCH
 from workspace.proposals.event_log import EventLog
 from workspace.publishing.locks import Busy
 from workspace.publishing.recovery import recover_if_needed
 from workspace.publishing.refs import BranchMoved
 from workspace.sync.branches import (
-    DISCUSSION_BRANCH,
     ConfiguredRemote,
     SyncedBranch,
     SyncState,
