@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pygit2
 
 from index.analysis import STOP_WORDS
-from index.page import IndexedDocument
+from index.documents import IndexedDocument
 from workspace.document.document import Document
 from workspace.git import trees
 from workspace.git.index_file import IndexFile

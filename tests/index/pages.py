@@ -8,7 +8,7 @@ from random import Random
 
 from index.analysis import expand
 from index.building.inversion import Inversion
-from index.page import IndexedDocument
+from index.documents import IndexedDocument
 from index.phrases import can_be_scored
 from index.port import Query, State
 from index.segments.generation import IndexSnapshot, SegmentReader
@@ -66,26 +66,26 @@ class GrowingIndex:
 
     def __init__(self) -> None:
         self.pages: dict[str, IndexedDocument] = {}
-        self.parts: tuple[SegmentReader, ...] = ()
+        self.segment_readers: tuple[SegmentReader, ...] = ()
 
     def change(self, upserts: Iterable[IndexedDocument] = (), deletes: Iterable[str] = ()) -> None:
         """Replace and remove pages, as one commit does; new pages are in a segment of their own."""
         new = {page.path: page for page in upserts}
         removed = {*new, *deletes}
-        self.parts = tuple(
-            part.with_dead_pages(number for path in removed if (number := part.find(path)) is not None)
-            for part in self.parts
+        self.segment_readers = tuple(
+            part.with_dead_documents(number for path in removed if (number := part.find(path)) is not None)
+            for part in self.segment_readers
         )
         if new:
-            self.parts += (SegmentReader.of(make_segment(new.values())),)
+            self.segment_readers += (SegmentReader.of(make_segment(new.values())),)
         self.pages = {path: page for path, page in self.pages.items() if path not in removed} | new
 
     def merge(self, chosen: slice) -> None:
         """Merge some neighbouring segments."""
-        parts = list(self.parts)
+        parts = list(self.segment_readers)
         if parts[chosen]:
             parts[chosen] = [SegmentReader.of(merge(parts[chosen]))]
-        self.parts = tuple(parts)
+        self.segment_readers = tuple(parts)
 
 
 def open_section_reader(parts: Sequence[SegmentReader]) -> CodecReader:

@@ -80,7 +80,9 @@ def matches_term(part: HasPrefix | HasSimilarWord, term: str) -> bool:
     if term == own_term or not is_word(part.word):
         return term == own_term
     has_prefix = term.startswith(own_term[:2])
-    return term in stem_all_edits(part.word) or (has_prefix and edits_between(own_term, term) <= part.edits)
+    return term in stem_all_edits(part.word) or (
+        has_prefix and edits_between(own_term, term) <= part.max_edits
+    )
 
 
 def terms_of(entry: Entry, field: str) -> Mapping[str, int]:

@@ -211,11 +211,11 @@ def test_old_id_resolves_to_its_moved_chunk(index: SearchIndex, repo: Repo) -> N
         ("guides/retries.md#errors", "guides/again #1.md#errors"),
     ]:
         passage = index.get(old, context=1)
-        assert passage.moved is not None
-        assert passage.moved.commit == repo.head() == passage.commit
+        assert passage.move is not None
+        assert passage.move.commit == repo.head() == passage.commit
         assert passage.target.chunk_id == new
         assert parts(passage.text())[passage.chunks.index(passage.target)][0] == new
-        assert index.get(new).moved is None
+        assert index.get(new).move is None
     repo.git("mv", "guides/again #1.md", "c.md")
     repo.commit({})
     assert index.get("guides/again #1.md#errors").target.chunk_id == "c.md#errors"

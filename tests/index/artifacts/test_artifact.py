@@ -58,7 +58,7 @@ def test_old_address_resolves_in_artifact(build_out: Build, out: Path, key: byte
     index = FrozenIndex(open_artifact(out, key))
     passage = index.get("guides/retries.md#backoff")
     assert passage.target.chunk_id == "guides/again.md#backoff"
-    assert passage.moved is not None
+    assert passage.move is not None
 
 
 @pytest.mark.parametrize("reader_key", [None, bytes(KEY_BYTES)])
@@ -68,7 +68,7 @@ def test_artifact_without_our_seal_is_indexed_from_documents(
     def never(*arguments: object) -> Any:
         raise AssertionError("a segment of an artifact that is not ours was opened")
 
-    monkeypatch.setattr("index.artifacts.frozen.map_parts", never)
+    monkeypatch.setattr("index.artifacts.frozen.map_segments", never)
     opened = open_artifact(artifact, reader_key)
     assert not opened.is_trusted
     assert lists(FrozenIndex(opened)) == lists(index)

@@ -11,7 +11,7 @@ from index.analysis import MAX_HEADING_ABOVE_LENGTH, MAX_WEIGHT, count_heading_t
 from index.building import inversion
 from index.building.inversion import Inversion
 from index.building.vocabulary import get_shared_vocabulary
-from index.page import IndexedDocument
+from index.documents import IndexedDocument
 from index.segments.segment import PostingLists
 from workspace.document.document import Document
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 import pytest
 
 from index import overlays
-from index.overlays import CachedParts, add_remaining, reuse_pages
-from index.page import IndexedDocument, UnreadableDocument
+from index.documents import IndexedDocument, UnreadableDocument
+from index.overlays import CachedSegments, index_remaining, reuse_documents
 from index.segments.generation import SegmentReader
 from tests.index.pages import make_page, make_segment
 from tests.index.segments.test_merge import are_equal
@@ -29,33 +29,35 @@ def live(parts: Iterable[SegmentReader]) -> list[str]:
     return sorted(
         part.segment.path(number)
         for part in parts
-        for number in range(part.segment.pages)
-        if number not in part.dead_pages
+        for number in range(part.segment.document_count)
+        if number not in part.dead_documents
     )
 
 
 def test_document_with_same_path_blob_and_manifests_is_reused() -> None:
     part = SegmentReader.of(make_segment(PAGES.values()))
     required = {"a.md": BLOBS["a.md"], "b.md": "0" * 40, "d.md": BLOBS["c.md"]}
-    reused = reuse_pages(required, nothing, [CachedParts([part], nothing)])
-    assert live(reused.parts) == ["a.md"]
-    assert reused.remaining == {"b.md": "0" * 40, "d.md": BLOBS["c.md"]}
+    reused = reuse_documents(required, nothing, [CachedSegments([part], nothing)])
+    assert live(reused.segment_readers) == ["a.md"]
+    assert reused.remaining_blobs == {"b.md": "0" * 40, "d.md": BLOBS["c.md"]}
 
 
 def test_documents_with_other_or_unknown_facets_are_not_reused() -> None:
     part = SegmentReader.of(make_segment(PAGES.values()))
     known_values = {"a.md": {"language": ("go",)}, "b.md": {}}
-    reused = reuse_pages(BLOBS, nothing, [CachedParts([part], known_values.get)])
-    assert live(reused.parts) == ["b.md"]
-    assert sorted(reused.remaining) == ["a.md", "c.md"]
+    reused = reuse_documents(BLOBS, nothing, [CachedSegments([part], known_values.get)])
+    assert live(reused.segment_readers) == ["b.md"]
+    assert sorted(reused.remaining_blobs) == ["a.md", "c.md"]
 
 
 def test_each_live_document_is_reused_once() -> None:
     first = SegmentReader.of(make_segment(PAGES.values()), [0])
     second = SegmentReader.of(make_segment([PAGES["a.md"], PAGES["b.md"]]))
-    reused = reuse_pages(BLOBS, nothing, [CachedParts([first], nothing), CachedParts([second], nothing)])
-    assert [live([part]) for part in reused.parts] == [["b.md", "c.md"], ["a.md"]]
-    assert reused.remaining == {}
+    reused = reuse_documents(
+        BLOBS, nothing, [CachedSegments([first], nothing), CachedSegments([second], nothing)]
+    )
+    assert [live([part]) for part in reused.segment_readers] == [["b.md", "c.md"], ["a.md"]]
+    assert reused.remaining_blobs == {}
 
 
 def test_large_segment_with_few_wanted_documents_is_not_reused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,29 +65,31 @@ def test_large_segment_with_few_wanted_documents_is_not_reused(monkeypatch: pyte
     pages = [make_page(f"{number:02}.md", "# A\n\nalpha\n") for number in range(40)]
     part = SegmentReader.of(make_segment(pages))
     few = {page.path: page.blob for page in pages[:4]}
-    assert reuse_pages(few, nothing, [CachedParts([part], nothing)]) == ((), few)
+    assert reuse_documents(few, nothing, [CachedSegments([part], nothing)]) == ((), few)
     more = {page.path: page.blob for page in pages[:5]}
-    assert live(reuse_pages(more, nothing, [CachedParts([part], nothing)]).parts) == sorted(more)
+    assert live(reuse_documents(more, nothing, [CachedSegments([part], nothing)]).segment_readers) == sorted(
+        more
+    )
 
 
 def test_small_segments_are_merged_without_deleted_documents() -> None:
     part = SegmentReader.of(make_segment([PAGES["a.md"], PAGES["c.md"]]), [0])
     unreadable_page = UnreadableDocument("x.md", "1" * 40)
     remaining: list[IndexedDocument | UnreadableDocument] = [PAGES["a.md"], PAGES["b.md"], unreadable_page]
-    parts, unreadable = add_remaining([part], remaining)
+    parts, unreadable = index_remaining([part], remaining)
     assert unreadable == {"x.md": "1" * 40}
     [merged] = parts
-    assert not merged.dead_pages
+    assert not merged.dead_documents
     assert are_equal(merged.segment, make_segment(PAGES.values()))
 
 
 def test_large_segments_are_reused_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 2)
     part = SegmentReader.of(make_segment([PAGES["a.md"], PAGES["c.md"]]), [0])
-    parts, _ = add_remaining([part], [PAGES["b.md"]])
+    parts, _ = index_remaining([part], [PAGES["b.md"]])
     assert parts[0] is part
     assert live(parts) == ["b.md", "c.md"]
 
 
 def test_no_documents_give_no_segments() -> None:
-    assert add_remaining([], []) == ((), {})
+    assert index_remaining([], []) == ((), {})

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.analysis import BREAK, STOP_WORDS, expand_raw, split_raw_tokens
-from index.analysis.expansion import expand_raws
+from index.analysis import BREAK, STOP_WORDS, expand_raw_token, split_raw_tokens
+from index.analysis.expansion import expand_raw_tokens
 from index.building import vocabulary
 from index.building.vocabulary import Vocabulary, get_shared_vocabulary
 
@@ -31,7 +31,7 @@ def test_raw_tokens_map_to_their_terms_repeatedly(batches: list[list[bytes]]) ->
     own_vocabulary = Vocabulary()
     for texts in batches:
         raws = split_raw_tokens(texts)
-        expected = [expand_raw(raw) for raw in raws]
+        expected = [expand_raw_token(raw) for raw in raws]
         without_stop_words = [[term for term in terms if term not in STOP_WORDS] for terms in expected]
         assert read(own_vocabulary, raws, stop_words=False) == without_stop_words
         assert list(map(sorted, read(own_vocabulary, raws, stop_words=True))) == list(map(sorted, expected))
@@ -42,9 +42,9 @@ def test_raw_token_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def analyse(raws: Sequence[bytes]) -> list[list[str]]:
         analysed.extend(raws)
-        return expand_raws(raws)
+        return expand_raw_tokens(raws)
 
-    monkeypatch.setattr(vocabulary, "expand_raws", analyse)
+    monkeypatch.setattr(vocabulary, "expand_raw_tokens", analyse)
     own_vocabulary = Vocabulary()
     for _ in range(3):
         own_vocabulary.numbers([b"retries", BREAK, b"Retry", b"retries"])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from index.analysis import weigh_section_terms
-from index.page import IndexedDocument, SectionRecord
+from index.documents import IndexedDocument, SectionRecord
 from index.segments.arrays import FlatArrays
 from index.segments.segment import Segment, file_name
 from index.storage.manifest import FileStamp, IndexDamaged
@@ -116,13 +116,13 @@ def test_breadcrumb_begins_with_title_of_document(made: Segment) -> None:
 
 def test_documents_are_found_by_path_with_their_sections(made: Segment) -> None:
     pages = in_order()
-    assert made.pages == len(pages)
-    assert [made.path(number) for number in range(made.pages)] == [page.path for page in pages]
-    assert [made.blob(number) for number in range(made.pages)] == [page.blob for page in pages]
+    assert made.document_count == len(pages)
+    assert [made.path(number) for number in range(made.document_count)] == [page.path for page in pages]
+    assert [made.blob(number) for number in range(made.document_count)] == [page.blob for page in pages]
     for number, page in enumerate(pages):
         assert made.find(page.path) == number
         assert len(made.sections_of(number)) == len(page.sections)
-        assert all(made.page_of[section] == number for section in made.sections_of(number))
+        assert all(made.document_of[section] == number for section in made.sections_of(number))
     assert made.find("none.md") is None
 
 
@@ -140,7 +140,7 @@ def test_posting_lists_equal_weights_of_sections(made: Segment) -> None:
         assert dict(zip(ids.tolist(), weights.tolist(), strict=True)) == expected_weights
         assert ids.tolist() == sorted(expected_weights)
     assert made.lengths.tolist() == [sum(terms.values()) for terms in weights_of_sections]
-    assert made.total == sum(made.lengths.tolist())
+    assert made.total_length == sum(made.lengths.tolist())
 
 
 def test_terms_of_a_field_have_their_posting_ranges(made: Segment) -> None:
@@ -162,7 +162,7 @@ def test_unknown_term_has_empty_posting_list(made: Segment, key: bytes) -> None:
 
 def test_segment_contains_documents_without_sections(tmp_path: Path) -> None:
     made = make_segment([make_page("a.md", ""), make_page("b.md", "")]).save(tmp_path)
-    assert (made.size, made.pages, made.total) == (0, 2, 0)
+    assert (made.size, made.document_count, made.total_length) == (0, 2, 0)
     assert made.find("b.md") == 1
 
 
@@ -190,7 +190,7 @@ def test_arrays_of_mismatched_lengths_raise_index_damaged(name: str) -> None:
     made = make_segment([make_page("a.md", "# A\n\nText.\n\n## B\n", tags=["t"]), make_page("b.md", "# B\n")])
     for array in (made.arrays[name][:-1], np.concatenate((made.arrays[name], made.arrays[name][-1:]))):
         with pytest.raises(IndexDamaged):
-            Segment("0", FlatArrays({**made.arrays, name: array}, {"total": made.total}))
+            Segment("0", FlatArrays({**made.arrays, name: array}, {"total": made.total_length}))
     without = {other_name: array for other_name, array in made.arrays.items() if other_name != name}
     with pytest.raises(IndexDamaged):
-        Segment("0", FlatArrays(without, {"total": made.total}))
+        Segment("0", FlatArrays(without, {"total": made.total_length}))

@@ -32,9 +32,9 @@ def state(parts: Iterable[SegmentReader], commit: str = "c0ffee") -> State:
     parts = list(parts)
     return State(
         commit,
-        sum(part.pages for part in parts),
+        sum(part.document_count for part in parts),
         sum(part.size for part in parts),
-        sum(part.total for part in parts),
+        sum(part.total_length for part in parts),
         "2026-01-01T00:00:00Z",
         {"lost.md": "b10b"},
     )
@@ -50,9 +50,9 @@ def commit(
 def paths(generation: IndexSnapshot) -> list[str]:
     return sorted(
         part.segment.path(page)
-        for part in generation.parts
-        for page in range(part.segment.pages)
-        if page not in part.dead_pages
+        for part in generation.segment_readers
+        for page in range(part.segment.document_count)
+        if page not in part.dead_documents
     )
 
 
@@ -60,13 +60,18 @@ def paths(generation: IndexSnapshot) -> list[str]:
 def test_committed_index_is_read_back(folder: Path, durable: bool) -> None:
     store = Store(folder, durable)
     first = commit(store, None, [part("a.md"), part("b.md")])
-    second = commit(store, first, [first.parts[0].with_dead_pages([0]), first.parts[1], part("c.md")], "two")
+    second = commit(
+        store,
+        first,
+        [first.segment_readers[0].with_dead_documents([0]), first.segment_readers[1], part("c.md")],
+        "two",
+    )
     for reader in (store, Store(folder)):
         read = reader.read()
         assert read.number == second.number == first.number + 1
-        assert read.state == second.state == state(second.parts, "two")
+        assert read.state == second.state == state(second.segment_readers, "two")
         assert paths(read) == paths(second) == ["b.md", "c.md"]
-        assert [part.dead.tolist() for part in read.parts] == [[0, 1], [], []]
+        assert [part.dead_sections.tolist() for part in read.segment_readers] == [[0, 1], [], []]
         assert read.is_untouched()
     assert paths(first) == ["a.md", "b.md"]
 
@@ -93,22 +98,26 @@ def test_commit_deletes_files_it_does_not_list(folder: Path) -> None:
     (folder / "MAIN_0123.flat").touch()
     (folder / "9.manifest-0123.draft").touch()
     second = commit(store, first, [part("b.md")])
-    [remaining] = second.parts
+    [remaining] = second.segment_readers
     assert {file.name for file in folder.iterdir()} == {
         "1.manifest",
         f"MAIN_{remaining.segment.id}.flat",
     }
-    assert first.parts[0].segment.record(0).path == "a.md"
+    assert first.segment_readers[0].segment.record(0).path == "a.md"
 
 
 def test_known_segments_are_not_opened_again(folder: Path) -> None:
     store = Store(folder)
     first = commit(store, None, [part("a.md"), part("b.md")])
-    second = commit(store, first, [first.parts[0], first.parts[1].with_dead_pages([0]), part("c.md")])
+    second = commit(
+        store,
+        first,
+        [first.segment_readers[0], first.segment_readers[1].with_dead_documents([0]), part("c.md")],
+    )
     read = Store(folder).read(first)
-    assert read.parts[0] is first.parts[0]
-    assert read.parts[1].segment is first.parts[1].segment
-    assert read.parts[1].dead_pages == {0}
+    assert read.segment_readers[0] is first.segment_readers[0]
+    assert read.segment_readers[1].segment is first.segment_readers[1].segment
+    assert read.segment_readers[1].dead_documents == {0}
     assert store.read(second) is second
 
 
@@ -140,7 +149,7 @@ def test_commit_failing_at_any_fsync_leaves_a_whole_index(
 
     monkeypatch.setattr(os, "fsync", failing)
     with pytest.raises(IndexUnwritable, match="No space left on device") as refused:
-        commit(store, first, [*first.parts, part("b.md"), part("c.md")])
+        commit(store, first, [*first.segment_readers, part("b.md"), part("c.md")])
     assert str(folder) not in str(refused.value.details) + refused.value.message
     # Two segments, the manifest, and last the folder, when the commit is done already.
     assert paths(Store(folder).read()) == (["a.md"] if fails < 3 else ["a.md", "b.md", "c.md"])

@@ -14,7 +14,7 @@ from whoosh.searching import Searcher as WhooshSearcher
 
 from index.analysis import weigh_query_terms
 from index.analysis.words import TOKEN
-from index.page import IndexedDocument, SectionRecord
+from index.documents import IndexedDocument, SectionRecord
 from index.port import Query, State
 from index.ranking.cache import ArrayCache
 from index.segments.generation import IndexSnapshot
@@ -33,8 +33,8 @@ def make_index(chance: Random) -> tuple[IndexSnapshot, Mapping[str, IndexedDocum
     for _ in range(4):
         changed = chance.sample(paths, 8)
         index.change((random_page(chance, path, chance.randrange(8)) for path in changed[:6]), changed[6:])
-    state = State("c", len(index.pages), sum(part.size for part in index.parts), 0, "now")
-    return IndexSnapshot(0, state, index.parts), index.pages
+    state = State("c", len(index.pages), sum(part.size for part in index.segment_readers), 0, "now")
+    return IndexSnapshot(0, state, index.segment_readers), index.pages
 
 
 def reader_of(pages: Mapping[str, IndexedDocument]) -> Callable[[SectionRecord], bytes]:
@@ -93,7 +93,7 @@ def test_terms_counts_and_stored_fields_come_through_the_codec(monkeypatch: pyte
     with monkeypatch.context() as patch:
         patch.setattr(FlatDocumentReader, "field_length", lambda self, name: 1_000_000)
         assert [score for _, score in search()] != [score for _, score in expected]
-    record = generation.parts[0].segment.record(0)
+    record = generation.segment_readers[0].segment.record(0)
     with monkeypatch.context() as patch:
         patch.setattr(FlatDocumentReader, "stored_fields", lambda self, number: {"record": record})
         assert {path for path, _ in search()} == {record.path}

@@ -14,7 +14,7 @@ from whoosh import query as whoosh_query
 
 from index.analysis.words import TOKEN
 from index.conditions import Condition, HasPrefix, HasSimilarWord, HasValue
-from index.page import IndexedDocument, SectionRecord
+from index.documents import IndexedDocument, SectionRecord
 from index.port import Query, QueryTooBroad, State
 from index.query import parse_query
 from index.ranking.cache import ArrayCache
@@ -36,8 +36,8 @@ Pages = Mapping[str, IndexedDocument]
 
 
 def searcher_of(index: GrowingIndex) -> Searcher:
-    state = State("c", len(index.pages), sum(part.size for part in index.parts), 0, "now")
-    return Searcher(Store(None), IndexSnapshot(0, state, index.parts), ArrayCache())
+    state = State("c", len(index.pages), sum(part.size for part in index.segment_readers), 0, "now")
+    return Searcher(Store(None), IndexSnapshot(0, state, index.segment_readers), ArrayCache())
 
 
 def reader_of(pages: Pages) -> Callable[[SectionRecord], bytes]:
@@ -58,7 +58,7 @@ def make_index(chance: Random) -> GrowingIndex:
             (random_dated_page(chance, path, chance.randrange(8)) for path in changed[:6]), changed[6:]
         )
         if chance.random() < 0.3:
-            first = chance.randrange(len(index.parts))
+            first = chance.randrange(len(index.segment_readers))
             index.merge(slice(first, first + chance.randint(1, 3)))
     return index
 
@@ -77,7 +77,7 @@ def _groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     full_scoring, large = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
         monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", full_scoring)
-    monkeypatch.setattr("index.ranking.segment_groups.LARGE_SEGMENT", large)
+    monkeypatch.setattr("index.ranking.segment_groups.MIN_LARGE_SECTIONS", large)
 
 
 @pytest.mark.property
@@ -110,7 +110,7 @@ def test_sets_equal_the_plain_ones_and_those_of_whoosh_matchers(seed: int) -> No
     for _ in range(60):
         condition = random_condition(chance)
         selected = {(entry.page.path, entry.section.key) for entry in entries if satisfies(entry, condition)}
-        query = Query({}, condition=condition, selects_all=True)
+        query = Query({}, condition=condition, includes_unscored=True)
         assert {hit.record[:2] for hit in searcher.search(query, read, limit=10_000).hits} == selected
         node = ConditionNodes(searcher.statistics, read, Deadline()).make_node(condition)
         whoosh_hits = whoosh.search(whoosh_query.And([whoosh_query.Every(), node]), limit=None)
@@ -138,7 +138,7 @@ def test_layout_of_segments_does_not_change_lists(seed: int) -> None:
     chance = Random(seed)
     index = make_index(chance)
     merged, rebuilt = GrowingIndex(), GrowingIndex()
-    merged.parts, merged.pages = index.parts, index.pages
+    merged.segment_readers, merged.pages = index.segment_readers, index.pages
     merged.merge(slice(None))
     rebuilt.change(index.pages.values())
     searchers = [searcher_of(layout) for layout in (index, merged, rebuilt)]
@@ -208,8 +208,8 @@ def test_prefix_of_very_many_terms_is_counted_without_reading_them(
 ) -> None:
     index = words_index(50_000)
     searcher = searcher_of(index)
-    assert searcher.statistics.number == 1
-    monkeypatch.setattr(Segment, "terms_from", lambda *_: pytest.fail("the terms were read"))
+    assert searcher.statistics.section_count == 1
+    monkeypatch.setattr(Segment, "terms_with_prefix", lambda *_: pytest.fail("the terms were read"))
     with pytest.raises(QueryTooBroad):
         searcher.search(parse_query("word*"), reader_of(index.pages))
 
@@ -217,7 +217,7 @@ def test_prefix_of_very_many_terms_is_counted_without_reading_them(
 def test_only_terms_of_live_sections_count() -> None:
     index = words_index(5_000)
     index.change([make_page("0.md", "wordy words worded")])
-    assert len(index.parts) == 2
+    assert len(index.segment_readers) == 2
     assert [path for path, _ in search(searcher_of(index), index.pages, parse_query("word*"))] == [
         "0.md#_preamble"
     ]
@@ -295,7 +295,7 @@ def test_term_without_postings_gives_the_plain_list(text: str, dead: tuple[int, 
         b"\0\xff",
     ]
     index = GrowingIndex()
-    index.parts = (SegmentReader.of(with_empty_list(pages, terms), dead),)
+    index.segment_readers = (SegmentReader.of(with_empty_list(pages, terms), dead),)
     index.pages = {page.path: page for page in pages[len(dead) :]}
     searcher = searcher_of(index)
     assert searcher.values("tags") == {"t": len(index.pages)}
@@ -330,7 +330,7 @@ def test_values_in_any_case_and_script_are_found() -> None:
     searcher = searcher_of(index)
 
     def paths(condition: Condition) -> list[str]:
-        query = Query({}, condition=condition, selects_all=True)
+        query = Query({}, condition=condition, includes_unscored=True)
         return [path for path, _ in search(searcher, index.pages, query)]
 
     assert paths(HasValue("tags", "STRASSE", "")) == ["a.md#_preamble", "b.md#_preamble"]
