@@ -47,7 +47,7 @@ class IndexedDocument:
         )
 
     @cached_property
-    def by_key(self) -> tuple[Section, ...]:
+    def sections_by_key(self) -> tuple[Section, ...]:
         """The sections in order of their keys, which is the order of their addresses."""
         return tuple(sorted(self.sections, key=lambda section: section.key))
 

@@ -66,9 +66,9 @@ def find_fences(text: str, first: int, last: int) -> Sequence[Fence]:
         boundaries = _MARGIN_AFTER_BLANK.finditer(text, begin, first)
         begin = max((boundary.end() for boundary in boundaries), default=begin)
     fences_above = _find_margin_fences(text, line_starts, begin)
-    enclosing = next((fence for fence in fences_above if fence.close == begin), None)
+    enclosing_fence = next((fence for fence in fences_above if fence.close == begin), None)
     line_end = text.find("\n", last)
-    return [*_parse_fences(text, begin, line_end + 1 or len(text), enclosing)]
+    return [*_parse_fences(text, begin, line_end + 1 or len(text), enclosing_fence)]
 
 
 def _has_nested_fence(text: str, line_starts: Sequence[int], last: int) -> bool:
@@ -117,19 +117,19 @@ def _find_margin_fences(text: str, line_starts: Sequence[int], end: int) -> Iter
         yield Fence(opening_line.start(), opening_line.end() + 1, end, end, opening_line[1], opening_line[2])
 
 
-def _parse_fences(text: str, begin: int, end: int, enclosing: Fence | None) -> Iterator[Fence]:
-    """Find the fences that begin in the lines [begin, end); `enclosing` is the fence around `begin`."""
-    starts = [begin, *(line.end() for line in _LINE_END.finditer(text, begin, end)), end]
+def _parse_fences(text: str, begin: int, end: int, enclosing_fence: Fence | None) -> Iterator[Fence]:
+    """Find the fences that begin in the lines [begin, end); `enclosing_fence` is the fence around `begin`."""
+    line_starts = [begin, *(line.end() for line in _LINE_END.finditer(text, begin, end)), end]
     excerpt = text[begin:end]
-    if enclosing is not None:
-        excerpt = f"{enclosing.mark}{enclosing.info}\n{excerpt}"
-        starts.insert(0, enclosing.start)
+    if enclosing_fence is not None:
+        excerpt = f"{enclosing_fence.mark}{enclosing_fence.info}\n{excerpt}"
+        line_starts.insert(0, enclosing_fence.start)
     for (first_line, end_line), mark, info, line_count in find_code_fences(excerpt):
-        start, body, close = starts[first_line], starts[first_line + 1], starts[end_line]
+        start, body, close = line_starts[first_line], line_starts[first_line + 1], line_starts[end_line]
         prefix = _make_line_prefix(text[start:body], mark)
         language = next(iter(info.split()), "")
         if end_line - first_line - 1 > line_count:  # the last line is the closing line
-            closing_start = starts[end_line - 1]
+            closing_start = line_starts[end_line - 1]
             closing_end = closing_start + len(text[closing_start:close].rstrip("\r\n"))
             yield Fence(start, body, closing_start, closing_end, mark, language, prefix)
         else:

@@ -60,7 +60,7 @@ def explain_empty(query: Query, search: Search, suggest: Callable[[], tuple[str,
 
 
 def _explain_single_filters(query: Query, search: Search) -> Hint | None:
-    suggested: dict[str, tuple[str, ...]] = {}
+    suggested_filters: dict[str, tuple[str, ...]] = {}
     excluding_filters: list[str] = []
     for key, value, relaxed_query in _drop_each_filter(query):
         if not (records := search(relaxed_query, SAMPLE_SIZE)):
@@ -68,12 +68,12 @@ def _explain_single_filters(query: Query, search: Search) -> Hint | None:
         excluding_filters.append(f"{key} '{_shorten(value)}'")
         values = _suggest_folders(records, value) if key == "path" else _find_common_values(records, key)
         if values:
-            suggested[key] = values
+            suggested_filters[key] = values
     if not excluding_filters:
         return None
-    advice = ", or use one of suggested_filters" if suggested else ""
+    advice = ", or use one of suggested_filters" if suggested_filters else ""
     return Hint(
-        f"0 results found for {' and for '.join(excluding_filters)}. Leave it out{advice}.", suggested
+        f"0 results found for {' and for '.join(excluding_filters)}. Leave it out{advice}.", suggested_filters
     )
 
 
@@ -82,13 +82,15 @@ def _explain_combined_filters(query: Query, search: Search) -> Hint | None:
     filters = list(_drop_each_filter(query))
     if len(filters) < 2 or not (records := search(replace(query, filters={}, path=None), SAMPLE_SIZE)):
         return None
-    suggested: dict[str, tuple[str, ...]] = {}
+    suggested_filters: dict[str, tuple[str, ...]] = {}
     for key, value, _ in filters:
         if values := _suggest_folders(records, value) if key == "path" else _find_common_values(records, key):
-            suggested[key] = values
+            suggested_filters[key] = values
     quoted_filters = " and ".join(f"{key} '{_shorten(value)}'" for key, value, _ in filters)
-    advice = ", or use one of suggested_filters in place of them all" if suggested else ""
-    return Hint(f"0 results found for {quoted_filters} together. Leave these filters out{advice}.", suggested)
+    advice = ", or use one of suggested_filters in place of them all" if suggested_filters else ""
+    return Hint(
+        f"0 results found for {quoted_filters} together. Leave these filters out{advice}.", suggested_filters
+    )
 
 
 def _drop_each_filter(query: Query) -> Iterator[tuple[str, str, Query]]:
@@ -165,8 +167,8 @@ def _suggest_value(part: Leaf, query: Query, search: Search) -> str | None:
     for value in find_nearest(part.value, _find_common_values(search(any_value, SAMPLE_SIZE), part.key), 1):
         condition = replace_leaf(query.condition, part, replace(part, value=value, is_prefix=False))
         if search(replace(query, condition=condition), 1):
-            quoted = f'"{value}"' if " " in value else value
-            return f"{part.query_text.lstrip('-').partition(':')[0]}:{quoted}"
+            quoted_value = f'"{value}"' if " " in value else value
+            return f"{part.query_text.lstrip('-').partition(':')[0]}:{quoted_value}"
     return None
 
 

@@ -177,9 +177,9 @@ class LiveIndex:
 
     def _is_fresh(self, state: State) -> bool:
         """Return True if a state is at the tip and all its unreadable documents are still unreadable."""
-        return not self.is_behind(state) and not self.is_readable_again(state)
+        return not self.is_behind(state) and not self.has_recovered_document(state)
 
-    def is_readable_again(self, state: State) -> bool:
+    def has_recovered_document(self, state: State) -> bool:
         """Return True if a document that Git could not read can be read now."""
         for blob in islice(state.unreadable.values(), _MAX_RETRIED_DOCUMENTS):
             with suppress(DamagedRepository):

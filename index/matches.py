@@ -1,6 +1,7 @@
 """Occurrences of a query's terms in a text.
 
-A fast search of the bytes finds the beginnings of terms. Only the words that contain one are analysed.
+A fast search of the bytes finds the beginnings of terms. Only the words that contain such a beginning are
+analysed.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from index.analysis.words import make_separator_table
 Match = tuple[int, frozenset[str]]
 """The character offset of a token, and the searched terms that the token gives."""
 
-# A word contains its stem, possibly without the last letter if it is one of these and the stem has more
-# than two letters ("retried", "using", "accessibility", "skies"). Only words such as "dying", "lying" and
-# "tying" are stemmed differently, and snippets do not need these.
+# A word contains its stem. If the stem has more than two letters and the last one is one of these, the word
+# may contain the stem without the last letter ("retried", "using", "accessibility", "skies"). Only words such
+# as "dying", "lying" and "tying" are stemmed differently, and snippets do not need these.
 _CHANGED_ENDINGS = "iely"
 
 _SEPARATOR_TABLE = make_separator_table()

@@ -106,10 +106,10 @@ def parse_operators(text: str, fields: Fields = NO_FIELDS) -> Operators | None:
             lexer.notes.append(f"AND, OR and NOT were searched as words: {error}")
         else:
             _check_part_count(parts, text)
-            ranking = " ".join(part.ranking_text for part in parser.positive_parts)
-            expansions = _distinct_expansions(parser.positive_parts)
+            ranking_text = " ".join(part.ranking_text for part in parser.positive_parts)
+            expansions = _list_distinct_expansions(parser.positive_parts)
             notes = _limit_notes(lexer.notes)
-            return Operators(ranking, condition, expansions, True, True, ranking, notes)
+            return Operators(ranking_text, condition, expansions, True, True, ranking_text, notes)
     parts = [part for part in parts if part.kind in (_Kind.CONDITION, _Kind.EXPANSION)]
     if not (parts or lexer.notes):
         return None
@@ -118,7 +118,7 @@ def parse_operators(text: str, fields: Fields = NO_FIELDS) -> Operators | None:
     return Operators(
         _replace_parts(text, parts),
         _join_conditions(AllOf, [part.condition for part in conditions]),
-        _distinct_expansions(parts),
+        _list_distinct_expansions(parts),
         can_select=not all(part.is_negative for part in conditions),
         ranking_text=" ".join(part.ranking_text for part in conditions),
         notes=_limit_notes(lexer.notes),
@@ -150,7 +150,7 @@ _PART = re.compile(
     """,
     re.VERBOSE,
 )
-_SIMILAR = re.compile(r"([^~]+)~(\d+)")
+_SIMILAR_WORD = re.compile(r"([^~]+)~(\d+)")
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
 _COMPARISON = re.compile(r"(>=|<=|>|<)(.*)", re.DOTALL)
 _RANGE = re.compile(r"\[\s*(\S+)\s+TO\s+(\S+)\s*\]")
@@ -161,6 +161,8 @@ _LIKELY_VALUE = re.compile(r"[^\W\d_][\w.*~-]*[,;]?|[<>]=?\d[\d-]*|\[.* TO .*\]"
 
 
 class _Kind(Enum):
+    """The kind of a part of a query."""
+
     OPEN = auto()
     CLOSE = auto()
     AND = auto()
@@ -208,7 +210,7 @@ class _Lexer:
                 yield _Part(_KIND_BY_NAME[operator], start, end, query_text)
             elif match["name"]:
                 yield self._parse_field(match)
-            elif (phrase := _first_present(match["phrase"], match["guillemet_phrase"])) is not None:
+            elif (phrase := _find_first_present(match["phrase"], match["guillemet_phrase"])) is not None:
                 yield _make_phrase(match, phrase)
             else:
                 yield self._parse_word(match)
@@ -219,23 +221,25 @@ class _Lexer:
             self._known_keys = self.fields.keys()
         return self._known_keys
 
-    def _note(self, query_text: str, reason: str) -> None:
+    def _add_note(self, query_text: str, reason: str) -> None:
         self.notes.append(f"'{_shorten(query_text)}' was searched as words: {reason}")
 
     def _parse_field(self, match: re.Match[str]) -> _Part:
         """Return the condition on a field, or words if the field or its value is invalid."""
-        name, quoted = match["name"], _first_present(match["quoted"], match["guillemets"])
-        value = (match["range"] or match["value"] or "").rstrip(",;") if quoted is None else quoted
+        name, quoted_value = match["name"], _find_first_present(match["quoted"], match["guillemets"])
+        value = (
+            (match["range"] or match["value"] or "").rstrip(",;") if quoted_value is None else quoted_value
+        )
         condition: Condition | None
         ranking_text = ""
         if name in WORD_FIELDS:
             condition, ranking_text = self._parse_word_field(
-                name, value, match[0], is_quoted=quoted is not None
+                name, value, match[0], is_quoted=quoted_value is not None
             )
         elif name == PATH:
             condition = self._parse_path(value, match[0])
         else:
-            condition = self._parse_key_field(name, value, match[0], is_quoted=quoted is not None)
+            condition = self._parse_key_field(name, value, match[0], is_quoted=quoted_value is not None)
         if condition is None:
             return _make_words(match, match[0])
         if match["dash"]:
@@ -249,20 +253,20 @@ class _Lexer:
         if not is_quoted:
             count = len(self.notes)
             if expansion := self._parse_expansion(name, value, query_text):
-                return expansion, _literal_word(expansion)
+                return expansion, _get_literal_word(expansion)
             if len(self.notes) > count:
                 return None, ""
         tokens = TOKEN.findall(value)
         condition = _join_conditions(
-            AllOf, [_make_word_condition(token, name, stop_words=True) for token in tokens]
+            AllOf, [_make_word_condition(token, name, with_stop_words=True) for token in tokens]
         )
         if condition is None:
-            self._note(query_text, f"the field has no value (such as {name}:retry)")
+            self._add_note(query_text, f"the field has no value (such as {name}:retry)")
         return condition, value
 
     def _parse_path(self, value: str, query_text: str) -> Condition | None:
         if not value:
-            self._note(query_text, f"the field has no value (such as {PATH}:guides)")
+            self._add_note(query_text, f"the field has no value (such as {PATH}:guides)")
             return None
         if len(value) > MAX_PATH_LENGTH:
             raise QueryTooBroad(
@@ -281,7 +285,7 @@ class _Lexer:
         is_key = name == TAG or name in self._keys
         if not value:
             if is_key:
-                self._note(query_text, f"the field has no value (such as {name}:VALUE)")
+                self._add_note(query_text, f"the field has no value (such as {name}:VALUE)")
             return None
         is_range = not is_quoted and (value.startswith("[") or _COMPARISON.fullmatch(value) is not None)
         if is_range or _DATE.fullmatch(value) or not is_key:
@@ -289,28 +293,28 @@ class _Lexer:
         else:
             has_dates = False
         if not (is_key or has_dates):
-            self._note_unknown(name, value, query_text, is_quoted=is_quoted)
+            self._add_note_on_unknown_field(name, value, query_text, is_quoted=is_quoted)
             return None
         if is_range or not is_key:
             if has_dates:
                 return self._parse_date(key, value, query_text)
-            self._note(query_text, f"no document has a date '{name}'")
+            self._add_note(query_text, f"no document has a date '{name}'")
             return None
-        if has_dates and (first := _first_day(value)) is not None:
+        if has_dates and (first := _find_first_day(value)) is not None:
             return AnyOf(
-                (HasValue(key, value, query_text), HasDate(key, first, _last_day(value), query_text))
+                (HasValue(key, value, query_text), HasDate(key, first, _find_last_day(value), query_text))
             )
         is_prefix = not is_quoted and value.endswith("*")
         return HasValue(key, value.removesuffix("*") if is_prefix else value, query_text, is_prefix)
 
-    def _note_unknown(self, name: str, value: str, query_text: str, *, is_quoted: bool) -> None:
+    def _add_note_on_unknown_field(self, name: str, value: str, query_text: str, *, is_quoted: bool) -> None:
         field_names = [*WORD_FIELDS, PATH, TAG, *(key for key in self._keys if key != "tags")]
         is_likely = _LIKELY_NAME.fullmatch(name) and (is_quoted or _LIKELY_VALUE.fullmatch(value))
         if is_likely or name.lower() in field_names:
             field_list = ", ".join(field_names[:_MAX_FIELDS_SHOWN]) + (
                 ", …" if len(field_names) > _MAX_FIELDS_SHOWN else ""
             )
-            self._note(query_text, f"'{_shorten(name)}' is not a field ({field_list})")
+            self._add_note(query_text, f"'{_shorten(name)}' is not a field ({field_list})")
 
     def _parse_date(self, key: str, value: str, query_text: str) -> Condition | None:
         """Return the condition on a date; None with a note if the value is not a date or a range of dates."""
@@ -319,23 +323,23 @@ class _Lexer:
         if range_match := _RANGE.fullmatch(value):
             first, last = (None if limit == "*" else limit for limit in range_match.groups())
         elif value.startswith("["):
-            self._note(query_text, f"the value is not a range (such as {key}:[2026-01 TO 2026-03])")
+            self._add_note(query_text, f"the value is not a range (such as {key}:[2026-01 TO 2026-03])")
             return None
         else:
             first = last = value
-        if not all(limit is None or _first_day(limit) for limit in (first, last)):
-            self._note_invalid_date(query_text)
+        if not all(limit is None or _find_first_day(limit) for limit in (first, last)):
+            self._add_note_on_invalid_date(query_text)
             return None
-        first_day, last_day = first and _first_day(first), last and _last_day(last)
+        first_day, last_day = first and _find_first_day(first), last and _find_last_day(last)
         if first_day and last_day and first_day > last_day:
-            self._note(query_text, "the range ends before it begins")
+            self._add_note(query_text, "the range ends before it begins")
             return None
         return HasDate(key, first_day, last_day, query_text)
 
     def _parse_compared_date(self, key: str, sign: str, limit: str, query_text: str) -> Condition | None:
-        first, last = _first_day(limit), _last_day(limit)
+        first, last = _find_first_day(limit), _find_last_day(limit)
         if first is None or last is None:
-            self._note_invalid_date(query_text)
+            self._add_note_on_invalid_date(query_text)
             return None
         match sign:
             case ">=":
@@ -348,8 +352,8 @@ class _Lexer:
                 condition = HasDate(key, None, first, query_text)
         return AllOf((condition, Negation(HasDate(key, first, last, query_text))))
 
-    def _note_invalid_date(self, query_text: str) -> None:
-        self._note(query_text, "the date is invalid (YYYY-MM-DD, YYYY-MM or YYYY)")
+    def _add_note_on_invalid_date(self, query_text: str) -> None:
+        self._add_note(query_text, "the date is invalid (YYYY-MM-DD, YYYY-MM or YYYY)")
 
     def _parse_expansion(
         self, field: WordField, text: str, query_text: str
@@ -357,16 +361,16 @@ class _Lexer:
         """Return the prefix or the similar word in a text; None if the text is neither of them."""
         if text.endswith("*") and _is_prefix(prefix := text[:-1].lstrip("/")):
             return HasPrefix(field, fold(prefix)[:MAX_TOKEN_LENGTH], query_text)
-        similar = _SIMILAR.fullmatch(text) if "~" in text else None
-        if similar is None or similar[1].isupper():  # such as HEAD~1 in Git
+        similar_match = _SIMILAR_WORD.fullmatch(text) if "~" in text else None
+        if similar_match is None or similar_match[1].isupper():  # such as HEAD~1 in Git
             return None
-        if not _has_similar_words(similar[1]):
-            self._note(query_text, "~ needs a word of at most 32 letters")
+        if not _has_similar_words(similar_match[1]):
+            self._add_note(query_text, "~ needs a word of at most 32 letters")
             return None
-        if not 1 <= int(similar[2][:3]) <= MAX_EDITS:
-            self._note(query_text, f"the number after ~ is not 1 or 2 ({similar[2][:3]})")
+        if not 1 <= int(similar_match[2][:3]) <= MAX_EDITS:
+            self._add_note(query_text, f"the number after ~ is not 1 or 2 ({similar_match[2][:3]})")
             return None
-        return HasSimilarWord(field, fold(similar[1]), int(similar[2][:3]), query_text)
+        return HasSimilarWord(field, fold(similar_match[1]), int(similar_match[2][:3]), query_text)
 
     def _parse_word(self, match: re.Match[str]) -> _Part:
         word = match[0]
@@ -377,7 +381,7 @@ class _Lexer:
             return _make_words(match, word, is_negative=is_excluded)
         if is_excluded:
             return _make_part(match, _Kind.CONDITION, Negation(expansion), is_negative=True)
-        return _make_part(match, _Kind.EXPANSION, expansion, _literal_word(expansion), expansion)
+        return _make_part(match, _Kind.EXPANSION, expansion, _get_literal_word(expansion), expansion)
 
     def _is_excluded(self, start: int, word: str) -> bool:
         """Return True if a dash excludes the word, which is not a number or a short flag (`index.query`)."""
@@ -410,7 +414,7 @@ def _has_similar_words(text: str) -> bool:
     )
 
 
-def _literal_word(expansion: HasPrefix | HasSimilarWord) -> str:
+def _get_literal_word(expansion: HasPrefix | HasSimilarWord) -> str:
     """Return the word in an expansion, so that sections with exactly this word rank first."""
     return expansion.prefix if isinstance(expansion, HasPrefix) else expansion.word
 
@@ -428,7 +432,7 @@ def _make_part(
 
 
 def _make_words(match: re.Match[str], text: str, *, is_negative: bool = False) -> _Part:
-    conditions = [_make_word_condition(token, "text", stop_words=False) for token in TOKEN.findall(text)]
+    conditions = [_make_word_condition(token, "text", with_stop_words=False) for token in TOKEN.findall(text)]
     return _make_words_or_phrase(match, _join_conditions(AllOf, conditions), text, is_negative=is_negative)
 
 
@@ -447,10 +451,10 @@ def _make_words_or_phrase(
     return _make_part(match, _Kind.WORDS, condition, text)
 
 
-def _make_word_condition(token: str, name: WordField, *, stop_words: bool) -> Condition | None:
+def _make_word_condition(token: str, name: WordField, *, with_stop_words: bool) -> Condition | None:
     """Return the condition of a token: its full term, or else all parts of a name; None for a stop word."""
     terms = expand(token)
-    if not stop_words and STOP_WORDS.issuperset(terms):
+    if not with_stop_words and STOP_WORDS.issuperset(terms):
         return None
     if len(terms) == 1 or not is_name(token):
         return HasWord(name, terms) if terms else None
@@ -475,7 +479,7 @@ _AUXILIARIES = """
     will would
 """
 # NOT right after these words is emphasis: "it is NOT supported", "MUST NOT".
-_EMPHASIZED = frozenset(_AUXILIARIES.split())
+_WORDS_BEFORE_EMPHASIS = frozenset(_AUXILIARIES.split())
 _CONTRACTIONS = "'s", "'re", "'m", "'ll"
 # Before these words NOT is SQL or a status: NOT NULL, NOT FOUND, NOT ALLOWED.
 _STATUS = re.compile(r"[A-Z]{2,}(?:ED|ABLE)|FOUND|NULL|EXISTS|LIKE")
@@ -515,23 +519,25 @@ def _is_operator(parts: list[_Part], index: int) -> bool:
     if parts[index].kind is not _Kind.NOT:
         return not previous_text.endswith((".", "!", "?"))
     next_text = parts[index + 1].query_text if index + 1 < len(parts) else ""
-    is_emphasis = previous_text in _EMPHASIZED or previous_text.replace("\u2019", "'").endswith(_CONTRACTIONS)
+    is_emphasis = previous_text in _WORDS_BEFORE_EMPHASIS or previous_text.replace("\u2019", "'").endswith(
+        _CONTRACTIONS
+    )
     return not is_emphasis and not _STATUS.fullmatch(next_text.strip(_PUNCTUATION))
 
 
-def _distinct_expansions(parts: Iterable[_Part]) -> tuple[HasPrefix | HasSimilarWord, ...]:
+def _list_distinct_expansions(parts: Iterable[_Part]) -> tuple[HasPrefix | HasSimilarWord, ...]:
     return tuple(dict.fromkeys(part.expansion for part in parts if part.expansion))
 
 
 def _replace_parts(text: str, parts: Iterable[_Part]) -> str:
     """Return the text without its conditions, and with words in place of expansions."""
-    remaining, end = [], 0
+    remaining_texts, end = [], 0
     for part in parts:
-        remaining.append(text[end : part.start])
+        remaining_texts.append(text[end : part.start])
         if part.kind is _Kind.EXPANSION:
-            remaining.append(part.ranking_text)
+            remaining_texts.append(part.ranking_text)
         end = part.end
-    return " ".join([*remaining, text[end:]])
+    return " ".join([*remaining_texts, text[end:]])
 
 
 def _check_part_count(parts: Iterable[_Part], text: str) -> None:
@@ -568,16 +574,16 @@ def _shorten(text: str) -> str:
     return f"{excerpt}…" if len(text) > _MAX_SHOWN_CHARACTERS else excerpt
 
 
-def _first_present(*texts: str | None) -> str | None:
+def _find_first_present(*texts: str | None) -> str | None:
     return next((text for text in texts if text is not None), None)
 
 
-def _first_day(text: str) -> str | None:
+def _find_first_day(text: str) -> str | None:
     """Return the first day of a date, month or year as YYYY-MM-DD; None if it is invalid."""
     return _parse_day(text, is_last=False)
 
 
-def _last_day(text: str) -> str | None:
+def _find_last_day(text: str) -> str | None:
     return _parse_day(text, is_last=True)
 
 
@@ -646,17 +652,17 @@ class _Parser:
         Brackets without words count as a condition.
         """
         alternatives: list[Condition | None] = []
-        required: list[Condition | None] = []
-        first = self._position
+        required_conditions: list[Condition | None] = []
+        first_position = self._position
         while self._next_kind() not in (None, _Kind.AND, _Kind.OR, _Kind.CLOSE):
             start = self._position
             condition, is_negative = self._parse_operand()
             parts = self._parts[start : self._position]
             has_words = any(part.kind in (_Kind.WORDS, _Kind.EXPANSION) for part in parts)
-            (alternatives if has_words and not is_negative else required).append(condition)
-        if self._position == first:
+            (alternatives if has_words and not is_negative else required_conditions).append(condition)
+        if self._position == first_position:
             raise _InvalidExpression("AND, OR, NOT or a bracket has nothing next to it")
-        return _join_conditions(AllOf, [_join_conditions(AnyOf, alternatives), *required])
+        return _join_conditions(AllOf, [_join_conditions(AnyOf, alternatives), *required_conditions])
 
     def _parse_operand(self) -> tuple[Condition | None, bool]:
         """Parse a part or brackets, with or without NOT; return the condition, and True for an exclusion."""
@@ -683,15 +689,15 @@ class _Parser:
         return Negation(condition) if is_excluded and condition is not None else condition, is_negative
 
     def _parse_brackets(self) -> Condition | None:
-        start = self._parts[self._position]
+        opening_part = self._parts[self._position]
         self._position += 1
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise QueryTooBroad(
-                f"the brackets are nested more than {MAX_DEPTH} deep (character {start.start + 1:,})",
+                f"the brackets are nested more than {MAX_DEPTH} deep (character {opening_part.start + 1:,})",
                 fix="Use fewer brackets.",
                 limit=MAX_DEPTH,
-                part=start.query_text,
+                part=opening_part.query_text,
             )
         condition = self._parse_disjunction()
         self._position += 1

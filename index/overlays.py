@@ -3,8 +3,8 @@
 The results of an overlay equal those of an index of its commit, to the last digit. An overlay is therefore
 identified by its commit, and stays valid when the branch and the index change. If most documents of a commit
 differ, or its settings change how documents are read, the overlay has all documents in memory. The most
-recent overlays are cached, and their segments are reused for the next overlay. `python -m
-benchmarks.checks.refs` measures the first search of a commit with and without this reuse.
+recent overlays are cached, and their segments are reused for the next overlay. The first search
+of a commit with and without this reuse is measured by `python -m benchmarks.checks.refs`.
 
 Documents with equal path, blob, settings and manifests are indexed equally, so no cached document is analysed
 again.
@@ -80,10 +80,10 @@ def reuse_documents(
         (reader, source.manifest_values) for source in sources for reader in source.segment_readers
     ):
         segment = reader.segment
-        numbers = {path: reader.find(path) for path in remaining_blobs}
+        document_numbers = {path: reader.find(path) for path in remaining_blobs}
         reused_documents = {
             path: document
-            for path, document in numbers.items()
+            for path, document in document_numbers.items()
             if document is not None
             and segment.blob(document) == remaining_blobs[path]
             and cached_manifest_values(path) == manifest_values(path)
@@ -99,13 +99,14 @@ def reuse_documents(
     return ReusedSegments(tuple(readers), remaining_blobs)
 
 
-def index_remaining(
+def index_documents(
     reused_readers: Iterable[SegmentReader], documents: Iterable[IndexedDocument | UnreadableDocument]
 ) -> AddedSegments:
     """Index documents, given in ascending order of path, and add their segments to the reused ones."""
-    built = build_segments(documents)
+    built_segments = build_segments(documents)
     return AddedSegments(
-        _merge_small_segments([*reused_readers, *map(SegmentReader.of, built.segments)]), built.unreadable
+        _merge_small_segments([*reused_readers, *map(SegmentReader.of, built_segments.segments)]),
+        built_segments.unreadable,
     )
 
 
@@ -149,7 +150,7 @@ class _Base(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """An index of one commit, based on that of another. Safe to use from threads.
+    """An index of one commit, based on the index of another commit. Safe to use from threads.
 
     `own_readers` has the segments that the base index does not have, and `manifest_values` the manifest
     values of each of their documents. `read_settings` are the settings by which these documents were read,
@@ -247,7 +248,7 @@ class Overlays:
             if cached_overlay is None:
                 return None
             self._cached_overlays.move_to_end(commit)
-        if cached_overlay.searcher.generation.is_untouched() and not self.live.is_readable_again(
+        if cached_overlay.searcher.generation.is_untouched() and not self.live.has_recovered_document(
             cached_overlay.searcher.state
         ):
             return cached_overlay
@@ -275,10 +276,10 @@ class Overlays:
                 CachedSegments(base.generation.segment_readers, base.snapshot.taxonomy.manifest_values)
             )
         manifest_values = {path: target.taxonomy.manifest_values(path) for path in required_blobs}
-        reused = reuse_documents(required_blobs, manifest_values.get, cached_segments)
-        own_readers, unreadable = index_remaining(
-            reused.segment_readers,
-            read_documents(target, reused.remaining_blobs, progress, "Indexing another commit"),
+        reused_segments = reuse_documents(required_blobs, manifest_values.get, cached_segments)
+        own_readers, unreadable = index_documents(
+            reused_segments.segment_readers,
+            read_documents(target, reused_segments.remaining_blobs, progress, "Indexing another commit"),
         )
         all_readers = tuple(reader for reader in (*base_readers, *own_readers) if reader.document_count)
         generation = IndexSnapshot(0, compute_state(all_readers, target.commit, unreadable), all_readers)

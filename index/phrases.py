@@ -73,17 +73,17 @@ class Phrases:
 def _occurs(run: str, pattern: re.Pattern[str], text: str) -> bool:
     """Return True if a phrase occurs in a text.
 
-    Splitting a text into words takes ten times as long as a search for the pattern. So only the lines of the
-    pattern's first match are split. An ASCII text without a match is not split. If the phrase is not in
-    these lines, the full text is split.
+    Splitting a text into words takes ten times as long as a search for the pattern. So an ASCII text without
+    a match is not split. With a match, its lines are split first. If the phrase is not in these lines, the
+    full text is split.
     """
     if text.isascii():
-        lowered = text.lower()
-        match = pattern.search(lowered)
+        lower_text = text.lower()
+        match = pattern.search(lower_text)
         if match is None:
             return False
-        start, end = lowered.rfind("\n", 0, match.start()) + 1, lowered.find("\n", match.end())
-        if run in _space_words(lowered[start : end if end >= 0 else None]):
+        start, end = lower_text.rfind("\n", 0, match.start()) + 1, lower_text.find("\n", match.end())
+        if run in _space_words(lower_text[start : end if end >= 0 else None]):
             return True
     return run in _space_words(text)
 
@@ -127,7 +127,8 @@ def make_phrase_counter(
 ) -> Callable[[SectionRecord], int]:
     """Return a function that returns the weight of a phrase in a section, 0 if it does not occur there.
 
-    The weight is that of a term: an occurrence in the heading counts twice. Headings above do not count.
+    The weight is computed as for a term: an occurrence in the heading counts twice, and headings above do not
+    count.
     """
     run = _space_words(" ".join(phrase))
     pattern = _compile_rough_pattern(run)

@@ -147,7 +147,7 @@ class Batch:
         self._add_facets(document)
         headings, above = self._headings, self._number_headings_above(document)
         title = headings[document.title[:MAX_HEADING_ABOVE_LENGTH]]
-        for section in document.by_key:
+        for section in document.sections_by_key:
             self._texts.append(strip_markup(document.text(section)))
             self._own.append(headings[section.title])
             self._titles.append(title)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MAX_READ_WAITING = 300
+_MAX_DOCUMENTS_READ = 300
 """The largest number of changed documents that are read while a caller waits."""
 
 _ATTEMPTS = 20
@@ -145,7 +145,7 @@ class LinkGraph:
         results = self._query_graph(
             snapshot, (path,), lambda source, blob: (rules, source, blob) in self._long_records
         )
-        if results is None or len(results[1]) > _MAX_READ_WAITING:
+        if results is None or len(results[1]) > _MAX_DOCUMENTS_READ:
             return None
         reader = LinkReader.of(snapshot)
         select_likely = partial(self._long_records.select_likely, rules, path, reader.record)
@@ -233,7 +233,7 @@ class LinkGraph:
         if graph_state is None or changes is None:
             return False
         # Listing the documents of a new commit is the slowest step, and it is not needed for few changes.
-        if len(changes) > _MAX_READ_WAITING and len(changes) > len(snapshot.documents) / 3:
+        if len(changes) > _MAX_DOCUMENTS_READ and len(changes) > len(snapshot.documents) / 3:
             return False
         reader = LinkReader.of(snapshot)
         rows = [reader.read_row(path, blob) for path, blob in changes.items() if blob is not None]
@@ -259,9 +259,7 @@ class LinkGraph:
                     return None
                 base_snapshot = self._workspace.snapshot(graph_state.commit)
             return {path: blob for path, _, blob in list_changed_documents(base_snapshot, snapshot)}
-        except (
-            DamagedRepository
-        ):  # the commit was removed from the branch, and Git has pruned some of its objects
+        except DamagedRepository:  # Git has pruned objects of a commit that is no longer on the branch
             return None
 
     def _read_rows(

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 MAX_GROUP_SECTIONS = 1 << 20
 """The largest number of sections of a group of large segments."""
 
-MIN_LARGE_SECTIONS = 1 << 12
-"""A segment with more sections is large: most commits do not replace it."""
+MAX_SMALL_SECTIONS = 1 << 12
+"""The largest number of sections of a small segment. Most commits do not replace a large segment."""
 
 
 class SectionReader(Protocol):
@@ -94,7 +94,7 @@ class SegmentGroup:
         first_segment_number: int,
         first_document_number: int,
     ) -> None:
-        """Join segments; the preceding groups have as many segments and documents as the first numbers."""
+        """Join segments. The first numbers count the segments and documents of the preceding groups."""
         segments = [reader.segment for reader in readers]
         self.segment_readers = tuple(readers)
         self.segment_ids = tuple(segment.id for segment in segments)
@@ -118,8 +118,8 @@ class SegmentGroup:
 
     def postings(self, term: str, average: float) -> Postings | None:
         """Return the postings of a term, dead sections included; None if no section contains the term."""
-        make = self._score_postings if len(self.segment_readers) == 1 else self._join_postings
-        postings: Postings | None = self._cache.get((self.name, term, average), make, term, average)
+        compute = self._score_postings if len(self.segment_readers) == 1 else self._join_postings
+        postings: Postings | None = self._cache.get((self.name, term, average), compute, term, average)
         return postings
 
     def rank(self, scored: ScoredNumbers) -> list[RankedSection]:
@@ -144,7 +144,7 @@ class SegmentGroup:
             )
         )
 
-    def union_postings(self, terms: Sequence[str], average: float) -> Postings | None:
+    def compute_union_postings(self, terms: Sequence[str], average: float) -> Postings | None:
         """Return the joint postings of several terms; None if no section contains any of them."""
         ids: list[NDArray[np.uint32]] = []
         weights: list[NDArray[np.uint8]] = []
@@ -218,7 +218,7 @@ def group_segments(section_reader: SectionReader, cache: ArrayCache) -> tuple[Se
     if sum(reader.segment.size for reader in sorted_readers) <= MAX_FULL_SCORING:
         groups = [sorted_readers] if sorted_readers else []
     else:
-        large_readers = [reader for reader in sorted_readers if reader.segment.size > MIN_LARGE_SECTIONS]
+        large_readers = [reader for reader in sorted_readers if reader.segment.size > MAX_SMALL_SECTIONS]
         small_readers = sorted_readers[len(large_readers) :]
         groups = [
             *_gather_segments(large_readers, MAX_GROUP_SECTIONS),
@@ -337,7 +337,7 @@ class Statistics:
         """
         df, by_group = 0, dict[int, Postings]()
         for index, group in enumerate(self.groups):
-            if (postings := group.union_postings(terms, self.average)) is not None:
+            if (postings := group.compute_union_postings(terms, self.average)) is not None:
                 by_group[index] = postings
                 mask = group.live_flags
                 df += len(postings.ids) if mask is None else int(np.count_nonzero(mask[postings.ids]))

@@ -87,7 +87,7 @@ class Tables:
         return len(self._firsts) - 1
 
     def add(self, document: IndexedDocument) -> None:
-        sections = document.by_key
+        sections = document.sections_by_key
         indexes = {section.position: index for index, section in enumerate(sections)}
         keys: list[bytes] = []
         for section in sections:

@@ -80,7 +80,7 @@ def expected(pages: list[IndexedDocument]) -> list[dict[bytes, int]]:
         | {f"{key}\0{value}".encode(): 1 for key, values in page.facets.items() for value in values}
         | {f"#date:{key}\0{day}".encode(): 1 for key, day in page.dates.items()}
         for page in pages
-        for section in page.by_key
+        for section in page.sections_by_key
     ]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from index import overlays
 from index.documents import IndexedDocument, UnreadableDocument
-from index.overlays import CachedSegments, index_remaining, reuse_documents
+from index.overlays import CachedSegments, index_documents, reuse_documents
 from index.segments.generation import SegmentReader
 from tests.index.pages import make_page, make_segment
 from tests.index.segments.test_merge import are_equal
@@ -76,7 +76,7 @@ def test_small_segments_are_merged_without_deleted_documents() -> None:
     part = SegmentReader.of(make_segment([PAGES["a.md"], PAGES["c.md"]]), [0])
     unreadable_page = UnreadableDocument("x.md", "1" * 40)
     remaining: list[IndexedDocument | UnreadableDocument] = [PAGES["a.md"], PAGES["b.md"], unreadable_page]
-    parts, unreadable = index_remaining([part], remaining)
+    parts, unreadable = index_documents([part], remaining)
     assert unreadable == {"x.md": "1" * 40}
     [merged] = parts
     assert not merged.dead_documents
@@ -86,10 +86,10 @@ def test_small_segments_are_merged_without_deleted_documents() -> None:
 def test_large_segments_are_reused_unchanged(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(overlays, "MAX_SMALL_SECTIONS", 2)
     part = SegmentReader.of(make_segment([PAGES["a.md"], PAGES["c.md"]]), [0])
-    parts, _ = index_remaining([part], [PAGES["b.md"]])
+    parts, _ = index_documents([part], [PAGES["b.md"]])
     assert parts[0] is part
     assert live(parts) == ["b.md", "c.md"]
 
 
 def test_no_documents_give_no_segments() -> None:
-    assert index_remaining([], []) == ((), {})
+    assert index_documents([], []) == ((), {})

@@ -72,7 +72,7 @@ def whole(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     full_scoring, large_segment = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
         monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", full_scoring)
-    monkeypatch.setattr("index.ranking.segment_groups.MIN_LARGE_SECTIONS", large_segment)
+    monkeypatch.setattr("index.ranking.segment_groups.MAX_SMALL_SECTIONS", large_segment)
 
 
 @pytest.fixture(params=[16, 1], ids=["few terms", "many terms"])

@@ -89,7 +89,7 @@ def expected() -> list[SectionRecord]:
             len(page.sections),
         )
         for page in in_order()
-        for section in page.by_key
+        for section in page.sections_by_key
     ]
 
 
@@ -128,7 +128,7 @@ def test_documents_are_found_by_path_with_their_sections(made: Segment) -> None:
 
 def test_posting_lists_equal_weights_of_sections(made: Segment) -> None:
     weights_of_sections = [
-        weigh_section_terms(page, section) for page in in_order() for section in page.by_key
+        weigh_section_terms(page, section) for page in in_order() for section in page.sections_by_key
     ]
     everywhere = Counter(term for terms in weights_of_sections for term in terms)
     assert dict(Counter({term: last - first for term, first, last in made.terms("")})) == everywhere

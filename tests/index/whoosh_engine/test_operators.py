@@ -77,7 +77,7 @@ def _groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     full_scoring, large = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
         monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", full_scoring)
-    monkeypatch.setattr("index.ranking.segment_groups.MIN_LARGE_SECTIONS", large)
+    monkeypatch.setattr("index.ranking.segment_groups.MAX_SMALL_SECTIONS", large)
 
 
 @pytest.mark.property
