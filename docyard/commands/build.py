@@ -202,15 +202,17 @@ def _report(
     as_json: bool,
 ) -> None:
     stats = built.metadata.stats
-    if contents.left_out:
-        warnings.append(f"omitted because of their size or their names: {format_some(contents.left_out)}")
+    if contents.unsupported_paths:
+        warnings.append(
+            f"omitted because of their size or their names: {format_some(contents.unsupported_paths)}"
+        )
     if built.without_sections:
         warnings.append(
             f"{built.without_sections} documents have no text to search: they are empty, larger than "
             "limits.document_bytes, or Git LFS pointers"
         )
-    if built.unlisted:
-        warnings.append(f"these keys have too many values to list: {', '.join(built.unlisted)}")
+    if built.unlisted_keys:
+        warnings.append(f"these keys have too many values to list: {', '.join(built.unlisted_keys)}")
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
     if as_json:
@@ -219,7 +221,7 @@ def _report(
             "tree": built.tree,
             "documents": stats.total_files,
             "chunks": stats.total_chunks,
-            "indexed": built.indexed,
+            "indexed": built.indexed_count,
             "sealed": is_sealed,
             "warnings": warnings,
             "seconds": seconds,
@@ -229,5 +231,5 @@ def _report(
     origin = f"commit {stats.source_commit[:12]}" if stats.source_commit else "a folder"
     click.echo(
         f"Built {stats.total_files} documents, {stats.total_chunks} sections, of {origin} "
-        f"in {seconds:.1f} s. Read {built.indexed} documents, and copied the others."
+        f"in {seconds:.1f} s. Read {built.indexed_count} documents, and copied the others."
     )

@@ -241,17 +241,17 @@ def _quote_toml(text: str) -> str:
 
 
 class ArtifactBuild(NamedTuple):
-    """The result of a build: `indexed` counts the documents that were read; the others were reused.
+    """The result of a build: `indexed_count` counts the documents that were read; the others were reused.
 
-    `without_sections` counts the documents without a section, such as empty ones or pointers. `unlisted`
-    names the taxonomy keys with too many values to be listed.
+    `without_sections` counts the documents without a section, such as empty ones or pointers. `unlisted_keys`
+    are the taxonomy keys with too many values to be listed.
     """
 
     metadata: Metadata
     tree: str
-    indexed: int
+    indexed_count: int
     without_sections: int
-    unlisted: tuple[str, ...]
+    unlisted_keys: tuple[str, ...]
 
 
 class _PreviousArtifact(NamedTuple):
@@ -325,9 +325,9 @@ def build_artifact(
     return ArtifactBuild(
         metadata=metadata,
         tree=tree.id,
-        indexed=built_index.read_count,
+        indexed_count=built_index.read_count,
         without_sections=sum(map(_count_without_sections, readers)),
-        unlisted=tuple(
+        unlisted_keys=tuple(
             name for name, counts in values.items() if len(counts) > MAX_VALUES and name in metadata.taxonomy
         ),
     )

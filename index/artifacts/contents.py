@@ -65,9 +65,9 @@ class Contents:
     """The selected files for an artifact: the blob of each, by path, in order.
 
     `manifests` are the taxonomy manifests that apply to a document. `name` is the default description of the
-    corpus, and `commit` is None outside Git. `left_out` names documents whose path or size is not supported.
-    `read` returns the bytes of a file, and may raise DamagedRepository or UnreadableFolder. `moves` has the
-    new path of each moved document by its old path.
+    corpus, and `commit` is None outside Git. `unsupported_paths` names documents whose path or size is not
+    supported. `read` returns the bytes of a file, and may raise DamagedRepository or UnreadableFolder.
+    `moves` has the new path of each moved document by its old path.
     """
 
     name: str
@@ -75,7 +75,7 @@ class Contents:
     config: WorkspaceConfig
     documents: Mapping[str, str]
     manifests: Mapping[str, str]
-    left_out: tuple[str, ...]
+    unsupported_paths: tuple[str, ...]
     read: Callable[[str], bytes]
     moves: Mapping[str, str] = field(default_factory=dict)
 
@@ -103,7 +103,7 @@ def read_commit_contents(git: GitReader, commit: str, name: str, selection: Cont
 
     paths = (path for path, _ in walk_tree(git, git.commit(commit).tree))
     names = ((path, escape_path(path)) for path in paths if not (path.isascii() and path.isprintable()))
-    left_out = tuple(
+    unsupported_paths = tuple(
         escaped_path
         for path, escaped_path in names
         if path != escaped_path
@@ -112,7 +112,9 @@ def read_commit_contents(git: GitReader, commit: str, name: str, selection: Cont
     )
     new_paths = map_renamed_documents(snapshot)
     moves = {old: new for old, new in new_paths.items() if new in documents}
-    contents = Contents(name, commit, snapshot.config, documents, snapshot.manifests, left_out, read, moves)
+    contents = Contents(
+        name, commit, snapshot.config, documents, snapshot.manifests, unsupported_paths, read, moves
+    )
     return _check_contents(contents)
 
 
@@ -135,7 +137,7 @@ def read_folder_contents(folder: Path, selection: ContentFilter) -> Contents:
     config = WorkspaceConfig.read(read(CONFIG_PATH) if has_settings else None)
     documents: dict[str, str] = {}
     manifests: dict[str, str] = {}
-    left_out: list[str] = []
+    unsupported_paths: list[str] = []
 
     def includes(path: str) -> bool:
         return config.is_document(path) and selection.includes(path, config.root)
@@ -145,12 +147,14 @@ def read_folder_contents(folder: Path, selection: ContentFilter) -> Contents:
         if not is_document and not config.is_manifest(path):
             continue
         if size > MAX_FILE_BYTES or not _is_storable(path):
-            left_out.append(escape_path(path))
+            unsupported_paths.append(escape_path(path))
         else:
             (documents if is_document else manifests)[path] = hash_blob(read(path))
     documents = dict(sorted(documents.items()))
     name = folder.name or "documents"
-    return _check_contents(Contents(name, None, config, documents, manifests, tuple(sorted(left_out)), read))
+    return _check_contents(
+        Contents(name, None, config, documents, manifests, tuple(sorted(unsupported_paths)), read)
+    )
 
 
 def build_tree(files: Mapping[str, str]) -> Tree:

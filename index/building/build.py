@@ -111,7 +111,7 @@ Change = tuple[Sequence[SegmentReader], State]
 
 
 def apply_change(
-    old: IndexSnapshot,
+    old_index: IndexSnapshot,
     commit: str | None,
     upserts: Iterable[IndexedDocument | UnreadableDocument],
     deletes: Iterable[str],
@@ -120,16 +120,18 @@ def apply_change(
 
     The documents in `upserts` replace those with the same paths.
     """
-    built = build_segments(upserts)
+    built_segments = build_segments(upserts)
     indexed_paths = [
-        segment.path(document) for segment in built.segments for document in range(segment.document_count)
+        segment.path(document)
+        for segment in built_segments.segments
+        for document in range(segment.document_count)
     ]
-    changed_paths = {*indexed_paths, *built.unreadable, *deletes}
-    readers = [mark_documents_dead(reader, changed_paths) for reader in old.segment_readers]
+    changed_paths = {*indexed_paths, *built_segments.unreadable, *deletes}
+    readers = [mark_documents_dead(reader, changed_paths) for reader in old_index.segment_readers]
     still_unreadable = {
-        path: blob for path, blob in old.state.unreadable.items() if path not in changed_paths
+        path: blob for path, blob in old_index.state.unreadable.items() if path not in changed_paths
     }
-    return _make_change(readers, built, commit, still_unreadable)
+    return _make_change(readers, built_segments, commit, still_unreadable)
 
 
 def begin_index(commit: str | None, upserts: Iterable[IndexedDocument | UnreadableDocument]) -> Change:
@@ -146,18 +148,20 @@ def build_index(
     durable: bool = False,
 ) -> Change:
     """Index a full commit; its segments are written to the folder."""
-    built = build_in_processes(source, folder, processes=processes, progress=progress, durable=durable)
-    return _make_change((), built, source.commit)
+    built_segments = build_in_processes(
+        source, folder, processes=processes, progress=progress, durable=durable
+    )
+    return _make_change((), built_segments, source.commit)
 
 
 def _make_change(
-    old: Iterable[SegmentReader],
-    built: BuiltSegments,
+    old_readers: Iterable[SegmentReader],
+    built_segments: BuiltSegments,
     commit: str | None,
     unreadable: Mapping[str, str] = {},
 ) -> Change:
-    readers = compact_segments([*old, *map(SegmentReader.of, built.segments)])
-    return readers, compute_state(readers, commit, {**unreadable, **built.unreadable})
+    readers = compact_segments([*old_readers, *map(SegmentReader.of, built_segments.segments)])
+    return readers, compute_state(readers, commit, {**unreadable, **built_segments.unreadable})
 
 
 def compute_state(

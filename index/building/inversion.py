@@ -1,4 +1,4 @@
-"""Inversion: the conversion of documents to posting lists: for each term, the sections and their weights.
+"""Inversion: the conversion of documents to posting lists with the sections and weights of each term.
 
 Inversion sorts postings. The postings of about a megabyte of text are sorted and summed at a time. All
 postings are sorted once more when each term has its final number. No text is retained, and no file is

@@ -70,10 +70,10 @@ class ResultRange(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """A condition and further terms, which the operators of a query add to its words.
+    """A condition and further terms that the operators of a query add to its words.
 
     `flags` has a flag for each section of each group: True if the query's condition allows it; None without a
-    condition. `unions` are further terms, each given as the terms of the index that it matches.
+    condition. `unions` are further terms, each given as a list of index terms.
     """
 
     flags: Sequence[Mask] | None = None

@@ -122,12 +122,12 @@ class SegmentGroup:
         postings: Postings | None = self._cache.get((self.name, term, average), compute, term, average)
         return postings
 
-    def rank(self, scored: ScoredNumbers) -> list[RankedSection]:
+    def rank(self, scored_sections: ScoredNumbers) -> list[RankedSection]:
         """Return scored sections as ranked sections.
 
         Segments and documents are numbered through all groups.
         """
-        numbers, scores = scored
+        numbers, scores = scored_sections
         documents = self._document_numbers[numbers].tolist()
         negated_scores = (scores * -BONUS_SHARE).tolist()
         if len(self.segment_readers) == 1:

@@ -101,12 +101,12 @@ def unpack(buffer: bytes | mmap.mmap) -> FlatArrays:
 
 
 def _view_array(
-    buffer: bytes | mmap.mmap, begin: int, kind: str, shape: list[int], offset: int
+    buffer: bytes | mmap.mmap, begin: int, type_name: str, shape: list[int], offset: int
 ) -> NDArray[Any]:
-    if kind not in _TYPES or any(type(number) is not int or number < 0 for number in (offset, *shape)):
+    if type_name not in _TYPES or any(type(number) is not int or number < 0 for number in (offset, *shape)):
         raise ValueError("an array has an invalid type, shape or offset")
     count = math.prod(shape)
-    dtype = np.dtype(kind)
+    dtype = np.dtype(type_name)
     # NumPy rejects an offset at the end of the buffer, even for an empty array.
     if offset % _ALIGNMENT_BYTES or begin + offset + count * dtype.itemsize > len(buffer):
         raise ValueError("an array exceeds the file")

@@ -3,13 +3,13 @@
     term_keys, term_offsets       the keys of terms, ascending: field, NUL, term
     starts                        the start of each term's posting list, and the end of the last
     ids, weights                  posting lists: sections, ascending within a list, and weights
-    lengths, page_of, numbers     one entry for each section; also its key and title
+    lengths, page_of, numbers     one entry for each section, such as its document; also its key and title
     firsts, paths, blobs, facets  one entry for each document
 
 Sections are numbered in order of address. Documents without sections also have numbers. Each posting takes
 five bytes, without padding.
 
-`Tables` collects the data of documents and sections other than words, document by document.
+`Tables` collects the data of documents and sections, except their words, one document at a time.
 
 The key of a term is its field, NUL, and the term itself. The field of a taxonomy key has the key's name. The
 field of the text has an empty name, so that its terms come first. The names of other fields begin with `#`,
@@ -71,7 +71,7 @@ class Tables:
 
     def __init__(self) -> None:
         self._firsts = array("I", [0])
-        # The numbers of sections without their parents, which have an array of their own.
+        # The numbers of sections without their parents, which are in a separate array.
         self._numbers = array("i")
         self._parents = array("i")
         self._blobs = bytearray()
@@ -171,11 +171,11 @@ NO_POSTINGS: PostingArrays = (np.empty(0, np.uint32), np.empty(0, np.uint8))
 class Segment:
     """A segment, in memory or mapped from its file.
 
-    `size` counts the sections, and `document_count` the documents. Both are given by their numbers. `lengths`
-    and `document_of` have one number for each section, `total_length` is the sum of `lengths`, `ids` and
-    `weights` the posting lists of all terms. `stamp` is the stamp of its file when the checksum was verified,
-    and `checksum` is that checksum; both are None in memory. Raises IndexDamaged if the sizes of the arrays
-    do not match.
+    `size` counts the sections, `document_count` the documents. Both are given by their numbers. `lengths` and
+    `document_of` have one entry for each section, and `total_length` is the sum of `lengths`. `ids` and
+    `weights` have the posting lists of all terms. `checksum` is the checksum of the file, and `stamp` the
+    stamp of the file when the checksum was verified; both are None in memory. Raises IndexDamaged if the
+    sizes of the arrays do not match.
     """
 
     def __init__(

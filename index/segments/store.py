@@ -37,7 +37,7 @@ class Store:
         """Read nothing before `read` is called. `durable` forces each commit to the disk."""
         self.folder = folder
         self._durable = durable
-        self._in_memory: IndexSnapshot | None = None
+        self._memory_snapshot: IndexSnapshot | None = None
 
     def read(self, previous: IndexSnapshot | None = None) -> IndexSnapshot:
         """Return the current generation. Raises IndexDamaged, also if nothing was committed yet.
@@ -45,9 +45,9 @@ class Store:
         Segments that `previous` also has are not opened or verified again.
         """
         if self.folder is None:
-            if self._in_memory is None:
+            if self._memory_snapshot is None:
                 raise IndexDamaged.with_reason("nothing was committed")
-            return self._in_memory
+            return self._memory_snapshot
         if previous and _is_newest(previous, self.folder) and previous.is_untouched():
             return previous
         while True:
@@ -72,8 +72,8 @@ class Store:
         """
         number = previous.number + 1 if previous else 0
         if self.folder is None:
-            self._in_memory = IndexSnapshot(number, state, tuple(readers))
-            return self._in_memory
+            self._memory_snapshot = IndexSnapshot(number, state, tuple(readers))
+            return self._memory_snapshot
         readers = tuple(_save_segment(reader, self.folder, self._durable) for reader in readers)
         files: dict[str, FileChecksum] = {}
         for segment in (reader.segment for reader in readers):

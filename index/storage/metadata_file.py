@@ -142,7 +142,7 @@ class MetadataPublisher:
         return describe_index(state, self._values(state), description, config.taxonomy_keys)
 
     def _is_description_current(self, last: Metadata, state: State) -> bool:
-        """Return True if the corpus description is current. After the first True, it is not compared again.
+        """Return True if the corpus description is current. Once it is, it is not compared again.
 
         Another version of Docyard may have written a different description for the same settings.
         """
