@@ -79,7 +79,7 @@ def test_concurrent_threads_get_correct_terms() -> None:
 
 def test_full_vocabulary_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     full = Vocabulary(limit=2000)
-    monkeypatch.setattr(vocabulary, "_shared", full)
+    monkeypatch.setattr(vocabulary, "_shared_vocabulary", full)
     assert get_shared_vocabulary() is full
     full.numbers([b"word%d" % number for number in range(10)])
     assert full.is_full
