@@ -282,7 +282,7 @@ def test_misspelt_word_gives_similar_terms_of_live_sections(history: History) ->
         make_page("a.md", "# Pagination\n\n## Pages\n\nretry the retries\n\n## Jitter\n\nretired"),
         make_page("b.md", "Paginating. Weiß, schön, exponential, C++, 検索"),
     )
-    similar = history.engine.similar
+    similar = history.engine.find_similar_terms
     assert similar("paginaton", 5) == ("pagin",)
     assert similar("agination", 5) == ("pagin",)
     assert similar("retyr", 5) == ("retir", "retri")
