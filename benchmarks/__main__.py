@@ -21,7 +21,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 
 from benchmarks.child import MeasurementFailed, child_environment
 from benchmarks.corpus import Corpus, CorpusTooSmall
-from benchmarks.reports.figures import compute_figures, describe_run, measured_figures
+from benchmarks.reports.figures import compute_figures, describe_run, select_measured_figures
 from benchmarks.reports.page import store_results, write_page
 from benchmarks.reports.report import format_figures_table
 from benchmarks.search.lists import ListsDiffer
@@ -74,7 +74,7 @@ def _parse_stages(text: str) -> list[str]:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print a table; return 1 if a limit was missed, 2 if a measurement failed.
 
-    Store the results of a whole run, and rewrite benchmarks/RESULTS.md from all stored results.
+    Store the results of a complete run, and rewrite benchmarks/RESULTS.md from all stored results.
     """
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (CorpusTooSmall, MeasurementFailed, ListsDiffer) as error:
         print(error, file=sys.stderr)
         return 2
-    groups = measured_figures(compute_figures(results)) if options.only else compute_figures(results)
+    groups = select_measured_figures(compute_figures(results)) if options.only else compute_figures(results)
     print("\n".join(describe_run(results)), end="\n\n")
     print(format_figures_table(groups))
     if options.json:

@@ -27,12 +27,15 @@ def child_environment(home: Path) -> dict[str, str]:
 
     Python caches compiled modules, as by default. Otherwise a start would include the compiler's time.
     """
-    inherited = {
+    inherited_variables = {
         name: value
         for name, value in os.environ.items()
         if not name.startswith(("DOCYARD_", "GIT_")) and name != "PYTHONDONTWRITEBYTECODE"
     }
-    return inherited | {"XDG_STATE_HOME": str(home / "state"), "XDG_CACHE_HOME": str(home / "cache")}
+    return inherited_variables | {
+        "XDG_STATE_HOME": str(home / "state"),
+        "XDG_CACHE_HOME": str(home / "cache"),
+    }
 
 
 def measure(module: str, home: Path, **arguments: Any) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pygit2
 
 from index.analysis import STOP_WORDS
-from index.page import IndexedDocument
+from index.documents import IndexedDocument
 from workspace.document.document import Document
 from workspace.git import trees
 from workspace.git.index_file import IndexFile
@@ -31,7 +31,7 @@ class CorpusTooSmall(Exception):
 
 
 class SectionText(NamedTuple):
-    """A section as input of an engine without a document model. `headings` are those of its ancestors."""
+    """A section as input of an engine without a document model. `headings` are the headings above it."""
 
     id: str
     title: str
@@ -63,13 +63,13 @@ class Corpus:
         """Yield each section with its own text, without subsections."""
         for path, data in self.documents.items():
             document = Document.parse(data, path)
-            indexed = IndexedDocument.of(document, "")
+            indexed_document = IndexedDocument.of(document, "")
             for section in document.sections:
                 yield SectionText(
                     id=f"{path}#{section.key}",
                     title=section.title,
                     body=document.text(section.body, section.end),
-                    headings="\n".join(indexed.headings_above(section)),
+                    headings="\n".join(indexed_document.headings_above(section)),
                     path=path,
                     tags=" ".join(document.tags),
                 )
@@ -111,9 +111,9 @@ def make_repository(corpus: Corpus, path: Path) -> None:
 
 
 def draw_queries(texts: Sequence[SectionText], count: int) -> list[list[str]]:
-    """Return `count` queries of two to six words from one section each, equal for equal corpora.
+    """Return `count` queries of two to six words of one section each, always the same for a corpus.
 
-    Raises CorpusTooSmall if hardly any section has six words.
+    Raises CorpusTooSmall if too few sections have six words.
     """
     rng = random.Random(SEED)
     queries: list[list[str]] = []

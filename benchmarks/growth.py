@@ -21,8 +21,8 @@ from benchmarks.reports.figures import describe_machine
 from benchmarks.search import full_index
 from benchmarks.stages import Bench
 
-COPIES = 3
-EDITS = 30
+COPY_COUNT = 3
+EDIT_COUNT = 30
 
 
 def multiply_corpus(corpus: Corpus, copies: int) -> Corpus:
@@ -48,7 +48,7 @@ def measure_point(name: str, corpus: Corpus) -> dict[str, Any]:
             "search.full_index", home, repository=bench.repository, processes=processes, folder=index_folder
         )
         query = bench.measure("search.queries", queries=bench.queries)["best"]
-        edit = bench.measure("documents.edits", count=EDITS, durable=False, queries=[])["whole"]
+        edit = bench.measure("documents.edits", count=EDIT_COUNT, durable=False, queries=[])["whole"]
     return {
         "name": name,
         **bench.corpus,
@@ -69,7 +69,7 @@ def measure_points(small: Path, large: Path) -> Iterator[dict[str, Any]]:
     yield measure_point("small", Corpus.read(small))
     corpus = Corpus.read(large)
     yield measure_point("large", corpus)
-    yield measure_point(f"large, {COPIES} times", multiply_corpus(corpus, COPIES))
+    yield measure_point(f"large, {COPY_COUNT} times", multiply_corpus(corpus, COPY_COUNT))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

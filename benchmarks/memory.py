@@ -1,6 +1,6 @@
-"""Peak memory of a process, which is exact, and of a process tree, which is sampled.
+"""The exact peak memory of a process, and the sampled peak memory of a process tree.
 
-The system has a high-water mark for each process only. So the sum over a tree is sampled every few
+The system records a high-water mark only for single processes. So the sum over a tree is sampled every 20
 milliseconds, with shared pages counted once (proc(5), smaps_rollup, Pss). On systems without these values,
 only the marks of single processes are available.
 """
@@ -45,7 +45,7 @@ def child_pids(pid: int) -> Iterator[int]:
 
 
 class MemorySampler:
-    """Samples the memory of a process tree until the context exits. `peak_mb` is the maximum."""
+    """A context manager that samples the memory of a process tree. `peak_mb` is the maximum so far."""
 
     def __init__(self, pid: int) -> None:
         self.peak_mb = 0.0
@@ -65,28 +65,28 @@ class MemorySampler:
 
     def _sample(self) -> None:
         while True:
-            pids = list(_process_tree(self._pid))
+            pids = list(_list_process_tree(self._pid))
             # A sum of resident pages is cheap; proportional sizes need page tables, which slows the process.
-            if sum(map(_resident_mb, pids)) > self.peak_mb:
-                self.peak_mb = max(self.peak_mb, sum(map(_proportional_mb, pids)))
+            if sum(map(_read_resident_mb, pids)) > self.peak_mb:
+                self.peak_mb = max(self.peak_mb, sum(map(_read_proportional_mb, pids)))
             if self._stop.wait(_SAMPLE_INTERVAL_S):
                 return
 
 
-def _process_tree(pid: int) -> Iterator[int]:
+def _list_process_tree(pid: int) -> Iterator[int]:
     yield pid
     for child in child_pids(pid):
-        yield from _process_tree(child)
+        yield from _list_process_tree(child)
 
 
-def _resident_mb(pid: int) -> float:
+def _read_resident_mb(pid: int) -> float:
     try:
         return int((_PROC / str(pid) / "statm").read_text().split()[1]) * resource.getpagesize() / 1e6
     except (OSError, IndexError):
         return 0.0
 
 
-def _proportional_mb(pid: int) -> float:
+def _read_proportional_mb(pid: int) -> float:
     try:
         rollup = (_PROC / str(pid) / "smaps_rollup").read_text()
         return int(rollup.partition("\nPss:")[2].split()[0]) * 1024 / 1e6

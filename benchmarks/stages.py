@@ -13,7 +13,7 @@ from benchmarks.child import measure
 from benchmarks.corpus import Corpus, CorpusTooSmall, SectionText, draw_queries, make_repository
 from benchmarks.documents import shortcuts
 from benchmarks.engines import fts5, tantivy
-from benchmarks.reports.figures import describe_machine, package_versions
+from benchmarks.reports.figures import describe_machine, list_package_versions
 from benchmarks.search import full_index, known_items
 from benchmarks.search.lists import check_equal_lists
 from benchmarks.search.query_sets import QuerySets, draw_query_sets
@@ -25,7 +25,7 @@ BUILD_COUNT = 3
 PROCESS_COUNT = 5
 COMMIT_COUNT = 300
 EDIT_COUNT = 50
-COMMONEST_WORDS = 500
+COMMON_WORD_COUNT = 500
 
 Results = dict[str, Any]
 
@@ -61,7 +61,7 @@ class Bench:
 
     def describe(self) -> Results:
         """Return the corpus, the machine and the versions."""
-        return {"corpus": self.corpus, "machine": describe_machine(), "versions": package_versions()}
+        return {"corpus": self.corpus, "machine": describe_machine(), "versions": list_package_versions()}
 
     def measure(self, module: str, **arguments: Any) -> Results:
         """Return the measurement of the repository in a new process; build its index first if necessary."""
@@ -109,17 +109,19 @@ def _measure_index(bench: Bench) -> Results:
 
 def _measure_queries(bench: Bench) -> Results:
     """Measure warm queries in one process and first queries in several. Raises ListsDiffer."""
-    warm = bench.measure("search.queries", queries=bench.queries)
+    warm_results = bench.measure("search.queries", queries=bench.queries)
     runs = [
         bench.measure("search.queries", queries=bench.queries, first=number, warm=False)
         for number in range(PROCESS_COUNT)
     ]
-    lists = {"one process": warm.pop("lists")}
+    lists = {"one process": warm_results.pop("lists")}
     lists |= {f"new process {number}": run.pop("lists") for number, run in enumerate(runs, start=1)}
     medians = {key: median(run[key] for run in runs) for key in runs[0]}
     open_and_first_ms = median(run["open_ms"] + run["first_ms"] for run in runs)
     list_count = check_equal_lists(bench.queries, lists)
-    return {"queries": warm | medians | {"open_and_first_ms": open_and_first_ms, "same_lists": list_count}}
+    return {
+        "queries": warm_results | medians | {"open_and_first_ms": open_and_first_ms, "same_lists": list_count}
+    }
 
 
 def _measure_known_items(bench: Bench) -> Results:
@@ -136,7 +138,7 @@ def _measure_starts(bench: Bench) -> Results:
     bench.ensure_index()
     return {
         "start": startup.measure_start(bench.repository, bench.home)
-        | {"definitions_bytes": startup.definitions_bytes(bench.repository)},
+        | {"definitions_bytes": startup.measure_definitions_bytes(bench.repository)},
         "first_search": startup.measure_first_searches(bench.repository, bench.home, bench.queries),
         "serving": server_memory.measure_memory(bench.repository, bench.home, bench.queries),
     }
@@ -149,12 +151,12 @@ def _measure_round_trips(bench: Bench) -> Results:
 
 def _measure_first_queries(bench: Bench) -> Results:
     """Measure first runs of queries in a process, over stdio and over HTTP; phrases only in a process."""
-    sets = bench.draw_query_sets()
-    in_process = bench.measure("search.first_queries", **sets._asdict())
+    query_sets = bench.draw_query_sets()
+    in_process = bench.measure("search.first_queries", **query_sets._asdict())
     return {
         "asks": {
             **{name: in_process[name] for name in ("questions", "phrases")},
-            **first_queries.measure(bench.repository, bench.home, sets),
+            **first_queries.measure(bench.repository, bench.home, query_sets),
         }
     }
 
@@ -163,15 +165,15 @@ def _measure_edits(bench: Bench) -> Results:
     """Measure edits and searches; compare the lists with those of a new process and of a rebuild."""
     edits = bench.measure("documents.edits", count=COMMIT_COUNT, durable=False, queries=bench.queries)
     new_process = bench.measure("search.queries", queries=bench.queries, warm=False)
-    durable = bench.measure("documents.edits", count=EDIT_COUNT, durable=True, queries=bench.queries)
-    rebuilt = bench.measure("search.rebuild", queries=bench.queries)
+    durable_edits = bench.measure("documents.edits", count=EDIT_COUNT, durable=True, queries=bench.queries)
+    rebuild = bench.measure("search.rebuild", queries=bench.queries)
     list_count = check_equal_lists(
         bench.queries, {"after 300 commits": edits.pop("lists"), "a new process": new_process["lists"]}
     )
     list_count += check_equal_lists(
-        bench.queries, {"after more commits": durable.pop("lists"), "a rebuild": rebuilt["lists"]}
+        bench.queries, {"after more commits": durable_edits.pop("lists"), "a rebuild": rebuild["lists"]}
     )
-    return {"edits": edits | {"same_lists": list_count}, "durable_edits": durable}
+    return {"edits": edits | {"same_lists": list_count}, "durable_edits": durable_edits}
 
 
 def _measure_links(bench: Bench) -> Results:
@@ -217,7 +219,7 @@ def _measure_checkout(bench: Bench) -> Results:
 
 def _measure_adversarial_queries(bench: Bench) -> Results:
     counts = Counter(word for text in bench.texts for word in {*text.body.lower().split()} if word.isalpha())
-    words = [word for word, _ in counts.most_common(COMMONEST_WORDS)]
+    words = [word for word, _ in counts.most_common(COMMON_WORD_COUNT)]
     return {"bombs": bench.measure("search.adversarial_queries", words=words)}
 
 

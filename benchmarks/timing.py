@@ -8,7 +8,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-ROUNDS = 3
+ROUND_COUNT = 3
 
 
 def measure_seconds(call: Callable[[], object]) -> float:
@@ -21,10 +21,14 @@ def measure_seconds(call: Callable[[], object]) -> float:
 def measure_warm_seconds(call: Callable[[T], object], inputs: Sequence[T]) -> list[float]:
     """Call `call` with each input, and return the shortest of three times for each input, in seconds.
 
-    The shortest time excludes the time of other programs. Each round uses all inputs, so that no input is
-    repeated while its caches are warm.
+    Other programs affect the shortest time the least. Each round uses all inputs, so that an input is not
+    repeated immediately, while its caches are warm.
     """
-    return shortest_times([[measure_seconds(lambda: call(value)) for value in inputs] for _ in range(ROUNDS)])  # noqa: B023
+    rounds = [
+        [measure_seconds(lambda: call(value)) for value in inputs]  # noqa: B023
+        for _ in range(ROUND_COUNT)
+    ]
+    return shortest_times(rounds)
 
 
 def shortest_times(rounds: Sequence[Sequence[float]]) -> list[float]:
@@ -34,8 +38,8 @@ def shortest_times(rounds: Sequence[Sequence[float]]) -> list[float]:
 
 def percentile(values: Sequence[float], share: float) -> float:
     """Return the value that the given share of all values (0 to 1) does not exceed, by nearest rank."""
-    ordered = sorted(values)
-    return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+    sorted_values = sorted(values)
+    return sorted_values[min(len(sorted_values) - 1, int(share * len(sorted_values)))]
 
 
 def p50_p95_ms(values: Sequence[float]) -> dict[str, float]:

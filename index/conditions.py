@@ -16,7 +16,7 @@ WordField = Literal["text", "title", "heading"]
 
 @dataclass(frozen=True, slots=True)
 class HasWord:
-    """The field has every one of these index terms, which are those of one word."""
+    """The field has all index terms of one word."""
 
     field: WordField
     terms: tuple[str, ...]
@@ -24,7 +24,7 @@ class HasWord:
 
 @dataclass(frozen=True, slots=True)
 class HasPrefix:
-    """The field has an index term that begins with a folded text, or the stem of this text."""
+    """The field has an index term that begins with `prefix`, which is folded, or the stem of `prefix`."""
 
     field: WordField
     prefix: str
@@ -33,11 +33,11 @@ class HasPrefix:
 
 @dataclass(frozen=True, slots=True)
 class HasSimilarWord:
-    """The field has a term at most `edits` edits from a folded word (`index.spelling`)."""
+    """The field has a term at most `max_edits` edits away from a folded word (`index.spelling`)."""
 
     field: WordField
     word: str
-    edits: int
+    max_edits: int
     query_text: str
 
 
@@ -50,7 +50,10 @@ class HasPhrase:
 
 @dataclass(frozen=True, slots=True)
 class HasValue:
-    """The document has a value for a taxonomy key, in any case, or with `is_prefix` one with this prefix."""
+    """The document has this value for a taxonomy key; with `is_prefix`, a value that begins with it.
+
+    Values are compared without case.
+    """
 
     key: str
     value: str
@@ -60,7 +63,7 @@ class HasValue:
 
 @dataclass(frozen=True, slots=True)
 class HasDate:
-    """The document has a date in the front matter for a key: `first` to `last`, inclusive, `YYYY-MM-DD`."""
+    """The front matter has a date for a key, from `first` to `last` (inclusive; None is open)."""
 
     key: str
     first: str | None
@@ -102,7 +105,7 @@ Condition = Leaf | AllOf | AnyOf | Negation
 
 
 def list_leaves(condition: Condition | None) -> Iterator[Leaf]:
-    """Yield the conditions that have no parts, from left to right."""
+    """Yield the conditions that have no parts, in the order of the query."""
     match condition:
         case None:
             return
@@ -116,7 +119,7 @@ def list_leaves(condition: Condition | None) -> Iterator[Leaf]:
 
 
 def replace_leaf(condition: Condition, old: Leaf, new: Leaf) -> Condition:
-    """Return the condition with one leaf in place of another."""
+    """Return the condition with `new` in place of each leaf that equals `old`."""
     match condition:
         case AllOf(parts):
             return AllOf(tuple(replace_leaf(part, old, new) for part in parts))

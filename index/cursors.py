@@ -1,8 +1,8 @@
-"""Cursors: opaque tokens that continue one search, and only that one.
+"""Cursors: opaque tokens that continue one search, and no other search.
 
 A cursor contains its kind, the generation of the index, a digest of query and filters, and the offset of the
-next hit. A MAC (keyed BLAKE2b, RFC 7693 §2.9) over all of it proves that this user's Docyard issued the
-cursor and that it is unchanged. BLAKE2b is fast, and every page of hits needs a cursor.
+next hit. A MAC (keyed BLAKE2b, RFC 7693 §2.9) over these values proves that this user's Docyard issued
+the cursor, and that the cursor is unchanged. BLAKE2b is fast, and every page of hits needs a cursor.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ class InvalidCursor(WorkspaceError):
 
 
 class StaleCursor(WorkspaceError):
-    """The cursor was issued for another commit than the one that is searched now."""
+    """The cursor was issued for another commit than the searched one."""
 
     code: ClassVar[str] = "CURSOR_STALE"
 
 
 def compute_search_digest(query: str, filters: Mapping[str, str], path: str | None) -> str:
-    """Return a digest of everything that decides the hits of a search."""
-    search = json.dumps([query, sorted(filters.items()), path])
-    return hashlib.sha256(search.encode()).hexdigest()[:32]
+    """Return a digest of the values that decide the hits of a search."""
+    search_data = json.dumps([query, sorted(filters.items()), path])
+    return hashlib.sha256(search_data.encode()).hexdigest()[:32]
 
 
 def write_cursor(key: bytes, *, generation: str, search_digest: str, offset: int) -> str:
-    """Return the cursor of the hits from `offset` on."""
+    """Return the cursor that continues a search at `offset`."""
     return sign_token(key, [_SEARCH_KIND, generation, search_digest, offset])
 
 
@@ -62,9 +62,9 @@ def read_cursor(key: bytes, cursor: str, *, search_digest: str) -> tuple[str, in
 def stale_cursor_error(
     generation: str | None, cause: WorkspaceError, *, is_other_ref: bool = False
 ) -> StaleCursor:
-    """Return the error for a cursor of another generation; `is_other_ref` means that of another ref.
+    """Return the error for a cursor of another generation, or with `is_other_ref` of another ref.
 
-    A generation is `schema:commit`, optionally followed by a colon and more.
+    A generation is `schema:commit`, or `schema:commit:digest`.
     """
     return StaleCursor(
         "the cursor belongs to another commit than this ref"
@@ -77,7 +77,7 @@ def stale_cursor_error(
 
 
 def sign_token(key: bytes, values: Sequence[object]) -> str:
-    """Return JSON values as a signed token, which cannot be made or changed without the key."""
+    """Return JSON values as a signed token, which cannot be created or changed without the key."""
     body = _encode_json(list(values)).encode()
     return urlsafe_b64encode(_compute_mac(key, body) + body).decode().rstrip("=")
 

@@ -1,4 +1,4 @@
-"""Hints for empty results: the part of the query that excludes all sections, and queries that have hits.
+"""Hints for empty results: the part of the query that excludes all sections, and queries with hits.
 
 The search is repeated without each part of the query in turn. Only queries with hits are suggested.
 
@@ -17,9 +17,9 @@ from index.analysis import STOP_WORDS, TOKEN, expand
 from index.analysis.expansion import JOINT
 from index.analysis.words import WORD, fold, normalize
 from index.conditions import HasPhrase, HasValue, HasWord, Leaf, list_leaves, replace_leaf
+from index.documents import SectionRecord
 from index.matches import Matcher
 from index.operators import NO_FIELDS, Fields
-from index.page import SectionRecord
 from index.port import MAX_PATH_LENGTH, Query
 from index.query import parse_query
 from index.spelling import compute_edit_distances, is_word
@@ -30,14 +30,14 @@ MAX_VALUES_SHOWN = 10
 SAMPLE_SIZE = 200
 """The number of hits whose values are collected."""
 
-_MAX_SHOWN = 100
+_MAX_SHOWN_CHARACTERS = 100
 Search = Callable[[Query, int], Sequence[SectionRecord]]
-"""Returns the best sections for a query, at most as many as its second argument."""
+"""Returns the best sections for a query. The second argument is the largest number of sections."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """The reason for an empty result, with filter values (also of `path`) or queries that have hits."""
+    """The reason for an empty result, with queries or filter values (also for `path`) that have hits."""
 
     message: str
     suggested_filters: Mapping[str, tuple[str, ...]]
@@ -60,35 +60,37 @@ def explain_empty(query: Query, search: Search, suggest: Callable[[], tuple[str,
 
 
 def _explain_single_filters(query: Query, search: Search) -> Hint | None:
-    suggested: dict[str, tuple[str, ...]] = {}
+    suggested_filters: dict[str, tuple[str, ...]] = {}
     excluding_filters: list[str] = []
     for key, value, relaxed_query in _drop_each_filter(query):
-        if not (matches := search(relaxed_query, SAMPLE_SIZE)):
+        if not (records := search(relaxed_query, SAMPLE_SIZE)):
             continue
         excluding_filters.append(f"{key} '{_shorten(value)}'")
-        values = _suggest_folders(matches, value) if key == "path" else _find_common_values(matches, key)
+        values = _suggest_folders(records, value) if key == "path" else _find_common_values(records, key)
         if values:
-            suggested[key] = values
+            suggested_filters[key] = values
     if not excluding_filters:
         return None
-    advice = ", or use one of suggested_filters" if suggested else ""
+    advice = ", or use one of suggested_filters" if suggested_filters else ""
     return Hint(
-        f"0 results found for {' and for '.join(excluding_filters)}. Leave it out{advice}.", suggested
+        f"0 results found for {' and for '.join(excluding_filters)}. Leave it out{advice}.", suggested_filters
     )
 
 
 def _explain_combined_filters(query: Query, search: Search) -> Hint | None:
-    """Explain filters that exclude everything only together; each suggested value alone has hits."""
+    """Explain filters that exclude everything only together; each suggested value has hits by itself."""
     filters = list(_drop_each_filter(query))
-    if len(filters) < 2 or not (matches := search(replace(query, filters={}, path=None), SAMPLE_SIZE)):
+    if len(filters) < 2 or not (records := search(replace(query, filters={}, path=None), SAMPLE_SIZE)):
         return None
-    suggested: dict[str, tuple[str, ...]] = {}
+    suggested_filters: dict[str, tuple[str, ...]] = {}
     for key, value, _ in filters:
-        if values := _suggest_folders(matches, value) if key == "path" else _find_common_values(matches, key):
-            suggested[key] = values
+        if values := _suggest_folders(records, value) if key == "path" else _find_common_values(records, key):
+            suggested_filters[key] = values
     quoted_filters = " and ".join(f"{key} '{_shorten(value)}'" for key, value, _ in filters)
-    advice = ", or use one of suggested_filters in place of them all" if suggested else ""
-    return Hint(f"0 results found for {quoted_filters} together. Leave these filters out{advice}.", suggested)
+    advice = ", or use one of suggested_filters in place of them all" if suggested_filters else ""
+    return Hint(
+        f"0 results found for {quoted_filters} together. Leave these filters out{advice}.", suggested_filters
+    )
 
 
 def _drop_each_filter(query: Query) -> Iterator[tuple[str, str, Query]]:
@@ -102,17 +104,17 @@ def _drop_each_filter(query: Query) -> Iterator[tuple[str, str, Query]]:
         yield "path", query.path, replace(query, path=None)
 
 
-def _find_common_values(matches: Sequence[SectionRecord], key: str) -> tuple[str, ...]:
+def _find_common_values(records: Sequence[SectionRecord], key: str) -> tuple[str, ...]:
     """Return the most common values of a key."""
     counts = Counter(
-        value for record in matches for value in record.facets.get(key, ()) if is_listable(value)
+        value for record in records for value in record.facets.get(key, ()) if is_listable(value)
     )
     return tuple(_sort_by_count(counts)[:MAX_VALUES_SHOWN])
 
 
-def _suggest_folders(matches: Sequence[SectionRecord], requested_path: str) -> tuple[str, ...]:
-    """Return the folders with the names most similar to a path, then those with the most sections."""
-    counts = Counter(record.path.rpartition("/")[0] or record.path for record in matches)
+def _suggest_folders(records: Sequence[SectionRecord], requested_path: str) -> tuple[str, ...]:
+    """Return the folders most similar to a path, then the folders with the most sections."""
+    counts = Counter(record.path.rpartition("/")[0] or record.path for record in records)
     folders = [folder for folder in _sort_by_count(counts) if len(folder) <= MAX_PATH_LENGTH]
     return tuple(dict.fromkeys((*find_nearest(requested_path.strip("/"), folders), *folders)))[
         :MAX_VALUES_SHOWN
@@ -135,7 +137,7 @@ def _explain_condition(query: Query, search: Search, suggest: Callable[[], tuple
     distinct_parts = dict.fromkeys(
         part for part in list_leaves(query.condition) if not isinstance(part, HasWord | HasPhrase)
     )
-    all_sections = Query({}, selects_all=True)
+    all_sections = Query({}, includes_unscored=True)
     empty_parts = [
         part
         for part in islice(distinct_parts, _MAX_PARTS_CHECKED)
@@ -152,28 +154,28 @@ def _explain_condition(query: Query, search: Search, suggest: Callable[[], tuple
             else "Leave it out, or use another value."
         )
         return _make_hint(f"no section satisfies {quoted_parts}. {advice}", query.path)
-    if query.terms and search(replace(query, condition=None, selects_all=False), 1):
+    if query.terms and search(replace(query, condition=None, includes_unscored=False), 1):
         return _make_hint("no section satisfies all fields and operators of the query. Leave some out.")
     return _make_hint("no section satisfies the query. Use fewer words and operators.", query.path)
 
 
 def _suggest_value(part: Leaf, query: Query, search: Search) -> str | None:
-    """Return a field with the nearest value that gives the query hits; None without such a value."""
+    """Return the field with the nearest value that has hits, as query text; None without such a value."""
     if not isinstance(part, HasValue) or query.condition is None:
         return None
-    any_value = Query({}, condition=replace(part, value="", is_prefix=True), selects_all=True)
+    any_value = Query({}, condition=replace(part, value="", is_prefix=True), includes_unscored=True)
     for value in find_nearest(part.value, _find_common_values(search(any_value, SAMPLE_SIZE), part.key), 1):
         condition = replace_leaf(query.condition, part, replace(part, value=value, is_prefix=False))
         if search(replace(query, condition=condition), 1):
-            quoted = f'"{value}"' if " " in value else value
-            return f"{part.query_text.lstrip('-').partition(':')[0]}:{quoted}"
+            quoted_value = f'"{value}"' if " " in value else value
+            return f"{part.query_text.lstrip('-').partition(':')[0]}:{quoted_value}"
     return None
 
 
 def _explain_stop_words(query: Query) -> Hint | None:
     if not all(term in STOP_WORDS for term in query.terms):
         return None
-    return _make_hint("such words are in almost every text. Use more specific words.", query.path)
+    return _make_hint("these words are in almost every text. Use more specific words.", query.path)
 
 
 def _explain_spelling(query: Query, suggest: Callable[[], tuple[str, ...]]) -> Hint | None:
@@ -186,17 +188,19 @@ def _explain_spelling(query: Query, suggest: Callable[[], tuple[str, ...]]) -> H
 
 
 def _explain_marks(query: Query, search: Search) -> Hint | None:
-    unquoted, undashed = replace(query, phrases=()), replace(query, excluded=())
-    unmarked = replace(unquoted, excluded=())
+    query_without_phrases, query_without_exclusions = replace(query, phrases=()), replace(query, excluded=())
+    query_without_marks = replace(query_without_phrases, excluded=())
     relaxed_queries = {
-        "the words occur, but not as the quoted phrase. Leave the quotes out.": unquoted,
-        "all matches contain a word that a dash excludes. Put the word in quotes to search for it.": undashed,
-        "no section has the phrase without an excluded word. Leave out both.": unmarked,
+        "the words occur, but not as the quoted phrase. Leave the quotes out.": query_without_phrases,
+        (
+            "all matches contain a word that a dash excludes. Put the word in quotes to search for it."
+        ): query_without_exclusions,
+        "no section has the phrase without an excluded word. Leave out both.": query_without_marks,
     }
     for reason, relaxed_query in relaxed_queries.items():
         if relaxed_query != query and search(relaxed_query, 1):
             return _make_hint(reason, query.path)
-    if unmarked != query and search(replace(unmarked, filters={}, path=None), 1):
+    if query_without_marks != query and search(replace(query_without_marks, filters={}, path=None), 1):
         return _make_hint(
             "the words occur, but not with these filters and marks. Leave filters, quotes and dashes out."
         )
@@ -210,27 +214,29 @@ def _make_hint(reason: str, path: str | None = None) -> Hint:
 
 def _shorten(value: str) -> str:
     """Shorten a caller's text for a message, without invisible characters."""
-    return "".join(character if character.isprintable() else "\ufffd" for character in value[:_MAX_SHOWN])
+    return "".join(
+        character if character.isprintable() else "\ufffd" for character in value[:_MAX_SHOWN_CHARACTERS]
+    )
 
 
 MAX_SUGGESTIONS = 3
 
-# These limits bound the time: a longer query, or one with more unknown words, is not corrected.
+# These limits bound the time: a longer query, or a query with more unknown words, is not corrected.
 _MAX_QUERY_LENGTH = 200
 _MAX_UNKNOWN_WORDS = 4
 _MIN_WORD_LENGTH = 4
 _MAX_CANDIDATES = 3
 _MAX_SECTIONS_READ = 3
 _MAX_CHARACTERS_READ = 50_000
-Similar = Callable[[str, int], tuple[str, ...]]
-"""Returns the terms that a folded word may mean, at most as many as its second argument."""
+FindSimilarTerms = Callable[[str, int], tuple[str, ...]]
+"""Returns the terms that a folded word may mean. The second argument is the largest number of terms."""
 
 
 def suggest_queries(
     text: str,
     query: Query,
     search: Search,
-    similar: Similar,
+    find_similar_terms: FindSimilarTerms,
     read: Callable[[SectionRecord], str],
     fields: Fields = NO_FIELDS,
 ) -> tuple[str, ...]:
@@ -242,18 +248,18 @@ def suggest_queries(
     text = " ".join(normalize(text).split())
     if len(text) > _MAX_QUERY_LENGTH or not text.isprintable():
         return ()
-    unknown = list(islice(_find_unknown_words(text, query, search), _MAX_UNKNOWN_WORDS + 1))
-    if len(unknown) > _MAX_UNKNOWN_WORDS:
+    unknown_words = list(islice(_find_unknown_words(text, query, search), _MAX_UNKNOWN_WORDS + 1))
+    if len(unknown_words) > _MAX_UNKNOWN_WORDS:
         return ()
     corrections: dict[str, list[str]] = {}
-    for word in unknown:
-        terms = similar(fold(word), _MAX_CANDIDATES)
+    for word in unknown_words:
+        terms = find_similar_terms(fold(word), _MAX_CANDIDATES)
         if spellings := list(dict.fromkeys(_find_spellings(word, terms, query, search, read))):
             corrections[word] = spellings
     if not corrections:
         return ()
     choices = (dict(zip(corrections, choice, strict=True)) for choice in product(*corrections.values()))
-    # Each phrase is searched for in many texts, which takes long.
+    # The search for a phrase reads many texts, which takes long.
     has_phrases = bool(query.phrases or query.scored_phrases)
     choices_to_try = islice(choices, MAX_SUGGESTIONS if has_phrases else 2 * MAX_SUGGESTIONS)
     corrected_texts = (_correct_spelling(text, spellings) for spellings in choices_to_try)
@@ -278,7 +284,7 @@ def _find_unknown_words(text: str, query: Query, search: Search) -> Iterator[str
 def _find_spellings(
     word: str, terms: Iterable[str], query: Query, search: Search, read: Callable[[SectionRecord], str]
 ) -> Iterator[str]:
-    """Yield each term as the best matching sections spell it.
+    """Yield each term in the spelling of the best matching sections.
 
     The spelling nearest to the word is used; among equally near spellings, the most common.
     """
@@ -300,6 +306,6 @@ def _correct_spelling(text: str, spellings: Mapping[str, str]) -> str:
 
 
 def _split_into_word_parts(token: str) -> Iterator[str]:
-    """Yield the words of a token, and their parts, that consist of letters alone."""
+    """Yield the words of a token and the parts of these words, if they consist of letters alone."""
     for word in WORD.findall(normalize(token)):
         yield from (part for part in dict.fromkeys((word, *JOINT.split(word))) if is_word(fold(part)))

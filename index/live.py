@@ -2,8 +2,8 @@
 
     missing, damaged, of another schema, at a lost commit   ->  rebuild next to the old one, then swap
     behind the tip                                          ->  index the difference
-    at the tip                                              ->  nothing, at the cost of one ref lookup
-    its folder cannot be written                            ->  the next one: the user's cache, then memory
+    at the tip                                              ->  one ref lookup
+    its folder cannot be written                            ->  use the user's cache, else memory
 
 The engine decides which process writes (`index.port`); a process that may not write serves the existing index
 and reports it as stale. The engine is imported at the first search, because a server needs only
@@ -27,7 +27,7 @@ from index.storage.metadata_file import MetadataPublisher
 from workspace.git.repository import DamagedRepository
 
 if TYPE_CHECKING:
-    from index.page import SectionRecord
+    from index.documents import SectionRecord
     from index.port import Progress, Query, Results, State
     from index.segments.generation import IndexSnapshot
     from index.snippets import Texts
@@ -42,7 +42,7 @@ _ATTEMPTS = 20
 """Attempts to update an index while other processes change the branch or the index."""
 
 _MAX_RETRIED_DOCUMENTS = 16
-"""The largest number of unreadable documents that a search tries to read again."""
+"""The largest number of unreadable documents that one check tries to read again."""
 
 
 class FollowResult(NamedTuple):
@@ -61,22 +61,22 @@ class LiveIndex:
         self._candidate_folders = lambda name: [folder] if folder else self._list_folders(name)
         self._index_location = self.new_location()
         self._engine: WhooshEngine | None = None
-        self._opening = threading.Lock()
+        self._engine_lock = threading.Lock()
         self._publisher = MetadataPublisher(
-            workspace, self._index_location, lambda: self.engine.latest(), self.values
+            workspace, self._index_location, lambda: self.engine.latest_state(), self.values
         )
 
     @cached_property
     def texts(self) -> Texts:
-        """The texts of sections, prepared for searching; imported when first used."""
+        """The texts of sections; their module is imported when first used."""
         from index.snippets import Texts
 
         return Texts(self._workspace.git.blob)
 
     @property
     def engine(self) -> WhooshEngine:
-        """The engine, imported and created when first used."""
-        with self._opening:
+        """The engine; its module is imported when first used."""
+        with self._engine_lock:
             if self._engine is None:
                 from index.whoosh_engine.engine import WhooshEngine
 
@@ -88,16 +88,16 @@ class LiveIndex:
     def follow(self, progress: Progress | None = None) -> FollowResult:
         """Update the index to the tip of the branch, and return its state.
 
-        While another writer is active, the state is that of the last indexed commit. Raises IndexBusy if
-        there is no index yet, IndexUnwritable.
+        While another writer is active, the state is that of the last indexed commit. Raises IndexUnwritable,
+        and IndexBusy if there is no index yet.
         """
-        state = self._engine.serving() if self._engine else None
+        state = self._engine.serving_state() if self._engine else None
         if state is not None and self._is_fresh(state):
             return FollowResult(state)
         try:
             return FollowResult(self._update_to_tip(progress))
         except IndexBusy:
-            state = self.engine.serving()
+            state = self.engine.serving_state()
             if state is None:
                 raise
             return FollowResult(state, is_stale=self.is_behind(state))
@@ -116,9 +116,9 @@ class LiveIndex:
             self.follow(progress)
         return self.engine.generation()
 
-    def similar(self, word: str, limit: int) -> tuple[str, ...]:
+    def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
         """Return at most `limit` terms of the index that a folded word may mean."""
-        return self.engine.similar(word, limit)
+        return self.engine.find_similar_terms(word, limit)
 
     def rebuild(self, progress: Progress | None = None) -> State:
         """Rebuild the index next to the old one, and swap them. Raises IndexBusy, IndexUnwritable."""
@@ -130,14 +130,14 @@ class LiveIndex:
         return self._publish(self.engine.rebuild(source, progress, unless=lambda state: state != damaged))
 
     def sweep(self) -> int:
-        """Remove leftovers of dead writers; return how many files and folders. Raises IndexBusy."""
-        self._workspace.tip()  # raises if the repository or the branch is missing: they get no folder
+        """Remove the files of dead writers; return the number of files and folders. Raises IndexBusy."""
+        self._workspace.tip()  # raises if the repository or the branch is missing, before a folder is created
         return self.engine.sweep()
 
     def metadata(self) -> Metadata | None:
         """Return the last metadata of this branch, written by any process; never wait for the index.
 
-        The object stays the same while its content does.
+        Returns the same object while the content is unchanged.
         """
         return self._publisher.last()
 
@@ -172,14 +172,14 @@ class LiveIndex:
         from index.storage.keys import load_user_key
 
         load_user_key()
-        if self.engine.serving() is not None:
+        if self.engine.serving_state() is not None:
             self.engine.search(parse_query("anything"))
 
     def _is_fresh(self, state: State) -> bool:
         """Return True if a state is at the tip and all its unreadable documents are still unreadable."""
-        return not self.is_behind(state) and not self.is_readable_again(state)
+        return not self.is_behind(state) and not self.has_recovered_document(state)
 
-    def is_readable_again(self, state: State) -> bool:
+    def has_recovered_document(self, state: State) -> bool:
         """Return True if a document that Git could not read can be read now."""
         for blob in islice(state.unreadable.values(), _MAX_RETRIED_DOCUMENTS):
             with suppress(DamagedRepository):
@@ -206,8 +206,8 @@ class LiveIndex:
             except BaseMoved:
                 continue
             except (IndexDamaged, DamagedRepository):
-                # The indexed commit may be pruned, so that there is no difference. If the target is damaged,
-                # the rebuild raises again.
+                # Git may have pruned the indexed commit, so that no difference can be computed. If the target
+                # is damaged, the rebuild raises again.
                 state = self._build(state, target, progress)
             self._publish(state)
             if state.commit == target.commit:
@@ -215,7 +215,7 @@ class LiveIndex:
         raise IndexBusy("the branch changes faster than it can be indexed", fix="Try again in a moment.")
 
     def _advance(self, state: State, target: Snapshot, progress: Progress | None) -> State:
-        from index.source import diff_snapshots, read_pages
+        from index.source import diff_snapshots, read_documents
         from workspace.snapshot.snapshot import Snapshot
 
         old = self._workspace.snapshot(state.commit) if state.commit else Snapshot(self._workspace.git, None)
@@ -225,8 +225,8 @@ class LiveIndex:
         blobs = {**state.unreadable, **difference.upserts}
         for path in difference.deletes:
             blobs.pop(path, None)
-        changed = read_pages(target, blobs, progress, "Indexing changed documents")
-        return self.engine.apply(state.commit, target.commit, changed, difference.deletes)
+        changed_documents = read_documents(target, blobs, progress, "Indexing changed documents")
+        return self.engine.apply(state.commit, target.commit, changed_documents, difference.deletes)
 
     def _build(self, known_state: State | None, target: Snapshot, progress: Progress | None) -> State:
         return self.engine.rebuild(

@@ -1,6 +1,7 @@
 """Occurrences of a query's terms in a text.
 
-Bytes are searched at C speed for the beginnings of terms, and only the words that contain one are analysed.
+A fast search of the bytes finds the beginnings of terms. Only the words that contain such a beginning are
+analysed.
 """
 
 from __future__ import annotations
@@ -15,19 +16,19 @@ from index.analysis.expansion import expand_token
 from index.analysis.words import make_separator_table
 
 Match = tuple[int, frozenset[str]]
-"""The character at which a token begins, and those of its terms that the matcher searches for."""
+"""The character offset of a token, and the searched terms that the token gives."""
 
-# A word contains its stem, possibly without the last letter if it is one of these and the stem has more
-# than two letters ("retried", "using", "accessibility", "skies"). Only words such as "dying", "lying" and
-# "tying" are stemmed differently, and snippets do not need these.
+# A word contains its stem. If the stem has more than two letters and the last one is one of these, the word
+# may contain the stem without the last letter ("retried", "using", "accessibility", "skies"). Only words such
+# as "dying", "lying" and "tying" are stemmed differently, and snippets do not need these.
 _CHANGED_ENDINGS = "iely"
 
 _SEPARATOR_TABLE = make_separator_table()
 
-_FOREIGN = re.compile(rb"[\x80-\xff][^ ]*+")
+_NON_ASCII_WORD = re.compile(rb"[\x80-\xff][^ ]*+")
 
 _MAX_WORD_BYTES = 100
-"""The largest size of a word. Longer words are lines without spaces, or data: their tokens are matched."""
+"""The largest size of a word. A longer word is a line without spaces, or data: its tokens are analysed."""
 
 
 class Searchable:
@@ -54,11 +55,11 @@ class Matcher:
 
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = frozenset(terms)
-        self._needles = {_encode(_search_prefix(term)) for term in self._terms}
+        self._needles = {_encode(_make_needle(term)) for term in self._terms}
         self._words: dict[str | bytes, frozenset[str]] = {}
 
     def find_matches(self, text: str) -> list[Match]:
-        """Find every token of a text that gives some of the terms, in order."""
+        """Find every token of a text that gives at least one of the terms, in order."""
         searchable = Searchable(text)
         matched_words, long_words = self._find_words(searchable)
         starts = sorted(long_words.union(matched_words))
@@ -93,17 +94,17 @@ class Matcher:
                 yield offset + token.start(), terms
 
     def _find_words(self, text: Searchable) -> tuple[dict[int, frozenset[str]], set[int]]:
-        """Find the words with terms, and the long words, which may have some, by their offsets in the source.
+        """Find the words with terms, and all long words, by their offsets in the source.
 
         A word that is not ASCII may contain any term, because letters are folded.
         """
         source, lowered = text.source, text.lowered
-        find, before, after = lowered.find, lowered.rfind, lowered.index
+        find, find_before, find_after = lowered.find, lowered.rfind, lowered.index
         words, matched_words, long_words = self._words, dict[int, frozenset[str]](), set[int]()
         for needle in self._needles:
             index = find(needle)
             while index >= 0:
-                start, end = before(b" ", 0, index) + 1, after(b" ", index)
+                start, end = find_before(b" ", 0, index) + 1, find_after(b" ", index)
                 if end - start > _MAX_WORD_BYTES:
                     long_words.add(start)
                 else:
@@ -115,8 +116,8 @@ class Matcher:
                         matched_words[start] = word_terms
                 index = find(needle, end)
         if isinstance(source, bytes):
-            for foreign_word in _FOREIGN.finditer(lowered):
-                start, end = before(b" ", 0, foreign_word.start()) + 1, foreign_word.end()
+            for non_ascii_word in _NON_ASCII_WORD.finditer(lowered):
+                start, end = find_before(b" ", 0, non_ascii_word.start()) + 1, non_ascii_word.end()
                 if end - start > _MAX_WORD_BYTES:
                     long_words.add(start)
                 elif word_terms := self._terms & _find_terms(source[start:end]):
@@ -124,8 +125,8 @@ class Matcher:
         return matched_words, long_words
 
 
-def _search_prefix(term: str) -> str:
-    """Return the characters that every ASCII word of a term contains."""
+def _make_needle(term: str) -> str:
+    """Return a text that every ASCII word of a term contains."""
     return term[:-1] if len(term) > 2 and term[-1] in _CHANGED_ENDINGS else term
 
 
@@ -141,7 +142,7 @@ def _find_terms(word: str | bytes) -> frozenset[str]:
 
 
 def _count_characters_before(source: str | bytes, starts: Sequence[int]) -> Sequence[int]:
-    """Return the number of characters before each of some ascending offsets of a source."""
+    """Return the number of characters before each offset of a source; the offsets are ascending."""
     if isinstance(source, str):
         return starts
     parts = (source[start:end] for start, end in pairwise((0, *starts)))

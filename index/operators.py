@@ -3,13 +3,13 @@
     auth*   retry~1   retry~2                    words with this prefix, and similar words
     title:x  heading:x  path:docs  tag:x  KEY:x  conditions on a field; a value can be quoted, or end with *
     KEY:2026-01-31  KEY:>2026-01  KEY:[A TO B]   conditions on a date of the front matter
-    a AND b   a OR b   NOT a   ( )               the conditions and words that a section must satisfy
+    a AND b   a OR b   NOT a   ( )               combinations of words and conditions
 
-Words side by side are joined by OR, conditions by AND. NOT binds most tightly, then words side by side, then
-AND, then OR. `_resolve_operators` decides which capitals are operators.
+Adjacent words are joined by OR, adjacent conditions by AND. NOT has the highest precedence, then adjacent
+words, then AND, then OR. `_resolve_operators` decides if AND, OR and NOT in capitals are operators.
 
-A part that is not correct is searched for as words, and a note reports it. Text that only looks like a field
-(`12:30`, `std::vector`, `localhost:8080`) is words without a note.
+An invalid part is searched for as words, and a note reports it. Text that only looks like a field (`12:30`,
+`std::vector`, `localhost:8080`) is searched for as words without a note.
 """
 
 from __future__ import annotations
@@ -48,20 +48,20 @@ TAG = "tag"
 
 MAX_EDITS = 2
 MAX_PARTS = 64
-"""The largest number of operators, fields, prefixes and similar words of a query, and of its brackets."""
+"""The largest number of operators, brackets, fields, prefixes and similar words in a query."""
 
 MAX_DEPTH = 20
 """The largest depth of nested brackets."""
 
 MAX_NOTES = 8
-_MAX_SHOWN = 60
+_MAX_SHOWN_CHARACTERS = 60
 _MAX_FIELDS_SHOWN = 12
 _MAX_SIMILAR_LENGTH = 32  # as in `index.spelling`
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """The fields of the documents of a commit, besides words and paths. They are read only if needed.
+    """The fields of the documents of a commit, except those of words and paths. They are read only if needed.
 
     `keys` returns the keys of the taxonomy. `has_dates` returns True if a document has a date for a key.
     """
@@ -77,10 +77,10 @@ NO_FIELDS = Fields()
 class Operators:
     """The operators of a query, and the text that remains of it.
 
-    `text` is still to be parsed as words. If `is_boolean`, the words, phrases and exclusions are also in the
-    condition. `can_select` is True if the condition selects sections without words, because not all of it is
-    negative; the words of `ranking_text` then rank them. `expansions` are words that rank. `notes` report
-    incorrect operators.
+    `text` has no operators and is parsed as words. If `is_boolean` is True, the words, phrases and exclusions
+    are also in the condition. `can_select` is True if the condition can select sections without words,
+    because a part of it is positive; the words of `ranking_text` then rank the sections. `expansions` are
+    prefixes and similar words, which also rank sections. `notes` report invalid operators.
     """
 
     text: str
@@ -97,7 +97,7 @@ def parse_operators(text: str, fields: Fields = NO_FIELDS) -> Operators | None:
     if not _TRIGGER.search(text):
         return None
     lexer = _Lexer(text, fields)
-    parts = _resolve_operators(list(lexer.parts()))
+    parts = _resolve_operators(list(lexer.split()))
     if any(part.kind in _OPERATORS for part in parts):
         try:
             parser = _Parser(parts)
@@ -106,10 +106,10 @@ def parse_operators(text: str, fields: Fields = NO_FIELDS) -> Operators | None:
             lexer.notes.append(f"AND, OR and NOT were searched as words: {error}")
         else:
             _check_part_count(parts, text)
-            ranking = " ".join(part.ranking_text for part in parser.positive_parts)
-            expansions = _distinct_expansions(parser.positive_parts)
+            ranking_text = " ".join(part.ranking_text for part in parser.positive_parts)
+            expansions = _list_distinct_expansions(parser.positive_parts)
             notes = _limit_notes(lexer.notes)
-            return Operators(ranking, condition, expansions, True, True, ranking, notes)
+            return Operators(ranking_text, condition, expansions, True, True, ranking_text, notes)
     parts = [part for part in parts if part.kind in (_Kind.CONDITION, _Kind.EXPANSION)]
     if not (parts or lexer.notes):
         return None
@@ -118,7 +118,7 @@ def parse_operators(text: str, fields: Fields = NO_FIELDS) -> Operators | None:
     return Operators(
         _replace_parts(text, parts),
         _join_conditions(AllOf, [part.condition for part in conditions]),
-        _distinct_expansions(parts),
+        _list_distinct_expansions(parts),
         can_select=not all(part.is_negative for part in conditions),
         ranking_text=" ".join(part.ranking_text for part in conditions),
         notes=_limit_notes(lexer.notes),
@@ -140,27 +140,29 @@ _PART = re.compile(
   | (?P<dash> (?<![^\s(]) - )?
     (?: (?P<name> [A-Za-z][\w.-]*+ ) :
         (?: [{_STRAIGHT_QUOTES}] (?P<quoted> [^{_STRAIGHT_QUOTES}]*+ ) [{_STRAIGHT_QUOTES}]
-          | \u00ab (?P<pointed> [^\u00ab\u00bb]*+ ) \u00bb
+          | \u00ab (?P<guillemets> [^\u00ab\u00bb]*+ ) \u00bb
           | (?P<range> \[ [^\]\n]{{0,80}} \] (?! [^\s)] ) )
           | (?P<value> (?! :|// ) [^\s(){_QUOTES}] {_BALANCED_RUN} )
           | (?= [\s){_QUOTES}] | $ ) )
       | (?<![A-Za-z0-9_]) [{_STRAIGHT_QUOTES}] (?P<phrase> [^{_STRAIGHT_QUOTES}]*+ ) [{_STRAIGHT_QUOTES}]
-      | \u00ab (?P<pointed_phrase> [^\u00ab\u00bb]*+ ) \u00bb )
+      | \u00ab (?P<guillemet_phrase> [^\u00ab\u00bb]*+ ) \u00bb )
   | (?P<word> [^\s()] {_BALANCED_RUN} )
     """,
     re.VERBOSE,
 )
-_SIMILAR = re.compile(r"([^~]+)~(\d+)")
+_SIMILAR_WORD = re.compile(r"([^~]+)~(\d+)")
 _DATE = re.compile(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?", re.ASCII)
 _COMPARISON = re.compile(r"(>=|<=|>|<)(.*)", re.DOTALL)
 _RANGE = re.compile(r"\[\s*(\S+)\s+TO\s+(\S+)\s*\]")
 _KEY = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
-# A name and a value that were probably meant as a field.
+# A name and a value that are probably a misspelt field.
 _LIKELY_NAME = re.compile(r"[a-z][a-z_-]{1,63}")
 _LIKELY_VALUE = re.compile(r"[^\W\d_][\w.*~-]*[,;]?|[<>]=?\d[\d-]*|\[.* TO .*\]")
 
 
 class _Kind(Enum):
+    """The kind of a part of a query."""
+
     OPEN = auto()
     CLOSE = auto()
     AND = auto()
@@ -176,7 +178,7 @@ _KIND_BY_NAME = {"AND": _Kind.AND, "OR": _Kind.OR, "NOT": _Kind.NOT}
 
 
 class _Part(NamedTuple):
-    """A part of a query. `ranking_text` has the words that rank. The condition of stop words is None."""
+    """A part of a query. `ranking_text` has words that rank sections. The condition of stop words is None."""
 
     kind: _Kind
     start: int
@@ -190,12 +192,15 @@ class _Part(NamedTuple):
 
 @dataclass(slots=True)
 class _Lexer:
+    """A lexer of a query. `notes` report the parts that are searched for as words."""
+
     text: str
     fields: Fields
     notes: list[str] = field(default_factory=list)
     _known_keys: Collection[str] | None = None
 
-    def parts(self) -> Iterator[_Part]:
+    def split(self) -> Iterator[_Part]:
+        """Yield the parts of the query, in order."""
         for match in _PART.finditer(self.text):
             start, end = match.span()
             query_text = match[0]
@@ -205,7 +210,7 @@ class _Lexer:
                 yield _Part(_KIND_BY_NAME[operator], start, end, query_text)
             elif match["name"]:
                 yield self._parse_field(match)
-            elif (phrase := _first_present(match["phrase"], match["pointed_phrase"])) is not None:
+            elif (phrase := _find_first_present(match["phrase"], match["guillemet_phrase"])) is not None:
                 yield _make_phrase(match, phrase)
             else:
                 yield self._parse_word(match)
@@ -216,23 +221,25 @@ class _Lexer:
             self._known_keys = self.fields.keys()
         return self._known_keys
 
-    def _note(self, query_text: str, reason: str) -> None:
+    def _add_note(self, query_text: str, reason: str) -> None:
         self.notes.append(f"'{_shorten(query_text)}' was searched as words: {reason}")
 
     def _parse_field(self, match: re.Match[str]) -> _Part:
-        """Return the condition on a field, or words if it is not one."""
-        name, quoted = match["name"], _first_present(match["quoted"], match["pointed"])
-        value = (match["range"] or match["value"] or "").rstrip(",;") if quoted is None else quoted
+        """Return the condition on a field, or words if the field or its value is invalid."""
+        name, quoted_value = match["name"], _find_first_present(match["quoted"], match["guillemets"])
+        value = (
+            (match["range"] or match["value"] or "").rstrip(",;") if quoted_value is None else quoted_value
+        )
         condition: Condition | None
         ranking_text = ""
         if name in WORD_FIELDS:
             condition, ranking_text = self._parse_word_field(
-                name, value, match[0], is_quoted=quoted is not None
+                name, value, match[0], is_quoted=quoted_value is not None
             )
         elif name == PATH:
             condition = self._parse_path(value, match[0])
         else:
-            condition = self._parse_key_field(name, value, match[0], is_quoted=quoted is not None)
+            condition = self._parse_key_field(name, value, match[0], is_quoted=quoted_value is not None)
         if condition is None:
             return _make_words(match, match[0])
         if match["dash"]:
@@ -246,20 +253,20 @@ class _Lexer:
         if not is_quoted:
             count = len(self.notes)
             if expansion := self._parse_expansion(name, value, query_text):
-                return expansion, _literal_word(expansion)
+                return expansion, _get_literal_word(expansion)
             if len(self.notes) > count:
                 return None, ""
         tokens = TOKEN.findall(value)
         condition = _join_conditions(
-            AllOf, [_make_word_condition(token, name, stop_words=True) for token in tokens]
+            AllOf, [_make_word_condition(token, name, with_stop_words=True) for token in tokens]
         )
         if condition is None:
-            self._note(query_text, f"the field has no value (such as {name}:retry)")
+            self._add_note(query_text, f"the field has no value (such as {name}:retry)")
         return condition, value
 
     def _parse_path(self, value: str, query_text: str) -> Condition | None:
         if not value:
-            self._note(query_text, f"the field has no value (such as {PATH}:guides)")
+            self._add_note(query_text, f"the field has no value (such as {PATH}:guides)")
             return None
         if len(value) > MAX_PATH_LENGTH:
             raise QueryTooBroad(
@@ -278,7 +285,7 @@ class _Lexer:
         is_key = name == TAG or name in self._keys
         if not value:
             if is_key:
-                self._note(query_text, f"the field has no value (such as {name}:VALUE)")
+                self._add_note(query_text, f"the field has no value (such as {name}:VALUE)")
             return None
         is_range = not is_quoted and (value.startswith("[") or _COMPARISON.fullmatch(value) is not None)
         if is_range or _DATE.fullmatch(value) or not is_key:
@@ -286,51 +293,53 @@ class _Lexer:
         else:
             has_dates = False
         if not (is_key or has_dates):
-            self._note_unknown(name, value, query_text, is_quoted=is_quoted)
+            self._add_note_on_unknown_field(name, value, query_text, is_quoted=is_quoted)
             return None
         if is_range or not is_key:
             if has_dates:
                 return self._parse_date(key, value, query_text)
-            self._note(query_text, f"no document has a date '{name}'")
+            self._add_note(query_text, f"no document has a date '{name}'")
             return None
-        if has_dates and (first := _first_day(value)) is not None:
+        if has_dates and (first := _find_first_day(value)) is not None:
             return AnyOf(
-                (HasValue(key, value, query_text), HasDate(key, first, _last_day(value), query_text))
+                (HasValue(key, value, query_text), HasDate(key, first, _find_last_day(value), query_text))
             )
         is_prefix = not is_quoted and value.endswith("*")
         return HasValue(key, value.removesuffix("*") if is_prefix else value, query_text, is_prefix)
 
-    def _note_unknown(self, name: str, value: str, query_text: str, *, is_quoted: bool) -> None:
-        known = [*WORD_FIELDS, PATH, TAG, *(key for key in self._keys if key != "tags")]
+    def _add_note_on_unknown_field(self, name: str, value: str, query_text: str, *, is_quoted: bool) -> None:
+        field_names = [*WORD_FIELDS, PATH, TAG, *(key for key in self._keys if key != "tags")]
         is_likely = _LIKELY_NAME.fullmatch(name) and (is_quoted or _LIKELY_VALUE.fullmatch(value))
-        if is_likely or name.lower() in known:
-            listed = ", ".join(known[:_MAX_FIELDS_SHOWN]) + (", …" if len(known) > _MAX_FIELDS_SHOWN else "")
-            self._note(query_text, f"'{_shorten(name)}' is not a field ({listed})")
+        if is_likely or name.lower() in field_names:
+            field_list = ", ".join(field_names[:_MAX_FIELDS_SHOWN]) + (
+                ", …" if len(field_names) > _MAX_FIELDS_SHOWN else ""
+            )
+            self._add_note(query_text, f"'{_shorten(name)}' is not a field ({field_list})")
 
     def _parse_date(self, key: str, value: str, query_text: str) -> Condition | None:
-        """Return the condition on a date; note a value that is not a date or range."""
-        if compared := _COMPARISON.fullmatch(value):
-            return self._parse_compared_date(key, compared[1], compared[2], query_text)
-        if between := _RANGE.fullmatch(value):
-            first, last = (None if limit == "*" else limit for limit in between.groups())
+        """Return the condition on a date; None with a note if the value is not a date or a range of dates."""
+        if comparison := _COMPARISON.fullmatch(value):
+            return self._parse_compared_date(key, comparison[1], comparison[2], query_text)
+        if range_match := _RANGE.fullmatch(value):
+            first, last = (None if limit == "*" else limit for limit in range_match.groups())
         elif value.startswith("["):
-            self._note(query_text, f"the value is not a range (such as {key}:[2026-01 TO 2026-03])")
+            self._add_note(query_text, f"the value is not a range (such as {key}:[2026-01 TO 2026-03])")
             return None
         else:
             first = last = value
-        if not all(limit is None or _first_day(limit) for limit in (first, last)):
-            self._note_invalid_date(query_text)
+        if not all(limit is None or _find_first_day(limit) for limit in (first, last)):
+            self._add_note_on_invalid_date(query_text)
             return None
-        first_day, last_day = first and _first_day(first), last and _last_day(last)
+        first_day, last_day = first and _find_first_day(first), last and _find_last_day(last)
         if first_day and last_day and first_day > last_day:
-            self._note(query_text, "the range ends before it begins")
+            self._add_note(query_text, "the range ends before it begins")
             return None
         return HasDate(key, first_day, last_day, query_text)
 
     def _parse_compared_date(self, key: str, sign: str, limit: str, query_text: str) -> Condition | None:
-        first, last = _first_day(limit), _last_day(limit)
+        first, last = _find_first_day(limit), _find_last_day(limit)
         if first is None or last is None:
-            self._note_invalid_date(query_text)
+            self._add_note_on_invalid_date(query_text)
             return None
         match sign:
             case ">=":
@@ -343,25 +352,25 @@ class _Lexer:
                 condition = HasDate(key, None, first, query_text)
         return AllOf((condition, Negation(HasDate(key, first, last, query_text))))
 
-    def _note_invalid_date(self, query_text: str) -> None:
-        self._note(query_text, "the date is invalid (YYYY-MM-DD, YYYY-MM or YYYY)")
+    def _add_note_on_invalid_date(self, query_text: str) -> None:
+        self._add_note(query_text, "the date is invalid (YYYY-MM-DD, YYYY-MM or YYYY)")
 
     def _parse_expansion(
         self, field: WordField, text: str, query_text: str
     ) -> HasPrefix | HasSimilarWord | None:
-        """Return the words that a prefix or a similar word matches; None if the text is neither."""
+        """Return the prefix or the similar word in a text; None if the text is neither of them."""
         if text.endswith("*") and _is_prefix(prefix := text[:-1].lstrip("/")):
             return HasPrefix(field, fold(prefix)[:MAX_TOKEN_LENGTH], query_text)
-        similar = _SIMILAR.fullmatch(text) if "~" in text else None
-        if similar is None or similar[1].isupper():  # such as HEAD~1 in Git
+        similar_match = _SIMILAR_WORD.fullmatch(text) if "~" in text else None
+        if similar_match is None or similar_match[1].isupper():  # such as HEAD~1 in Git
             return None
-        if not _has_similar_words(similar[1]):
-            self._note(query_text, "~ needs a word of at most 32 letters")
+        if not _has_similar_words(similar_match[1]):
+            self._add_note(query_text, "~ needs a word of at most 32 letters")
             return None
-        if not 1 <= int(similar[2][:3]) <= MAX_EDITS:
-            self._note(query_text, f"the number after ~ is not 1 or 2 ({similar[2][:3]})")
+        if not 1 <= int(similar_match[2][:3]) <= MAX_EDITS:
+            self._add_note(query_text, f"the number after ~ is not 1 or 2 ({similar_match[2][:3]})")
             return None
-        return HasSimilarWord(field, fold(similar[1]), int(similar[2][:3]), query_text)
+        return HasSimilarWord(field, fold(similar_match[1]), int(similar_match[2][:3]), query_text)
 
     def _parse_word(self, match: re.Match[str]) -> _Part:
         word = match[0]
@@ -372,10 +381,10 @@ class _Lexer:
             return _make_words(match, word, is_negative=is_excluded)
         if is_excluded:
             return _make_part(match, _Kind.CONDITION, Negation(expansion), is_negative=True)
-        return _make_part(match, _Kind.EXPANSION, expansion, _literal_word(expansion), expansion)
+        return _make_part(match, _Kind.EXPANSION, expansion, _get_literal_word(expansion), expansion)
 
     def _is_excluded(self, start: int, word: str) -> bool:
-        """Return True if a dash excludes the word, as `index.query` defines: no number and no short flag."""
+        """Return True if a dash excludes the word, which is not a number or a short flag (`index.query`)."""
         if word[0] != "-" or not word[1:2].isalpha():
             return False
         if start and not (self.text[start - 1].isspace() or self.text[start - 1] == "("):
@@ -388,9 +397,10 @@ _JOINING_CHARACTER = re.compile(r"[\d_.'\u2019+#-]")
 
 
 def _is_prefix(text: str) -> bool:
-    """Return True if the text is the beginning of a word or name; of scripts without spaces one character.
+    """Return True if the text can be a prefix: the beginning of a word or name.
 
-    Such scripts are indexed by pairs of characters, so that a longer text finds its continuations anyway.
+    In scripts without spaces only one character is a prefix. These scripts are indexed by pairs of
+    characters, so that a longer text finds its continuations without an operator.
     """
     return (len(text) == 1 or is_name(text)) and TOKEN.fullmatch(text.rstrip("./:@'-")) is not None
 
@@ -404,8 +414,8 @@ def _has_similar_words(text: str) -> bool:
     )
 
 
-def _literal_word(expansion: HasPrefix | HasSimilarWord) -> str:
-    """Return the word itself, so that sections with exactly this word rank first."""
+def _get_literal_word(expansion: HasPrefix | HasSimilarWord) -> str:
+    """Return the word in an expansion, so that sections with exactly this word rank first."""
     return expansion.prefix if isinstance(expansion, HasPrefix) else expansion.word
 
 
@@ -422,7 +432,7 @@ def _make_part(
 
 
 def _make_words(match: re.Match[str], text: str, *, is_negative: bool = False) -> _Part:
-    conditions = [_make_word_condition(token, "text", stop_words=False) for token in TOKEN.findall(text)]
+    conditions = [_make_word_condition(token, "text", with_stop_words=False) for token in TOKEN.findall(text)]
     return _make_words_or_phrase(match, _join_conditions(AllOf, conditions), text, is_negative=is_negative)
 
 
@@ -441,10 +451,10 @@ def _make_words_or_phrase(
     return _make_part(match, _Kind.WORDS, condition, text)
 
 
-def _make_word_condition(token: str, name: WordField, *, stop_words: bool) -> Condition | None:
-    """Return the condition of a token: its full term, or all parts of a name; None for a stop word."""
+def _make_word_condition(token: str, name: WordField, *, with_stop_words: bool) -> Condition | None:
+    """Return the condition of a token: its full term, or else all parts of a name; None for a stop word."""
     terms = expand(token)
-    if not stop_words and STOP_WORDS.issuperset(terms):
+    if not with_stop_words and STOP_WORDS.issuperset(terms):
         return None
     if len(terms) == 1 or not is_name(token):
         return HasWord(name, terms) if terms else None
@@ -469,11 +479,11 @@ _AUXILIARIES = """
     will would
 """
 # NOT right after these words is emphasis: "it is NOT supported", "MUST NOT".
-_EMPHASIZED = frozenset(_AUXILIARIES.split())
+_WORDS_BEFORE_EMPHASIS = frozenset(_AUXILIARIES.split())
 _CONTRACTIONS = "'s", "'re", "'m", "'ll"
-# With these words NOT is SQL or a status: NOT NULL, NOT FOUND, NOT ALLOWED.
+# Before these words NOT is SQL or a status: NOT NULL, NOT FOUND, NOT ALLOWED.
 _STATUS = re.compile(r"[A-Z]{2,}(?:ED|ABLE)|FOUND|NULL|EXISTS|LIKE")
-# In capitals these words are abbreviations too.
+# In capitals, these words may also be abbreviations.
 _ABBREVIATIONS = frozenset(("am", "as", "can", "do", "it", "me", "so", "us"))
 _SENTENCE_WORDS = frozenset(
     word.upper() for word in STOP_WORDS - _ABBREVIATIONS if len(word) > 1 and word.isalpha()
@@ -481,11 +491,11 @@ _SENTENCE_WORDS = frozenset(
 
 
 def _resolve_operators(parts: list[_Part]) -> list[_Part]:
-    """Return the parts with AND, OR and NOT as words where the capitals are emphasis, SQL or a heading.
+    """Return the parts; AND, OR and NOT become words if their capitals are emphasis, SQL or a heading.
 
     They are operators only if the query has a letter that is not a capital, and no further stop word in
     capitals ("IS NOT NULL", "MUST NOT"). NOT is emphasis after an auxiliary ("is NOT"), and part of a name
-    before a status ("NOT FOUND"). After the end of a sentence AND and OR begin the next one.
+    before a status ("NOT FOUND"). After the end of a sentence, AND and OR begin the next sentence.
     """
     other_texts = [part.query_text for part in parts if part.kind not in _OPERATORS]
     if len(other_texts) == len(parts):
@@ -505,39 +515,41 @@ _PUNCTUATION = ".,;:!?'*_`"
 
 
 def _is_operator(parts: list[_Part], index: int) -> bool:
-    before = parts[index - 1].query_text.lower() if index else ""
+    previous_text = parts[index - 1].query_text.lower() if index else ""
     if parts[index].kind is not _Kind.NOT:
-        return not before.endswith((".", "!", "?"))
-    after = parts[index + 1].query_text if index + 1 < len(parts) else ""
-    is_emphasis = before in _EMPHASIZED or before.replace("\u2019", "'").endswith(_CONTRACTIONS)
-    return not is_emphasis and not _STATUS.fullmatch(after.strip(_PUNCTUATION))
+        return not previous_text.endswith((".", "!", "?"))
+    next_text = parts[index + 1].query_text if index + 1 < len(parts) else ""
+    is_emphasis = previous_text in _WORDS_BEFORE_EMPHASIS or previous_text.replace("\u2019", "'").endswith(
+        _CONTRACTIONS
+    )
+    return not is_emphasis and not _STATUS.fullmatch(next_text.strip(_PUNCTUATION))
 
 
-def _distinct_expansions(parts: Iterable[_Part]) -> tuple[HasPrefix | HasSimilarWord, ...]:
+def _list_distinct_expansions(parts: Iterable[_Part]) -> tuple[HasPrefix | HasSimilarWord, ...]:
     return tuple(dict.fromkeys(part.expansion for part in parts if part.expansion))
 
 
 def _replace_parts(text: str, parts: Iterable[_Part]) -> str:
     """Return the text without its conditions, and with words in place of expansions."""
-    remaining, end = [], 0
+    remaining_texts, end = [], 0
     for part in parts:
-        remaining.append(text[end : part.start])
+        remaining_texts.append(text[end : part.start])
         if part.kind is _Kind.EXPANSION:
-            remaining.append(part.ranking_text)
+            remaining_texts.append(part.ranking_text)
         end = part.end
-    return " ".join([*remaining, text[end:]])
+    return " ".join([*remaining_texts, text[end:]])
 
 
 def _check_part_count(parts: Iterable[_Part], text: str) -> None:
-    """Raise QueryTooBroad if there are too many parts, without words and repetitions."""
-    distinct: set[str] = set()
+    """Raise QueryTooBroad if there are too many parts; words and repeated parts do not count."""
+    distinct_texts: set[str] = set()
     count = 0
     for part in parts:
         if part.kind in (_Kind.CONDITION, _Kind.EXPANSION):
-            distinct.add(part.query_text)
+            distinct_texts.add(part.query_text)
         elif part.kind in _OPERATORS or part.kind is _Kind.OPEN:
             count += 1
-        if count + len(distinct) > MAX_PARTS:
+        if count + len(distinct_texts) > MAX_PARTS:
             excerpt = _shorten(text[part.start :])
             raise QueryTooBroad(
                 f"the query has more than {MAX_PARTS} operators, fields and brackets (from '{excerpt}' on)",
@@ -548,28 +560,30 @@ def _check_part_count(parts: Iterable[_Part], text: str) -> None:
 
 
 def _limit_notes(notes: Iterable[str]) -> tuple[str, ...]:
-    distinct = list(dict.fromkeys(notes))
-    if (count := len(distinct) - MAX_NOTES) > 0:
-        distinct[MAX_NOTES:] = [f"{count} more parts of the query were searched as words"]
-    return tuple(distinct)
+    distinct_notes = list(dict.fromkeys(notes))
+    if (count := len(distinct_notes) - MAX_NOTES) > 0:
+        distinct_notes[MAX_NOTES:] = [f"{count} more parts of the query were searched as words"]
+    return tuple(distinct_notes)
 
 
 def _shorten(text: str) -> str:
     """Shorten a part of a query for a message, without invisible characters."""
-    shown = "".join(character if character.isprintable() else "\ufffd" for character in text[:_MAX_SHOWN])
-    return f"{shown}…" if len(text) > _MAX_SHOWN else shown
+    excerpt = "".join(
+        character if character.isprintable() else "\ufffd" for character in text[:_MAX_SHOWN_CHARACTERS]
+    )
+    return f"{excerpt}…" if len(text) > _MAX_SHOWN_CHARACTERS else excerpt
 
 
-def _first_present(*texts: str | None) -> str | None:
+def _find_first_present(*texts: str | None) -> str | None:
     return next((text for text in texts if text is not None), None)
 
 
-def _first_day(text: str) -> str | None:
+def _find_first_day(text: str) -> str | None:
     """Return the first day of a date, month or year as YYYY-MM-DD; None if it is invalid."""
     return _parse_day(text, is_last=False)
 
 
-def _last_day(text: str) -> str | None:
+def _find_last_day(text: str) -> str | None:
     return _parse_day(text, is_last=True)
 
 
@@ -586,22 +600,22 @@ def _parse_day(text: str, *, is_last: bool) -> str | None:
 
 
 class _InvalidExpression(Exception):
-    """The operators and brackets form no expression; the message has the reason."""
+    """The operators and brackets do not form an expression; the message has the reason."""
 
 
 class _Parser:
-    """A parser by recursive descent. `positive_parts` are the parts that are required and not excluded."""
+    """A recursive descent parser. `positive_parts` are the parts that no NOT and no dash excludes."""
 
     def __init__(self, parts: list[_Part]) -> None:
         self._parts = parts
-        self._next = 0
+        self._position = 0
         self._depth = 0
         self._is_negated = False
         self.positive_parts: list[_Part] = []
 
     def parse(self) -> Condition:
         self._check_brackets()
-        condition = self._parse_any()
+        condition = self._parse_disjunction()
         if condition is None or not self.positive_parts:
             raise _InvalidExpression("the query only excludes words")
         return condition
@@ -616,45 +630,45 @@ class _Parser:
             raise _InvalidExpression("a bracket is not closed")
 
     def _next_kind(self) -> _Kind | None:
-        return self._parts[self._next].kind if self._next < len(self._parts) else None
+        return self._parts[self._position].kind if self._position < len(self._parts) else None
 
-    def _parse_any(self) -> Condition | None:
-        conditions = [self._parse_all()]
+    def _parse_disjunction(self) -> Condition | None:
+        conditions = [self._parse_conjunction()]
         while self._next_kind() is _Kind.OR:
-            self._next += 1
-            conditions.append(self._parse_all())
+            self._position += 1
+            conditions.append(self._parse_conjunction())
         return _join_conditions(AnyOf, conditions)
 
-    def _parse_all(self) -> Condition | None:
-        conditions = [self._parse_neighbours()]
+    def _parse_conjunction(self) -> Condition | None:
+        conditions = [self._parse_adjacent_parts()]
         while self._next_kind() is _Kind.AND:
-            self._next += 1
-            conditions.append(self._parse_neighbours())
+            self._position += 1
+            conditions.append(self._parse_adjacent_parts())
         return _join_conditions(AllOf, conditions)
 
-    def _parse_neighbours(self) -> Condition | None:
-        """Parse parts side by side: any of the words is required, and all conditions and exclusions.
+    def _parse_adjacent_parts(self) -> Condition | None:
+        """Parse adjacent parts: one of the words is required, and all conditions and exclusions.
 
         Brackets without words count as a condition.
         """
         alternatives: list[Condition | None] = []
-        required: list[Condition | None] = []
-        first = self._next
+        required_conditions: list[Condition | None] = []
+        first_position = self._position
         while self._next_kind() not in (None, _Kind.AND, _Kind.OR, _Kind.CLOSE):
-            start = self._next
+            start = self._position
             condition, is_negative = self._parse_operand()
-            parts = self._parts[start : self._next]
+            parts = self._parts[start : self._position]
             has_words = any(part.kind in (_Kind.WORDS, _Kind.EXPANSION) for part in parts)
-            (alternatives if has_words and not is_negative else required).append(condition)
-        if self._next == first:
+            (alternatives if has_words and not is_negative else required_conditions).append(condition)
+        if self._position == first_position:
             raise _InvalidExpression("AND, OR, NOT or a bracket has nothing next to it")
-        return _join_conditions(AllOf, [_join_conditions(AnyOf, alternatives), *required])
+        return _join_conditions(AllOf, [_join_conditions(AnyOf, alternatives), *required_conditions])
 
     def _parse_operand(self) -> tuple[Condition | None, bool]:
         """Parse a part or brackets, with or without NOT; return the condition, and True for an exclusion."""
         count = 0
         while self._next_kind() is _Kind.NOT:
-            self._next += 1
+            self._position += 1
             count += 1
         is_excluded = count % 2 == 1
         was_negated, self._is_negated = self._is_negated, self._is_negated != is_excluded
@@ -665,8 +679,8 @@ class _Parser:
         elif kind in (None, _Kind.AND, _Kind.OR, _Kind.CLOSE):
             raise _InvalidExpression("AND, OR, NOT or a bracket has nothing next to it")
         else:
-            part = self._parts[self._next]
-            self._next += 1
+            part = self._parts[self._position]
+            self._position += 1
             condition = part.condition
             is_negative = is_excluded != part.is_negative
             if condition is not None and not (self._is_negated or part.is_negative):
@@ -675,17 +689,17 @@ class _Parser:
         return Negation(condition) if is_excluded and condition is not None else condition, is_negative
 
     def _parse_brackets(self) -> Condition | None:
-        start = self._parts[self._next]
-        self._next += 1
+        opening_part = self._parts[self._position]
+        self._position += 1
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise QueryTooBroad(
-                f"the brackets are nested more than {MAX_DEPTH} deep (character {start.start + 1:,})",
+                f"the brackets are nested more than {MAX_DEPTH} deep (character {opening_part.start + 1:,})",
                 fix="Use fewer brackets.",
                 limit=MAX_DEPTH,
-                part=start.query_text,
+                part=opening_part.query_text,
             )
-        condition = self._parse_any()
-        self._next += 1
+        condition = self._parse_disjunction()
+        self._position += 1
         self._depth -= 1
         return condition

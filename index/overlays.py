@@ -1,13 +1,13 @@
-"""Overlays: indexes of commits other than the tip, made of the index and a difference in memory.
+"""Overlays: indexes of commits other than the tip, composed of the index and a difference in memory.
 
 The results of an overlay equal those of an index of its commit, to the last digit. An overlay is therefore
-identified by its commit, and stays valid when the branch and the index change. If most of a commit differs,
-or its settings change the pages, the overlay has all pages in memory. The most recent overlays are cached,
-and their pages are reused for the next one. `python -m benchmarks.checks.refs` measures the first search of a
-commit with and without this reuse.
+identified by its commit, and stays valid when the branch and the index change. If most documents of a commit
+differ, or its settings change how documents are read, the overlay has all documents in memory. The most
+recent overlays are cached, and their segments are reused for the next overlay. The first search
+of a commit with and without this reuse is measured by `python -m benchmarks.checks.refs`.
 
-Documents with equal path, blob, settings and manifests have equal pages, so nothing is analysed twice while
-it is cached.
+Documents with equal path, blob, settings and manifests are indexed equally, so no cached document is analysed
+again.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakValueDictionary
 
-from index.building.build import compute_state, remove_pages
+from index.building.build import compute_state, mark_documents_dead
 from index.building.builder import build_segments
-from index.page import IndexedDocument, SectionRecord, UnreadableDocument
+from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import Progress, Query, Results
 from index.ranking.cache import ArrayCache
 from index.segments.generation import IndexSnapshot, SegmentReader
 from index.segments.merge import merge
 from index.segments.store import Store
-from index.source import diff_snapshots, read_pages
+from index.source import diff_snapshots, read_documents
 from index.whoosh_engine.engine import Searcher
 from workspace.config.taxonomy import Values
 from workspace.errors import InvalidConfig
@@ -40,92 +40,96 @@ if TYPE_CHECKING:
     from workspace.workspace import Workspace
 
 MAX_SMALL_SECTIONS = 5_000
-"""The largest number of sections of a small part; small parts are merged into one."""
+"""The largest number of sections of a small segment; small segments are merged into one."""
 
 _MAX_SECTIONS_PER_REUSED = 8
-"""The largest ratio of all sections of a large segment to those that are reused."""
+"""A large segment is reused only if it has at most this many sections for each reused section."""
 
 ManifestValues = Callable[[str], Values | None]
 """Returns the values that the manifests give a document; None if they are unknown."""
 
 
-class CachedParts(NamedTuple):
-    """Parts whose pages can be reused, with the manifest values at the time they were read."""
+class CachedSegments(NamedTuple):
+    """Segments whose documents can be reused, with the manifest values at the time they were read."""
 
-    parts: Sequence[SegmentReader]
+    segment_readers: Sequence[SegmentReader]
     manifest_values: ManifestValues
 
 
-class ReusedParts(NamedTuple):
-    """Parts in which only the required pages are live, and the blobs of the other documents by path."""
+class ReusedSegments(NamedTuple):
+    """Segments in which only required documents are live, and the blobs of the other required documents."""
 
-    parts: tuple[SegmentReader, ...]
-    remaining: Mapping[str, str]
+    segment_readers: tuple[SegmentReader, ...]
+    remaining_blobs: Mapping[str, str]
 
 
-class AddedParts(NamedTuple):
-    """New parts, and the documents that Git could not read, each with its blob."""
+class AddedSegments(NamedTuple):
+    """New segments, and the documents that Git could not read, each with its blob."""
 
-    parts: tuple[SegmentReader, ...]
+    segment_readers: tuple[SegmentReader, ...]
     unreadable: Mapping[str, str]
 
 
-def reuse_pages(
-    required: Mapping[str, str], manifest_values: ManifestValues, cached: Iterable[CachedParts]
-) -> ReusedParts:
-    """Find the required documents, given as blobs by path, in the pages of cached parts."""
-    remaining = dict(required)
-    parts: list[SegmentReader] = []
-    for part, cached_manifest_values in (
-        (part, source.manifest_values) for source in cached for part in source.parts
+def reuse_documents(
+    required_blobs: Mapping[str, str], manifest_values: ManifestValues, sources: Iterable[CachedSegments]
+) -> ReusedSegments:
+    """Find the required documents, given as blobs by path, in cached segments."""
+    remaining_blobs = dict(required_blobs)
+    readers: list[SegmentReader] = []
+    for reader, cached_manifest_values in (
+        (reader, source.manifest_values) for source in sources for reader in source.segment_readers
     ):
-        segment = part.segment
-        pages = {path: part.find(path) for path in remaining}
-        reused_pages = {
-            path: page
-            for path, page in pages.items()
-            if page is not None
-            and segment.blob(page) == remaining[path]
+        segment = reader.segment
+        document_numbers = {path: reader.find(path) for path in remaining_blobs}
+        reused_documents = {
+            path: document
+            for path, document in document_numbers.items()
+            if document is not None
+            and segment.blob(document) == remaining_blobs[path]
             and cached_manifest_values(path) == manifest_values(path)
         }
-        sections = sum(len(segment.sections_of(page)) for page in reused_pages.values())
-        if reused_pages and (
-            segment.size <= MAX_SMALL_SECTIONS or _MAX_SECTIONS_PER_REUSED * sections >= segment.size
+        section_count = sum(len(segment.sections_of(document)) for document in reused_documents.values())
+        if reused_documents and (
+            segment.size <= MAX_SMALL_SECTIONS or _MAX_SECTIONS_PER_REUSED * section_count >= segment.size
         ):
-            parts.append(SegmentReader.of(segment, set(range(segment.pages)) - set(reused_pages.values())))
-            for path in reused_pages:
-                del remaining[path]
-    return ReusedParts(tuple(parts), remaining)
+            unused_documents = set(range(segment.document_count)) - set(reused_documents.values())
+            readers.append(SegmentReader.of(segment, unused_documents))
+            for path in reused_documents:
+                del remaining_blobs[path]
+    return ReusedSegments(tuple(readers), remaining_blobs)
 
 
-def add_remaining(
-    reused: Iterable[SegmentReader], remaining: Iterable[IndexedDocument | UnreadableDocument]
-) -> AddedParts:
-    """Index the remaining documents, in ascending order of path, and add them to the reused parts."""
-    built = build_segments(remaining)
-    return AddedParts(_merge_small_parts([*reused, *map(SegmentReader.of, built.segments)]), built.unreadable)
+def index_documents(
+    reused_readers: Iterable[SegmentReader], documents: Iterable[IndexedDocument | UnreadableDocument]
+) -> AddedSegments:
+    """Index documents, given in ascending order of path, and add their segments to the reused ones."""
+    built_segments = build_segments(documents)
+    return AddedSegments(
+        _merge_small_segments([*reused_readers, *map(SegmentReader.of, built_segments.segments)]),
+        built_segments.unreadable,
+    )
 
 
-def _merge_small_parts(parts: Sequence[SegmentReader]) -> tuple[SegmentReader, ...]:
-    """Merge the small parts into one without dead pages."""
-    small = [part for part in parts if part.segment.size <= MAX_SMALL_SECTIONS]
-    if len(small) < 2 and not any(part.dead_pages for part in small):
-        return tuple(parts)
-    large = [part for part in parts if part.segment.size > MAX_SMALL_SECTIONS]
-    return (*large, SegmentReader.of(merge(small)))
+def _merge_small_segments(readers: Sequence[SegmentReader]) -> tuple[SegmentReader, ...]:
+    """Merge the small segments into one without dead documents."""
+    small_readers = [reader for reader in readers if reader.segment.size <= MAX_SMALL_SECTIONS]
+    if len(small_readers) < 2 and not any(reader.dead_documents for reader in small_readers):
+        return tuple(readers)
+    large_readers = [reader for reader in readers if reader.segment.size > MAX_SMALL_SECTIONS]
+    return (*large_readers, SegmentReader.of(merge(small_readers)))
 
 
 MAX_OVERLAYS = 16
 """The largest number of cached overlays. The last one is always cached."""
 
 MAX_OVERLAY_BYTES = 64 << 20
-"""The bytes of memory of all cached overlays."""
+"""The largest number of bytes in memory of all cached overlays."""
 
-_CACHED_BYTES = 4 << 20
+_ARRAY_CACHE_BYTES = 4 << 20
 
 
 class ReadSettings(NamedTuple):
-    """The settings that decide a document's page, in addition to its bytes and the manifests."""
+    """The settings that decide how a document is indexed, in addition to its bytes and the manifests."""
 
     document_bytes: int
     keys: frozenset[str]
@@ -146,15 +150,15 @@ class _Base(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Overlay:
-    """An index of one commit, based on that of another. Safe to use from threads.
+    """An index of one commit, based on the index of another commit. Safe to use from threads.
 
-    `own_parts` has the parts that the base index does not have, and `manifest_values` the manifest values of
-    each document in them. `read_settings` are the settings by which they were read, `keys` the keys of the
-    taxonomy.
+    `own_readers` has the segments that the base index does not have, and `manifest_values` the manifest
+    values of each of their documents. `read_settings` are the settings by which these documents were read,
+    `keys` the keys of the taxonomy.
     """
 
     searcher: Searcher
-    own_parts: tuple[SegmentReader, ...]
+    own_readers: tuple[SegmentReader, ...]
     manifest_values: Mapping[str, Values]
     read_settings: ReadSettings
     keys: tuple[str, ...]
@@ -162,8 +166,8 @@ class Overlay:
 
     @property
     def nbytes(self) -> int:
-        """The bytes of its own parts in memory, without those that are mapped from files."""
-        segments = (part.segment for part in self.own_parts if part.segment.stamp is None)
+        """The number of bytes of its own segments in memory, without those that are mapped from files."""
+        segments = (reader.segment for reader in self.own_readers if reader.segment.stamp is None)
         return sum(array.nbytes for segment in segments for array in segment.arrays.values())
 
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
@@ -175,9 +179,9 @@ class Overlay:
         """Count the sections that have each value of each taxonomy key of the commit."""
         return {key: self.searcher.values(key) for key in self.keys}
 
-    def similar(self, word: str, limit: int) -> tuple[str, ...]:
+    def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
         """Return at most `limit` terms that a folded word may mean."""
-        return self.searcher.similar(word, limit)
+        return self.searcher.find_similar_terms(word, limit)
 
     def text(self, record: SectionRecord) -> str:
         """Return the text of a section without its heading; invalid UTF-8 becomes U+FFFD."""
@@ -211,8 +215,8 @@ class Overlays:
             return overlay
 
     @property
-    def size(self) -> int:
-        """The bytes of memory of the cached overlays."""
+    def nbytes(self) -> int:
+        """The number of bytes in memory of the cached overlays."""
         with self._lock:
             return sum(overlay.nbytes for overlay in self._cached_overlays.values())
 
@@ -230,7 +234,7 @@ class Overlays:
                 lock = self._locks[commit] = threading.Lock()
         if not lock.acquire(blocking=False):
             if progress:
-                progress(0, 0, "Waiting for another call to index")
+                progress(0, 0, "Waiting for another call that indexes this commit")
             lock.acquire()
         try:
             yield
@@ -244,7 +248,7 @@ class Overlays:
             if cached_overlay is None:
                 return None
             self._cached_overlays.move_to_end(commit)
-        if cached_overlay.searcher.generation.is_untouched() and not self.live.is_readable_again(
+        if cached_overlay.searcher.generation.is_untouched() and not self.live.has_recovered_document(
             cached_overlay.searcher.state
         ):
             return cached_overlay
@@ -265,31 +269,39 @@ class Overlays:
     def _make_overlay(self, target: Snapshot, progress: Progress | None) -> Overlay:
         base = self._read_base(progress)
         read_settings = ReadSettings.of(target)
-        parts, required, is_rebuilt = _reuse_base_parts(base, target)
-        cached_parts = self._list_cached_parts(read_settings)
+        base_readers, required_blobs, is_rebuilt = _reuse_base_segments(base, target)
+        cached_segments = self._list_cached_segments(read_settings)
         if is_rebuilt and base is not None and base.read_settings == read_settings:
-            cached_parts.append(CachedParts(base.generation.parts, base.snapshot.taxonomy.manifest_values))
-        manifest_values = {path: target.taxonomy.manifest_values(path) for path in required}
-        reused = reuse_pages(required, manifest_values.get, cached_parts)
-        own_parts, unreadable = add_remaining(
-            reused.parts, read_pages(target, reused.remaining, progress, "Indexing another commit")
+            cached_segments.append(
+                CachedSegments(base.generation.segment_readers, base.snapshot.taxonomy.manifest_values)
+            )
+        manifest_values = {path: target.taxonomy.manifest_values(path) for path in required_blobs}
+        reused_segments = reuse_documents(required_blobs, manifest_values.get, cached_segments)
+        own_readers, unreadable = index_documents(
+            reused_segments.segment_readers,
+            read_documents(target, reused_segments.remaining_blobs, progress, "Indexing another commit"),
         )
-        all_parts = tuple(part for part in (*parts, *own_parts) if part.pages)
-        generation = IndexSnapshot(0, compute_state(all_parts, target.commit, unreadable), all_parts)
-        searcher = Searcher(Store(None), generation, ArrayCache(_CACHED_BYTES))
+        all_readers = tuple(reader for reader in (*base_readers, *own_readers) if reader.document_count)
+        generation = IndexSnapshot(0, compute_state(all_readers, target.commit, unreadable), all_readers)
+        searcher = Searcher(Store(None), generation, ArrayCache(_ARRAY_CACHE_BYTES))
         return Overlay(
-            searcher, own_parts, manifest_values, read_settings, tuple(target.config.taxonomy_keys), self.live
+            searcher,
+            own_readers,
+            manifest_values,
+            read_settings,
+            tuple(target.config.taxonomy_keys),
+            self.live,
         )
 
-    def _list_cached_parts(self, read_settings: ReadSettings) -> list[CachedParts]:
-        """Return the cached parts that were read by the same settings, the most recent first."""
+    def _list_cached_segments(self, read_settings: ReadSettings) -> list[CachedSegments]:
+        """Return the cached segments that were read with the same settings, the most recent first."""
         with self._lock:
             overlays = [
                 overlay
                 for overlay in reversed(self._cached_overlays.values())
                 if overlay.read_settings == read_settings
             ]
-        return [CachedParts(overlay.own_parts, overlay.manifest_values.get) for overlay in overlays]
+        return [CachedSegments(overlay.own_readers, overlay.manifest_values.get) for overlay in overlays]
 
     def _read_base(self, progress: Progress | None) -> _Base | None:
         """Return the current index; None if its commit is no longer readable, or no index can be built."""
@@ -303,18 +315,21 @@ class Overlays:
         return None
 
 
-def _reuse_base_parts(
+def _reuse_base_segments(
     base: _Base | None, target: Snapshot
 ) -> tuple[list[SegmentReader], dict[str, str], bool]:
-    """Return the reusable parts of an index, the blobs of the other documents, and True without reuse."""
+    """Return the reusable segments of an index, the blobs of other documents, and True if none is reused."""
     if base is not None:
         generation, snapshot, _ = base
         with suppress(DamagedRepository):  # objects of an unreachable commit may have been pruned
             difference = diff_snapshots(snapshot, target, generation.state.files)
             if difference is not None:
-                required = {**generation.state.unreadable, **difference.upserts}
-                changed_paths = {*required, *difference.deletes}
+                required_blobs = {**generation.state.unreadable, **difference.upserts}
+                changed_paths = {*required_blobs, *difference.deletes}
                 for path in difference.deletes:
-                    required.pop(path, None)
-                return [remove_pages(part, changed_paths) for part in generation.parts], required, False
+                    required_blobs.pop(path, None)
+                readers = [
+                    mark_documents_dead(reader, changed_paths) for reader in generation.segment_readers
+                ]
+                return readers, required_blobs, False
     return [], dict(target.documents), True

@@ -2,7 +2,7 @@
 
 --- Chunk: {chunk_id} (Chunk {1-indexed position} of {file_total}) (Target|Context: {+N|-N}) ---
 
-The source of a chunk follows its delimiter. If the source is cut, the last line says at which character.
+The source of a chunk follows its delimiter. If the source is cut, the last line states after which character.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar
 
-from index.page import chunk_id
+from index.documents import chunk_id
 from workspace.config.config import DOCUMENT_SUFFIXES
 from workspace.document.addresses import InvalidAddress, SectionNotFound, resolve_section, split_address
 from workspace.errors import WorkspaceError
@@ -39,8 +39,8 @@ _FENCE = re.compile(
     rf"^(?P<before>(?:[ \t>]|{LIST_MARKER}[ \t])*)(?P<mark>`{{3,}}+|~{{3,}}+)(?P<rest>[^\n]*)$",
     re.MULTILINE,
 )
-_BULLET = re.compile(r"[^ \t>]")
-# Every character that some program treats as the end of a line.
+_LIST_MARKER_CHARACTER = re.compile(r"[^ \t>]")
+# The group has every character that any program treats as the end of a line.
 _FALSE_DELIMITER = re.compile("(^|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])(---[ \t]*Chunk:)")
 
 
@@ -91,11 +91,11 @@ class PassageChunk:
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A chunk and its neighbours in the file. `moved` is the move that an old address was resolved by."""
+    """A chunk and its neighbours in the file. `move` is the move by which an old address was resolved."""
 
     commit: str | None
     chunks: tuple[PassageChunk, ...]
-    moved: Move | None = None
+    move: Move | None = None
 
     @property
     def target(self) -> PassageChunk:
@@ -112,7 +112,7 @@ class Passage:
         )
 
     def shorten(self, limit: int) -> Passage:
-        """Return the passage in at most `limit` characters: the longest chunks are cut, each after a line."""
+        """Return the passage with at most `limit` characters: the longest chunks are cut after a line."""
         max_length = _compute_max_length([len(chunk.text) for chunk in self.chunks], limit)
         return replace(
             self,
@@ -143,11 +143,11 @@ def read_passage(
     match = _find_by_key(snapshot, path, fragment)
     if match is None and (len(requested_id) > MAX_ID_LENGTH or CONTROL.search(requested_id)):
         raise _invalid_chunk_id_error(requested_id)
-    moved: Move | None = None
+    move: Move | None = None
     match = match or _find_by_alias(snapshot, path, fragment)
     if match is None and moves is not None:
-        moved = next(_follow_moves(snapshot, requested_id, moves()), None)
-        match = _find_by_key(snapshot, moved.path, moved.fragment) if moved else None
+        move = next(_follow_moves(snapshot, requested_id, moves()), None)
+        match = _find_by_key(snapshot, move.path, move.fragment) if move else None
     if match is None:
         raise _chunk_not_found_error(requested_id, _find_nearest_ids(snapshot, path, fragment))
     document, target = match
@@ -170,7 +170,7 @@ def read_passage(
             )
             for section, text in sources
         ),
-        moved,
+        move,
     )
 
 
@@ -186,7 +186,7 @@ def _find_by_key(snapshot: Snapshot, path: str, fragment: str | None) -> tuple[D
 
 
 def _find_by_alias(snapshot: Snapshot, path: str, fragment: str | None) -> tuple[Document, Section] | None:
-    """Return a document's section by another of its names. Raises AmbiguousAddress."""
+    """Return a document's section by an alias. Raises AmbiguousAddress."""
     if fragment is None or path not in snapshot.documents:
         return None
     document = snapshot.document(path)
@@ -197,7 +197,7 @@ def _find_by_alias(snapshot: Snapshot, path: str, fragment: str | None) -> tuple
 
 
 def _follow_moves(snapshot: Snapshot, requested_id: str, moves: Moves) -> Iterator[Move]:
-    """Yield the current locations of an id that no longer exists."""
+    """Yield the moves that lead from an old id to its current location."""
     for path, fragment in islice(_split_id(snapshot, requested_id), _MAX_SPLITS):
         move = moves.find(snapshot, path, fragment)
         if move is not None:
@@ -230,7 +230,7 @@ def _find_nearest_paths(path: str, paths: Iterable[str]) -> list[str]:
     candidates = list(paths)
     name = path.rsplit("/", 1)[-1].lower()
     same_name = [candidate for candidate in candidates if candidate.rsplit("/", 1)[-1].lower() == name]
-    # Comparing spellings with every path of a large workspace takes too long.
+    # A comparison with every path of a large workspace takes too long.
     return (same_name or find_nearest(path, candidates[:_MAX_COMPARED_PATHS]))[:5]
 
 
@@ -278,15 +278,19 @@ def _find_open_fence(text: str) -> str | None:
             opening_line = line if line["mark"][0] == "~" or "`" not in line["rest"] else None
         elif line["mark"].startswith(opening_line["mark"]) and not line["rest"].strip():
             opening_line = None
-    return _BULLET.sub(" ", opening_line["before"]) + opening_line["mark"] if opening_line else None
+    return (
+        _LIST_MARKER_CHARACTER.sub(" ", opening_line["before"]) + opening_line["mark"]
+        if opening_line
+        else None
+    )
 
 
 def _compute_max_length(sizes: Iterable[int], limit: int) -> int:
-    """Return the largest length per text with which all texts together have at most `limit` characters."""
+    """Return the largest length per text for which all texts together have at most `limit` characters."""
     max_length, remaining_length = limit, limit
-    ascending = sorted(sizes)
-    for index, size in enumerate(ascending):
-        max_length = max(remaining_length, 0) // (len(ascending) - index)
+    ascending_sizes = sorted(sizes)
+    for index, size in enumerate(ascending_sizes):
+        max_length = max(remaining_length, 0) // (len(ascending_sizes) - index)
         if size > max_length:
             break
         remaining_length -= size
@@ -294,10 +298,10 @@ def _compute_max_length(sizes: Iterable[int], limit: int) -> int:
 
 
 def _cut_at_line(text: str, limit: int) -> str:
-    """Return the beginning of a text in at most `limit` characters, cut after a block, else after a line.
+    """Return the beginning of a text, at most `limit` characters, cut after a paragraph or else after a line.
 
-    The text is cut within a line if less than half of the limit would be used. It keeps at least one
-    character, so that a caller that continues always makes progress.
+    The text is cut within a line if less than half of the limit would be used otherwise. The result has at
+    least one character, so that a caller that continues always makes progress.
     """
     if len(text) <= limit:
         return text

@@ -1,7 +1,7 @@
 """Exact phrases: consecutive words in the text or the heading of a section.
 
 An index has no positions of words. Each section with all words of a phrase is therefore read, and its words
-are searched for the phrase. Case and accents make no difference; word endings do. All other characters
+are searched for the phrase. Case and accents are ignored; word endings are not. All other characters
 (punctuation, line breaks, the marks of emphasis and code) only separate words.
 """
 
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from index.analysis import HEADING_WEIGHT, MAX_WEIGHT, STOP_WORDS, TOKEN, expand, strip_markup
 from index.analysis.words import fold, normalize, script_runs_pattern
-from index.page import SectionRecord
+from index.documents import SectionRecord
 
-_JOINERS = "./@:-"  # an underscore and an apostrophe stay in their word
+_JOINERS = "./@:-"  # an underscore or an apostrophe does not split a word
 
 
 def split_words(text: str) -> tuple[str, ...]:
@@ -27,12 +27,12 @@ def split_words(text: str) -> tuple[str, ...]:
     for joiner in _JOINERS:
         words = words.replace(joiner, " ")
     if "_" in words:
-        return tuple(bare for word in words.split() if (bare := word.strip("_")))
+        return tuple(stripped_word for word in words.split() if (stripped_word := word.strip("_")))
     return tuple(words.split())
 
 
 def find_required_terms(phrase: Iterable[str]) -> tuple[str, ...]:
-    """Return the index terms of every section that contains this phrase, without stop words.
+    """Return the index terms that every section with this phrase has, without stop words.
 
     The result is empty for a phrase of stop words. The other terms of the query then select the sections.
     """
@@ -41,7 +41,7 @@ def find_required_terms(phrase: Iterable[str]) -> tuple[str, ...]:
 
 
 def _find_terms_inside_names(word: str) -> Iterable[str]:
-    """Return the index terms that a word also has as part of a longer name."""
+    """Return the index terms that a word has both alone and as part of a longer name."""
     return (term for term in expand(f"x.{word}")[1:] if term != "x")
 
 
@@ -73,17 +73,17 @@ class Phrases:
 def _occurs(run: str, pattern: re.Pattern[str], text: str) -> bool:
     """Return True if a phrase occurs in a text.
 
-    Splitting a text into words takes ten times as long as a search for the pattern. So only the lines of the
-    pattern's first match are split, and no line of an ASCII text without a match. If the phrase is not in
-    these lines, the full text is split.
+    Splitting a text into words takes ten times as long as a search for the pattern. So an ASCII text without
+    a match is not split. With a match, its lines are split first. If the phrase is not in these lines, the
+    full text is split.
     """
     if text.isascii():
-        lowered = text.lower()
-        match = pattern.search(lowered)
+        lower_text = text.lower()
+        match = pattern.search(lower_text)
         if match is None:
             return False
-        start, end = lowered.rfind("\n", 0, match.start()) + 1, lowered.find("\n", match.end())
-        if run in _space_words(lowered[start : end if end >= 0 else None]):
+        start, end = lower_text.rfind("\n", 0, match.start()) + 1, lower_text.find("\n", match.end())
+        if run in _space_words(lower_text[start : end if end >= 0 else None]):
             return True
     return run in _space_words(text)
 
@@ -92,7 +92,7 @@ _MAX_PATTERN_WORDS = 8  # so that the search takes linear time for a phrase of a
 
 
 def _compile_rough_pattern(run: str) -> re.Pattern[str]:
-    """Return a pattern that every lower-case ASCII text with this phrase matches, and some others do."""
+    """Return a pattern that matches every lower-case ASCII text with this phrase, and some other texts."""
     return re.compile("[^a-z0-9]*+".join(map(re.escape, run.split()[:_MAX_PATTERN_WORDS])))
 
 
@@ -108,7 +108,7 @@ def make_phrase_filter(
 
 
 MAX_SCORED_WORDS = 2
-"""The largest number of words of a phrase that counts as a term among other words."""
+"""The largest number of words of a phrase that counts as a term if the query has other words."""
 
 
 def can_be_scored(phrase: Iterable[str]) -> bool:
@@ -127,21 +127,22 @@ def make_phrase_counter(
 ) -> Callable[[SectionRecord], int]:
     """Return a function that returns the weight of a phrase in a section, 0 if it does not occur there.
 
-    The weight is that of a term: an occurrence in the heading counts twice. Headings above do not count.
+    The weight is computed as for a term: an occurrence in the heading counts twice, and headings above do not
+    count.
     """
     run = _space_words(" ".join(phrase))
     pattern = _compile_rough_pattern(run)
     # With two spaces between words, neighbouring occurrences share no character.
     spaced_run = run.replace(" ", "  ")[1:-1]
 
-    def count(text: str) -> int:
+    def count_occurrences(text: str) -> int:
         if text.isascii() and pattern.search(text.lower()) is None:
             return 0
         return _space_words(text).replace(" ", "  ").count(spaced_run)
 
     def weigh_phrase(record: SectionRecord) -> int:
         body = strip_markup(read(record)).decode("utf-8", "replace")
-        return min(count(body) + HEADING_WEIGHT * count(record.heading), MAX_WEIGHT)
+        return min(count_occurrences(body) + HEADING_WEIGHT * count_occurrences(record.heading), MAX_WEIGHT)
 
     return weigh_phrase
 

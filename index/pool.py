@@ -1,4 +1,4 @@
-"""A process pool: work on blocks in other processes, and in this one if those fail."""
+"""A process pool: blocks of work run in other processes, or in this process if those fail."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def process_map(
     processes: int,
     initialize: Callable[[], object] | None = None,
 ) -> Iterator[tuple[Block, Result]]:
-    """Apply `work` to each block in this many other processes, and yield the results in no order.
+    """Apply `work` to each block in `processes` other processes; yield blocks and results in any order.
 
-    With 0 processes the work runs in this process. Work, blocks and results are pickled. Each process calls
+    With 0 processes the work runs in this process. `work`, blocks and results are pickled. Each process calls
     `initialize` first. Blocks of a process that fails, is killed or does not respond are run again in this
     process, so that an error of `work` is raised here.
     """
-    if processes and multiprocessing.parent_process() is None:  # a child process starts no others
+    if processes and multiprocessing.parent_process() is None:  # a child process starts no processes
         yield from _map_in_children(work, blocks, processes, initialize)
     for block in blocks:
         yield block, work(block)
@@ -44,31 +44,31 @@ def _map_in_children(
     initialize: Callable[[], object] | None,
 ) -> Iterator[tuple[Block, Result]]:
     """Yield the results of other processes; if they fail, run the remaining blocks in this process."""
-    pickled = pickle.dumps(work)
-    submitted: dict[Future[Result], Block] = {}
+    pickled_work = pickle.dumps(work)
+    blocks_by_future: dict[Future[Result], Block] = {}
     has_workers = True
     with Workers(processes, initialize) as workers:
         while True:
             while (
                 has_workers
-                and len(submitted) < _BLOCKS_PER_PROCESS * processes
+                and len(blocks_by_future) < _BLOCKS_PER_PROCESS * processes
                 and (block := next(blocks, None)) is not None
             ):
                 try:
-                    submitted[workers.submit(_run_block, pickled, block)] = block
+                    blocks_by_future[workers.submit(_run_block, pickled_work, block)] = block
                 except (OSError, RuntimeError):
                     has_workers = False
                     yield block, work(block)
-            if not submitted:
+            if not blocks_by_future:
                 return
-            # A process that is stopped, or waits for a missing disk, never returns a result.
-            finished_futures = wait(submitted, _TIMEOUT_S, FIRST_COMPLETED).done
+            # A suspended process, or one that waits for a missing disk, never returns a result.
+            finished_futures = wait(blocks_by_future, _TIMEOUT_S, FIRST_COMPLETED).done
             if not finished_futures:
                 break
             for future in finished_futures:
-                block = submitted.pop(future)
+                block = blocks_by_future.pop(future)
                 yield block, work(block) if future.exception() else future.result()
-    for block in submitted.values():
+    for block in blocks_by_future.values():
         yield block, work(block)
 
 

@@ -1,16 +1,16 @@
 """The interface of a search engine, and the values that pass through it.
 
 An engine stores the sections of one commit and searches them. `index.live` passes it the changes of the
-branch; the engine itself never reads Git, and it loses nothing that it has confirmed.
+branch; the engine itself never reads Git. A change that it has confirmed is not lost.
 `tests/index/whoosh_engine/test_engines.py` is the full contract: every engine passes it.
 
-    state     the indexed commit and its figures; None before the first commit is indexed
-    apply     go from one commit to the next: a compare-and-set on the base, in one step
-    rebuild   index a full commit next to the current index, and swap the two
-    search    the best sections for a query, in a fixed order
-    values    how many sections have each value of a taxonomy key
-    similar   terms that a misspelt word may mean
-    close     close open files; the next call opens them again
+    state               the indexed commit and its figures; None before the first commit is indexed
+    apply               go from one commit to the next: a compare-and-set on the base, in one step
+    rebuild             index a full commit next to the current index, and swap the two
+    search              the best sections for a query, in a fixed order
+    values              how many sections have each value of a taxonomy key
+    find_similar_terms  terms that a misspelt word may mean
+    close               close open files; the next call opens them again
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, NamedTuple, Protocol
 
 from index.conditions import Condition, HasPrefix, HasSimilarWord
-from index.page import IndexedDocument, SectionRecord, UnreadableDocument
+from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
 from workspace.errors import WorkspaceError
 
 Progress = Callable[[int, int, str], None]
@@ -78,12 +78,12 @@ class Query:
     Every phrase must occur. With `phrases_first`, sections without the phrases follow those with them.
     A scored phrase need not occur: it counts as one more term.
 
-    A filter selects the sections of documents that have this value, and possibly others, for a taxonomy key.
+    A filter selects the sections of documents that have this value, among others, for a taxonomy key.
     `path` is a document, a folder, or a glob in which `*` crosses folders. `condition` selects sections, too.
-    With `selects_all`, every selected section is a result, also one without a term.
+    With `includes_unscored`, every selected section is a result, even if it contains none of the terms.
 
     `expansions` are further terms: each matches all words with a prefix, or all similar words.
-    `notes` report the parts of the text that are no correct operators.
+    `notes` report the parts of the text that look like operators but are invalid.
     """
 
     terms: Mapping[str, int]
@@ -95,7 +95,7 @@ class Query:
     scored_phrases: tuple[tuple[str, ...], ...] = ()
     condition: Condition | None = None
     expansions: tuple[HasPrefix | HasSimilarWord, ...] = ()
-    selects_all: bool = False
+    includes_unscored: bool = False
     notes: tuple[str, ...] = ()
 
 
@@ -111,8 +111,8 @@ class Results:
     """A range of results.
 
     `has_more` is True if there are further results. `is_partial` is True if some sections were not checked
-    for a phrase. `generation` identifies the state of the index that decides the results. `expanded` are the
-    terms that the expansions of the query match.
+    for a phrase. `generation` identifies the state of the index that decides the results. `expanded_terms`
+    are the terms that the expansions of the query match.
     """
 
     hits: tuple[ScoredSection, ...]
@@ -120,7 +120,7 @@ class Results:
     generation: str
     state: State
     is_partial: bool = False
-    expanded: tuple[str, ...] = ()
+    expanded_terms: tuple[str, ...] = ()
 
 
 class Source(Protocol):
@@ -132,8 +132,8 @@ class Source(Protocol):
     def paths(self) -> tuple[str, ...]:
         """Return every document, in order."""
 
-    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
-        """Return some of the documents, in the order requested."""
+    def read_documents(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
+        """Read the documents with these paths, in the order of the paths."""
 
 
 class Engine(Protocol):
@@ -184,12 +184,13 @@ class Engine(Protocol):
     def values(self, key: str) -> Mapping[str, int]:
         """Count the sections that have each value of a taxonomy key."""
 
-    def similar(self, word: str, limit: int) -> tuple[str, ...]:
+    def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
         """Return at most `limit` terms of live sections that a folded word may mean, without its own term.
 
-        The terms are one edit away, or two if there are none. They are stems of words one edit away, and
-        terms with the same first two letters within `index.spelling.max_edits`. They are sorted by the
-        number of sections that contain them, then alphabetically.
+        The nearest terms are returned: those one edit away, or those two edits away if there are none. Terms
+        one edit away include the stems of all words one edit away. Terms two edits away have the same first
+        two letters, and `index.spelling.max_edits` must allow two edits. The terms are sorted by the number
+        of sections that contain them, then alphabetically.
         """
 
     def close(self) -> None: ...

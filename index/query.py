@@ -1,8 +1,8 @@
-"""The query grammar: the text of a query is parsed to a `Query` for an engine.
+"""The query grammar: the parser of the text of a query to a `Query` for an engine.
 
     words              joined by OR; stop words ("the", "and") are ignored if there are other words
-    "exact phrase"     must occur; in any quotes but single ones. Among other words, a phrase of one or two
-                       words counts as a rare word, and sections with a longer one rank first
+    "exact phrase"     must occur; in any quotes but single quotes. Among other words, a phrase of one or two
+                       words counts as a rare word, and sections with a longer phrase rank first
     -word  -"word"     must not occur; the dash begins the query or follows a space
 
 `index.operators` has prefixes, similar words, fields, AND, OR, NOT and brackets. Everything else is text. The
@@ -38,13 +38,13 @@ _FIX_FEWER_WORDS = "Use the few most important words, such as 'retry backoff'."
 _STRAIGHT_QUOTES = '"\u201c\u201d\u201e\u201f'
 _QUOTES = f"{_STRAIGHT_QUOTES}\u00ab\u00bb"
 
-# A quote right after a letter or digit opens no phrase: it may be a mark of inches. A dash before a number or
+# A quote right after a letter or digit opens no phrase: it may mean inches. A dash before a number or
 # another dash excludes nothing. Possessive quantifiers (`++`) keep the time linear.
 _MARKED_PART = re.compile(
     rf"""
     (?P<dash> (?<!\S)- )?
     (?: (?<![A-Za-z0-9_]) [{_STRAIGHT_QUOTES}] (?P<quoted> [^{_STRAIGHT_QUOTES}]*+ ) [{_STRAIGHT_QUOTES}]
-      | \u00ab (?P<pointed> [^\u00ab\u00bb]*+ ) \u00bb )
+      | \u00ab (?P<guillemets> [^\u00ab\u00bb]*+ ) \u00bb )
     | (?<!\S)- (?P<excluded> [^\W\d_][^\s{_QUOTES}]++ )
     """,
     re.VERBOSE,
@@ -61,7 +61,7 @@ class EmptyQuery(WorkspaceError):
 
 @dataclass(frozen=True, slots=True)
 class _ParsedText:
-    """A query's text, including the words of its phrases, and its phrases and excluded terms."""
+    """The text of a query, including the words of its phrases, with its phrases and excluded terms."""
 
     text: str
     phrases: tuple[tuple[str, ...], ...] = ()
@@ -76,8 +76,8 @@ def parse_query(
 ) -> Query:
     """Parse a query. Raises EmptyQuery if it is blank, QueryTooBroad if it is over a limit.
 
-    The words of phrases are also terms. A query of punctuation alone has no terms, and finds nothing.
-    `fields` has the fields that the operators can name.
+    The words of phrases are also terms. A query of punctuation alone has no terms and no results.
+    `fields` has the fields that operators can use.
     """
     if not text or text.isspace():
         raise EmptyQuery("the query is empty", fix="Use a few words, such as 'retry backoff'.")
@@ -90,32 +90,36 @@ def parse_query(
             "characters in its path", len(path), MAX_PATH_LENGTH, "Filter by a folder, such as guides."
         )
     operators = parse_operators(text, fields) or Operators(text)
-    parts = _parse_words(operators)
-    terms = weigh_query_terms(TOKEN.findall(parts.text))
-    condition, selects_all, notes = operators.condition, operators.is_boolean, operators.notes
-    if condition is not None and not (selects_all or operators.expansions) and STOP_WORDS.issuperset(terms):
+    parsed_text = _parse_words(operators)
+    terms = weigh_query_terms(TOKEN.findall(parsed_text.text))
+    condition, includes_unscored, notes = operators.condition, operators.is_boolean, operators.notes
+    if (
+        condition is not None
+        and not (includes_unscored or operators.expansions)
+        and STOP_WORDS.issuperset(terms)
+    ):
         if operators.can_select:
-            selects_all, terms = True, weigh_query_terms(TOKEN.findall(operators.ranking_text))
+            includes_unscored, terms = True, weigh_query_terms(TOKEN.findall(operators.ranking_text))
         else:
             condition, notes = None, (*notes, "the query was searched as words: it only excludes words")
-            parts, terms = _ParsedText(text), weigh_query_terms(TOKEN.findall(text))
-    elif not terms and parts.excluded and condition is None:
-        # A query of exclusions alone finds nothing, so `-Wall` by itself is searched for as text.
-        parts, terms = _ParsedText(text), weigh_query_terms(TOKEN.findall(text))
+            parsed_text, terms = _ParsedText(text), weigh_query_terms(TOKEN.findall(text))
+    elif not terms and parsed_text.excluded and condition is None:
+        # A query of exclusions alone has no results, so `-Wall` by itself is searched for as text.
+        parsed_text, terms = _ParsedText(text), weigh_query_terms(TOKEN.findall(text))
     leaves = list(list_leaves(condition))
-    distinct_phrases = {*parts.phrases, *(leaf.words for leaf in leaves if isinstance(leaf, HasPhrase))}
+    distinct_phrases = {*parsed_text.phrases, *(leaf.words for leaf in leaves if isinstance(leaf, HasPhrase))}
     if len(distinct_phrases) > MAX_PHRASES:
         raise _too_broad_error("phrases", len(distinct_phrases), MAX_PHRASES, "Put fewer phrases in quotes.")
     word_terms = {term for leaf in leaves if isinstance(leaf, HasWord) for term in leaf.terms}
-    if (count := len(word_terms | terms.keys()) + len(parts.excluded)) > MAX_TERMS:
+    if (count := len(word_terms | terms.keys()) + len(parsed_text.excluded)) > MAX_TERMS:
         raise _too_broad_error("different words and parts of words", count, MAX_TERMS, _FIX_FEWER_WORDS)
     scored_phrases: tuple[tuple[str, ...], ...] = ()
-    if is_mixed := bool(parts.phrases) and _has_unmarked_terms(operators.text):
-        scored_phrases = tuple(filter(can_be_scored, parts.phrases))
-    phrases = tuple(phrase for phrase in parts.phrases if phrase not in scored_phrases)
+    if is_mixed := bool(parsed_text.phrases) and _has_unmarked_terms(operators.text):
+        scored_phrases = tuple(filter(can_be_scored, parsed_text.phrases))
+    phrases = tuple(phrase for phrase in parsed_text.phrases if phrase not in scored_phrases)
     return Query(
         terms,
-        parts.excluded,
+        parsed_text.excluded,
         phrases,
         dict(filters or {}),
         path,
@@ -123,7 +127,7 @@ def parse_query(
         scored_phrases=scored_phrases,
         condition=condition,
         expansions=operators.expansions,
-        selects_all=selects_all,
+        includes_unscored=includes_unscored,
         notes=notes,
     )
 
@@ -146,7 +150,7 @@ def _parse_marks(text: str) -> _ParsedText:
     excluded: dict[str, None] = {}
     end = 0
     for part in _MARKED_PART.finditer(text):
-        phrase = part["quoted"] or part["pointed"] or ""
+        phrase = part["quoted"] or part["guillemets"] or ""
         excluded_text = part["excluded"] or (phrase if part["dash"] else "")
         if excluded_text:
             if (term := _find_excluded_term(excluded_text, is_quoted=bool(phrase))) is None:
@@ -163,7 +167,7 @@ def _parse_marks(text: str) -> _ParsedText:
 
 
 def _find_excluded_term(text: str, *, is_quoted: bool) -> str | None:
-    """Return the term of the full excluded word; None if the text is a flag, which is searched for."""
+    """Return the term of an excluded word; None if the text is a flag, which is searched for."""
     tokens = TOKEN.findall(text)
     if len(tokens) == 1:
         [token] = tokens

@@ -1,7 +1,7 @@
 """Search at the tip of the branch, after an update of the index, or at another commit.
 
 An empty result is explained by further searches at the same generation. Filters are checked against the keys
-of the taxonomy and the values that some section has.
+of the taxonomy, and against the values that sections have.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from workspace.errors import WorkspaceError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from index.documents import SectionRecord
     from index.hints import Hint
     from index.live import FollowResult, LiveIndex
     from index.overlays import Overlays
-    from index.page import SectionRecord
     from index.port import Progress, Query, Results
     from workspace.snapshot.snapshot import Snapshot
 
@@ -61,17 +61,17 @@ def search_branch(
     live: LiveIndex, request: SearchRequest, progress: Progress | None = None
 ) -> SearchResponse:
     """Search the tip of the branch. Raises StaleCursor, and the errors of following and of filters."""
-    for remaining in reversed(range(_ATTEMPTS)):
+    for attempts_left in reversed(range(_ATTEMPTS)):
         follow_result = live.follow(progress)
         try:
             results = _search_live(live, request, follow_result, progress)
         except NotIndexed:  # the files were removed, or the branch was switched to one without an index
-            if remaining:
+            if attempts_left:
                 continue
             raise
         is_stale = follow_result.is_stale
         if results.state.commit != follow_result.state.commit:
-            # Another thread has updated the index, or went back to an older one because files were removed.
+            # Another thread has updated the index, or uses an older one because files were removed.
             is_stale = live.is_behind(results.state)
             if is_stale and not follow_result.is_stale:
                 continue
@@ -86,7 +86,7 @@ def search_branch(
 def search_commit(
     overlays: Overlays, request: SearchRequest, snapshot: Snapshot, progress: Progress | None = None
 ) -> SearchResponse:
-    """Search one commit, which need not be the tip. Raises StaleCursor, and the errors of the overlay."""
+    """Search one commit, at the tip or elsewhere. Raises StaleCursor, and the errors of the overlay."""
     if snapshot.commit == overlays.workspace.tip():
         with suppress(StaleCursor):  # the branch has just changed, and the cursor is of the previous tip
             response = search_branch(overlays.live, request, progress)
@@ -129,7 +129,7 @@ def _make_hint(target: SearchTarget, request: SearchRequest, results: Results) -
 
 
 UNEXPLAINED_HINT = Hint("0 results found: the documents are changing just now. Search again in a moment.", {})
-"""The hint if the documents changed at each attempt to explain an empty result."""
+"""The hint if the documents changed during each attempt to explain an empty result."""
 
 
 TOO_SLOW_HINT = Hint("0 results found: the operators of the query exclude everything. Leave some out.", {})
@@ -142,7 +142,7 @@ class SearchTarget(Protocol):
     def search(self, query: Query, offset: int, limit: int, generation: str | None = None) -> Results:
         """Return a range of results. Raises GenerationGone."""
 
-    def similar(self, word: str, limit: int) -> tuple[str, ...]:
+    def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
         """Return at most `limit` terms that a folded word may mean."""
 
     def text(self, record: SectionRecord) -> str:
@@ -152,17 +152,17 @@ class SearchTarget(Protocol):
 def explain_empty_results(
     target: SearchTarget, text: str, query: Query, generation: str, fields: Fields = NO_FIELDS
 ) -> Hint | None:
-    """Return a hint on why a query, parsed from `text`, finds nothing; None if its index was replaced."""
+    """Return a hint on the empty result of a query, parsed from `text`; None if the index was replaced."""
 
     def search(relaxed_query: Query, limit: int) -> list[SectionRecord]:
         return [scored.record for scored in target.search(relaxed_query, 0, limit, generation).hits]
 
     def suggest() -> tuple[str, ...]:
-        return suggest_queries(text, query, search, target.similar, target.text, fields)
+        return suggest_queries(text, query, search, target.find_similar_terms, target.text, fields)
 
     try:
         return explain_empty(query, search, suggest)
-    except QueryTooBroad:  # another query took too long
+    except QueryTooBroad:  # a search for the hint took too long
         return TOO_SLOW_HINT
     except (GenerationGone, NotIndexed, IndexDamaged):
         return None
@@ -180,13 +180,13 @@ class UnknownFilter(WorkspaceError):
 
 
 class UnknownFilterValue(WorkspaceError):
-    """A filter value that no document has; `details` has the nearest, and up to 50 of the known ones."""
+    """A filter value that no document has; `details` has the nearest values, and up to 50 known values."""
 
     code: ClassVar[str] = "UNKNOWN_FILTER_VALUE"
 
 
 def check_filters(filters: Mapping[str, str], values: Mapping[str, Mapping[str, int]]) -> None:
-    """Check filters against the values of each key and their counts.
+    """Check filters against the values of each key, which are given with their counts.
 
     Raises UnknownFilter, UnknownFilterValue.
     """
@@ -203,21 +203,25 @@ def check_filters(filters: Mapping[str, str], values: Mapping[str, Mapping[str, 
 
 
 def _unknown_value_error(key: str, value: str, counts: Mapping[str, int]) -> UnknownFilterValue:
-    listable = [name for name in sorted(counts, key=lambda name: (-counts[name], name)) if is_listable(name)]
-    compared = bisect_right(list(accumulate(map(len, listable))), _MAX_COMPARED_CHARACTERS)
-    folded = {name.casefold(): name for name in listable[:compared]}
-    close_matches = difflib.get_close_matches(_shorten(value).casefold(), folded, n=5, cutoff=0.5)
-    nearest = [folded[name] for name in close_matches]
-    if listable:
-        fix = "Did you mean " + " or ".join(f"'{name}'" for name in nearest or listable[:5]) + "?"
+    listable_values = [
+        name for name in sorted(counts, key=lambda name: (-counts[name], name)) if is_listable(name)
+    ]
+    compared_count = bisect_right(list(accumulate(map(len, listable_values))), _MAX_COMPARED_CHARACTERS)
+    values_by_folded_text = {name.casefold(): name for name in listable_values[:compared_count]}
+    close_matches = difflib.get_close_matches(
+        _shorten(value).casefold(), values_by_folded_text, n=5, cutoff=0.5
+    )
+    nearest = [values_by_folded_text[name] for name in close_matches]
+    if listable_values:
+        fix = "Did you mean " + " or ".join(f"'{name}'" for name in nearest or listable_values[:5]) + "?"
     else:
         fix = f"Leave this filter out: no document has {key}."
     return UnknownFilterValue(
         f"no document has {key} '{_shorten(value)}'",
         fix=fix,
         nearest=nearest,
-        known=listable[:_MAX_LISTED_VALUES],
-        known_total=len(listable),
+        known=listable_values[:_MAX_LISTED_VALUES],
+        known_total=len(listable_values),
     )
 
 

@@ -48,7 +48,7 @@ class SearchPage:
 
     `is_stale` means that the branch has newer commits that another writer is still indexing. `unreadable` has
     the documents of the commit that were left out because Git could not read them. `is_partial` means that
-    not every section with the words of a quoted phrase was checked for the phrase. `notes` report incorrect
+    not every section with the words of a quoted phrase was checked for the phrase. `notes` report invalid
     operators of the query, which were searched as words. `terms` are the index terms of the search.
     """
 
@@ -133,7 +133,7 @@ class SearchIndex:
         else:
             results, hint, is_stale = search_commit(self._overlays, request, snapshot, progress)
         end = offset + len(results.hits)
-        terms = (*parsed_query.terms, *results.expanded)
+        terms = (*parsed_query.terms, *results.expanded_terms)
         return SearchPage(
             hits=self._make_hits(results.hits, terms),
             next_cursor=write_cursor(
@@ -194,7 +194,7 @@ class SearchIndex:
             return format_corpus_description(metadata.corpus_description, self._workspace.name)
         try:
             configured = self._workspace.snapshot().config.corpus.description
-        except WorkspaceError:  # a call that reads a document reports it
+        except WorkspaceError:  # a call that reads a document reports the error
             configured = None
         return format_corpus_description(configured, self._workspace.name)
 
@@ -204,11 +204,11 @@ class SearchIndex:
 
     def values(self) -> Mapping[str, Mapping[str, int]]:
         """Return the number of sections for each value of each key; empty without an index."""
-        state = self._live.engine.serving()
+        state = self._live.engine.serving_state()
         return self._live.values(state) if state is not None else {}
 
     def sweep(self) -> int:
-        """Remove the files of writers that died; return how many files and folders. Raises IndexBusy."""
+        """Remove the files of dead writers; return the number of files and folders. Raises IndexBusy."""
         return self._live.sweep()
 
     def status(self) -> Status:
@@ -219,7 +219,7 @@ class SearchIndex:
         """Close the files of the index and the link graph, and drop the indexes of other commits."""
         if "_overlays" in vars(self):
             self._overlays.close()
-        if "_live" in vars(self):  # opening it only to close it could fail
+        if "_live" in vars(self):  # the index is not opened only to be closed, which could fail
             self._live.close()
         if "links" in vars(self):
             self.links.close()

@@ -1,7 +1,8 @@
 """Snippets: the excerpt of a section that best shows its match, in its own words and case.
 
-`Texts` caches the blobs that it reads from Git, because consecutive queries show sections of the same pages.
-A blob's id decides its bytes, so that a cached blob cannot become wrong. The display texts of sections are
+`Texts` caches the blobs that it reads from Git, because consecutive queries often show sections of the same
+documents.
+A blob's id is a digest of its bytes, so a cached blob is never outdated. The display texts of sections are
 not cached: most queries find sections that no earlier query found, and a text is prepared in microseconds.
 """
 
@@ -19,11 +20,11 @@ from workspace.git.repository import DamagedRepository
 from workspace.lru_cache import LRUCache
 
 if TYPE_CHECKING:
-    from index.page import SectionRecord
+    from index.documents import SectionRecord
 
 _MAX_CHARACTERS = 2_000_000
 
-_HIDDEN = re.compile(
+_HIDDEN_MARKUP = re.compile(
     r"<!--.*?(?:-->|\Z)|\{:?[ \t]*+#[^\s{}]++[^{}\n]*+\}|<#[^\s<>]+>"
     r"|<a\s[^<>]*>\s*</a>|<a\s+(?:id|name)=[^<>]*/>",
     re.DOTALL,
@@ -37,7 +38,7 @@ def make_display_text(text: str) -> str:
     """
     text = text[:_MAX_CHARACTERS]
     if ("{" in text and "#" in text) or ("<" in text and ("<!--" in text or "<a" in text or "<#" in text)):
-        text = _HIDDEN.sub("", text)
+        text = _HIDDEN_MARKUP.sub("", text)
     return text.strip("\r\n").rstrip()
 
 
@@ -51,14 +52,14 @@ _MAX_WINDOWS = 2_000
 _MAX_MARK_LENGTH = 30  # longer than every usual fence mark or language name
 _SENTENCE_START = re.compile(r"\n\s*|[.!?:;]\s+")
 _WHITESPACE = re.compile(r"\s")
-_VISIBLE = re.compile(r"\S")
+_VISIBLE_CHARACTER = re.compile(r"\S")
 _BLANK_LINES = re.compile(r"\n[ \t\r\n]*\n")
 
 
 def cut_snippet(text: str, matcher: Matcher) -> str:
-    """Return the part of a display text with the most different query terms, then the most occurrences.
+    """Return the part of a display text with the most distinct query terms, then the most occurrences.
 
-    `matcher` finds the terms in all hits of one query. In a long text, only the first block of 100,000
+    `matcher` can be used for all hits of one query. In a long text, only the first block of 100,000
     characters that contains a term is searched, with windows at its first 2,000 matching words. A text that
     is no longer than a snippet is returned in full. If a window begins or ends inside a code fence, the
     fence's opening or closing mark is added, so that it is still rendered as code.
@@ -85,7 +86,7 @@ def _find_best_window(offsets: Sequence[int], terms: Sequence[frozenset[str]]) -
     """Return the offset of the first word of the best window among words with terms; 0 without words.
 
     A better window must contain more words than the current best has different terms. If the current best
-    has every term, it must have more occurrences. Windows that are too short for that are skipped.
+    has every term, it must have more occurrences. Windows with too few words for this are skipped.
     """
     if not offsets:
         return 0
@@ -104,7 +105,7 @@ def _find_best_window(offsets: Sequence[int], terms: Sequence[frozenset[str]]) -
 
 
 def _find_start(text: str, match: int, fences: Sequence[Fence]) -> int:
-    """Return the start of the sentence or line of the match, else of a word shortly before the match."""
+    """Return the start of the sentence or line of the match, or else of a word shortly before the match."""
     fence = next((fence for fence in fences if fence.start <= match < fence.close), None) if fences else None
     earliest_start = max(0, match - _LEAD_LENGTH)
     if fence and fence.start >= earliest_start:
@@ -118,12 +119,12 @@ def _find_start(text: str, match: int, fences: Sequence[Fence]) -> int:
 
 
 def _move_out_of_marks(text: str, start: int, fences: Sequence[Fence]) -> int:
-    """Move a start inside a fence's opening line to the line's start, and inside a closing line behind it."""
+    """Move a start inside an opening line to the line's start, and inside a closing line to the next text."""
     for fence in fences:
         if fence.start < start < fence.body:
             return fence.start
         if fence.end <= start < fence.close:
-            next_visible = _VISIBLE.search(text, fence.close)
+            next_visible = _VISIBLE_CHARACTER.search(text, fence.close)
             start = next_visible.start() if next_visible else start
     return start
 
@@ -153,20 +154,20 @@ def _cut_text(text: str, start: int, end: int) -> str:
 
 def _cut_code(text: str, start: int, end: int, fences: Sequence[Fence]) -> str:
     """Return a window that contains code, with the marks of the fences that it cuts."""
-    first = next((fence for fence in fences if fence.body <= start < fence.end), None)
-    last = next((fence for fence in fences if fence.start < end and _continues_after(fence, end)), None)
-    if last and end < last.body:
-        end, last = last.start, None
-    elif last:
-        end = min(end, last.end)
+    first_fence = next((fence for fence in fences if fence.body <= start < fence.end), None)
+    last_fence = next((fence for fence in fences if fence.start < end and _continues_after(fence, end)), None)
+    if last_fence and end < last_fence.body:
+        end, last_fence = last_fence.start, None
+    elif last_fence:
+        end = min(end, last_fence.end)
     end = start + len(text[start:end].rstrip())
     window_text = text[start:end]
-    if last:
-        window_text += f"\n{last.prefix[:_MAX_MARK_LENGTH]}{last.mark[:_MAX_MARK_LENGTH]}"
+    if last_fence:
+        window_text += f"\n{last_fence.prefix[:_MAX_MARK_LENGTH]}{last_fence.mark[:_MAX_MARK_LENGTH]}"
     elif end < len(text):
         window_text += "\n…" if any(fence.close == end for fence in fences) else " …"
-    if first:
-        window_text = _add_opening_line(window_text, first)
+    if first_fence:
+        window_text = _add_opening_line(window_text, first_fence)
     elif start > 0:
         window_text = ("…\n" if any(fence.start == start for fence in fences) else "… ") + window_text
     return window_text
@@ -193,7 +194,7 @@ BLOB_CACHE_BYTES = 16_000_000
 class Texts:
     """A cache of the texts of sections. Safe to use from threads.
 
-    `read` returns a blob's bytes by its id; its errors reach the caller.
+    `read` returns the bytes of a blob by its id. Its errors are raised, except in `read` and `display_text`.
     """
 
     def __init__(self, read: Callable[[str], bytes], max_cache_bytes: int = BLOB_CACHE_BYTES) -> None:
@@ -217,7 +218,7 @@ class Texts:
         last_blob, data = self._last
         if last_blob != blob:
             data = self._blobs.get(blob, lambda: memoryview(self._read(blob)))
-            # The next request is often for the same page, which may be too large for the cache.
+            # The next request is often for the same document, which may be too large for the cache.
             self._last = blob, data
         return bytes(data[start:end])
 

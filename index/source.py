@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from index.page import IndexedDocument, UnreadableDocument
+from index.documents import IndexedDocument, UnreadableDocument
 from index.port import Progress
 from workspace.config.taxonomy import Taxonomy
 from workspace.document.document import Document
@@ -33,10 +33,10 @@ class GitSource:
         """Return every document, in order."""
         return tuple(self._blobs)
 
-    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
-        """Read some of the documents, in the order requested. Each is read once, so none is cached."""
+    def read_documents(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
+        """Read the documents with these paths, in this order. None is read twice, so none is cached."""
         for path in paths:
-            yield _read_page(path, self._blobs[path], self._taxonomy, self._read_document)
+            yield _read_indexed_document(path, self._blobs[path], self._taxonomy, self._read_document)
 
     def _read_document(self, path: str, blob: str) -> Document | None:
         data = self._git.blob_within(blob, self._max_bytes)
@@ -46,23 +46,25 @@ class GitSource:
         return Document.parse(data, path)
 
 
-def read_pages(
+def read_documents(
     snapshot: Snapshot, blobs: Mapping[str, str], progress: Progress | None, label: str
 ) -> Iterator[IndexedDocument | UnreadableDocument]:
-    """Read some documents of a commit, given as blobs by path, in order of paths.
+    """Read documents of a commit, given as blobs by path, in the order of their paths.
 
-    A document that a write or an earlier read has parsed is not parsed again. `label` is the name of the work
-    for `progress`.
+    A document that a write or an earlier read has parsed is not parsed again. `label` names the work for
+    `progress`.
     """
     for finished_count, (path, blob) in enumerate(sorted(blobs.items())):
         if progress:
             progress(finished_count, len(blobs), label)
-        yield _read_page(path, blob, snapshot.taxonomy, lambda path, blob: snapshot.document(path))
+        yield _read_indexed_document(
+            path, blob, snapshot.taxonomy, lambda path, blob: snapshot.document(path)
+        )
     if progress and blobs:
         progress(len(blobs), len(blobs), label)
 
 
-def _read_page(
+def _read_indexed_document(
     path: str, blob: str, taxonomy: Taxonomy, read: Callable[[str, str], Document | None]
 ) -> IndexedDocument | UnreadableDocument:
     """Return a document for the index; without sections if it is too large or a Git LFS pointer."""
@@ -78,7 +80,7 @@ def _read_page(
 
 
 _MAX_INCREMENTAL = 300
-"""The number of changed documents up to which an incremental change is always faster than a rebuild."""
+"""Up to this number of changed documents, an incremental change is always faster than a rebuild."""
 
 
 class Difference(NamedTuple):
@@ -92,7 +94,7 @@ def diff_snapshots(old: Snapshot, new: Snapshot, document_count: int | None = No
     """Return the difference between two snapshots; None if the index should be rebuilt instead.
 
     The index should be rebuilt if new settings change how documents are read, or if over a third of the
-    documents change. `document_count` is their number; if it is None, they are listed.
+    documents change. `document_count` is the number of documents; if it is None, the documents are listed.
     """
     old_config, new_config = old.config, new.config
     if (
@@ -130,7 +132,7 @@ def _find_documents_below(snapshot: Snapshot, folders: list[str]) -> Iterator[tu
     last_folder: str | None = None
     for folder in sorted(folders, key=lambda folder: folder.split("/")):
         if last_folder is not None and (not last_folder or f"{folder}/".startswith(f"{last_folder}/")):
-            continue  # it is inside the previous folder
+            continue  # the folder is inside the previous one
         last_folder = folder
         if not folder:
             yield from snapshot.documents.items()

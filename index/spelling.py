@@ -1,8 +1,9 @@
 """Spelling: terms that a misspelt word may mean, by edit distance.
 
-An edit inserts, deletes or replaces a letter, or swaps two neighbours. Terms are stems, and a typo in the
-ending of a word changes its stem. The edits of the word itself are therefore stemmed too: "paginaton" is far
-from "pagin", but one edit away from "pagination". Only terms of live sections are returned.
+An edit inserts, deletes or replaces a letter, or swaps two adjacent letters. Terms are stems, and a typo in
+the ending of a word changes its stem. Therefore all words one edit away from the word are also stemmed:
+"paginaton" is far from the term "pagin", but one edit away from "pagination". Only terms of live sections are
+returned.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from index.ranking.segment_groups import Statistics
 
 PREFIX_LENGTH = 2
-"""The number of first letters that are assumed to be correct, except in the nearest terms."""
+"""The number of first letters that terms two edits away must have in common with the word."""
 
 _MIN_LENGTH_FOR_TWO_EDITS = 6
 _MAX_LENGTH = 32
@@ -42,13 +43,13 @@ def max_edits(word: str) -> int:
 
 
 def stem_all_edits(word: str) -> frozenset[str]:
-    """Return the stems of all words that are one edit away, with the word's letters and the Latin ones."""
+    """Return the stems of all words one edit away; edits use the letters of the word and a to z."""
     letters = sorted({*ascii_lowercase, *word})
-    parts = [(word[:cut], word[cut:]) for cut in range(len(word) + 1)]
-    words = {head + tail[1:] for head, tail in parts if tail}
-    words |= {head + tail[1] + tail[0] + tail[2:] for head, tail in parts if len(tail) > 1}
-    words |= {head + letter + tail[1:] for head, tail in parts if tail for letter in letters}
-    words |= {head + letter + tail for head, tail in parts for letter in letters}
+    splits = [(word[:cut], word[cut:]) for cut in range(len(word) + 1)]
+    words = {head + tail[1:] for head, tail in splits if tail}
+    words |= {head + tail[1] + tail[0] + tail[2:] for head, tail in splits if len(tail) > 1}
+    words |= {head + letter + tail[1:] for head, tail in splits if tail for letter in letters}
+    words |= {head + letter + tail for head, tail in splits for letter in letters}
     words -= {word, ""}
     return frozenset(stem_all(list(words)))
 
@@ -98,7 +99,7 @@ def find_terms_within(
 ) -> tuple[str, ...]:
     """Return the term of a folded word, and a field's terms at most `max_distance` edits away, sorted.
 
-    Terms two edits away begin with the word's first two letters. A term may be in no segment.
+    Terms two edits away begin with the word's first two letters. Not every term is in a segment.
     """
     distances = _find_distances(statistics, word, max_distance, field) if is_word(word) else {}
     return tuple(
@@ -109,13 +110,15 @@ def find_terms_within(
 def _find_distances(
     statistics: Statistics, word: str, max_distance: int, field: str = TEXT
 ) -> dict[str, int]:
-    """Return the number of edits to each term within `max_distance`. A term may be in no segment."""
+    """Return the number of edits to each term within `max_distance`. Not every term is in a segment."""
     own_term = stem(word)
     terms_one_edit_away = stem_all_edits(word)
-    same_prefix = {
-        term for part in statistics.parts for term in part.segment.terms_from(field, own_term[:PREFIX_LENGTH])
+    terms_with_prefix = {
+        term
+        for reader in statistics.segment_readers
+        for term in reader.segment.terms_with_prefix(field, own_term[:PREFIX_LENGTH])
     }
-    candidates = [term for term in same_prefix if abs(len(term) - len(own_term)) <= max_distance]
+    candidates = [term for term in terms_with_prefix if abs(len(term) - len(own_term)) <= max_distance]
     distances = {
         term: distance
         for term, distance in zip(
@@ -126,7 +129,7 @@ def _find_distances(
     distances |= {
         term: 1
         for term in terms_one_edit_away
-        if term in same_prefix or not term.startswith(own_term[:PREFIX_LENGTH])
+        if term in terms_with_prefix or not term.startswith(own_term[:PREFIX_LENGTH])
     }
     distances.pop(own_term, None)
     return distances
@@ -135,7 +138,7 @@ def _find_distances(
 def _count_sections(statistics: Statistics, term: str) -> int:
     """Return the number of live sections that contain a term."""
     key, count = make_term_key(TEXT, term), 0
-    for part, alive in zip(statistics.parts, statistics.alive, strict=True):
-        ids, _ = part.segment.postings(key)
-        count += len(ids) if alive is None else int(np.count_nonzero(alive[ids]))
+    for reader, live_flags in zip(statistics.segment_readers, statistics.live_flags, strict=True):
+        ids, _ = reader.segment.postings(key)
+        count += len(ids) if live_flags is None else int(np.count_nonzero(live_flags[ids]))
     return count

@@ -16,7 +16,7 @@ class Status:
     """The status of an index: its folder (None in memory), and its size in bytes.
 
     `blocked` names the index's own files that cannot be used, for example because a folder has the name of a
-    file. `leftovers` names the files of writers that died. `is_busy` is True while a process writes the
+    file. `leftovers` names the files of dead writers. `is_busy` is True while a process writes the
     index.
     """
 
@@ -41,7 +41,7 @@ def read_status(location: Location | None, tip: str | None, state: State | None,
     if location is None:
         return Status(None, SCHEMA_VERSION, tip, state, segments, 0, is_damaged=False)
     folder = location.current()
-    busy = is_locked(location.lock)
+    is_busy = is_locked(location.lock)
     return Status(
         folder=location.folder,
         schema=SCHEMA_VERSION,
@@ -50,15 +50,15 @@ def read_status(location: Location | None, tip: str | None, state: State | None,
         segments=segments,
         size=sum(file.stat().st_size for file in folder.iterdir() if file.is_file()) if folder else 0,
         is_damaged=folder is not None and state is None,
-        blocked=location.blocked(),
-        # The unfinished files of an active writer look like those of a writer that died.
-        leftovers=() if busy else tuple(entry.name for entry in find_leftovers(location)),
-        is_busy=busy,
+        blocked=location.find_blocked_files(),
+        # The unfinished files of an active writer cannot be distinguished from those of a dead writer.
+        leftovers=() if is_busy else tuple(entry.name for entry in find_leftovers(location)),
+        is_busy=is_busy,
     )
 
 
 def find_leftovers(location: Location) -> list[Path]:
-    """List the files that writers that died left in a location and in the folder of its current index."""
+    """List the files of dead writers in a location and in the folder of its current index."""
     folder = location.current()
     leftovers = location.leftovers(keep=folder)
     if folder is not None:

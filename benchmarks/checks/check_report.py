@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-_MAX_SHOWN = 20
+_MAX_PROBLEMS_SHOWN = 20
 
 
 @dataclass
@@ -25,7 +25,7 @@ class CheckReport:
         """Print the counts and the first problems; return the exit code, 1 if there is a problem."""
         for name, count in self.counts.items():
             print(f"{name:20} {count:>8,}")
-        for problem in self.problems[:_MAX_SHOWN]:
+        for problem in self.problems[:_MAX_PROBLEMS_SHOWN]:
             print(problem)
         print(f"{len(self.problems):,} disagreements")
         return 1 if self.problems else 0

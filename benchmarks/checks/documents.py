@@ -2,7 +2,7 @@
 
     python -m benchmarks.checks.documents FOLDER
 
-scanner     the scanner and the parser read the same document
+scanner     the scanner and the parser give equal documents
 headings    the sections' headings equal those of markdown-it-py's own full CommonMark parse
 addresses   every section's address resolves to the section (its key, if two anchors are equal)
 spans       the sections follow one another without a gap, and the last ends with the file
@@ -10,9 +10,9 @@ replace     every section is replaced with its own text: no byte changes
 rewrite     every section is replaced with other text, and then with its own: the bytes are as before
 add         a section is added at the top level and below other sections, and removed: the bytes are as before
 
-The last two parse the file again for each section, so they check at most 8 sections of a file, evenly
-selected; `addresses` and `replace` check at most 2,000. --every checks all sections. Prints the count of each
-check and the first disagreements; the exit code is 1 if there is a disagreement.
+The last two checks parse the file again for each section, so they check at most 8 sections of a file, evenly
+selected; `addresses` and `replace` check at most 2,000. --every checks all sections. Prints the count of
+each check and the first disagreements; the exit code is 1 if there is a disagreement.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from workspace.edits.content import MAX_LEVEL
 from workspace.errors import WorkspaceError
 from workspace.markdown.attribute_lists import AnchorForm
 
-MAX_SHOWN = 20
+MAX_PROBLEMS_SHOWN = 20
 SECTIONS_PER_FILE = 8
 MAX_SECTIONS = 2_000
 NEW_TITLE = "A section that no document has"
@@ -69,16 +69,16 @@ class DocumentReport:
 
 def check_scanner(document: Document) -> Outcomes:
     """Compare the scanner's document with the parser's."""
-    parsed = Document.parse_fully(document.data, document.path)
+    parsed_document = Document.parse_fully(document.data, document.path)
     for name in ("title", "has_title", "front_matter", "front_matter_lines", "front_matter_end"):
-        actual, expected = getattr(document, name), getattr(parsed, name)
-        yield None if actual == expected else f"{name} is {actual!r}, but {expected!r} by the parser"
-    for actual, expected in zip_longest(document.sections, parsed.sections):
-        yield None if actual == expected else f"{actual} should be {expected}, as by the parser"
+        actual, expected = getattr(document, name), getattr(parsed_document, name)
+        yield None if actual == expected else f"{name} is {actual!r}, but the parser reads {expected!r}"
+    for actual, expected in zip_longest(document.sections, parsed_document.sections):
+        yield None if actual == expected else f"the section is {actual}, but the parser reads {expected}"
 
 
 @cache
-def _reference_parser() -> MarkdownIt:
+def _make_reference_parser() -> MarkdownIt:
     return MarkdownIt("commonmark").use(front_matter_plugin)
 
 
@@ -87,7 +87,7 @@ def check_headings(document: Document) -> Outcomes:
     text = document.data.decode("utf-8-sig", "replace")
     expected = {
         (token.map[0] + 1, int(token.tag[1]))
-        for token in _reference_parser().parse(text)
+        for token in _make_reference_parser().parse(text)
         if token.type == "heading_open" and token.level == 0 and token.map
     }
     actual = {(section.line, section.level or 1) for section in document.sections if section.has_heading}
@@ -105,8 +105,12 @@ def check_addresses(document: Document, count: int) -> Outcomes:
     occurrences = Counter(section.address for section in document.sections)
     for section in _select_evenly(document.sections, count):
         try:
-            resolved = resolve_section(document, section.address)
-            yield None if resolved is section else f"{section.address} resolves to line {resolved.line}"
+            resolved_section = resolve_section(document, section.address)
+            yield (
+                None
+                if resolved_section is section
+                else f"{section.address} resolves to line {resolved_section.line}"
+            )
         except AmbiguousAddress:
             if occurrences[section.address] == 1:
                 yield f"{section.address} is ambiguous"
@@ -126,10 +130,10 @@ def check_spans(document: Document) -> Outcomes:
     if document.data[document.front_matter_end : end].strip():
         yield "text before the first section"
     for section in document.sections:
-        ordered = section.start <= section.heading_start <= section.body <= section.end <= section.tree_end
+        is_ordered = section.start <= section.heading_start <= section.body <= section.end <= section.tree_end
         yield (
             None
-            if section.start == end and ordered
+            if section.start == end and is_ordered
             else f"{section.address} does not begin at the end of the section before"
         )
         end = section.end
@@ -138,7 +142,7 @@ def check_spans(document: Document) -> Outcomes:
 
 def check_replacing(document: Document, count: int) -> Outcomes:
     """Replace each section with its own text, with and without its heading."""
-    for section in _select_evenly(_addressable_sections(document), count):
+    for section in _select_evenly(_list_addressable_sections(document), count):
         for text in (document.source(section), document.data[section.body : section.end]):
             update = UpdateContent(file=document.path, slug=section.key, content=text.decode())
             yield _compare_bytes(document, section, partial(_apply_operations, document, update))
@@ -146,18 +150,22 @@ def check_replacing(document: Document, count: int) -> Outcomes:
 
 def check_rewriting(document: Document, count: int) -> Outcomes:
     """Rewrite sections that have text; an empty section may get a different number of blank lines."""
-    with_text = [
-        section for section in _addressable_sections(document) if _read_body(document, section).strip()
+    sections_with_text = [
+        section for section in _list_addressable_sections(document) if _read_body(document, section).strip()
     ]
-    for section in _select_evenly(with_text, count):
-        replace = UpdateContent(file=document.path, slug=section.key, content=NEW_TEXT)
-        restore = UpdateContent(file=document.path, slug=section.key, content=_read_body(document, section))
-        yield _compare_bytes(document, section, partial(_apply_operations, document, replace, restore))
+    for section in _select_evenly(sections_with_text, count):
+        replacement = UpdateContent(file=document.path, slug=section.key, content=NEW_TEXT)
+        restoration = UpdateContent(
+            file=document.path, slug=section.key, content=_read_body(document, section)
+        )
+        yield _compare_bytes(
+            document, section, partial(_apply_operations, document, replacement, restoration)
+        )
 
 
 def check_adding(document: Document, count: int) -> Outcomes:
     """Add and remove a section at the end of the document, and in sections that may have subsections."""
-    parents = [section for section in _addressable_sections(document) if 0 < section.level < MAX_LEVEL]
+    parents = [section for section in _list_addressable_sections(document) if 0 < section.level < MAX_LEVEL]
     for parent in (None, *_select_evenly(parents, count)):
         operation = AddSection(
             file=document.path, title=NEW_TITLE, parent_slug=parent.key if parent else None
@@ -165,7 +173,7 @@ def check_adding(document: Document, count: int) -> Outcomes:
         yield _compare_bytes(document, parent, partial(_add_and_remove, document, operation))
 
 
-def _addressable_sections(document: Document) -> list[Section]:
+def _list_addressable_sections(document: Document) -> list[Section]:
     """Return all sections except those whose key is an ambiguous address, which `addresses` checks."""
     occurrences = Counter(section.address for section in document.sections)
     return [
@@ -212,8 +220,8 @@ def _compare_bytes(
     offset = next(
         (
             index
-            for index, (changed, original) in enumerate(zip(data, document.data, strict=False))
-            if changed != original
+            for index, (new_byte, old_byte) in enumerate(zip(data, document.data, strict=False))
+            if new_byte != old_byte
         ),
         -1,
     )
@@ -223,13 +231,13 @@ def _compare_bytes(
 
 
 def check_file(root: Path, count: int, path: Path) -> DocumentReport:
-    """Run all checks of a file. A file that is not UTF-8 cannot be edited, so its edits are omitted."""
+    """Run all checks of a file. A file that is not UTF-8 cannot be edited, so checks of edits are omitted."""
     report = DocumentReport()
     data = path.read_bytes()
     document = Document.parse(data, path.relative_to(root).as_posix())
     report.counts["files"] += 1
     if scan_layout(data) is None:
-        report.counts["files for the parser"] += 1
+        report.counts["files that need the parser"] += 1
     _add_outcomes(report, document, "scanner", check_scanner(document))
     _add_outcomes(report, document, "headings", check_headings(document))
     _add_outcomes(report, document, "addresses", check_addresses(document, max(count, MAX_SECTIONS)))
@@ -268,7 +276,7 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     root: Path = arguments.folder
-    check_one = partial(check_file, root, sys.maxsize if arguments.every else SECTIONS_PER_FILE)
+    check_path = partial(check_file, root, sys.maxsize if arguments.every else SECTIONS_PER_FILE)
     files = find_markdown_files(root)
     if not files:
         print(f"{root} contains no *.md file.", file=sys.stderr)
@@ -278,12 +286,12 @@ def main() -> int:
         ProcessPoolExecutor(os.cpu_count()) as processes,
         show_progress("Checking documents") as report_progress,
     ):
-        for count, file_report in enumerate(processes.map(check_one, files, chunksize=16), 1):
+        for count, file_report in enumerate(processes.map(check_path, files, chunksize=16), 1):
             report.add(file_report)
             if report_progress:
                 report_progress(count, len(files), None)
     print(format_table(("check", "times"), [(name, f"{count:,}") for name, count in report.counts.items()]))
-    for name, path, outcome in report.problems[:MAX_SHOWN]:
+    for name, path, outcome in report.problems[:MAX_PROBLEMS_SHOWN]:
         print(f"{name}: {path}: {outcome}")
     counts_by_check = Counter(name for name, _, _ in report.problems)
     print(

@@ -5,9 +5,9 @@
     CORPUS=$PWD/folder npx remark folder --rc-path remark.mjs --report json --quiet --no-stdout 2> report.json
     python -m benchmarks.checks.links folder report.json
 
-Two findings are equal if Docyard's destination is within the span of the checker. Each difference is assigned
-to a reason that this module finds independently, or is printed as not explained; then the exit code is 1.
-docs/links.md lists the reasons.
+Two findings are equal if Docyard's destination is within the span of the checker's finding. Each difference
+is assigned to a reason that this module finds independently. Differences without a reason are printed, and
+the exit code is then 1. docs/links.md lists the reasons.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-MAX_NESTED = 20
+MAX_NESTED_FINDINGS = 20
 RULES = ("broken-link", "broken-fragment", "broken-image")
 _NAMED_TAG = re.compile(rb"""<[a-z][^<>]*?\s(?:id|name)\s*=\s*["']?([^"'\s>]+)""", re.IGNORECASE)
 _HEADING = re.compile(r"Cannot find heading for `#(.*?)`(?: in `(.*?)`)?(?:;|$)")
@@ -81,12 +81,12 @@ def run_validate(folder: Path) -> list[DocyardFinding]:
 
 
 def find_containing(findings: Sequence[CheckerFinding], position: tuple[int, int]) -> list[CheckerFinding]:
-    """Return the findings, in order, that contain a position; few findings contain each other."""
-    last = bisect_right(findings, position, key=lambda item: item.start)
-    return [item for item in findings[max(0, last - MAX_NESTED) : last] if position <= item.end]
+    """Return the findings, in order, that contain a position. At most 20 findings are checked."""
+    end = bisect_right(findings, position, key=lambda item: item.start)
+    return [item for item in findings[max(0, end - MAX_NESTED_FINDINGS) : end] if position <= item.end]
 
 
-def explain(finding: CheckerFinding, folder: Path) -> str | None:
+def explain_difference(finding: CheckerFinding, folder: Path) -> str | None:
     """Return the reason why only the checker reports a link, or None if it is unknown."""
     match = _HEADING.match(finding.reason)
     if match is None:
@@ -124,30 +124,39 @@ def main() -> int:
     for findings in findings_by_path.values():
         findings.sort(key=lambda finding: finding.start)
     counts: Counter[str] = Counter()
-    unexplained: list[str] = []
-    matched: set[CheckerFinding] = set()
+    unexplained_differences: list[str] = []
+    matched_findings: set[CheckerFinding] = set()
     for docyard_finding in run_validate(options.folder):
-        containing = find_containing(findings_by_path.get(docyard_finding.path, ()), docyard_finding.position)
-        matched.update(containing)
-        if containing:
+        containing_findings = find_containing(
+            findings_by_path.get(docyard_finding.path, ()), docyard_finding.position
+        )
+        matched_findings.update(containing_findings)
+        if containing_findings:
             counts["broken for both"] += 1
         else:
             line = docyard_finding.position[0]
-            unexplained.append(f"only Docyard: {docyard_finding.path}:{line}: {docyard_finding.message}")
+            unexplained_differences.append(
+                f"only Docyard: {docyard_finding.path}:{line}: {docyard_finding.message}"
+            )
     for finding in (
-        finding for findings in findings_by_path.values() for finding in findings if finding not in matched
+        finding
+        for findings in findings_by_path.values()
+        for finding in findings
+        if finding not in matched_findings
     ):
-        reason = explain(finding, options.folder)
+        reason = explain_difference(finding, options.folder)
         if reason:
             counts[f"only the checker: {reason}"] += 1
         else:
-            unexplained.append(f"only the checker: {finding.path}:{finding.start[0]}: {finding.reason}")
+            unexplained_differences.append(
+                f"only the checker: {finding.path}:{finding.start[0]}: {finding.reason}"
+            )
     for name, count in counts.items():
         print(f"{count:>8,} {name}")
-    print(f"{len(unexplained):>8,} not explained")
-    for difference in unexplained[: options.shown]:
+    print(f"{len(unexplained_differences):>8,} not explained")
+    for difference in unexplained_differences[: options.shown]:
         print(difference)
-    return 1 if unexplained else 0
+    return 1 if unexplained_differences else 0
 
 
 if __name__ == "__main__":

@@ -33,17 +33,19 @@ def add_marks(documents: Mapping[str, bytes]) -> dict[str, bytes]:
     marked_documents: dict[str, bytes] = {}
     for path, data in documents.items():
         document = Document.parse(data, path)
-        ending = document.ending
+        line_end = document.ending
         parts, position = [], 0
         for section in document.sections:
-            line = b"Section-mark-%d." % number + ending
-            before = b"" if data[: section.body].endswith((b"\n", b"\r")) or not section.body else ending
-            parts += [data[position : section.body], before, ending, line, ending]
+            line = b"Section-mark-%d." % number + line_end
+            line_break = (
+                b"" if data[: section.body].endswith((b"\n", b"\r")) or not section.body else line_end
+            )
+            parts += [data[position : section.body], line_break, line_end, line, line_end]
             position, number = section.body, number + 1
-        marked = b"".join((*parts, data[position:]))
-        headings = [(item.level, item.title) for item in Document.parse(marked, path).sections]
+        marked_data = b"".join((*parts, data[position:]))
+        headings = [(item.level, item.title) for item in Document.parse(marked_data, path).sections]
         if headings == [(item.level, item.title) for item in document.sections]:
-            marked_documents[path] = marked
+            marked_documents[path] = marked_data
     return marked_documents
 
 
@@ -56,9 +58,9 @@ def find_mark(document: Document, section: Section) -> int | None:
 def map_links_to_targets(
     snapshot: Snapshot, original_paths: Mapping[str, str]
 ) -> dict[tuple[int, int], LinkTarget | None]:
-    """Return the target of each link (None if broken) by the mark of its section and its number there.
+    """Return the target of each link by the mark of its section and its number there; None if it is broken.
 
-    `original_paths` maps the present path of each file to the original path.
+    `original_paths` has the original path of each file by its present path.
     """
     file_tree = OverlayFileTree(snapshot)
     targets: dict[tuple[int, int], LinkTarget | None] = {}
@@ -74,19 +76,22 @@ def map_links_to_targets(
             mark = find_mark(document, section) if mark is None else mark
             if mark is None:
                 continue
-            resolved = resolve(file_tree, path, link)
+            resolved_link = resolve(file_tree, path, link)
             number += 1
-            if resolved.status is LinkStatus.EXTERNAL:
+            if resolved_link.status is LinkStatus.EXTERNAL:
                 continue
             target: LinkTarget | None = None
-            if resolved.status is LinkStatus.OK and resolved.path is not None:
+            if resolved_link.status is LinkStatus.OK and resolved_link.path is not None:
                 target_mark = None
-                if resolved.fragment_target is not None and resolved.fragment_target.section is not None:
-                    target_document = snapshot.document(resolved.path)
+                if (
+                    resolved_link.fragment_target is not None
+                    and resolved_link.fragment_target.section is not None
+                ):
+                    target_document = snapshot.document(resolved_link.path)
                     target_mark = find_mark(
-                        target_document, target_document.sections[resolved.fragment_target.section]
+                        target_document, target_document.sections[resolved_link.fragment_target.section]
                     )
-                original_path = original_paths.get(resolved.path, resolved.path)
+                original_path = original_paths.get(resolved_link.path, resolved_link.path)
                 target = LinkTarget(original_path if target_mark is None else None, target_mark)
             targets[mark, number] = target
     return targets
@@ -101,7 +106,7 @@ def map_marks_to_texts(snapshot: Snapshot) -> dict[int, bytes]:
             mark = find_mark(document, section)
             if mark is not None:
                 text = _remove_spans(
-                    document, _destination_spans(document), section.body, section.end
+                    document, _find_destination_spans(document), section.body, section.end
                 ).strip()
                 texts[mark] = text.replace(b"\r\n", b"\n")
     return texts
@@ -115,11 +120,11 @@ def normalize_documents(snapshot: Snapshot) -> dict[str, bytes]:
 def _remove_anchors(document: Document) -> bytes:
     """Return the bytes of a document without link destinations and anchors of headings."""
     headings = (section.heading for section in document.sections if section.heading is not None)
-    spans = (span for heading in headings for span in _anchor_spans(document, heading))
-    return _remove_spans(document, [*_destination_spans(document), *spans], 0, len(document.data))
+    spans = (span for heading in headings for span in _find_anchor_spans(document, heading))
+    return _remove_spans(document, [*_find_destination_spans(document), *spans], 0, len(document.data))
 
 
-def _destination_spans(document: Document) -> list[tuple[int, int]]:
+def _find_destination_spans(document: Document) -> list[tuple[int, int]]:
     """Return the spans of the destinations of a document's links."""
     spans = ((link.destination_start, link.destination_end) for link in read_cached_links(document).links)
     return [(start, end) for start, end in spans if start < end]
@@ -135,7 +140,7 @@ def _remove_spans(document: Document, spans: list[tuple[int, int]], start: int, 
     return b"".join((*parts, document.data[position:end]))
 
 
-def _anchor_spans(document: Document, heading: AnchoredHeading) -> Iterator[tuple[int, int]]:
+def _find_anchor_spans(document: Document, heading: AnchoredHeading) -> Iterator[tuple[int, int]]:
     """Yield the spans of a heading's anchors, before and after its text."""
     line = document.data[heading.heading_start : heading.body]
     for text in (heading.text.prefix, heading.text.suffix):

@@ -37,7 +37,7 @@ from workspace.markdown.attribute_lists import AnchorForm
 from workspace.merge.conflict import UnitId, UnitKind
 
 EDIT_CONTEXT = EditContext(AnchorForm.BRACES, "2000-01-02")
-_MAX_PASSED = 4
+_MAX_PASSED_SIBLINGS = 4
 _WORDS = re.compile(r"[A-Za-z]{5,}")
 
 
@@ -59,11 +59,11 @@ class Step(NamedTuple):
 
 
 class StepRefused(Exception):
-    """A step is not possible: its target is missing, or the operation is refused."""
+    """A step is not possible: the target is missing, or the operation is refused."""
 
 
 def apply_steps(base: Document, steps: Sequence[Step], start: Document) -> Document:
-    """Return the document after the steps. Raises Refused."""
+    """Return the document after the steps. Raises StepRefused."""
     document = start
     for step in steps:
         try:
@@ -74,7 +74,7 @@ def apply_steps(base: Document, steps: Sequence[Step], start: Document) -> Docum
 
 
 def touch_different_units(left: Sequence[Step], right: Sequence[Step]) -> bool:
-    """Return True if two scripts touch different units, except shared units."""
+    """Return True if no unit is touched by both scripts, except shared units."""
     left_touches = {touch for step in left for touch in step.touches}
     is_shared_by_unit: dict[str, bool] = {}
     for touch in left_touches:
@@ -87,7 +87,7 @@ def touch_different_units(left: Sequence[Step], right: Sequence[Step]) -> bool:
     )
 
 
-def edit_step(
+def bind_edit(
     operation: Callable[..., DocumentOperation], *address_fields: str, **fields: object
 ) -> Callable[[Document, Document], Document]:
     """Return a function that runs an operation. `address_fields` contain addresses of the base."""
@@ -102,7 +102,7 @@ def edit_step(
     return apply
 
 
-def move_step(slug: str, parent: str | None, before: str | None) -> Callable[[Document, Document], Document]:
+def bind_move(slug: str, parent: str | None, before: str | None) -> Callable[[Document, Document], Document]:
     """Return a function that moves a section within its document."""
 
     def apply(base: Document, document: Document) -> Document:
@@ -121,7 +121,7 @@ def move_step(slug: str, parent: str | None, before: str | None) -> Callable[[Do
 
 
 class ScriptGenerator:
-    """Draws random steps for a document."""
+    """A generator of random steps for a document."""
 
     def __init__(self, document: Document, rng: random.Random, name: str) -> None:
         self._document, self._rng, self._name = document, rng, name
@@ -138,7 +138,7 @@ class ScriptGenerator:
             for task in document.tasks(section)
         ]
 
-    def unique_text(self) -> str:
+    def make_unique_text(self) -> str:
         """Return a text that does not occur elsewhere."""
         self._number += 1
         return f"{self._name} wrote {self._number}{self._rng.randrange(10**6)}"
@@ -146,17 +146,17 @@ class ScriptGenerator:
     def draw_steps(self) -> Iterator[Step]:
         """Yield steps without end."""
         draw_functions = [
-            self._replace_text_step,
-            self._append_step,
-            self._replace_word_step,
-            self._add_section_step,
-            self._rename_step,
-            self._move_section_step,
-            self._remove_step,
-            self._metadata_step,
+            self._draw_replace_text_step,
+            self._draw_append_step,
+            self._draw_replace_word_step,
+            self._draw_add_section_step,
+            self._draw_rename_step,
+            self._draw_move_section_step,
+            self._draw_remove_step,
+            self._draw_metadata_step,
         ]
         if self.tasks:
-            draw_functions += [self._task_step] * 5
+            draw_functions += [self._draw_task_step] * 5
         while True:
             step = self._rng.choice(draw_functions)()
             if step is not None:
@@ -165,41 +165,41 @@ class ScriptGenerator:
     def _draw_section(self) -> Section:
         return self._rng.choice(self.sections)
 
-    def _replace_text_step(self) -> Step:
+    def _draw_replace_text_step(self) -> Step:
         key = self._draw_section().key
-        content = "\n\n".join(self.unique_text() for _ in range(self._rng.randint(1, 3)))
+        content = "\n\n".join(self.make_unique_text() for _ in range(self._rng.randint(1, 3)))
         return Step(
             (Touch(f"section {key}", True), Touch(f"text {key}")),
-            edit_step(UpdateContent, "slug", slug=key, content=content),
+            bind_edit(UpdateContent, "slug", slug=key, content=content),
         )
 
-    def _append_step(self) -> Step:
+    def _draw_append_step(self) -> Step:
         section = self._draw_section()
         key = section.key
-        content = self._rng.choice(["{}", "- {}", "```\n{}\n```"]).format(self.unique_text())
+        content = self._rng.choice(["{}", "- {}", "```\n{}\n```"]).format(self.make_unique_text())
         # Two steps that fill an empty section write the same text.
         has_text = bool(self._document.data[section.body : section.end].strip())
         return Step(
             (Touch(f"section {key}", True), Touch(f"text {key}", has_text)),
-            edit_step(AppendContent, "slug", slug=key, content=content),
+            bind_edit(AppendContent, "slug", slug=key, content=content),
         )
 
-    def _replace_word_step(self) -> Step | None:
+    def _draw_replace_word_step(self) -> Step | None:
         section = self._draw_section()
         words = [*_WORDS.finditer(self._document.text(section.body, section.end))]
         if not words:
             return None
         word = self._rng.choice(words)
-        old = word.group()
+        old_word = word.group()
         key = section.key
         # The number of line breaks before a word identifies its position.
-        block = self._document.text(section.body, section.end)[: word.start()].count("\n")
+        line_number = self._document.text(section.body, section.end)[: word.start()].count("\n")
         return Step(
-            (Touch(f"section {key}", True), Touch(f"text {key}", False), Touch(f"line {key} {block}")),
-            edit_step(ReplaceText, "slug", slug=key, old=old, new=self.unique_text(), count=1),
+            (Touch(f"section {key}", True), Touch(f"text {key}", False), Touch(f"line {key} {line_number}")),
+            bind_edit(ReplaceText, "slug", slug=key, old=old_word, new=self.make_unique_text(), count=1),
         )
 
-    def _add_section_step(self) -> Step:
+    def _draw_add_section_step(self) -> Step:
         section = self._draw_section()
         is_sibling = self._rng.random() < 0.5
         fields = {"after": section.key} if is_sibling else {"parent_slug": section.key}
@@ -208,24 +208,26 @@ class ScriptGenerator:
                 Touch(f"section {section.key}", True),
                 Touch(f"place {section.key}", not is_sibling and self._has_uniform_children(section)),
             ),
-            edit_step(AddSection, *fields, title=self.unique_text(), content=self.unique_text(), **fields),
+            bind_edit(
+                AddSection, *fields, title=self.make_unique_text(), content=self.make_unique_text(), **fields
+            ),
         )
 
-    def _rename_step(self) -> Step:
+    def _draw_rename_step(self) -> Step:
         key = self._draw_section().key
         return Step(
             (Touch(f"section {key}", True), Touch(f"heading {key}")),
-            edit_step(RenameSection, "slug", slug=key, new_title=self.unique_text()),
+            bind_edit(RenameSection, "slug", slug=key, new_title=self.make_unique_text()),
         )
 
-    def _move_section_step(self) -> Step:
+    def _draw_move_section_step(self) -> Step:
         section, other_section = self._draw_section(), self._draw_section()
         is_sibling = self._rng.random() < 0.5
         parent = None if is_sibling or self._rng.random() < 0.2 else other_section.key
         before = other_section.key if is_sibling else None
         touches = [Touch(f"section {section.key}", True), Touch(f"place {section.key}")]
         if parent or before:
-            # A position is identified by a section at the position, which must not move itself.
+            # A section identifies the target position, so this section must not move itself.
             is_shared = parent is None or self._has_uniform_children(other_section)
             touches += [
                 Touch(f"section {other_section.key}", True),
@@ -233,74 +235,75 @@ class ScriptGenerator:
             ]
         touches += [
             Touch(f"place {item.key}")
-            for item in self._passed_siblings(section, other_section if before else None)
+            for item in self._find_passed_siblings(section, other_section if before else None)
         ]
-        return Step(tuple(touches), move_step(section.key, parent, before))
+        return Step(tuple(touches), bind_move(section.key, parent, before))
 
     def _has_uniform_children(self, section: Section) -> bool:
         """Return True if all children of a section are one level deeper, the level of a new child."""
         return all(item.level == section.level + 1 for item in self._document.children(section))
 
-    def _passed_siblings(self, section: Section, before: Section | None) -> Sequence[Section]:
-        """Return the siblings that a section passes, if few: a merge may treat either side as moved."""
+    def _find_passed_siblings(self, section: Section, before: Section | None) -> Sequence[Section]:
+        """Return the siblings that a section passes, if few: a merge may treat them as moved instead."""
         parent = None if section.parent is None else self._document.sections[section.parent]
         siblings = list(self._document.children(parent))
         position = siblings.index(section)
         target_position = siblings.index(before) if before in siblings else len(siblings)
-        passed = (
+        passed_siblings = (
             siblings[position + 1 : target_position]
             if target_position > position
             else siblings[target_position:position]
         )
-        return passed if len(passed) <= _MAX_PASSED else ()
+        return passed_siblings if len(passed_siblings) <= _MAX_PASSED_SIBLINGS else ()
 
-    def _remove_step(self) -> Step:
+    def _draw_remove_step(self) -> Step:
         section = self._draw_section()
-        removed = (section, *self._document.descendants(section))
+        removed_sections = (section, *self._document.descendants(section))
         return Step(
-            tuple(Touch(f"{kind} {item.key}") for item in removed for kind in ("section", "place")),
-            edit_step(RemoveSection, "slug", slug=section.key),
+            tuple(Touch(f"{kind} {item.key}") for item in removed_sections for kind in ("section", "place")),
+            bind_edit(RemoveSection, "slug", slug=section.key),
         )
 
-    def _metadata_step(self) -> Step:
+    def _draw_metadata_step(self) -> Step:
         if self._rng.random() < 0.3:
-            return Step((Touch("key tags"),), edit_step(TagDocument, tags=(self.unique_text(),)))
+            return Step((Touch("key tags"),), bind_edit(TagDocument, tags=(self.make_unique_text(),)))
         key = self._rng.choice([f"key{number}" for number in range(9)])
-        return Step((Touch(f"key {key}"),), edit_step(SetMetadata, metadata={key: self.unique_text()}))
+        return Step((Touch(f"key {key}"),), bind_edit(SetMetadata, metadata={key: self.make_unique_text()}))
 
-    def _task_step(self) -> Step:
+    def _draw_task_step(self) -> Step:
         section, task = self._rng.choice(self.tasks)
         section_touches = (Touch(f"section {section.key}", True), Touch(f"text {section.key}", True))
         task_touch = Touch(f"task {task}", True)
         match self._rng.randint(0, 6):
             case 0:
                 return Step(
-                    section_touches, edit_step(AddTask, "slug", slug=section.key, title=self.unique_text())
+                    section_touches,
+                    bind_edit(AddTask, "slug", slug=section.key, title=self.make_unique_text()),
                 )
             case 1:
                 return Step(
                     (*section_touches, task_touch, Touch(f"box {task}")),
-                    edit_step(CompleteTask, "slug", slug=task, note=self.unique_text()),
+                    bind_edit(CompleteTask, "slug", slug=task, note=self.make_unique_text()),
                 )
             case 2:
                 return Step(
                     (*section_touches, task_touch, Touch(f"box {task}")),
-                    edit_step(ReopenTask, "slug", slug=task),
+                    bind_edit(ReopenTask, "slug", slug=task),
                 )
             case 3:
                 return Step(
                     (*section_touches, task_touch, Touch(f"title {task}")),
-                    edit_step(UpdateTask, "slug", slug=task, title=self.unique_text()),
+                    bind_edit(UpdateTask, "slug", slug=task, title=self.make_unique_text()),
                 )
             case 4:
                 field = self._rng.choice(["criteria", "assignee"])
                 return Step(
                     (*section_touches, task_touch, Touch(f"{field} {task}")),
-                    edit_step(UpdateTask, "slug", slug=task, **{field: self.unique_text()}),
+                    bind_edit(UpdateTask, "slug", slug=task, **{field: self.make_unique_text()}),
                 )
             case 5:
                 return Step(
-                    (*section_touches, Touch(f"task {task}")), edit_step(RemoveTask, "slug", slug=task)
+                    (*section_touches, Touch(f"task {task}")), bind_edit(RemoveTask, "slug", slug=task)
                 )
             case _:
                 target_key = self._draw_section().key
@@ -311,18 +314,21 @@ class ScriptGenerator:
                         Touch(f"section {target_key}", True),
                         Touch(f"text {target_key}", True),
                     ),
-                    edit_step(MoveTask, "slug", "to_slug", slug=task, to_slug=target_key),
+                    bind_edit(MoveTask, "slug", "to_slug", slug=task, to_slug=target_key),
                 )
 
-    def draw_clash(self) -> tuple[Step, Step, UnitId] | None:
+    def draw_conflicting_steps(self) -> tuple[Step, Step, UnitId] | None:
         """Return two steps that change a unit differently, and the unit."""
         section = self._draw_section()
         key = section.key
-        texts = [edit_step(UpdateContent, "slug", slug=key, content=self.unique_text()) for _ in range(2)]
+        texts = [
+            bind_edit(UpdateContent, "slug", slug=key, content=self.make_unique_text()) for _ in range(2)
+        ]
         match self._rng.randint(0, 5 if self.tasks else 3):
             case 0:
                 changes = [
-                    edit_step(RenameSection, "slug", slug=key, new_title=self.unique_text()) for _ in range(2)
+                    bind_edit(RenameSection, "slug", slug=key, new_title=self.make_unique_text())
+                    for _ in range(2)
                 ]
                 unit = UnitId(UnitKind.HEADING, key)
             case 1:
@@ -330,22 +336,24 @@ class ScriptGenerator:
                 if not self._document.data[section.body : section.end].strip():
                     return None
             case 2:
-                changes = [edit_step(RemoveSection, "slug", slug=key), texts[0]]
+                changes = [bind_edit(RemoveSection, "slug", slug=key), texts[0]]
                 unit = UnitId(UnitKind.SECTION, key)
             case 3:
-                changes = [edit_step(SetMetadata, metadata={"clash": self.unique_text()}) for _ in range(2)]
+                changes = [
+                    bind_edit(SetMetadata, metadata={"clash": self.make_unique_text()}) for _ in range(2)
+                ]
                 unit = UnitId(UnitKind.METADATA, "clash")
             case 4:
                 _, task = self._rng.choice(self.tasks)
                 changes = [
-                    edit_step(UpdateTask, "slug", slug=task, title=self.unique_text()) for _ in range(2)
+                    bind_edit(UpdateTask, "slug", slug=task, title=self.make_unique_text()) for _ in range(2)
                 ]
                 unit = UnitId(UnitKind.TASK, task)
             case _:
                 _, task = self._rng.choice(self.tasks)
                 changes = [
-                    edit_step(RemoveTask, "slug", slug=task),
-                    edit_step(UpdateTask, "slug", slug=task, criteria=self.unique_text()),
+                    bind_edit(RemoveTask, "slug", slug=task),
+                    bind_edit(UpdateTask, "slug", slug=task, criteria=self.make_unique_text()),
                 ]
                 unit = UnitId(UnitKind.TASK, task)
         self._rng.shuffle(changes)

@@ -6,8 +6,8 @@ Each pair is two random scripts of operations on a document, which touch differe
 
 equal       the merge equals the result of both scripts in either order, except the order of additions at
             a position; `exact` counts merges that are equal byte for byte
-lost        every word that a side added is in the merge or a conflict, and so is every word and every line
-            of the base that no side removed
+lost        every word that a side added is in the merge or in a conflict, and so are the words and lines of
+            the base that no side removed
 worse       the merge has readable front matter if both sides have, no new duplicate address, and the line
             endings of a side
 sound       a merge with an unchanged side gives the other version, and swapping the sides changes at most
@@ -63,7 +63,7 @@ def describe_sections(document: Document) -> dict[str, tuple[object, ...]]:
     return sections_by_key
 
 
-def subsection_orders(document: Document, keys: set[str]) -> dict[str | None, list[str]]:
+def list_subsection_orders(document: Document, keys: set[str]) -> dict[str | None, list[str]]:
     """Return the order of the subsections with the given keys, by the key of their parent."""
     return {
         section.key if section else None: [
@@ -83,13 +83,13 @@ def find_difference(merged: Document, expected: Document, unmoved_keys: set[str]
             return f"{key}: {actual_sections.get(key)!r} instead of {expected_sections.get(key)!r}"
     return (
         None
-        if subsection_orders(merged, unmoved_keys) == subsection_orders(expected, unmoved_keys)
+        if list_subsection_orders(merged, unmoved_keys) == list_subsection_orders(expected, unmoved_keys)
         else "order"
     )
 
 
 def find_lost_text(base: Document, ours: Document, theirs: Document, merged: MergedDocument) -> str | None:
-    """Return a word or line that is wrongly neither in the merge nor in a conflict."""
+    """Return a lost word or line: one that must be in the merge or in a conflict, but is in neither."""
     base_words, our_words, their_words, merged_words = (
         _count_words(item.data) for item in (base, ours, theirs, merged)
     )
@@ -138,15 +138,17 @@ def find_new_problem(ours: Document, theirs: Document, data: bytes) -> str | Non
     sides = ours, theirs
     if merged.front_matter_error and not any(side.front_matter_error for side in sides):
         return "the front matter is invalid"
-    ambiguous = {
+    ambiguous_addresses = {
         address for address, count in Counter(item.address for item in merged.sections).items() if count > 1
     }
     side_counts = [Counter(item.address for item in side.sections) for side in sides]
-    duplicates = [address for address in ambiguous if all(side[address] < 2 for side in side_counts)]
+    duplicates = [
+        address for address in ambiguous_addresses if all(side[address] < 2 for side in side_counts)
+    ]
     if duplicates:
         return f"two sections have the address {duplicates[0]!r}"
     endings, *side_endings = ({*LINE_END_BYTES.findall(text)} for text in (data, ours.data, theirs.data))
-    return "a line ending of neither side" if endings.difference(*side_endings) else None
+    return "a line ending that neither side has" if endings.difference(*side_endings) else None
 
 
 def check_pair(report: CheckReport, base: Document, left: list[Step], right: list[Step]) -> bool:
@@ -161,13 +163,13 @@ def check_pair(report: CheckReport, base: Document, left: list[Step], right: lis
     if merged.conflicts:
         report.add("equal", f"{description}: conflicts {[conflict.unit for conflict in merged.conflicts]}")
     else:
-        moved = {
+        moved_keys = {
             touch.unit.partition(" ")[2]
             for step in (*left, *right)
             for touch in step.touches
             if touch.unit.startswith("place ")
         }
-        unmoved_keys = {section.key for section in base.sections} - moved
+        unmoved_keys = {section.key for section in base.sections} - moved_keys
         is_exact = merged.data in [document.data for document in expected]
         merged_document = Document.parse(merged.data, base.path)
         differences = (
@@ -181,11 +183,11 @@ def check_pair(report: CheckReport, base: Document, left: list[Step], right: lis
     report.add("lost", problem and f"{description}: {problem}")
     problem = find_new_problem(ours, theirs, merged.data)
     report.add("worse", problem and f"{description}: {problem}")
-    swapped = merge_documents(base, theirs, ours)
-    is_symmetric = bool(merged.conflicts) == bool(swapped.conflicts) and (
+    swapped_merge = merge_documents(base, theirs, ours)
+    is_symmetric = bool(merged.conflicts) == bool(swapped_merge.conflicts) and (
         bool(merged.conflicts)
-        or swapped.data == merged.data
-        or find_difference(Document.parse(swapped.data), Document.parse(merged.data), set()) is None
+        or swapped_merge.data == merged.data
+        or find_difference(Document.parse(swapped_merge.data), Document.parse(merged.data), set()) is None
     )
     report.add("sound", None if is_symmetric else f"{description}: the merge with swapped sides differs")
     for side in (ours, theirs):
@@ -194,16 +196,21 @@ def check_pair(report: CheckReport, base: Document, left: list[Step], right: lis
             merge_documents(base, side, base).data,
             merge_documents(base, side, side).data,
         }
-        report.add("sound", None if results == {side.data} else f"{description}: not the only change")
+        report.add(
+            "sound",
+            None
+            if results == {side.data}
+            else f"{description}: a merge with an unchanged side differs from the other side",
+        )
     return True
 
 
-def check_clash(report: CheckReport, base: Document, generator: ScriptGenerator) -> None:
-    """Check two steps that change a unit differently."""
-    clash = generator.draw_clash()
-    if clash is None:
+def check_conflict(report: CheckReport, base: Document, generator: ScriptGenerator) -> None:
+    """Check that two steps that change a unit differently are in conflict."""
+    conflicting_steps = generator.draw_conflicting_steps()
+    if conflicting_steps is None:
         return
-    left, right, unit = clash
+    left, right, unit = conflicting_steps
     try:
         ours, theirs = apply_steps(base, [left], base), apply_steps(base, [right], base)
     except StepRefused:
@@ -214,7 +221,7 @@ def check_clash(report: CheckReport, base: Document, generator: ScriptGenerator)
         "conflict", None if conflict_units == [unit] else f"{base.path}: {conflict_units} instead of {unit}"
     )
     if merged.data != ours.data:
-        report.add("conflict", f"{base.path}: {unit} is not as in ours")
+        report.add("conflict", f"{base.path}: {unit} differs from our side")
     problem = find_lost_text(base, ours, theirs, merged)
     report.add("lost", problem and f"{base.path} {unit}: {problem}")
 
@@ -230,7 +237,7 @@ def check_documents(documents: list[Document], pairs: int, seed: int) -> CheckRe
             generators = [ScriptGenerator(base, rng, name) for name in ("Ada", "Bob")]
             if len(generators[0].sections) < 2:
                 continue
-            check_clash(report, base, generators[0])
+            check_conflict(report, base, generators[0])
             left, right = (
                 [
                     step

@@ -2,7 +2,7 @@
 
     python -m benchmarks.checks.moves FOLDER [--moves 500] [--seed 1]
 
-Every section of the folder gets a unique line as its identity. Then sections and documents are moved and
+Every section of the folder gets a unique line as a mark. Then sections and documents are moved and
 renamed at random, each in its own commit, and finally all moves are reverted in reverse order. The checks
 parse all documents again:
 
@@ -53,7 +53,7 @@ class Move(NamedTuple):
 
 
 class RandomMover:
-    """Draws moves and renames, writes them, and builds their inverses."""
+    """A source of random moves and renames, which it writes, and of their inverses."""
 
     def __init__(self, workspace: Workspace, rng: random.Random) -> None:
         self.workspace = workspace
@@ -128,7 +128,7 @@ class RandomMover:
         old_parent = document.sections[section.parent] if section.parent is not None else None
         siblings = document.children(old_parent)
         if section.level != (old_parent.level if old_parent else 1) + 1:
-            return None  # the inverse would not restore a level that is not one below the parent's
+            return None  # the inverse restores a level only if it is one below the parent's
         position = siblings.index(section)
         next_sibling = siblings[position + 1] if position + 1 < len(siblings) else None
         marks = [find_mark(document, item) if item else None for item in (section, old_parent, next_sibling)]

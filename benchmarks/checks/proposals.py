@@ -3,18 +3,18 @@
     python -m benchmarks.checks.proposals FOLDER [--open 200] [--merges 20] [--seed 1]
 
 The documents of the folder are committed to a repository. Proposals are opened in sequence while the branch
-moves. Each adds words to sections of one to three documents of a small set, so that many overlap. Then views
-and merges alternate, so that the branch has moved before each view.
+moves. Each proposal appends text to sections of one to three documents of a small set, so that many proposals
+overlap. Then views and merges alternate, so that the branch has moved before each view.
 
-listed       every proposal with its state
-view         a proposal with its state, changes as Markdown, preview of the merge with checks, comments, and
-             overlaps with all other proposals
-again        the same view, while no branch has moved
-merge        a merge of a proposal, with its checks
-synced       a merge of a proposal, with fsync
-new process  the imports, the list, and a view, by a new process
+list           every proposal with its state
+view           a proposal with its state, changes as Markdown, preview of the merge with checks, comments, and
+               overlaps with all other proposals
+second view    the same view again, while no branch has moved
+merge          a merge of a proposal, with its checks
+durable merge  a merge of a proposal, with fsync
+new process    the imports, the list, and a view, in a new process
 
-FTS5's queries and a bare round trip are measured in the same run, as a measure of the machine's speed. Prints
+FTS5's queries and a bare round trip are measured in the same run, to determine the machine's speed. Prints
 the times as a table; the exit code is 1 if a scaled limit was missed.
 """
 
@@ -46,7 +46,7 @@ from workspace.writing.plan import Mode
 VIEW_MS, MERGE_MS = 100.0, 150.0
 """The limits for 200 open proposals on the small corpus, on the reference machine."""
 
-_TOUCHED_DOCUMENTS = 60  # documents that proposals may touch
+_TOUCHED_DOCUMENT_COUNT = 60  # documents that proposals may touch
 _TRIP_COUNT = 200
 _QUERY_COUNT = 50
 _MAX_CHARACTERS = 20_000  # characters of Markdown
@@ -58,18 +58,18 @@ _ACTOR = Actor(
 class Times(NamedTuple):
     """Seconds of each round of each measurement, and the average number of overlaps."""
 
-    listed: list[float]
+    list_all: list[float]
     view: list[float]
-    again: list[float]
+    second_view: list[float]
     merge: list[float]
-    synced: list[float]
+    durable_merge: list[float]
     overlaps: float
 
 
 def open_proposals(workspace: Workspace, corpus: Corpus, count: int, rng: random.Random) -> list[str]:
     """Open `count` proposals and return their ids. The branch gets a commit after every second proposal."""
     paths = sorted(corpus.documents)
-    touched_paths = rng.sample(paths, min(_TOUCHED_DOCUMENTS, len(paths)))
+    touched_paths = rng.sample(paths, min(_TOUCHED_DOCUMENT_COUNT, len(paths)))
     proposal_actions = workspace.proposal_actions()
     ids = []
     for number in range(count):
@@ -117,16 +117,16 @@ def measure_proposals(workspace: Workspace, ids: Sequence[str], merges: int, rng
     unmerged_ids = rng.sample(list(ids), len(ids))
     times = Times([], [], [], [], [], 0.0)
     overlap_count = 0
-    while unmerged_ids and len(times.synced) < merges:
+    while unmerged_ids and len(times.durable_merge) < merges:
         merged_id, viewed_id = unmerged_ids.pop(), rng.choice(ids)
         if proposal_reviews.preview(proposal_actions.find(merged_id)).conflicts:
             continue
-        times.listed.append(measure_seconds(proposal_actions.list_all))
+        times.list_all.append(measure_seconds(proposal_actions.list_all))
         times.view.append(measure_seconds(lambda: view_proposal(workspace, viewed_id)))  # noqa: B023
-        times.again.append(measure_seconds(lambda: view_proposal(workspace, viewed_id)))  # noqa: B023
+        times.second_view.append(measure_seconds(lambda: view_proposal(workspace, viewed_id)))  # noqa: B023
         overlap_count += view_proposal(workspace, viewed_id)
-        workspace.durable = len(times.merge) > len(times.synced)
-        merge_times = times.synced if workspace.durable else times.merge
+        workspace.durable = len(times.merge) > len(times.durable_merge)
+        merge_times = times.durable_merge if workspace.durable else times.merge
         merge_times.append(measure_seconds(lambda: proposal_actions.merge(merged_id, _ACTOR)))  # noqa: B023
     return times._replace(overlaps=overlap_count / max(1, len(times.view)))
 
@@ -180,16 +180,16 @@ def main() -> int:
     print(f"a proposal overlaps with {times.overlaps:.1f} other proposals")
     missed_count = 0
     limits = {"view": VIEW_MS * factor, "merge": MERGE_MS * factor}
-    for name in ("listed", "view", "again", "merge", "synced"):
-        values = getattr(times, name)
+    for field in ("list_all", "view", "second_view", "merge", "durable_merge"):
+        name, values = field.removesuffix("_all").replace("_", " "), getattr(times, field)
         p50, p95 = (percentile(values, share) * 1e3 for share in (0.5, 0.95))
         limit = limits.get(name)
         verdict = (
             "" if limit is None else f"  p50 must be <= {limit:.0f}: {'met' if p50 <= limit else 'MISSED'}"
         )
         missed_count += limit is not None and p50 > limit
-        print(f"{name:12} p50 {p50:7.1f} ms  p95 {p95:7.1f} ms{verdict}")
-    print(f"new process  {new_process_s * 1e3:11.0f} ms")
+        print(f"{name:14} p50 {p50:7.1f} ms  p95 {p95:7.1f} ms{verdict}")
+    print(f"new process    {new_process_s * 1e3:11.0f} ms")
     return 1 if missed_count else 0
 
 

@@ -5,7 +5,7 @@
 headings   the outline has the headings of markdown-it-py's own full CommonMark parse, with equal text,
            level and line
 sections   each section is found by its address, and its bytes are the lines from its heading to the next
-           heading that is not below it, by the lines of markdown-it-py's headings
+           heading that is not below it, at the lines where markdown-it-py finds them
 tokens     the error of the estimate against o200k_base and cl100k_base
 
 The exit code is 1 after a disagreement, or if fewer than 95 % of the documents are estimated within 20 %.
@@ -34,9 +34,9 @@ from workspace.texts.outline import read_outline
 from workspace.texts.text_file import TextFile, TextKind
 from workspace.texts.tokens import estimate_tokens
 
-MAX_SHOWN = 20
-MAX_ERROR = 0.20
-MIN_SHARE = 0.95
+MAX_PROBLEMS_SHOWN = 20
+MAX_RELATIVE_ERROR = 0.20
+MIN_SHARE_WITHIN_LIMIT = 0.95
 
 _LINE = re.compile(rb"[^\r\n]*(?:\r\n?|\n)|[^\r\n]+\Z")
 _ANCHOR_LINE = re.compile(rb"[ \t]*(?:<a [^<>]*>[ \t]*(?:</a>)?[ \t]*)+(?:\r\n?|\n)?", re.IGNORECASE)
@@ -53,14 +53,14 @@ class ParsedHeading(NamedTuple):
 
 
 @cache
-def _reference_parser() -> MarkdownIt:
+def _make_reference_parser() -> MarkdownIt:
     return MarkdownIt("commonmark").use(front_matter_plugin)
 
 
 def parse_headings(data: bytes) -> list[ParsedHeading]:
     """Return the headings outside lists and quotations, parsed by markdown-it-py alone."""
     lines = _LINE.findall(data)
-    tokens = _reference_parser().parse(data.decode("utf-8-sig", "replace"))
+    tokens = _make_reference_parser().parse(data.decode("utf-8-sig", "replace"))
     headings: list[ParsedHeading] = []
     for token, inline in pairwise(tokens):
         if token.type == "heading_open" and token.level == 0 and token.map:
@@ -83,12 +83,12 @@ def _to_plain_text(tokens: Sequence[Token]) -> str:
 
 def _find_first_line(lines: Sequence[bytes], line: int) -> int:
     """Return the first line of HTML anchors above a heading. A blank line may follow the anchors."""
-    above = line - 1
-    if above >= 0 and not lines[above].strip():
-        above -= 1
+    line_above = line - 1
+    if line_above >= 0 and not lines[line_above].strip():
+        line_above -= 1
     first = line
-    while above >= 0 and _ANCHOR_LINE.fullmatch(lines[above]):
-        first, above = above, above - 1
+    while line_above >= 0 and _ANCHOR_LINE.fullmatch(lines[line_above]):
+        first, line_above = line_above, line_above - 1
     return first
 
 
@@ -97,14 +97,14 @@ def find_disagreements(path: str, data: bytes) -> Iterator[str]:
     text = TextFile(path, "", data, TextKind.MARKDOWN)
     outline = read_outline(text)
     headings = parse_headings(data)
-    entries = _entries_with_heading(text, outline)
+    entries = _list_entries_with_heading(text, outline)
     actual = [(entry.line - 1, entry.level or 1, " ".join(entry.title.split())) for entry in entries]
     expected = [(heading.line, heading.level, heading.text) for heading in headings]
     if actual != expected:
         first_difference = next(
             (pair for pair in zip(actual, expected, strict=False) if pair[0] != pair[1]), None
         )
-        yield f"{path}: headings: {first_difference or f'{len(actual)} and not {len(expected)}'}"
+        yield f"{path}: headings: {first_difference or f'{len(actual)} instead of {len(expected)}'}"
         return
     lines = _LINE.findall(data)
     for number, entry in enumerate(entries):
@@ -122,12 +122,12 @@ def find_disagreements(path: str, data: bytes) -> Iterator[str]:
 
 
 def _ends_section(item: ParsedHeading, level: int, text: TextFile) -> bool:
-    """Return True if a section of this level ends at a heading: one not below it, or the document's title."""
+    """Return True if a heading ends a section of this level: no deeper heading, or the document's title."""
     preamble = text.document.preamble if text.document else None
     return item.level <= level or (preamble is not None and preamble.line == item.line + 1)
 
 
-def _entries_with_heading(text: TextFile, outline: TextOutline) -> list[OutlineEntry]:
+def _list_entries_with_heading(text: TextFile, outline: TextOutline) -> list[OutlineEntry]:
     document = text.document
     if document is None or not document.sections:
         return []
@@ -135,27 +135,33 @@ def _entries_with_heading(text: TextFile, outline: TextOutline) -> list[OutlineE
 
 
 class EstimateErrors(NamedTuple):
-    """The relative errors of the estimates of some texts, in ascending order."""
+    """The relative errors of the estimates of texts, in ascending order, and the error of their total."""
 
-    shares: list[float]
-    total: float
+    relative_errors: list[float]
+    total_error: float
 
     @property
     def share_within_limit(self) -> float:
         """Return the share of texts that are estimated within 20 %."""
-        return sum(abs(share) <= MAX_ERROR for share in self.shares) / max(1, len(self.shares))
+        return sum(abs(error) <= MAX_RELATIVE_ERROR for error in self.relative_errors) / max(
+            1, len(self.relative_errors)
+        )
 
     def percentile(self, percent: float) -> float:
         """Return the error that the given percentage of the texts does not exceed."""
-        return self.shares[min(len(self.shares) - 1, int(len(self.shares) * percent / 100))]
+        return self.relative_errors[
+            min(len(self.relative_errors) - 1, int(len(self.relative_errors) * percent / 100))
+        ]
 
 
 def measure_errors(texts: Sequence[str], count_tokens: Callable[[str], int]) -> EstimateErrors:
     """Compare the estimates of texts with a tokenizer's counts."""
     pairs = [(estimate_tokens(text), count_tokens(text)) for text in texts]
-    shares = sorted((estimate - actual_tokens) / max(1, actual_tokens) for estimate, actual_tokens in pairs)
+    relative_errors = sorted(
+        (estimate - actual_tokens) / max(1, actual_tokens) for estimate, actual_tokens in pairs
+    )
     estimated, actual = (sum(values) for values in zip(*pairs, strict=True))
-    return EstimateErrors(shares, estimated / max(1, actual) - 1)
+    return EstimateErrors(relative_errors, estimated / max(1, actual) - 1)
 
 
 def main() -> int:
@@ -170,18 +176,18 @@ def main() -> int:
         parser.error("the folder has no Markdown")
     problems = [problem for path, data in files.items() for problem in find_disagreements(path, data)]
     print(f"{len(files):,} documents, {len(problems):,} disagreements on headings and sections")
-    print("\n".join(problems[:MAX_SHOWN]))
+    print("\n".join(problems[:MAX_PROBLEMS_SHOWN]))
     texts = [data.decode("utf-8", "replace") for data in files.values()]
     is_met = True
     for name, tokenizer in (("o200k_base", openai.o200k_base()), ("cl100k_base", openai.cl100k_base())):
         errors = measure_errors(texts, tokenizer.count)
-        is_met = is_met and errors.share_within_limit >= MIN_SHARE
+        is_met = is_met and errors.share_within_limit >= MIN_SHARE_WITHIN_LIMIT
         errors_by_percentile = "  ".join(
             f"{percent} %: {errors.percentile(percent):+.1%}" for percent in (1, 5, 25, 50, 75, 95, 99)
         )
         share = errors.share_within_limit
-        print(f"{name}: within 20 %: {share:.1%} of the documents, in total {errors.total:+.1%}")
-        print(f"    error at {errors_by_percentile}  worst: {max(map(abs, errors.shares)):.1%}")
+        print(f"{name}: within 20 %: {share:.1%} of the documents, in total {errors.total_error:+.1%}")
+        print(f"    error at {errors_by_percentile}  worst: {max(map(abs, errors.relative_errors)):.1%}")
     start = time.perf_counter()
     for text in texts:
         estimate_tokens(text)

@@ -1,4 +1,4 @@
-"""Check that a search at an old commit equals that of an index built from this commit alone.
+"""Check that a search at an old commit equals a search of an index built from this commit alone.
 
     python -m benchmarks.checks.refs FOLDER [--commits 1000] [--refs 20] [--share 0.05] [--seed 1]
 
@@ -41,7 +41,7 @@ class TimedCommit(NamedTuple):
 
 
 class CommitWriter:
-    """Writes commits that each edit, add or remove one to three of the variable documents."""
+    """A writer of commits, each of which edits, adds or removes one to three of a fixed set of documents."""
 
     def __init__(self, path: Path, corpus: Corpus, share: float, rng: random.Random) -> None:
         self._store = GitStore(path)
@@ -127,8 +127,8 @@ def _search_commits(
     for commit in commits:
         pages = pages_by_commit[commit] = []
         times = [measure_seconds(lambda: pages.append(index.search(query, ref=commit))) for query in queries]  # noqa: B023
-        old = index.workspace.snapshot(commit)
-        changed_paths = sum(1 for _ in trees.diff_trees(tip.git, old.tree, tip.tree))
+        old_snapshot = index.workspace.snapshot(commit)
+        changed_paths = sum(1 for _ in trees.diff_trees(tip.git, old_snapshot.tree, tip.tree))
         timed_commits.append(TimedCommit(commit, changed_paths / len(tip.documents), times))
     index.close()
     return timed_commits, pages_by_commit

@@ -7,7 +7,7 @@ joined in order, each with its headings one level deeper. The checks:
 
 budget    the summary stays within its budget
 named     the summary has the address of every section, and read_section finds the section by the address
-verbatim  every line of the summary occurs in the document, except markup
+verbatim  every line of the summary occurs in the document, apart from markup
 score     completeness_score equals an independent count from the summary
 
 Prints the mean score and reduction, and the first disagreements; the exit code is 1 after a disagreement. A
@@ -34,7 +34,7 @@ from workspace.texts.text_file import TextFile, TextKind
 from workspace.texts.tokens import count_tokens, get_tokenizer
 
 MIN_TOKENS = 10_000
-MAX_SHOWN = 20
+MAX_PROBLEMS_SHOWN = 20
 
 _HEADING = re.compile(r"#{1,6}(?: (?P<title>.*))? `(?P<address>[^`]+)`")
 _WORD = re.compile(r"\w+")
@@ -59,20 +59,29 @@ def select_long_documents(root: Path, count: int) -> list[LongDocument]:
     """Return `count` documents of over 10,000 tokens, evenly selected, joined if necessary."""
     paths = find_markdown_files(root)
     candidates = [path for path in paths if path.stat().st_size > MIN_TOKENS]
-    cases = [
-        case
+    long_documents = [
+        long_document
         for path in candidates
-        if (case := _make_case(path.relative_to(root).as_posix(), path.read_bytes()))
+        if (long_document := _make_long_document(path.relative_to(root).as_posix(), path.read_bytes()))
     ]
-    if len(cases) < count:
-        cases += list(_join_documents(root, paths, {case.name for case in cases}, count - len(cases)))
-    if len(cases) <= count:
-        return cases
-    return [cases[round(index * (len(cases) - 1) / max(count - 1, 1))] for index in range(count)]
+    if len(long_documents) < count:
+        long_documents += list(
+            _join_documents(
+                root,
+                paths,
+                {long_document.name for long_document in long_documents},
+                count - len(long_documents),
+            )
+        )
+    if len(long_documents) <= count:
+        return long_documents
+    return [
+        long_documents[round(index * (len(long_documents) - 1) / max(count - 1, 1))] for index in range(count)
+    ]
 
 
-def _make_case(name: str, data: bytes) -> LongDocument | None:
-    """Return a document as a case; None if it is too short, or if its addresses exceed the largest budget."""
+def _make_long_document(name: str, data: bytes) -> LongDocument | None:
+    """Return a long document; None if it is too short, or if its addresses exceed the largest budget."""
     if len(data) < 2 * MIN_TOKENS or count_tokens(data.decode("utf-8", "replace")) <= MIN_TOKENS:
         return None
     text = TextFile(name, "", data, TextKind.MARKDOWN)
@@ -98,41 +107,43 @@ def _join_documents(
         if path.parent != folder:
             parts, folder = [], path.parent
         parts.append(_shift_headings_down(Document.parse(path.read_bytes(), name)))
-        if case := _make_case(f"{name} and earlier documents", b"# Joined\n\n" + b"\n\n".join(parts)):
-            yield case
+        if long_document := _make_long_document(
+            f"{name} and earlier documents", b"# Joined\n\n" + b"\n\n".join(parts)
+        ):
+            yield long_document
             parts, count = [], count - 1
 
 
 def _shift_headings_down(document: Document) -> bytes:
     """Return the body of a document with its headings one level deeper, except H6."""
-    pieces, position = [], document.front_matter_end
+    parts, position = [], document.front_matter_end
     for section in document.sections:
         heading = document.data[section.heading_start : section.heading_start + 6]
         if section.has_heading and heading.startswith(b"#") and not heading.startswith(b"######"):
-            pieces += [document.data[position : section.heading_start], b"#"]
+            parts += [document.data[position : section.heading_start], b"#"]
             position = section.heading_start
-    return b"".join((*pieces, document.data[position:]))
+    return b"".join((*parts, document.data[position:]))
 
 
-def find_problems(case: LongDocument, summary: Summary) -> Iterator[str]:
+def find_problems(long_document: LongDocument, summary: Summary) -> Iterator[str]:
     """Yield a message for each problem of a summary."""
     if (tokens := count_tokens(summary.content)) > summary.budget:
         yield f"{tokens} tokens, over {summary.budget}"
     lines = summary.content.splitlines()
     addresses = [match["address"] for line in lines if (match := _HEADING.fullmatch(line))]
-    expected = [entry.address for entry in case.outline.entries]
+    expected = [entry.address for entry in long_document.outline.entries]
     if addresses != expected:
         yield f"has {len(set(addresses) & set(expected))} of {len(expected)} addresses"
     for address in addresses:
-        if find_entry(case.text, case.outline, address).address != address:
+        if find_entry(long_document.text, long_document.outline, address).address != address:
             yield f"'{address}' resolves to another section"
-    source = case.text.text()
+    source = long_document.text.text()
     normalized_texts = [f" {_normalize_words(source)} ", f" {_normalize_words(_to_visible_text(source))} "]
     for line in lines:
         if line.startswith("- ") and not _occurs(line.removesuffix(" …"), normalized_texts):
-            yield f"a line is not of the document: {line[:80]!r}"
-    if (score := count_score(summary.content, case.text.text())) != summary.completeness:
-        yield f"completeness_score is {summary.completeness}, and {score} by a recount"
+            yield f"a line is not in the document: {line[:80]!r}"
+    if (score := count_score(summary.content, long_document.text.text())) != summary.completeness:
+        yield f"completeness_score is {summary.completeness}, but a recount gives {score}"
 
 
 def _occurs(line: str, texts: Sequence[str]) -> bool:
@@ -151,7 +162,7 @@ def _normalize_words(text: str) -> str:
 
 
 def count_score(content: str, original: str) -> float:
-    """Return the score by its definition: the tokens of lines and titles divided by those of the original."""
+    """Return the score: the tokens of lines and titles divided by the tokens of the original."""
     token_count = 0
     for line in content.splitlines():
         if match := _HEADING.fullmatch(line):
@@ -171,24 +182,24 @@ def main() -> int:
     parser.add_argument("--documents", type=int, default=50)
     parser.add_argument("--out", type=Path, help="a folder for the summaries")
     options = parser.parse_args()
-    scores, reductions, problems, elapsed, size = [], [], [], 0.0, 0
-    cases = select_long_documents(options.folder, options.documents)
-    for number, case in enumerate(cases, 1):
+    scores, reductions, problems, elapsed, byte_count = [], [], [], 0.0, 0
+    long_documents = select_long_documents(options.folder, options.documents)
+    for number, long_document in enumerate(long_documents, 1):
         start = perf_counter()
-        summary = summarize(case.text, case.outline, count=count_tokens)
+        summary = summarize(long_document.text, long_document.outline, count=count_tokens)
         elapsed += perf_counter() - start
-        size += len(case.text.data)
-        problems += [f"{case.name}: {problem}" for problem in find_problems(case, summary)]
+        byte_count += len(long_document.text.data)
+        problems += [f"{long_document.name}: {problem}" for problem in find_problems(long_document, summary)]
         scores.append(summary.completeness)
         reductions.append(summary.original_tokens / summary.tokens)
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
             (options.out / f"{number:02}.md").write_text(summary.content, encoding="utf-8")
-    print(f"{len(cases)} documents, {len(problems)} disagreements, tokens by {get_tokenizer()}")
-    if cases:
+    print(f"{len(long_documents)} documents, {len(problems)} disagreements, tokens by {get_tokenizer()}")
+    if long_documents:
         print(f"mean score {fmean(scores):.3f}, mean reduction {fmean(reductions):.1f}")
-        print(f"{size / elapsed / 1e6:.1f} MB/s")
-    for problem in problems[:MAX_SHOWN]:
+        print(f"{byte_count / elapsed / 1e6:.1f} MB/s")
+    for problem in problems[:MAX_PROBLEMS_SHOWN]:
         print(problem)
     return 1 if problems else 0
 

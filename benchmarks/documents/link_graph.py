@@ -17,8 +17,8 @@ from workspace.links.inbound import ScannedInbound
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
-_WARM_UP = 3
-_SCANS = 3
+_WARM_UP_EDITS = 3
+_SCAN_COUNT = 3
 
 
 def measure(repository: str, count: int) -> dict[str, Any]:
@@ -37,15 +37,15 @@ def measure(repository: str, count: int) -> dict[str, Any]:
         finally:
             graph.close()
     snapshot = workspace.snapshot()
-    paths = list(snapshot.documents)[:: max(1, len(snapshot.documents) // _SCANS)][:_SCANS]
+    paths = list(snapshot.documents)[:: max(1, len(snapshot.documents) // _SCAN_COUNT)][:_SCAN_COUNT]
     scan_times = [
         measure_seconds(partial(ScannedInbound().find_linking_documents, snapshot, [path])) for path in paths
     ]
     return {
         "seconds": build_s,
         "bytes": size,
-        "follow": p50_p95_ms(update_times[_WARM_UP:]),
-        "ask": p50_p95_ms(query_times[_WARM_UP:]),
+        "follow": p50_p95_ms(update_times[_WARM_UP_EDITS:]),
+        "ask": p50_p95_ms(query_times[_WARM_UP_EDITS:]),
         "scan": p50_p95_ms(scan_times),
     }
 
@@ -53,12 +53,12 @@ def measure(repository: str, count: int) -> dict[str, Any]:
 def _measure_edits(workspace: Workspace, graph: LinkGraph, count: int) -> tuple[list[float], list[float]]:
     update_times: list[float] = []
     query_times: list[float] = []
-    for number, (path, slug) in enumerate(draw_sections(workspace, count + _WARM_UP, SEED)):
+    for number, (path, slug) in enumerate(draw_sections(workspace, count + _WARM_UP_EDITS, SEED)):
         text = f"A sentence with [a link](../zq/linked-{number}.md)."
         operation = AppendContent(file=path, slug=slug, content=text)
-        written = workspace.write([operation], mode=Mode.ALL, tool="benchmark", client="benchmark")
-        if not written.is_committed:
-            raise EditFailed(f"{path}: {written.steps[0].error}")
+        result = workspace.write([operation], mode=Mode.ALL, tool="benchmark", client="benchmark")
+        if not result.is_committed:
+            raise EditFailed(f"{path}: {result.steps[0].error}")
         snapshot = workspace.snapshot()
         update_times.append(measure_seconds(lambda: graph.follow(snapshot)))  # noqa: B023
         query_times.append(measure_seconds(lambda: graph.find_linking_documents(snapshot, [path])))  # noqa: B023

@@ -1,4 +1,4 @@
-"""The fast readers of headings and links: waiting times with the readers, and with the parser alone."""
+"""The fast readers of headings and links: times with these readers, and with the parser alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ reader of links (`workspace/links/`)."""
 
 
 def measure(repository: str, without: str | None, count: int) -> dict[str, Any]:
-    """Measure processor seconds of a first list by type, index and link graph; milliseconds of an edit.
+    """Return processor seconds of a first list by type, an index and a link graph; milliseconds of an edit.
 
     `without` is the reader to replace by the parser. This process does all work, without children. Each edit
     adds a link, which is checked.
@@ -69,13 +69,13 @@ def _measure_edits(workspace: Workspace, sections: Iterable[tuple[str, str]]) ->
     for number, (path, slug) in enumerate(sections):
         text = f"A sentence with [a link](../zr/linked-{number}.md)."
         start = time.process_time()
-        written = workspace.write(
+        result = workspace.write(
             [AppendContent(file=path, slug=slug, content=text)],
             mode=Mode.ALL,
             tool="benchmark",
             client="benchmark",
         )
         times.append(1000 * (time.process_time() - start))
-        if not written.is_committed:
-            raise EditFailed(f"{path}: {written.steps[0].error}")
+        if not result.is_committed:
+            raise EditFailed(f"{path}: {result.steps[0].error}")
     return median(times)

@@ -14,31 +14,32 @@ from workspace.edits import AppendContent
 from workspace.workspace import Workspace
 from workspace.writing.plan import Mode
 
-FOLDERS, FILES = 100, 100
-_WARM_UP = 5
+FOLDER_COUNT, FILES_PER_FOLDER = 100, 100
+_WARM_UP_EDITS = 5
 
 
 def measure(folder: str, count: int) -> dict[str, Any]:
-    """Return medians in milliseconds of `count` alternating edits in both repositories, and differences."""
+    """Return median milliseconds of `count` alternating edits in both repositories, and of the difference."""
     documents = {
         f"folder{outer:02}/file{inner:02}.md": f"# File {inner}\n\n## One\n\nText of {outer}.\n".encode()
-        for outer in range(FOLDERS)
-        for inner in range(FILES)
+        for outer in range(FOLDER_COUNT)
+        for inner in range(FILES_PER_FOLDER)
     }
-    checked_out = Path(folder) / "checked-out"
-    make_repository(Corpus(documents), checked_out)
-    bare = Path(folder) / "bare"
-    pygit2.clone_repository(str(checked_out), str(bare), bare=True)
-    workspaces = [Workspace.open(path, durable=False) for path in (checked_out, bare)]
+    checked_out_path = Path(folder) / "checked-out"
+    make_repository(Corpus(documents), checked_out_path)
+    bare_path = Path(folder) / "bare"
+    pygit2.clone_repository(str(checked_out_path), str(bare_path), bare=True)
+    workspaces = [Workspace.open(path, durable=False) for path in (checked_out_path, bare_path)]
     times: list[tuple[float, ...]] = []
-    for number, path in enumerate(islice(documents, 0, None, len(documents) // (count + _WARM_UP))):
+    for number, path in enumerate(islice(documents, 0, None, len(documents) // (count + _WARM_UP_EDITS))):
         operation = AppendContent(file=path, slug="one", content=f"Line {number}.")
         times.append(tuple(measure_seconds(lambda: _write(workspace, operation)) for workspace in workspaces))  # noqa: B023
-    measured_times = times[_WARM_UP : _WARM_UP + count]
+    measured_times = times[_WARM_UP_EDITS : _WARM_UP_EDITS + count]
     return {
-        "checked_out_p50_ms": percentile([with_tree for with_tree, _ in measured_times], 0.5) * 1e3,
+        "checked_out_p50_ms": percentile([work_tree_s for work_tree_s, _ in measured_times], 0.5) * 1e3,
         "bare_p50_ms": percentile([bare_s for _, bare_s in measured_times], 0.5) * 1e3,
-        "more_p50_ms": percentile([with_tree - bare_s for with_tree, bare_s in measured_times], 0.5) * 1e3,
+        "more_p50_ms": percentile([work_tree_s - bare_s for work_tree_s, bare_s in measured_times], 0.5)
+        * 1e3,
     }
 
 

@@ -20,46 +20,46 @@ from typing import Any
 
 from benchmarks.timing import measure_seconds
 
-COMMITS = 10_000
-DOCUMENTS = 1_500
-SECTIONS = 10
-LINES = 20
-ROUNDS = 3
-BUDGET_MS = 300
-_HOT, _MIDDLE, _COLD = 7, 33, 0
+COMMIT_COUNT = 10_000
+DOCUMENT_COUNT = 1_500
+SECTION_COUNT = 10
+LINES_PER_SECTION = 20
+ROUND_COUNT = 3
+LIMIT_MS = 300
+_OFTEN_CHANGED, _SOMETIMES_CHANGED, _NEVER_CHANGED = 7, 33, 0  # numbers of documents
 
 QUERIES = {
-    "often changed": (_HOT, "section-3"),
-    "changed now and then": (_MIDDLE, "section-3"),
-    "changed by the first commit alone": (_COLD, "section-3"),
-    "a document": (_MIDDLE, None),
+    "often changed": (_OFTEN_CHANGED, "section-3"),
+    "sometimes changed": (_SOMETIMES_CHANGED, "section-3"),
+    "changed by the first commit alone": (_NEVER_CHANGED, "section-3"),
+    "a document": (_SOMETIMES_CHANGED, None),
 }
 
 
-def document_path(number: int) -> str:
+def make_document_path(number: int) -> str:
     """Return the path of a document, in one of 75 folders."""
     return f"area{number % 25:02}/part{number % 3}/doc{number}.md"
 
 
-def document_bytes(number: int, versions: dict[int, int]) -> bytes:
+def make_document_bytes(number: int, versions: dict[int, int]) -> bytes:
     """Return the text of a document, with the version of each section."""
     parts = [f"# Document {number}\n\nIntroduction.\n"]
-    for section in range(SECTIONS):
+    for section in range(SECTION_COUNT):
         version = versions.get(section, 0)
-        lines = (f"Line {line} of {section}, as of {version}.\n" for line in range(LINES))
+        lines = (f"Line {line} of {section}, as of {version}.\n" for line in range(LINES_PER_SECTION))
         parts.append(f"\n## Section {section}\n\n" + "".join(lines))
     return "".join(parts).encode()
 
 
-def fast_import_stream() -> Iterator[bytes]:
+def make_fast_import_stream() -> Iterator[bytes]:
     """Yield the history as input of `git fast-import`."""
     rng = random.Random(7)
-    versions: list[dict[int, int]] = [{} for _ in range(DOCUMENTS)]
-    for commit in range(COMMITS):
-        numbers: Sequence[int] = range(DOCUMENTS)
+    versions: list[dict[int, int]] = [{} for _ in range(DOCUMENT_COUNT)]
+    for commit in range(COMMIT_COUNT):
+        numbers: Sequence[int] = range(DOCUMENT_COUNT)
         if commit:
-            number = _HOT if commit % 50 == 0 else rng.randrange(1, DOCUMENTS)
-            section = 3 if number in (_HOT, _MIDDLE) else rng.randrange(SECTIONS)
+            number = _OFTEN_CHANGED if commit % 50 == 0 else rng.randrange(1, DOCUMENT_COUNT)
+            section = 3 if number in (_OFTEN_CHANGED, _SOMETIMES_CHANGED) else rng.randrange(SECTION_COUNT)
             versions[number][section] = commit
             numbers = [number]
         message = b"Edit %d\n" % commit
@@ -68,8 +68,12 @@ def fast_import_stream() -> Iterator[bytes]:
         )
         yield b"data %d\n%b" % (len(message), message)
         for number in numbers:
-            data = document_bytes(number, versions[number])
-            yield b"M 100644 inline %b\ndata %d\n%b\n" % (document_path(number).encode(), len(data), data)
+            data = make_document_bytes(number, versions[number])
+            yield b"M 100644 inline %b\ndata %d\n%b\n" % (
+                make_document_path(number).encode(),
+                len(data),
+                data,
+            )
 
 
 def run_git(folder: Path, *arguments: str, data: bytes | None = None) -> None:
@@ -79,17 +83,17 @@ def run_git(folder: Path, *arguments: str, data: bytes | None = None) -> None:
 
 def write_repositories(folder: Path) -> dict[str, Path]:
     """Write the same history with packed and with loose objects; return both repositories."""
-    packed, loose = folder / "packed", folder / "loose"
-    for repository in (packed, loose):
+    packed_path, loose_path = folder / "packed", folder / "loose"
+    for repository in (packed_path, loose_path):
         repository.mkdir()
         run_git(repository, "init", "-q", "--bare", "-b", "main")
-    run_git(packed, "fast-import", "--quiet", data=b"".join(fast_import_stream()))
-    run_git(packed, "gc", "-q")
-    (pack,) = (packed / "objects" / "pack").glob("*.pack")
-    run_git(loose, "unpack-objects", "-q", data=pack.read_bytes())
-    tip = subprocess.check_output(["git", "-C", str(packed), "rev-parse", "main"], text=True).strip()
-    run_git(loose, "update-ref", "refs/heads/main", tip)
-    return {"packed": packed, "loose": loose}
+    run_git(packed_path, "fast-import", "--quiet", data=b"".join(make_fast_import_stream()))
+    run_git(packed_path, "gc", "-q")
+    (pack,) = (packed_path / "objects" / "pack").glob("*.pack")
+    run_git(loose_path, "unpack-objects", "-q", data=pack.read_bytes())
+    tip = subprocess.check_output(["git", "-C", str(packed_path), "rev-parse", "main"], text=True).strip()
+    run_git(loose_path, "update-ref", "refs/heads/main", tip)
+    return {"packed": packed_path, "loose": loose_path}
 
 
 def measure_once(repository: Path, query: str) -> dict[str, float]:
@@ -98,7 +102,7 @@ def measure_once(repository: Path, query: str) -> dict[str, float]:
 
     number, slug = QUERIES[query]
     workspace = Workspace.open(repository, read_only=True)
-    snapshot, history, path = workspace.snapshot(), workspace.history(), document_path(number)
+    snapshot, history, path = workspace.snapshot(), workspace.history(), make_document_path(number)
     return {
         "first page": 1e3 * measure_seconds(lambda: history.changes(snapshot, path, slug)),
         "again": 1e3 * measure_seconds(lambda: history.changes(snapshot, path, slug)),
@@ -108,16 +112,16 @@ def measure_once(repository: Path, query: str) -> dict[str, float]:
 
 
 def measure_query(repository: Path, query: str) -> dict[str, float]:
-    """Return the shortest times of three processes, in milliseconds, to exclude other programs."""
+    """Return the shortest times of three processes, in milliseconds: other programs affect them the least."""
     command = [sys.executable, "-m", "benchmarks.git.history", "--answer", str(repository), query]
-    rounds: list[dict[str, Any]] = [json.loads(subprocess.check_output(command)) for _ in range(ROUNDS)]
+    rounds: list[dict[str, Any]] = [json.loads(subprocess.check_output(command)) for _ in range(ROUND_COUNT)]
     return {name: min(times[name] for times in rounds) for name in rounds[0]}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure and print; return 1 if a first page or a second blame takes over 300 ms."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.git.history")
-    parser.add_argument("--answer", nargs=2, metavar=("REPOSITORY", "QUESTION"), help=argparse.SUPPRESS)
+    parser.add_argument("--answer", nargs=2, metavar=("REPOSITORY", "QUERY"), help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.answer:
         print(json.dumps(measure_once(Path(options.answer[0]), options.answer[1])))
@@ -127,7 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for kind, repository in write_repositories(Path(folder)).items():
             for query in QUERIES:
                 times = measure_query(repository, query)
-                is_slow |= times["first page"] > BUDGET_MS or times["blame again"] > BUDGET_MS
+                is_slow |= times["first page"] > LIMIT_MS or times["blame again"] > LIMIT_MS
                 line = ", ".join(f"{name} {time:.0f} ms" for name, time in times.items())
                 print(f"{kind}, {query}: {line}")
     return int(is_slow)

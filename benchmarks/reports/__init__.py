@@ -1,7 +1,7 @@
-"""Reports: figures with their limits, tables, plots, and the page of docs.
+"""Reports: figures with their limits, tables, plots, and RESULTS.md.
 
 figures.py     the rows of the report with measured values, and their limits in this run
-page.py        benchmarks/RESULTS.md: writing of the part between its two markers from stored results
+page.py        benchmarks/RESULTS.md, of which the part between two markers is written from stored results
 plot.py        a plot of growth: four panels over the number of sections, reproducible as SVG
 report.py      tables of figures with their limits, for a terminal
 rows.py        the rows of the report, each with its value, the values of other engines, and the limits

@@ -11,7 +11,13 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from benchmarks.reports.rows import GROUPS, Results, Row, Value
-from benchmarks.reports.yardsticks import SMALL, Yardstick, find_corpus_class, limit_factors, yardstick_ratios
+from benchmarks.reports.yardsticks import (
+    SMALL,
+    Yardstick,
+    compute_limit_factors,
+    compute_yardstick_ratios,
+    find_corpus_class,
+)
 
 _PACKAGES = ("docyard", "mcp", "whoosh", "numpy", "pygit2", "tantivy")
 
@@ -42,14 +48,16 @@ class Figure:
 
 def compute_figures(results: Results) -> dict[str, list[Figure]]:
     """Return the figures of each group, in order, including those without a value."""
-    factors = limit_factors(results)
+    factors = compute_limit_factors(results)
     return {group: [_to_figure(row, results, factors) for row in rows] for group, rows in GROUPS.items()}
 
 
-def measured_figures(groups: Mapping[str, list[Figure]]) -> dict[str, list[Figure]]:
+def select_measured_figures(groups: Mapping[str, list[Figure]]) -> dict[str, list[Figure]]:
     """Return the figures that have a value, and the groups that have such figures."""
-    measured = {group: [row for row in rows if row.value is not None] for group, rows in groups.items()}
-    return {group: rows for group, rows in measured.items() if rows}
+    measured_groups = {
+        group: [row for row in rows if row.value is not None] for group, rows in groups.items()
+    }
+    return {group: rows for group, rows in measured_groups.items() if rows}
 
 
 def describe_run(results: Results) -> list[str]:
@@ -68,7 +76,7 @@ def describe_machine() -> str:
     return f"{os.cpu_count()} cores, Python {platform.python_version()}, {platform.system()}"
 
 
-def package_versions() -> list[str]:
+def list_package_versions() -> list[str]:
     """Return the versions of the measured packages."""
     lines = [f"SQLite {sqlite3.sqlite_version}"]
     for name in _PACKAGES:
@@ -80,7 +88,9 @@ def package_versions() -> list[str]:
 
 
 def _describe_speed(results: Results) -> str:
-    ratios = ", ".join(f"{yardstick} {ratio:.2f}x" for yardstick, ratio in yardstick_ratios(results).items())
+    ratios = ", ".join(
+        f"{yardstick} {ratio:.2f}x" for yardstick, ratio in compute_yardstick_ratios(results).items()
+    )
     if not ratios:
         return "Time limits are those of the reference machine."
     return f"Times relative to the reference machine: {ratios}. Time limits are multiplied by ratios above 1."

@@ -1,4 +1,4 @@
-"""benchmarks/RESULTS.md: writing of the part between its two markers from stored results.
+"""benchmarks/RESULTS.md, of which the part between two markers is written from stored results.
 
 python -m benchmarks.reports.page     writes the part from benchmarks/results/*.json
 """
@@ -14,7 +14,7 @@ from typing import Any
 from benchmarks.child import ROOT
 from benchmarks.reports.figures import Figure, compute_figures, describe_run
 from benchmarks.reports.report import VERDICTS, compare_with, format_limit, format_number, format_value
-from benchmarks.reports.yardsticks import reference_name
+from benchmarks.reports.yardsticks import find_reference_name
 
 PAGE = ROOT / "benchmarks" / "RESULTS.md"
 RESULTS_FOLDER = ROOT / "benchmarks" / "results"
@@ -30,8 +30,10 @@ class MissingMarkers(Exception):
 
 
 def store_results(results: Results, folder: Path, results_folder: Path = RESULTS_FOLDER) -> Path:
-    """Store the results of a whole run, replacing those of the same corpus; return the file."""
-    name = reference_name(results) or re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip("-")
+    """Store the results of a complete run in place of earlier results for the corpus; return the file."""
+    name = find_reference_name(results) or re.sub(r"[^a-z0-9]+", "-", folder.resolve().name.lower()).strip(
+        "-"
+    )
     file = results_folder / f"{name or 'corpus'}.json"
     results_folder.mkdir(exist_ok=True)
     file.write_text(json.dumps(results, indent=1) + "\n")
@@ -42,14 +44,14 @@ def write_page(page: Path = PAGE, results_folder: Path = RESULTS_FOLDER) -> Path
     """Rewrite the measured part of the page; return the page."""
     runs = {file.stem: json.loads(file.read_text()) for file in sorted(results_folder.glob("*.json"))}
     growth = runs.pop(GROWTH, None)
-    sections = [format_corpus(name, results) for name, results in sorted(runs.items(), key=_corpus_bytes)]
+    sections = [format_corpus(name, results) for name, results in sorted(runs.items(), key=_get_corpus_bytes)]
     if growth:
         sections.append(format_growth(growth, has_plot=(page.parent / "growth.svg").exists()))
-    page.write_text(replace_measured(page.read_text(), "\n\n".join(sections)))
+    page.write_text(replace_measured_part(page.read_text(), "\n\n".join(sections)))
     return page
 
 
-def replace_measured(text: str, content: str) -> str:
+def replace_measured_part(text: str, content: str) -> str:
     """Replace the text between the markers of a page. Raises MissingMarkers."""
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
@@ -115,19 +117,19 @@ def format_growth(growth: Results, *, has_plot: bool) -> str:
     return "\n".join(lines)
 
 
-def _corpus_bytes(run: tuple[str, Results]) -> int:
+def _get_corpus_bytes(run: tuple[str, Results]) -> int:
     return int(run[1]["corpus"]["bytes"])
 
 
 def _summarize_limits(groups: Mapping[str, Sequence[Figure]]) -> str:
     figures_with_limit = [row for rows in groups.values() for row in rows if row.limit is not None]
-    missed = [row.name.strip() for row in figures_with_limit if row.is_met is False]
-    unmeasured = [row.name.strip() for row in figures_with_limit if row.is_met is None]
+    missed_names = [row.name.strip() for row in figures_with_limit if row.is_met is False]
+    unmeasured_names = [row.name.strip() for row in figures_with_limit if row.is_met is None]
     text = f"{sum(row.is_met is True for row in figures_with_limit)} of {len(figures_with_limit)} limits met"
-    if missed:
-        text += f". Missed: {'; '.join(missed)}"
-    if unmeasured:
-        text += f". Not measured: {'; '.join(unmeasured)}"
+    if missed_names:
+        text += f". Missed: {'; '.join(missed_names)}"
+    if unmeasured_names:
+        text += f". Not measured: {'; '.join(unmeasured_names)}"
     return text + "."
 
 

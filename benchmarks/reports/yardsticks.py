@@ -44,7 +44,7 @@ _SIZE_TOLERANCE = 0.1
 
 
 def find_corpus_class(results: Mapping[str, Any]) -> CorpusClass | None:
-    """Return the smallest class that the corpus fits into; None if the corpus is larger than all classes."""
+    """Return the smallest class for the size of the corpus; None if no class is large enough."""
     return next(
         (
             corpus_class
@@ -55,7 +55,7 @@ def find_corpus_class(results: Mapping[str, Any]) -> CorpusClass | None:
     )
 
 
-def reference_name(results: Mapping[str, Any]) -> str | None:
+def find_reference_name(results: Mapping[str, Any]) -> str | None:
     """Return the name of the class if the corpus has about as many sections as its reference, else None."""
     corpus_class = find_corpus_class(results)
     if corpus_class and abs(results["corpus"]["sections"] / corpus_class.sections - 1) <= _SIZE_TOLERANCE:
@@ -63,19 +63,19 @@ def reference_name(results: Mapping[str, Any]) -> str | None:
     return None
 
 
-def limit_factors(results: Mapping[str, Any]) -> dict[Yardstick, float]:
+def compute_limit_factors(results: Mapping[str, Any]) -> dict[Yardstick, float]:
     """Return the factors of the limits in this run, all at least 1."""
-    return {yardstick: max(1.0, ratio) for yardstick, ratio in yardstick_ratios(results).items()}
+    return {yardstick: max(1.0, ratio) for yardstick, ratio in compute_yardstick_ratios(results).items()}
 
 
-def yardstick_ratios(results: Mapping[str, Any]) -> dict[Yardstick, float]:
-    """Return the ratio of reference times in this run to those on the reference machine.
+def compute_yardstick_ratios(results: Mapping[str, Any]) -> dict[Yardstick, float]:
+    """Return the ratios of the reference times in this run to those on the reference machine.
 
     FTS5 is comparable only if the corpus is about as large as the reference corpus.
     """
     ratios: dict[Yardstick, float] = {}
     corpus_class, fts5 = find_corpus_class(results), results.get("fts5")
-    if corpus_class and fts5 and reference_name(results):
+    if corpus_class and fts5 and find_reference_name(results):
         build_ratio, query_ratio = (
             fts5["seconds"] / corpus_class.build_s,
             fts5["query"]["p50_ms"] / corpus_class.query_ms,

@@ -10,5 +10,5 @@ lists.py                comparison of result lists: the same query must give the
 queries.py              times of queries in a process that has just opened an index from disk
 query_sets.py           sets of distinct queries of several kinds, equal for equal corpora
 rebuild.py              rebuild of an index that was updated after commits
-server_index.py         index and link graph in the folder of a server's index
+server_index.py         the index and the link graph in the folder of a server's index
 """

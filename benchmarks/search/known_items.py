@@ -47,7 +47,7 @@ _WORD = re.compile(r"[a-z]{4,}")
 
 _MIN_LENGTH = 5
 _MAX_SECTION_SHARE = 0.02  # a word in more sections is not specific
-_RAREST_WORDS = 6  # two of this number of rarest words are drawn
+_RAREST_WORD_COUNT = 6  # two of this number of rarest words are drawn
 _SEPARATOR = "\n\0\n"
 
 
@@ -61,7 +61,7 @@ class Item(NamedTuple):
 def draw_identifiers(texts: Sequence[SectionText], count: int) -> list[Item]:
     """Draw identifiers that occur in one section only, as whole tokens in any letter case.
 
-    At most one is drawn from a section. Raises CorpusTooSmall if there are fewer than `count`.
+    At most one identifier is drawn from a section. Raises CorpusTooSmall if there are fewer than `count`.
     """
     token_index = _TokenIndex(texts)
     order = list(range(len(texts)))
@@ -76,7 +76,7 @@ def draw_identifiers(texts: Sequence[SectionText], count: int) -> list[Item]:
             items.append(Item(name, texts[number].id))
         if len(items) == count:
             return items
-    raise CorpusTooSmall(f"only {len(items)} sections have an identifier of their own")
+    raise CorpusTooSmall(f"only {len(items)} sections have an identifier that no other section has")
 
 
 def find_identifiers(text: SectionText) -> set[str]:
@@ -97,33 +97,35 @@ class _TokenIndex:
 
     def __init__(self, texts: Sequence[SectionText]) -> None:
         parts = [f"{text.title}\n{text.body}".lower() for text in texts]
-        self._all = _SEPARATOR.join(parts)
+        self._joined_texts = _SEPARATOR.join(parts)
         self._ends = list(accumulate(len(part) + len(_SEPARATOR) for part in parts))
 
     def find_sections(self, token: str) -> set[int]:
-        """Return the numbers of at most three sections with a whole token; callers need only uniqueness."""
+        """Return the numbers of at most three sections with this token; callers only check uniqueness."""
         token, numbers = token.lower(), set[int]()
-        start = self._all.find(token)
+        start = self._joined_texts.find(token)
         while start != -1 and len(numbers) < 3:
             end = start + len(token)
-            if not _is_word(self._all[start - 1 : start]) and not _is_word(self._all[end : end + 1]):
+            if not _is_word_character(self._joined_texts[start - 1 : start]) and not _is_word_character(
+                self._joined_texts[end : end + 1]
+            ):
                 numbers.add(bisect_right(self._ends, start))
-            start = self._all.find(token, end)
+            start = self._joined_texts.find(token, end)
         return numbers
 
 
-def _is_word(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     return character.isalnum() or character == "_"
 
 
 def draw_reminders(texts: Sequence[SectionText], count: int) -> list[Item]:
-    """Draw queries of up to three words of a heading, two rarer words of its text, and a word of elsewhere.
+    """Draw queries of up to three words of a heading, two rarer words of its text, and a foreign word.
 
-    Words of many headings ("example") are omitted, since users would not search for them.
-    Raises CorpusTooSmall if hardly any section has such words.
+    Words of many headings ("example") are omitted, because users would not search for them. The foreign word
+    is of another section. Raises CorpusTooSmall if too few sections have such words.
     """
-    headings = [_words(text.title) for text in texts]
-    bodies = [_words(text.body) for text in texts]
+    headings = [_extract_words(text.title) for text in texts]
+    bodies = [_extract_words(text.body) for text in texts]
     heading_counts = Counter(word for words in headings for word in set(words))
     body_counts = Counter(word for words in bodies for word in set(words))
     max_sections = max(2, len(texts) * _MAX_SECTION_SHARE)
@@ -138,9 +140,9 @@ def draw_reminders(texts: Sequence[SectionText], count: int) -> list[Item]:
         rare_words = {word for word in bodies[number] if 2 <= body_counts[word] <= max_sections}.difference(
             heading_words
         )
-        rarest_words = sorted(rare_words, key=lambda word: (body_counts[word], word))[:_RAREST_WORDS]
+        rarest_words = sorted(rare_words, key=lambda word: (body_counts[word], word))[:_RAREST_WORD_COUNT]
         foreign_words = sorted(set(bodies[other_number]).difference(bodies[number], headings[number]))
-        if heading_words and len(rarest_words) == _RAREST_WORDS and foreign_words:
+        if heading_words and len(rarest_words) == _RAREST_WORD_COUNT and foreign_words:
             query = [*heading_words, *rng.sample(rarest_words, 2), rng.choice(foreign_words)]
             rng.shuffle(query)
             items[texts[number].id] = Item(" ".join(query), texts[number].id)
@@ -149,7 +151,7 @@ def draw_reminders(texts: Sequence[SectionText], count: int) -> list[Item]:
     raise CorpusTooSmall("there is too little text to draw reminders from")
 
 
-def _words(text: str) -> list[str]:
+def _extract_words(text: str) -> list[str]:
     return [word for word in _WORD.findall(_INVISIBLE.sub(" ", text).lower()) if word not in STOP_WORDS]
 
 
@@ -171,7 +173,7 @@ def _measure_items(index: SearchIndex, items: Sequence[Item]) -> dict[str, Any]:
     ranks = [_find_rank(chunks, item.section) for chunks, item in zip(chunk_lists, items, strict=True)]
     first_chunks = [chunks[0] if chunks else "" for chunks in chunk_lists]
     is_document_first = [
-        _path_of_chunk(first_chunk) == _path_of_chunk(item.section)
+        _extract_path(first_chunk) == _extract_path(item.section)
         for first_chunk, item in zip(first_chunks, items, strict=True)
     ]
     misses = [
@@ -192,7 +194,7 @@ def _find_rank(chunks: Sequence[str], section: str) -> int:
     return chunks.index(section) + 1 if section in chunks else 0
 
 
-def _path_of_chunk(chunk: str) -> str:
+def _extract_path(chunk: str) -> str:
     return chunk.rpartition("#")[0]
 
 

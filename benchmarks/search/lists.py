@@ -9,19 +9,19 @@ ResultLists = Sequence[Sequence[Sequence[object]]]
 
 
 class ListsDiffer(Exception):
-    """Two lists that must be equal differ. The message contains the first such pair."""
+    """Two lists differ that must be equal. The message contains the first such pair."""
 
 
 def check_equal_lists(queries: Sequence[str], lists: Mapping[str, ResultLists]) -> int:
     """Compare ids and scores exactly; return the number of compared lists. Raises ListsDiffer.
 
-    `lists` are the lists of all queries by origin. Each further origin is compared with the first.
+    `lists` has the lists of all queries by origin. Each other origin is compared with the first.
     """
-    (first_name, expected), *further = lists.items()
-    for name, actual_lists in further:
+    (first_name, expected), *other_origins = lists.items()
+    for name, actual_lists in other_origins:
         for query, expected_list, actual_list in zip(queries, expected, actual_lists, strict=True):
             if [list(hit) for hit in expected_list] != [list(hit) for hit in actual_list]:
                 raise ListsDiffer(
                     f"two lists for {query!r} differ:\n{first_name}: {expected_list}\n{name}: {actual_list}",
                 )
-    return len(further) * len(queries)
+    return len(other_origins) * len(queries)

@@ -22,7 +22,7 @@ ResultList = list[tuple[str, float]]
 
 
 def bind_top_ten(search: SearchIndex) -> Callable[[str], ResultList]:
-    """Return a function that finds the ten best sections of a query by the engine alone, without snippets.
+    """Return a function that finds the ten best sections of a query with the engine alone, without snippets.
 
     The function uses the open engine of `search` at its present commit.
     """

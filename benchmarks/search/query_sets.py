@@ -12,7 +12,7 @@ from benchmarks.child import ROOT
 from benchmarks.corpus import SEED, SectionText
 from benchmarks.search.known_items import find_identifiers
 
-COUNT = 80
+QUERIES_PER_KIND = 80
 """The number of queries of each kind."""
 
 WARM_UP_COUNT = 20
@@ -36,7 +36,7 @@ class QuerySets(NamedTuple):
 
 
 def draw_query_sets(
-    texts: Sequence[SectionText], word_queries: Sequence[str], count: int = COUNT
+    texts: Sequence[SectionText], word_queries: Sequence[str], count: int = QUERIES_PER_KIND
 ) -> QuerySets:
     """Return queries of words, headings, identifiers and written questions, and quoted phrases.
 

@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.child import MeasurementFailed
 from benchmarks.search.query_sets import QuerySets
 from benchmarks.serving.pages import run_http_server
-from benchmarks.serving.startup import BARE_COMMAND, server_command
+from benchmarks.serving.startup import BARE_COMMAND, make_server_command
 from benchmarks.serving.stdio import REQUEST_META, StdioServer
 from benchmarks.timing import measure_seconds, p50_p95_p99_ms
 
@@ -38,8 +38,8 @@ def measure(repository: Path, home: Path, sets: QuerySets) -> dict[str, dict[str
     http_command = ["-m", "docyard", "serve", "-C", str(repository), "--http", "127.0.0.1:0", "--no-token"]
     with (
         StdioServer(BARE_COMMAND, home) as bare,
-        StdioServer(server_command(repository), home) as stdio,
-        StdioServer(server_command(repository), home) as stateless,
+        StdioServer(make_server_command(repository), home) as stdio,
+        StdioServer(make_server_command(repository), home) as stateless,
         run_http_server(http_command, home) as connection,
     ):
         bare.initialize()

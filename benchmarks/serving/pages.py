@@ -2,9 +2,9 @@
 
     python -m benchmarks.serving.pages FOLDER [--rounds 30] [--seed 1]
 
-One document has a history of many commits. A few proposals are open: one changes a hundred sections, and
-one is in conflict. A kind with many pages is requested at different URLs first, and then at the same URLs
-again. For a single page and for the largest documents, the first time is reported separately.
+One document has a history of many commits. Some proposals are open: one changes a hundred sections, and one
+is in conflict. A kind of page with many URLs is requested at each URL first, and then at the same URLs again.
+For a single page and for the largest documents, the first time is reported separately.
 
 at once      documents, as soon as the server listens, while its index and its link graph are built
 first time   documents that were not requested before
@@ -47,28 +47,28 @@ from workspace.writing.plan import Mode
 SMALL_MS, LARGE_MS, CHANGES_MS = 50.0, 100.0, 200.0
 """The limits of the median: up to 1,500 documents, more documents, and the changes of a hundred sections."""
 
-_SMALL_DOCUMENTS = 1_500  # documents, without the generated document
+_MAX_SMALL_DOCUMENTS = 1_500  # documents, without the generated document
 _HISTORY_COMMITS = 60  # commits to one document
 _OPEN_PROPOSALS = 20  # proposals that change one document each
-_SECTIONS = 100
+_SECTION_COUNT = 100
 _ACTOR = Actor(Author("Benchmark", "benchmark@example.org", KnownBy.CLIENT, "benchmark"), "page", "benchmark")
-_LARGEST = 10
-_TRIPS = 200
+_LARGEST_DOCUMENT_COUNT = 10
+_ROUND_TRIP_COUNT = 200
 _BARE_PAGE = "bare Starlette"
 _MANY_SECTIONS_PATH = "benchmark-of-many-sections.md"
 
 
 class Content(NamedTuple):
-    """The generated content: the path of a document with many commits, and the ids of proposals."""
+    """The generated content: the path of a document with many commits, and the ids of the proposals."""
 
-    long_history: str
-    many_sections: str
-    conflicted: str
-    simple: Sequence[str]
+    long_history_path: str
+    many_sections_id: str
+    conflicting_id: str
+    simple_ids: Sequence[str]
 
 
-def _many_sections_document() -> bytes:
-    parts = (f"## Part {number}\n\nOnce there were {number} herons.\n\n" for number in range(_SECTIONS))
+def _make_many_sections_document() -> bytes:
+    parts = (f"## Part {number}\n\nOnce there were {number} herons.\n\n" for number in range(_SECTION_COUNT))
     return ("# Many\n\n" + "".join(parts)).encode()
 
 
@@ -76,34 +76,34 @@ def create_content(workspace: Workspace, corpus: Corpus, rng: random.Random) -> 
     """Create a history and proposals."""
     proposal_actions = workspace.proposal_actions()
     paths = sorted(path for path in corpus.documents if len(corpus.documents[path]) < 20_000)
-    long_history, *drawn = rng.sample(paths, _OPEN_PROPOSALS + 1)
+    long_history_path, *drawn_paths = rng.sample(paths, _OPEN_PROPOSALS + 1)
     for number in range(_HISTORY_COMMITS):
-        _write(workspace, _make_append(workspace, long_history, f"Step {number}."))
+        _write(workspace, _make_append(workspace, long_history_path, f"Step {number}."))
     simple_ids = []
-    for number, path in enumerate(drawn):
+    for number, path in enumerate(drawn_paths):
         proposal = proposal_actions.open(f"Proposal {number}", "What and why.", _ACTOR)
         _write(proposal_actions.open_branch(proposal.id), _make_append(workspace, path, f"Words {number}."))
         proposal_actions.submit(proposal.id, _ACTOR)
         proposal_actions.comment(proposal.id, _ACTOR, "A remark.", file=path)
         simple_ids.append(proposal.id)
-    many_sections = proposal_actions.open("A hundred sections", "Herons are counted again.", _ACTOR)
+    many_sections_proposal = proposal_actions.open("A hundred sections", "Herons are counted again.", _ACTOR)
     new_text = "Now there are {} herons, and as many storks."
     _write(
-        proposal_actions.open_branch(many_sections.id),
+        proposal_actions.open_branch(many_sections_proposal.id),
         *(
             UpdateContent(file=_MANY_SECTIONS_PATH, slug=f"part-{number}", content=new_text.format(number))
-            for number in range(_SECTIONS)
+            for number in range(_SECTION_COUNT)
         ),
     )
-    proposal_actions.submit(many_sections.id, _ACTOR)
-    conflicted = proposal_actions.open("In conflict", "Another writer was first.", _ACTOR)
+    proposal_actions.submit(many_sections_proposal.id, _ACTOR)
+    conflicting_proposal = proposal_actions.open("In conflict", "Another writer was first.", _ACTOR)
     _write(
-        proposal_actions.open_branch(conflicted.id),
+        proposal_actions.open_branch(conflicting_proposal.id),
         UpdateContent(file=_MANY_SECTIONS_PATH, slug="part-7", content="Seven egrets."),
     )
-    proposal_actions.submit(conflicted.id, _ACTOR)
+    proposal_actions.submit(conflicting_proposal.id, _ACTOR)
     _write(workspace, UpdateContent(file=_MANY_SECTIONS_PATH, slug="part-7", content="Seven cranes."))
-    return Content(long_history, many_sections.id, conflicted.id, simple_ids)
+    return Content(long_history_path, many_sections_proposal.id, conflicting_proposal.id, simple_ids)
 
 
 def _write(workspace: Workspace, *operations: Operation) -> None:
@@ -130,7 +130,7 @@ def draw_page_urls(
     """Return the URLs of the pages that are not documents, by kind, and of the largest documents."""
     paths = sorted(corpus.documents)
     drawn_paths = rng.sample(paths, min(rounds, len(paths)))
-    largest_paths = sorted(paths, key=lambda path: len(corpus.documents[path]))[-_LARGEST:]
+    largest_paths = sorted(paths, key=lambda path: len(corpus.documents[path]))[-_LARGEST_DOCUMENT_COUNT:]
     folders = sorted({path.rpartition("/")[0] for path in drawn_paths} - {""})
     small_corpus = Corpus({path: corpus.documents[path] for path in drawn_paths})
     queries = draw_queries(list(small_corpus.texts()), rounds)
@@ -138,15 +138,15 @@ def draw_page_urls(
         "documents, the largest ten": [f"/doc/{quote(path)}" for path in largest_paths],
         "library": ["/"],
         "folder": [f"/folder/{quote(folder)}" for folder in folders] or ["/"],
-        "history": [f"/history/{quote(content.long_history)}"],
-        "blame": [f"/blame/{quote(content.long_history)}"],
+        "history": [f"/history/{quote(content.long_history_path)}"],
+        "blame": [f"/blame/{quote(content.long_history_path)}"],
         "commit": [f"/commit/{head}"],
         "search": [f"/search?q={quote(' '.join(query))}" for query in queries],
         "proposals": ["/proposals"],
-        "proposal": [f"/proposals/{id}" for id in content.simple],
-        "changes, 100 sections": [f"/proposals/{content.many_sections}/changes?view=side"],
-        "changes, inline": [f"/proposals/{content.many_sections}/changes?view=inline"],
-        "conflicts": [f"/proposals/{content.conflicted}/conflicts"],
+        "proposal": [f"/proposals/{id}" for id in content.simple_ids],
+        "changes, 100 sections": [f"/proposals/{content.many_sections_id}/changes?view=side"],
+        "changes, inline": [f"/proposals/{content.many_sections_id}/changes?view=inline"],
+        "conflicts": [f"/proposals/{content.conflicting_id}/conflicts"],
     }
 
 
@@ -170,8 +170,8 @@ def run_http_server(command: Sequence[str], home: Path) -> Iterator[http.client.
 class Times(NamedTuple):
     """Seconds of a kind of page: the first request of each URL, and later requests."""
 
-    first: list[float]
-    later: list[float]
+    first_times: list[float]
+    later_times: list[float]
 
 
 def measure(connection: http.client.HTTPConnection, urls: Sequence[str], rounds: int) -> Times:
@@ -187,15 +187,20 @@ def measure(connection: http.client.HTTPConnection, urls: Sequence[str], rounds:
 
         return measure_seconds(request)
 
-    first = [request_seconds(url) for url in urls]
-    return Times(first, [request_seconds(urls[number % len(urls)]) for number in range(rounds)])
+    first_times = [request_seconds(url) for url in urls]
+    return Times(first_times, [request_seconds(urls[number % len(urls)]) for number in range(rounds)])
 
 
 def measure_round_trip_ms(home: Path) -> float:
     """Return the median of bare round trips over stdio in milliseconds."""
     with StdioServer([sys.executable, "-m", "benchmarks.serving.bare_server"], home) as server:
         server.initialize()
-        return percentile([measure_seconds(lambda: server.request("ping")) for _ in range(_TRIPS)], 0.5) * 1e3
+        return (
+            percentile(
+                [measure_seconds(lambda: server.request("ping")) for _ in range(_ROUND_TRIP_COUNT)], 0.5
+            )
+            * 1e3
+        )
 
 
 class TableRow(NamedTuple):
@@ -203,12 +208,12 @@ class TableRow(NamedTuple):
 
     page: str
     times: list[float]
-    limit: float | None
+    limit_ms: float | None
 
     @property
     def is_limit_missed(self) -> bool:
         """Return True if the median is above the limit."""
-        return self.limit is not None and percentile(self.times, 0.5) * 1e3 > self.limit
+        return self.limit_ms is not None and percentile(self.times, 0.5) * 1e3 > self.limit_ms
 
 
 def make_rows(times_by_page: Mapping[str, Times], document_count: int, factor: float) -> Iterator[TableRow]:
@@ -216,17 +221,18 @@ def make_rows(times_by_page: Mapping[str, Times], document_count: int, factor: f
     for page, times in times_by_page.items():
         kind_limit_ms = CHANGES_MS if page.startswith("changes") else _default_limit_ms(document_count)
         limit_ms = None if page == _BARE_PAGE else kind_limit_ms * factor
-        if len(times.first) > 1:
-            # The largest documents have no limit at first: the server reads and renders their text once.
-            yield TableRow(f"{page}, first time", times.first, None if "largest" in page else limit_ms)
-            yield TableRow(f"{page}, again", times.later, limit_ms)
+        if len(times.first_times) > 1:
+            # The first requests of the largest documents have no limit: the server reads and renders their
+            # text once.
+            yield TableRow(f"{page}, first time", times.first_times, None if "largest" in page else limit_ms)
+            yield TableRow(f"{page}, again", times.later_times, limit_ms)
         else:
-            yield TableRow(f"{page}, once", times.first, None)
-            yield TableRow(page, times.later, limit_ms)
+            yield TableRow(f"{page}, once", times.first_times, None)
+            yield TableRow(page, times.later_times, limit_ms)
 
 
 def _default_limit_ms(document_count: int) -> float:
-    return SMALL_MS if document_count <= _SMALL_DOCUMENTS + 1 else LARGE_MS
+    return SMALL_MS if document_count <= _MAX_SMALL_DOCUMENTS + 1 else LARGE_MS
 
 
 def format_table(rows: Sequence[TableRow], document_count: int) -> Table:
@@ -241,7 +247,7 @@ def format_table(rows: Sequence[TableRow], document_count: int) -> Table:
     )
     for row in rows:
         values = (percentile(row.times, 0.5), percentile(row.times, 0.95), max(row.times))
-        condition = "" if row.limit is None else f"<= {row.limit:.0f}"
+        condition = "" if row.limit_ms is None else f"<= {row.limit_ms:.0f}"
         table.add_row(
             row.page, *(f"{value * 1e3:.1f}" for value in values), condition + " MISSED" * row.is_limit_missed
         )
@@ -258,7 +264,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(arguments)
     rng = random.Random(options.seed)
-    corpus = Corpus(Corpus.read(options.folder).documents | {_MANY_SECTIONS_PATH: _many_sections_document()})
+    corpus = Corpus(
+        Corpus.read(options.folder).documents | {_MANY_SECTIONS_PATH: _make_many_sections_document()}
+    )
     times_by_page: dict[str, Times] = {}
     with tempfile.TemporaryDirectory(prefix="docyard-pages-") as folder:
         home, repository = Path(folder), Path(folder) / "repository"

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.memory import child_pids, peak_mb
-from benchmarks.serving.startup import server_command
+from benchmarks.serving.startup import make_server_command
 from benchmarks.serving.stdio import StdioServer
 
 
 def measure_memory(repository: Path, home: Path, queries: Sequence[str]) -> dict[str, Any]:
     """Return the peak memory of a server after all queries in MB, if the system reports it."""
     earlier_pids = set(child_pids(os.getpid()))
-    with StdioServer(server_command(repository), home) as server:
+    with StdioServer(make_server_command(repository), home) as server:
         server.initialize()
         server.request("tools/list")
         for query in queries:

@@ -11,7 +11,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.serving.stdio import StdioServer
-from benchmarks.timing import ROUNDS, measure_seconds, p50_p95_ms
+from benchmarks.timing import ROUND_COUNT, measure_seconds, p50_p95_ms
 from index.service import SearchIndex
 from tools.registry import Toolbox
 from workspace.workspace import Workspace
@@ -25,7 +25,7 @@ WARM_UP_S = 2.0
 BARE_COMMAND = (sys.executable, "-m", "benchmarks.serving.bare_server")
 
 
-def server_command(repository: Path) -> tuple[str, ...]:
+def make_server_command(repository: Path) -> tuple[str, ...]:
     """Return the command line of Docyard's server."""
     return (sys.executable, "-m", "docyard", "serve", "-C", str(repository))
 
@@ -40,7 +40,7 @@ def measure_first_list(command: Sequence[str], home: Path) -> tuple[float, float
 
 def measure_start(repository: Path, home: Path) -> dict[str, Any]:
     """Return medians over alternating runs. `ratio` is the median of the ratios of adjacent runs."""
-    commands = {"ours": server_command(repository), "bare": BARE_COMMAND}
+    commands = {"ours": make_server_command(repository), "bare": BARE_COMMAND}
     times: dict[str, list[tuple[float, float | None]]] = {name: [] for name in commands}
     for command in commands.values():
         measure_first_list(command, home)  # reads the files into the system's cache
@@ -65,23 +65,24 @@ def measure_start(repository: Path, home: Path) -> dict[str, Any]:
     return results
 
 
-def measure_one_first_search(repository: Path, home: Path, query: str, pause: float = 0.0) -> float:
-    """Return the seconds of a server's first search, sent `pause` seconds after its list of tools."""
-    with StdioServer(server_command(repository), home) as server:
+def measure_one_first_search(repository: Path, home: Path, query: str, pause_s: float = 0.0) -> float:
+    """Return the seconds of a server's first search, sent `pause_s` seconds after its list of tools."""
+    with StdioServer(make_server_command(repository), home) as server:
         server.initialize()
         server.request("tools/list")
-        time.sleep(pause)
+        time.sleep(pause_s)
         return measure_seconds(lambda: _search(server, query))
 
 
 def measure_first_searches(repository: Path, home: Path, queries: Sequence[str]) -> dict[str, Any]:
     """Return medians of the first search of new servers: sent immediately, and after the warm-up."""
     measure_one_first_search(repository, home, queries[0])  # reads the files into the system's cache
-    queried = queries[:FIRST_SEARCH_COUNT]
+    first_queries = queries[:FIRST_SEARCH_COUNT]
     return {
-        "at_once_ms": median(measure_one_first_search(repository, home, query) for query in queried) * 1e3,
+        "at_once_ms": median(measure_one_first_search(repository, home, query) for query in first_queries)
+        * 1e3,
         "warmed_up_ms": median(
-            measure_one_first_search(repository, home, query, WARM_UP_S) for query in queried
+            measure_one_first_search(repository, home, query, WARM_UP_S) for query in first_queries
         )
         * 1e3,
     }
@@ -90,11 +91,11 @@ def measure_first_searches(repository: Path, home: Path, queries: Sequence[str])
 def measure_pings(repository: Path, home: Path) -> dict[str, Any]:
     """Measure pings of the minimal server and of Docyard, alternately."""
     bare_pings, pings = [], []
-    with StdioServer(BARE_COMMAND, home) as bare, StdioServer(server_command(repository), home) as ours:
+    with StdioServer(BARE_COMMAND, home) as bare, StdioServer(make_server_command(repository), home) as ours:
         bare.initialize()
         ours.initialize()
         ours.request("tools/list")
-        for _ in range(ROUNDS):
+        for _ in range(ROUND_COUNT):
             bare_pings += _measure_pings(bare)
             pings += _measure_pings(ours)
     return {"ping": p50_p95_ms(pings), "bare_ping": p50_p95_ms(bare_pings)}
@@ -109,7 +110,7 @@ def _measure_pings(server: StdioServer) -> list[float]:
     return [measure_seconds(lambda: server.request("ping")) for _ in range(PING_COUNT)]
 
 
-def definitions_bytes(repository: Path) -> int:
+def measure_definitions_bytes(repository: Path) -> int:
     """Return the size of the default tools' definitions as compact JSON, in bytes."""
     workspace = Workspace.open(repository)
     definitions = Toolbox(workspace, SearchIndex(workspace), None, False).definitions()

@@ -2,7 +2,7 @@
 
 python -m benchmarks.serving.taxonomy [--length N]     prints milliseconds, including those of a bare server
 
-The bare server is that of the SDK, with the same definitions and no other work.
+The bare server is a server of the SDK that returns the same definitions and does no other work.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from mcp_types import ListToolsResult, PaginatedRequestParams, Tool
 
 from benchmarks.child import child_environment
 from benchmarks.corpus import Corpus, make_repository
-from benchmarks.serving.startup import server_command
+from benchmarks.serving.startup import make_server_command
 from benchmarks.serving.stdio import StdioServer
 from benchmarks.timing import measure_seconds, p50_p95_ms
 from index.service import SearchIndex
@@ -49,7 +49,7 @@ def make_corpus(length: int) -> Corpus:
 
 
 def measure_lists(command: Sequence[str], home: Path) -> tuple[dict[str, float], dict[str, Any]]:
-    """Measure `tools/list` of a server after its first list; return the list too."""
+    """Measure `tools/list` of a server after its first list; return the times and the list."""
     with StdioServer(command, home) as server:
         server.initialize()
         tools = server.request("tools/list")
@@ -86,12 +86,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         index = SearchIndex(Workspace.open(home / "repository"))
         index.rebuild()
         index.close()
-        ours, tools = measure_lists(server_command(home / "repository"), home)
+        docyard_times, tools = measure_lists(make_server_command(home / "repository"), home)
         (home / "tools.json").write_text(json.dumps(tools))
         command = (sys.executable, "-m", "benchmarks.serving.taxonomy", "--bare", str(home / "tools.json"))
-        bare, _ = measure_lists(command, home)
+        bare_times, _ = measure_lists(command, home)
         size = (home / "tools.json").stat().st_size
-    print(json.dumps({"keys": MAX_KEYS, "values": MAX_VALUES, "bytes": size, "ours": ours, "bare": bare}))
+    print(
+        json.dumps(
+            {"keys": MAX_KEYS, "values": MAX_VALUES, "bytes": size, "ours": docyard_times, "bare": bare_times}
+        )
+    )
     return 0
 
 

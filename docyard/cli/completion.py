@@ -167,12 +167,12 @@ def _read_values(context: click.Context) -> Mapping[str, Collection[str]]:
         from index.artifacts.artifact import open_artifact
 
         metadata = open_artifact(find_folder(folder)).metadata
-        return {key: facet.listed for key, facet in metadata.taxonomy.items()}
+        return {key: facet.listed_values for key, facet in metadata.taxonomy.items()}
     workspace = _open_workspace(context)
     index_metadata = SearchIndex(workspace).metadata()
     taxonomy = index_metadata.taxonomy if index_metadata is not None else {}
     keys = workspace.at(context.params.get("ref")).config.taxonomy_keys
-    return {key: taxonomy[key].listed if key in taxonomy else () for key in keys}
+    return {key: taxonomy[key].listed_values if key in taxonomy else () for key in keys}
 
 
 @_limit_candidates

@@ -209,15 +209,17 @@ def _print_report(
     as_json: bool,
 ) -> None:
     stats = build.metadata.stats
-    if contents.left_out:
-        warnings.append(f"omitted because of their size or their names: {format_list(contents.left_out)}")
+    if contents.unsupported_paths:
+        warnings.append(
+            f"omitted because of their size or their names: {format_list(contents.unsupported_paths)}"
+        )
     if build.without_sections:
         warnings.append(
             f"{build.without_sections} documents have no text to search: they are empty, larger than "
             "limits.document_bytes, or Git LFS pointers"
         )
-    if build.unlisted:
-        warnings.append(f"these keys have too many values to list: {', '.join(build.unlisted)}")
+    if build.unlisted_keys:
+        warnings.append(f"these keys have too many values to list: {', '.join(build.unlisted_keys)}")
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
     if as_json:
@@ -226,7 +228,7 @@ def _print_report(
             "tree": build.tree,
             "documents": stats.total_files,
             "chunks": stats.total_chunks,
-            "indexed": build.indexed,
+            "indexed": build.indexed_count,
             "sealed": is_sealed,
             "warnings": warnings,
             "seconds": seconds,
@@ -236,5 +238,5 @@ def _print_report(
     origin = f"commit {stats.source_commit[:12]}" if stats.source_commit else "a folder"
     click.echo(
         f"Built an artifact from {origin} in {seconds:.1f} s: {stats.total_files} documents, "
-        f"{stats.total_chunks} sections. Read {build.indexed} documents, and copied the others."
+        f"{stats.total_chunks} sections. Read {build.indexed_count} documents, and copied the others."
     )

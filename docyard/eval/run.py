@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from docyard.eval.cases import Case, Problem
-from index.page import chunk_id
+from index.documents import chunk_id
 from workspace.document.addresses import resolve_section, split_address
 from workspace.errors import WorkspaceError
 

@@ -3,8 +3,8 @@
 A corpus has millions of words but few different ones. The steps for all words (`strip_markup`,
 `split_raw_tokens`) therefore work on bytes and decode nothing. The slow steps (`expansion`: folding, stop
 words, stemming, splitting names) run once for each different raw token, and `index.building.vocabulary`
-caches the result. The functions here do the same in plain steps: they define the terms of a text, and they
-parse queries.
+caches the result. The functions of this module do the same in simple steps: they define the terms of a text,
+and they parse queries.
 
 expansion.py  the index terms of a token
 words.py      tokens: the characters of words, and the characters that join words into one name
@@ -18,11 +18,11 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from index.analysis.expansion import MAX_TOKEN_LENGTH, expand_raw, expand_token, is_name
+from index.analysis.expansion import MAX_TOKEN_LENGTH, expand_raw_token, expand_token, is_name
 from index.analysis.words import BREAK, STOP_WORDS, TOKEN, normalize, split_raw_tokens, strip_markup
 
 if TYPE_CHECKING:
-    from index.page import IndexedDocument
+    from index.documents import IndexedDocument
     from workspace.document.sections import Section
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
     "count_heading_terms",
     "count_text_terms",
     "expand",
-    "expand_raw",
+    "expand_raw_token",
     "extract_title_terms",
     "split_raw_tokens",
     "strip_markup",
@@ -45,7 +45,7 @@ __all__ = [
 ]
 
 HEADING_WEIGHT = 2
-"""The weight of a word of the section's own heading. A word of a heading above has the weight 1."""
+"""The weight of a word of the section's own heading. A word of a heading above it has the weight 1."""
 
 MAX_HEADING_ABOVE_LENGTH = 100
 """The largest indexed length of a heading for the sections below, so that no long title is repeated."""
@@ -54,12 +54,12 @@ MAX_WEIGHT = 255
 """The largest weight of a term in a section."""
 
 
-def weigh_section_terms(page: IndexedDocument, section: Section) -> dict[str, int]:
+def weigh_section_terms(document: IndexedDocument, section: Section) -> dict[str, int]:
     """Return the terms of a section with their weights, as the index stores them."""
-    weights: Counter[str] = Counter(_extract_content_terms(strip_markup(page.text(section))))
+    weights: Counter[str] = Counter(_extract_content_terms(strip_markup(document.text(section))))
     for term, count in count_heading_terms(section.title).items():
         weights[term] += HEADING_WEIGHT * count
-    for heading in page.headings_above(section):
+    for heading in document.headings_above(section):
         weights.update(count_heading_terms(heading[:MAX_HEADING_ABOVE_LENGTH]))
     return {term: min(weight, MAX_WEIGHT) for term, weight in weights.items()}
 
@@ -70,7 +70,7 @@ def count_text_terms(text: str) -> dict[str, int]:
 
 
 def count_heading_terms(text: str) -> dict[str, int]:
-    """Count the index terms of a heading, stop words included: "Why not?" can be found by its name."""
+    """Count the index terms of a heading, including stop words: a search can find "Why not?"."""
     return dict(Counter(_extract_terms(_encode(text))))
 
 
@@ -88,8 +88,8 @@ _HYPHENATED = re.compile(r"[A-Z]?[a-z]+(?:-[A-Z]?[a-z]+)+")
 def weigh_query_terms(tokens: Iterable[str]) -> dict[str, int]:
     """Return the terms of a query's tokens with their weights, without stop words if there are other words.
 
-    A full name weighs more than the sum of its parts. Otherwise the one section that explains `--api-group`
-    would rank below sections about groups and APIs. A hyphenated word such as `two-dimensional` is not a
+    A full name weighs more than the sum of its parts. Otherwise the section that explains `--api-group` would
+    rank below sections about groups and APIs. A hyphenated word such as `two-dimensional` is not a
     name: its full form and its parts weigh the same, because many texts write it with a space.
     """
     weights: dict[str, int] = {}
@@ -123,7 +123,7 @@ def _encode(text: str) -> bytes:
 
 
 def _extract_terms(text: bytes) -> Iterable[str]:
-    return (term for raw in split_raw_tokens([text]) for term in expand_raw(raw))
+    return (term for raw_token in split_raw_tokens([text]) for term in expand_raw_token(raw_token))
 
 
 def _extract_content_terms(text: bytes) -> Iterable[str]:

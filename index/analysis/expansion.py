@@ -5,10 +5,10 @@ The term of a plain word is its stem. The terms of a name are the full name and 
 "search", `--labels` by "labels" too. Letters are not split from digits, so `token4` is not found by "token5".
 The terms of text in scripts without spaces are pairs of neighbouring characters.
 
-`expand_raws` returns the same terms for many raw tokens at once, several times as fast. Almost every raw
-token is a word or a name in ASCII with some punctuation around it. These are processed together, as lines of
-one text: one search, one case folding, one call to the stemmer. The others go through `expand_raw` one by
-one.
+`expand_raw_tokens` returns the same terms for many raw tokens at once, several times as fast. Almost every
+raw token is a word or a name in ASCII with some punctuation around it. These tokens are processed together,
+as lines of one text: one search, one case folding, one call to the stemmer. Each other token is passed to
+`expand_raw_token`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_TOKEN_LENGTH = 64
 """The largest length of a term. Longer terms (hashes, encoded data) are cut."""
 
 MAX_NAME_LENGTH = 4096
-"""The largest length of a name that is split into parts. No person writes a longer name."""
+"""The largest length of a name that is split into parts. Longer names are data."""
 
 JOINT = re.compile(
     r"[_.'\u2019+\#-]+ | (?<=[a-z])(?=[A-Z]) | (?<=[A-Z0-9])(?=[A-Z](?!s(?![a-z]))[a-z])", re.VERBOSE
@@ -47,13 +47,13 @@ _JOINING_CHARACTER = re.compile(r"[_.'+#-]")
 _WORD_JOINER = re.compile("[/@:]")  # joins the words of a name, as in `TOKEN`
 
 
-def expand_raw(raw: bytes) -> list[str]:
-    """Return the terms of a raw token, each as often as it occurs.
+def expand_raw_token(raw_token: bytes) -> list[str]:
+    """Return the terms of a raw token. A term that occurs several times is repeated.
 
     Bytes that are not UTF-8 separate words.
     """
-    text = normalize(raw.decode("utf-8", "replace"))
-    tokens = (text,) if raw.isalnum() else TOKEN.findall(text)
+    text = normalize(raw_token.decode("utf-8", "replace"))
+    tokens = (text,) if raw_token.isalnum() else TOKEN.findall(text)
     return [term for token in tokens for term in expand_token(token)]
 
 
@@ -74,7 +74,7 @@ def expand_token(token: str) -> tuple[str, ...]:
 
 
 def is_name(token: str) -> bool:
-    """Return True if the first term of a token is the full token, as in most scripts."""
+    """Return True if the first term of a token is the full token: not in scripts without spaces."""
     return token.isascii() or spaceless_pattern().search(token) is None
 
 
@@ -83,8 +83,8 @@ def _expand_script_run(spaceless: str, other: str) -> Iterator[str]:
         yield from expand_token(part)
     if len(spaceless) == 1:
         yield spaceless
-    for i in range(len(spaceless) - 1):
-        yield spaceless[i : i + 2]
+    for start in range(len(spaceless) - 1):
+        yield spaceless[start : start + 2]
 
 
 def _expand_name(name: str) -> list[str]:
@@ -102,7 +102,7 @@ def _expand_word(word: str) -> list[str]:
     full_word = fold(word)
     if full_word in STOP_WORDS:
         return [full_word]
-    if word.isalnum() and word.isascii() and word[1:].islower():  # most words: there is no joint
+    if word.isalnum() and word.isascii() and word[1:].islower():  # most words have no joint
         return [stem(full_word[:MAX_TOKEN_LENGTH])]
     if full_word.endswith("'s"):
         word, full_word = word[:-2], full_word[:-2]
@@ -114,7 +114,7 @@ def _expand_word(word: str) -> list[str]:
     return [term, *stem_all([part[:MAX_TOKEN_LENGTH] for part in parts if part not in STOP_WORDS])]
 
 
-# Matches a line that is one token, as the group, or any other line, without a group.
+# Matches every line. The group is the token if the line is a single token, else empty.
 _SINGLE_TOKEN_LINE = re.compile(
     r"^[./:@']*+ -?(\w++(?:(?:[/.@-]|::)\w++)*) [./:@'-]*+$ | ^.*$", re.ASCII | re.MULTILINE | re.VERBOSE
 )
@@ -128,11 +128,11 @@ _IS_LOWER, _IS_UPPER, _IS_DIGIT = (
 )
 
 
-def expand_raws(raws: Sequence[bytes]) -> list[list[str]]:
-    """Return the terms of each raw token, each as often as it occurs."""
-    if not raws:
+def expand_raw_tokens(raw_tokens: Sequence[bytes]) -> list[list[str]]:
+    """Return the terms of each raw token. A term that occurs several times is repeated."""
+    if not raw_tokens:
         return []
-    tokens = _SINGLE_TOKEN_LINE.findall(b"\n".join(raws).decode("utf-8", "replace"))
+    tokens = _SINGLE_TOKEN_LINE.findall(b"\n".join(raw_tokens).decode("utf-8", "replace"))
     tokens = [token if len(token) <= MAX_TOKEN_LENGTH else "" for token in tokens]
     names = [name.split("/") for name in _join_lines(tokens).replace("::", "/").replace("@", "/").split("\n")]
     words = list(set(chain.from_iterable(names)))
@@ -140,31 +140,31 @@ def expand_raws(raws: Sequence[bytes]) -> list[list[str]]:
     return [
         (terms[token] if len(name) == 1 else _expand_ascii_name(token, name, terms))
         if token
-        else expand_raw(raw)
-        for raw, token, name in zip(raws, tokens, names, strict=True)
+        else expand_raw_token(raw_token)
+        for raw_token, token, name in zip(raw_tokens, tokens, names, strict=True)
     ]
 
 
-def _expand_ascii_name(token: str, words: Iterable[str], terms: dict[str, list[str]]) -> list[str]:
-    expanded = [token.lower()]
+def _expand_ascii_name(token: str, words: Iterable[str], terms_by_word: dict[str, list[str]]) -> list[str]:
+    name_terms = [token.lower()]
     for word in words:
         if word.lower() not in STOP_WORDS:
-            expanded += terms[word]
-    return list(dict.fromkeys(expanded))
+            name_terms += terms_by_word[word]
+    return list(dict.fromkeys(name_terms))
 
 
 def _expand_words(words: Iterable[str]) -> list[list[str]]:
     text = _join_lines(words)
     full_words = text.lower().split("\n")
     split_words = _split_joints(text).lower()
-    distinct = list({*full_words, *split_words.split()})
-    stem_of_word = dict(zip(distinct, stem_all(distinct), strict=True))
+    distinct_words = list({*full_words, *split_words.split()})
+    stem_of_word = dict(zip(distinct_words, stem_all(distinct_words), strict=True))
     # Stop words are not among the parts of a name.
     part_of_word = {**stem_of_word, **dict.fromkeys(STOP_WORDS & stem_of_word.keys(), "")}
-    expanded: list[list[str]] = []
+    term_lists: list[list[str]] = []
     for full_word, line in zip(full_words, split_words.split("\n"), strict=True):
         if full_word == line or full_word in STOP_WORDS:
-            expanded.append([part_of_word[full_word] or full_word])
+            term_lists.append([part_of_word[full_word] or full_word])
         elif parts := line.split():
             terms = dict.fromkeys(
                 [
@@ -173,10 +173,10 @@ def _expand_words(words: Iterable[str]) -> list[list[str]]:
                 ]
             )
             terms.pop("", None)
-            expanded.append(list(terms))
+            term_lists.append(list(terms))
         else:
-            expanded.append([])
-    return expanded
+            term_lists.append([])
+    return term_lists
 
 
 def _split_joints(text: str) -> str:

@@ -3,9 +3,9 @@
 A *token* is a word, or words that are joined into a name: `don't`, `node.js`, `kebab-case`, `std::vector`,
 `/v1/search`, `user@example.org`, `--dry-run`. All other characters separate tokens.
 
-`split_raw_tokens` splits bytes at spaces after it has removed ASCII punctuation. It decodes nothing, which
-makes it fast. Bytes that join words into names are preserved, and so are all bytes of other scripts. A raw
-token therefore contains any number of tokens (`index.analysis.expansion` finds them), and a text has the same
+`split_raw_tokens` splits bytes at spaces after it has removed ASCII punctuation. It is fast, because it
+decodes nothing. Bytes that join words into names are preserved, and so are all bytes that are not ASCII. A
+raw token therefore contains any number of tokens, which `index.analysis.expansion` finds. A text has the same
 tokens with and without this step.
 
 `strip_markup` removes the Markdown that is not displayed. `stem` reduces "retries", "retrying" and "retry"
@@ -42,7 +42,7 @@ _EAST = (
 
 _SPACELESS = _SOUTHEAST + _EAST
 
-# A large class takes milliseconds to compile at each occurrence. So it has only characters outside `\w`.
+# A large character class takes milliseconds to compile at each use. So it has only characters outside `\w`.
 _VOICED = "\u3099\u309a"
 _LETTERS = rf"[\w{_ACCENTS}{_POINTS}{_VOWELS}{_SOUTHEAST}{_VOICED}\U00020000-\U0003ffff]++"
 
@@ -87,7 +87,7 @@ def normalize(text: str) -> str:
 
 
 def fold(word: str) -> str:
-    """Return a word without case and without marks on its letters: "cafe" finds "Café"."""
+    """Return a word in lower case without marks on its letters, so that "cafe" finds "Café"."""
     casefolded = word.casefold()
     if casefolded.isascii():
         return casefolded
@@ -117,12 +117,12 @@ def split_raw_tokens(texts: Sequence[bytes]) -> list[bytes]:
     joined_texts = b" \0 ".join(texts)
     if joined_texts.count(BREAK) >= len(texts):
         joined_texts = b" \0 ".join(text.replace(BREAK, b" ") for text in texts)
-    # Most words with a full stop end a sentence. Without the stop they are the same raw token as elsewhere.
+    # A full stop mostly ends a sentence. It is removed, so that the word is the same raw token as elsewhere.
     return joined_texts.translate(_SEPARATOR_TABLE).replace(b". ", b"  ").split()
 
 
 # An unclosed comment runs to the end. Repeats are possessive (`++`) or stop where the next match may begin,
-# so that all of these take linear time on adversarial text.
+# so that all these expressions take linear time on adversarial text.
 _COMMENT = re.compile(rb"<!--.*?(?:-->|\Z)", re.DOTALL)
 _TAG = re.compile(rb"</?(?:a|img)\b[^<>]*>|<#[^\s<>]+>")
 
@@ -138,8 +138,8 @@ _ENTITY = re.compile(rb"&(?:[A-Za-z][A-Za-z0-9]{1,30}|#[0-9]{1,7}|#[xX][0-9A-Fa-
 def strip_markup(text: bytes) -> bytes:
     """Return Markdown without comments, link destinations, anchors and entities.
 
-    Most texts contain none of them. An expression is tried only if its first bytes occur. One byte is
-    searched for first, because that is many times faster than a search for two.
+    Most texts contain none of these. An expression is tried only if its first bytes occur. A single byte is
+    searched for first, because that is many times faster than a search for two bytes.
     """
     if b"<" in text:
         if b"<!--" in text:
@@ -162,7 +162,7 @@ _stemmer_lock = threading.Lock()
 
 
 def stem(word: str) -> str:
-    """Return the Snowball stem of a folded English word; other words mostly stay unchanged."""
+    """Return the Snowball stem of a folded English word; most words of other languages are unchanged."""
     with _stemmer_lock:
         return str(_stemmer().stemWord(word))
 

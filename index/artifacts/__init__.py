@@ -1,7 +1,7 @@
 """Artifacts: an index with its documents in a folder, served without a repository.
 
 artifact.py  an artifact, checked and opened
-build.py     the build of an artifact next to the current one, which it replaces in one step
+build.py     the build of an artifact next to the current one, and the replacement in one step
 contents.py  the contents of an artifact
 frozen.py    the index of an artifact
 manifest.py  the manifest: the files of an artifact

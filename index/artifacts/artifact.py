@@ -73,13 +73,13 @@ def open_artifact(folder: Path, key: bytes | None = None) -> Artifact:
     Raises NotAnArtifact, InvalidMetadata, ArtifactDamaged, UnsupportedArtifact.
     """
     for _ in range(_ATTEMPTS):
-        # The stamp is taken before the file is read, so that the next check notices a change in between.
+        # The stamp is taken before the file is read, so that the next check detects a change in between.
         metadata_stamp = _stamp_metadata(folder)
         # If the folder is a link, the resolved path stays valid when the link changes.
-        resolved = folder.resolve()
-        data = read_metadata_bytes(resolved)
+        resolved_folder = folder.resolve()
+        data = read_metadata_bytes(resolved_folder)
         try:
-            return _open(resolved, metadata_stamp, data, key)
+            return _open(resolved_folder, metadata_stamp, data, key)
         except (NotAnArtifact, ArtifactDamaged):
             # A builder may have replaced this metadata.json and removed the files that it names.
             if read_metadata_bytes(folder) == data:
@@ -96,30 +96,30 @@ def swap_timeout_error() -> NotAnArtifact:
     )
 
 
-def map_parts(folder: Path, manifest: ArtifactManifest) -> tuple[State, tuple[SegmentReader, ...]]:
+def map_segments(folder: Path, manifest: ArtifactManifest) -> tuple[State, tuple[SegmentReader, ...]]:
     """Map the segments of an artifact whose checksums are verified and whose seal is ours.
 
-    Return the state of the index and its parts. Raises ArtifactDamaged.
+    Return the state of the index and its segments. Raises ArtifactDamaged.
     """
     from index.segments.generation import SegmentReader
     from index.segments.segment import Segment, file_name
-    from index.segments.store import decode_pages, make_state
+    from index.segments.store import decode_numbers, make_state
 
     name = INDEX_FOLDER
-    parts: list[SegmentReader] = []
+    readers: list[SegmentReader] = []
     try:
-        for id, dead in manifest.parts:
+        for id, dead_documents in manifest.parts:
             name = f"{INDEX_FOLDER}/{file_name(id)}"
             if name not in manifest.files:
                 raise ArtifactDamaged.at(name, "the manifest does not list it")
             segment = Segment.load(folder / INDEX_FOLDER, id, FileStamp.of(folder / name))
-            parts.append(SegmentReader.of(segment, decode_pages(dead)))
+            readers.append(SegmentReader.of(segment, decode_numbers(dead_documents)))
         state = make_state(manifest.state)
     except (IndexDamaged, OSError) as error:
         raise ArtifactDamaged.at(name, "its content is malformed") from error
-    if sum(part.size for part in parts) != state.chunks or state.commit != manifest.tree:
+    if sum(reader.size for reader in readers) != state.chunks or state.commit != manifest.tree:
         raise ArtifactDamaged.at(INDEX_FOLDER, "its segments differ from its manifest")
-    return state, tuple(parts)
+    return state, tuple(readers)
 
 
 def read_moves(folder: Path, manifest: ArtifactManifest) -> Mapping[str, str]:
@@ -153,7 +153,7 @@ def find_problems(folder: Path, key: bytes | None = None) -> list[str]:
             problems.append(damage.message)
     if key is not None and not is_sealed(data, manifest, key):
         problems.append("the artifact does not have the seal of this key")
-    return problems or _find_unreadable_documents(folder, data, manifest)
+    return problems or _find_document_problems(folder, data, manifest)
 
 
 def _stamp_metadata(folder: Path) -> FileStamp:
@@ -169,18 +169,18 @@ def _open(folder: Path, metadata_stamp: FileStamp, data: bytes, key: bytes | Non
         read_manifest(folder, data) if problem is None else _find_manifest(folder, data, metadata.stats)
     )
     stamps = check_files(folder, manifest)
-    trusted = key is not None and manifest.schema == SCHEMA_VERSION and is_sealed(data, manifest, key)
+    is_trusted = key is not None and manifest.schema == SCHEMA_VERSION and is_sealed(data, manifest, key)
     return Artifact(
-        folder, metadata, manifest, metadata_stamp, stamps, trusted, read_moves(folder, manifest), problem
+        folder, metadata, manifest, metadata_stamp, stamps, is_trusted, read_moves(folder, manifest), problem
     )
 
 
 def _find_manifest(folder: Path, data: bytes, stats: Stats) -> ArtifactManifest:
     """Return the manifest of a `metadata.json` whose `source_commit` is malformed.
 
-    A person may have edited it. The name of a manifest is the digest of its `metadata.json`. Without a
-    manifest of this name, the one with the same figures is returned. Its checksum and those of its files are
-    verified, and the artifact is not trusted. Raises the errors of `read_manifest`.
+    A person may have edited the file. The name of a manifest is the digest of its `metadata.json`. Without a
+    manifest of this name, the manifest with the same figures is returned. Its checksum and those of its files
+    are verified, and the artifact is not trusted. Raises the errors of `read_manifest`.
     """
     try:
         return read_manifest(folder, data)
@@ -196,8 +196,8 @@ def _find_manifest(folder: Path, data: bytes, stats: Stats) -> ArtifactManifest:
         return matches[0]
 
 
-def _find_unreadable_documents(folder: Path, data: bytes, manifest: ArtifactManifest) -> list[str]:
-    """Return the documents of a complete artifact that cannot be read."""
+def _find_document_problems(folder: Path, data: bytes, manifest: ArtifactManifest) -> list[str]:
+    """Return the problems of the documents of a complete artifact, each as a line."""
     from workspace.archive import Archive
 
     stats = parse_metadata(data).stats

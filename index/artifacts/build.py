@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import ClassVar, NamedTuple
 
 from index.artifacts import manifest as manifests
-from index.artifacts.artifact import map_parts
+from index.artifacts.artifact import map_segments
 from index.artifacts.contents import Contents, build_tree
 from index.artifacts.manifest import (
     INDEX_FOLDER,
@@ -41,8 +41,8 @@ from index.building.build import apply_change, build_index
 from index.port import Progress, State
 from index.segments.generation import IndexSnapshot, SegmentReader, count_values
 from index.segments.segment import file_name
-from index.segments.store import encode_pages
-from index.source import GitSource, diff_snapshots, read_pages
+from index.segments.store import encode_numbers
+from index.source import GitSource, diff_snapshots, read_documents
 from index.storage.files import IndexUnwritable, remove_entries, write_atomically
 from index.storage.location import METADATA_FILE, SCHEMA_VERSION
 from index.storage.locking import IndexBusy, hold_lock
@@ -98,7 +98,7 @@ def lock_folder(out: Path) -> Iterator[None]:
                     "another process is building into this folder",
                     fix="Wait until that build has finished, or build into another folder.",
                 ) from None
-        # The file is removed while it is locked. A process that has opened it notices that.
+        # The file is removed while it is locked. A process that has opened the file detects the removal.
         stack.callback(_unlock, out / LOCK_FILE)
         yield
 
@@ -107,7 +107,7 @@ def lock_folder(out: Path) -> Iterator[None]:
 def remove_on_failure(out: Path) -> Iterator[None]:
     """Remove the new files if the build fails before the new artifact replaces the old one.
 
-    After a build that fails on a full disk, the space must be free again.
+    After a build that fails because the disk is full, its space must be free again.
     """
     names_before, artifact_before = {*_list_names(out)}, _current_artifact(out)
     try:
@@ -146,21 +146,23 @@ def check_folder_free(out: Path) -> None:
             raise OutOccupied("the folder must not be inside a Git directory", fix=fix)
     if not out.is_dir() or _current_artifact(out) is not None:
         return
-    others = [
+    other_names = [
         name
         for name in _list_names(out)
         if name not in (*_FOLDERS, LOCK_FILE) and not _FILE_NAME.fullmatch(name)
     ]
-    if others:
-        raise OutOccupied("the folder contains files of no artifact", fix=fix, entries=others[:5])
+    if other_names:
+        raise OutOccupied(
+            "the folder contains files that do not belong to an artifact", fix=fix, entries=other_names[:5]
+        )
 
 
-def remove_unlisted_files(out: Path, current: Sequence[tuple[str, ArtifactManifest]]) -> None:
-    """Remove the files that belong to none of these manifests. Each manifest comes with its file name."""
+def remove_unlisted_files(out: Path, kept_manifests: Sequence[tuple[str, ArtifactManifest]]) -> None:
+    """Remove the files that no kept manifest lists. Each manifest is given with its file name."""
     files = {
         METADATA_FILE,
-        *(name for name, _ in current),
-        *(name for _, manifest in current for name in manifest.files),
+        *(name for name, _ in kept_manifests),
+        *(name for _, manifest in kept_manifests for name in manifest.files),
     }
     remove_entries(
         out / name for name in _list_names(out) if _FILE_NAME.fullmatch(name) and name not in files
@@ -197,7 +199,7 @@ def make_settings(
     their descriptions. Settings that select documents are left out, because they are already applied. Raises
     InvalidConfig, whose field is `corpus.description` or begins with `taxonomy`.
     """
-    keys = {key: declared.description for key, declared in config.taxonomy.items()}
+    keys = {key: table.description for key, table in config.taxonomy.items()}
     keys |= {key: text for key, text in taxonomy.items() if text is not None or key not in keys}
     values: dict[str, Mapping[str, object]] = {
         "corpus": {
@@ -211,14 +213,16 @@ def make_settings(
 
 
 def _make_limits(config: WorkspaceConfig) -> Mapping[str, object]:
-    """Return the limits without `text_tokens`, which earlier versions of docyard refuse."""
-    own = config.limits.model_dump()
-    return own if config.limits.text_tokens != Limits().text_tokens else {**own, "text_tokens": None}
+    """Return the limits, without a default `text_tokens`, which earlier versions of Docyard refuse."""
+    limits = config.limits.model_dump()
+    return limits if config.limits.text_tokens != Limits().text_tokens else {**limits, "text_tokens": None}
 
 
-def _format_toml(top: Mapping[str, object], tables: Mapping[str, Mapping[str, object]]) -> Iterator[str]:
+def _format_toml(
+    root_values: Mapping[str, object], tables: Mapping[str, Mapping[str, object]]
+) -> Iterator[str]:
     yield f"# {CONFIG_PATH} of the source, combined with the options of `docyard build`\n"
-    for name, value in top.items():
+    for name, value in root_values.items():
         yield f"{name} = {_format_toml_value(value)}\n"
     for table, values in tables.items():
         yield f"\n[{table}]\n"
@@ -237,21 +241,21 @@ def _quote_toml(text: str) -> str:
 
 
 class ArtifactBuild(NamedTuple):
-    """The result of a build: `indexed` counts the documents that were read; the others were reused.
+    """The result of a build: `indexed_count` counts the documents that were read; the others were reused.
 
-    `without_sections` counts the documents without a section, such as empty ones or pointers. `unlisted`
-    names the taxonomy keys with too many values to be listed.
+    `without_sections` counts the documents without a section, such as empty ones or pointers. `unlisted_keys`
+    are the taxonomy keys with too many values to be listed.
     """
 
     metadata: Metadata
     tree: str
-    indexed: int
+    indexed_count: int
     without_sections: int
-    unlisted: tuple[str, ...]
+    unlisted_keys: tuple[str, ...]
 
 
 class _PreviousArtifact(NamedTuple):
-    """The verified artifact in the folder, and its reusable parts.
+    """The verified artifact in the folder, and its reusable contents.
 
     Objects are reusable because their ids are digests. The index is reusable if it has our version, and, in a
     build with a key, the seal of that key.
@@ -265,9 +269,11 @@ class _PreviousArtifact(NamedTuple):
 
 
 class _BuiltIndex(NamedTuple):
-    parts: Sequence[SegmentReader]
+    """A new index: its segments, its state, and the number of documents that were read for it."""
+
+    segment_readers: Sequence[SegmentReader]
     state: State
-    documents: int
+    read_count: int
 
 
 def build_artifact(
@@ -280,7 +286,7 @@ def build_artifact(
     progress: Progress | None = None,
     durable: bool = True,
 ) -> ArtifactBuild:
-    """Build an artifact in a folder, and reuse the unchanged parts of the previous one.
+    """Build an artifact in a folder, and reuse the unchanged objects and segments of the previous one.
 
     With a key the artifact is sealed, and only an index with the seal of that key is reused. Raises
     InvalidConfig and InvalidManifest before anything is written; also BuildBusy, OutOccupied,
@@ -295,13 +301,15 @@ def build_artifact(
         packs = previous.packs if previous else ()
         files = store_objects(out, contents, settings, tree, packs, progress, durable)
         snapshot = Snapshot(PackedReader(out, tree.id), tree.id)
-        indexed = _build_index(out, previous, snapshot, progress, durable)
-        parts = [_save_part(part, out / INDEX_FOLDER, durable) for part in indexed.parts]
-        files += [f"{INDEX_FOLDER}/{file_name(part.segment.id)}" for part in parts]
+        built_index = _build_index(out, previous, snapshot, progress, durable)
+        readers = [
+            _save_segment(reader, out / INDEX_FOLDER, durable) for reader in built_index.segment_readers
+        ]
+        files += [f"{INDEX_FOLDER}/{file_name(reader.segment.id)}" for reader in readers]
         files += _write_moves(out, contents.moves, durable)
-        values = {name: count_values(parts, name) for name in config.taxonomy_keys}
+        values = {name: count_values(readers, name) for name in config.taxonomy_keys}
         metadata = describe_index(
-            replace(indexed.state, commit=contents.commit),
+            replace(built_index.state, commit=contents.commit),
             values,
             format_corpus_description(config.corpus.description, contents.name),
             config.taxonomy_keys,
@@ -309,17 +317,17 @@ def build_artifact(
         manifest = ArtifactManifest(
             schema=SCHEMA_VERSION,
             tree=tree.id,
-            state=asdict(indexed.state),
-            parts=[(part.segment.id, encode_pages(part.dead_pages)) for part in parts],
+            state=asdict(built_index.state),
+            parts=[(reader.segment.id, encode_numbers(reader.dead_documents)) for reader in readers],
             files={name: _find_checksum(out, name, previous) for name in files},
         )
         _publish_artifact(out, previous, metadata, manifest, key, durable)
     return ArtifactBuild(
         metadata=metadata,
         tree=tree.id,
-        indexed=indexed.documents,
-        without_sections=sum(map(_count_without_sections, parts)),
-        unlisted=tuple(
+        indexed_count=built_index.read_count,
+        without_sections=sum(map(_count_without_sections, readers)),
+        unlisted_keys=tuple(
             name for name, counts in values.items() if len(counts) > MAX_VALUES and name in metadata.taxonomy
         ),
     )
@@ -333,7 +341,7 @@ def _check_manifests(contents: Contents, config: WorkspaceConfig) -> None:
 def _read_previous(out: Path, key: bytes | None) -> _PreviousArtifact | None:
     """Return the current artifact of the folder; None without one. A damaged artifact is removed.
 
-    Its objects must not stay, because an object is read from any pack that contains it.
+    The objects of a damaged artifact must not stay, because an object is read from any pack that contains it.
     """
     try:
         metadata = manifests.read_metadata_bytes(out)
@@ -349,11 +357,11 @@ def _read_previous(out: Path, key: bytes | None) -> _PreviousArtifact | None:
     if manifest.schema != SCHEMA_VERSION or (key and not manifests.is_sealed(metadata, manifest, key)):
         return previous
     try:
-        state, parts = map_parts(out, manifest)
+        state, readers = map_segments(out, manifest)
     except (IndexDamaged, ArtifactDamaged):
         return previous
     snapshot = Snapshot(PackedReader(out, manifest.tree), manifest.tree)
-    return previous._replace(snapshot=snapshot, generation=IndexSnapshot(0, state, tuple(parts)))
+    return previous._replace(snapshot=snapshot, generation=IndexSnapshot(0, state, tuple(readers)))
 
 
 def _build_index(
@@ -363,16 +371,16 @@ def _build_index(
     progress: Progress | None,
     durable: bool,
 ) -> _BuiltIndex:
-    """Reuse the unchanged parts of the previous index and read the rest, or read all documents."""
+    """Reuse the unchanged documents of the previous index and read the others, or read all documents."""
     if previous and previous.snapshot and previous.generation:
         difference = diff_snapshots(previous.snapshot, snapshot)
         if difference is not None:
-            upserts = read_pages(snapshot, difference.upserts, progress, "Indexing changed documents")
-            parts, state = apply_change(previous.generation, snapshot.commit, upserts, difference.deletes)
-            return _BuiltIndex(parts, state, len(difference.upserts))
+            upserts = read_documents(snapshot, difference.upserts, progress, "Indexing changed documents")
+            readers, state = apply_change(previous.generation, snapshot.commit, upserts, difference.deletes)
+            return _BuiltIndex(readers, state, len(difference.upserts))
     (out / INDEX_FOLDER).mkdir(exist_ok=True)
-    parts, state = build_index(GitSource(snapshot), out / INDEX_FOLDER, progress=progress, durable=durable)
-    return _BuiltIndex(parts, state, len(snapshot.documents))
+    readers, state = build_index(GitSource(snapshot), out / INDEX_FOLDER, progress=progress, durable=durable)
+    return _BuiltIndex(readers, state, len(snapshot.documents))
 
 
 def _publish_artifact(
@@ -392,10 +400,10 @@ def _publish_artifact(
     remove_unlisted_files(out, [*previous_manifests, (name, manifest)])
 
 
-def _save_part(part: SegmentReader, folder: Path, durable: bool) -> SegmentReader:
-    if part.segment.stamp is not None:
-        return part
-    return replace(part, segment=part.segment.save(folder, durable))
+def _save_segment(reader: SegmentReader, folder: Path, durable: bool) -> SegmentReader:
+    if reader.segment.stamp is not None:
+        return reader
+    return replace(reader, segment=reader.segment.save(folder, durable))
 
 
 def _write_moves(out: Path, moves: Mapping[str, str], durable: bool) -> list[str]:
@@ -410,11 +418,11 @@ def _write_moves(out: Path, moves: Mapping[str, str], durable: bool) -> list[str
 
 def _find_checksum(out: Path, name: str, previous: _PreviousArtifact | None) -> FileSum:
     """Return the checksum of a file, from the verified previous artifact if it has the file."""
-    verified = previous.manifest.files.get(name) if previous else None
-    return verified or FileSum.of(out / name)
+    checksum = previous.manifest.files.get(name) if previous else None
+    return checksum or FileSum.of(out / name)
 
 
-def _count_without_sections(part: SegmentReader) -> int:
-    """Count the live documents of a part that have no section."""
-    firsts = part.segment.arrays["firsts"]
-    return len({*(firsts[1:] == firsts[:-1]).nonzero()[0].tolist()} - part.dead_pages)
+def _count_without_sections(reader: SegmentReader) -> int:
+    """Count the live documents of a segment that have no section."""
+    firsts = reader.segment.arrays["firsts"]
+    return len({*(firsts[1:] == firsts[:-1]).nonzero()[0].tolist()} - reader.dead_documents)

@@ -34,7 +34,7 @@ class EmptyCorpus(WorkspaceError):
 
 
 class UnreadableFolder(WorkspaceError):
-    """A folder to build from, or a file in it, is unreadable or changed meanwhile. `path` names it."""
+    """A folder to build from, or a file in it, is unreadable or changed during the build. `path` names it."""
 
     code: ClassVar[str] = "UNREADABLE_FOLDER"
 
@@ -47,7 +47,7 @@ class ContentFilter(NamedTuple):
     exclude: tuple[Glob, ...] = ()
 
     def includes(self, path: str, root: str) -> bool:
-        """Return True if a document is included; globs match its full path, or the path below the root."""
+        """Return True if a document is included. Globs match its path, also relative to `root` or `below`."""
         if self.below and not path.startswith(f"{self.below}/"):
             return False
         # A folder with the name of the settings file would conflict with it.
@@ -64,10 +64,10 @@ class ContentFilter(NamedTuple):
 class Contents:
     """The selected files for an artifact: the blob of each, by path, in order.
 
-    `manifests` are those that govern a document. `name` is the default description of the corpus, and
-    `commit` is None outside Git. `left_out` names documents whose path or size is not supported. `read`
-    returns the bytes of a file, and may raise DamagedRepository or UnreadableFolder. `moves` has the new path
-    of each moved document by its old path.
+    `manifests` are the taxonomy manifests that apply to a document. `name` is the default description of the
+    corpus, and `commit` is None outside Git. `unsupported_paths` names documents whose path or size is not
+    supported. `read` returns the bytes of a file, and may raise DamagedRepository or UnreadableFolder.
+    `moves` has the new path of each moved document by its old path.
     """
 
     name: str
@@ -75,13 +75,13 @@ class Contents:
     config: WorkspaceConfig
     documents: Mapping[str, str]
     manifests: Mapping[str, str]
-    left_out: tuple[str, ...]
+    unsupported_paths: tuple[str, ...]
     read: Callable[[str], bytes]
     moves: Mapping[str, str] = field(default_factory=dict)
 
 
 class Tree(NamedTuple):
-    """The id of a root tree, and the bytes of it and of all trees below, by id."""
+    """The id of a root tree, and the bytes of this tree and of all trees below it, by id."""
 
     id: str
     trees: Mapping[str, bytes]
@@ -103,19 +103,23 @@ def read_commit_contents(git: GitReader, commit: str, name: str, selection: Cont
 
     paths = (path for path, _ in walk_tree(git, git.commit(commit).tree))
     names = ((path, escape_path(path)) for path in paths if not (path.isascii() and path.isprintable()))
-    left_out = tuple(
-        escaped
-        for path, escaped in names
-        if path != escaped and snapshot.config.is_document(escaped) and selection.includes(escaped, root)
+    unsupported_paths = tuple(
+        escaped_path
+        for path, escaped_path in names
+        if path != escaped_path
+        and snapshot.config.is_document(escaped_path)
+        and selection.includes(escaped_path, root)
     )
-    renamed = map_renamed_documents(snapshot)
-    moves = {old: new for old, new in renamed.items() if new in documents}
-    contents = Contents(name, commit, snapshot.config, documents, snapshot.manifests, left_out, read, moves)
+    new_paths = map_renamed_documents(snapshot)
+    moves = {old: new for old, new in new_paths.items() if new in documents}
+    contents = Contents(
+        name, commit, snapshot.config, documents, snapshot.manifests, unsupported_paths, read, moves
+    )
     return _check_contents(contents)
 
 
 def read_folder_contents(folder: Path, selection: ContentFilter) -> Contents:
-    """Return the selected files of a folder: regular files, in folders whose names do not begin with a dot.
+    """Return the selected regular files of a folder. Folders whose names begin with a dot are skipped.
 
     Raises EmptyCorpus, InvalidConfig, UnreadableFolder.
     """
@@ -133,7 +137,7 @@ def read_folder_contents(folder: Path, selection: ContentFilter) -> Contents:
     config = WorkspaceConfig.read(read(CONFIG_PATH) if has_settings else None)
     documents: dict[str, str] = {}
     manifests: dict[str, str] = {}
-    left_out: list[str] = []
+    unsupported_paths: list[str] = []
 
     def includes(path: str) -> bool:
         return config.is_document(path) and selection.includes(path, config.root)
@@ -143,16 +147,18 @@ def read_folder_contents(folder: Path, selection: ContentFilter) -> Contents:
         if not is_document and not config.is_manifest(path):
             continue
         if size > MAX_FILE_BYTES or not _is_storable(path):
-            left_out.append(escape_path(path))
+            unsupported_paths.append(escape_path(path))
         else:
             (documents if is_document else manifests)[path] = hash_blob(read(path))
     documents = dict(sorted(documents.items()))
     name = folder.name or "documents"
-    return _check_contents(Contents(name, None, config, documents, manifests, tuple(sorted(left_out)), read))
+    return _check_contents(
+        Contents(name, None, config, documents, manifests, tuple(sorted(unsupported_paths)), read)
+    )
 
 
 def build_tree(files: Mapping[str, str]) -> Tree:
-    """Return the tree of blobs, given by path. No path may be a folder of another."""
+    """Return the tree of blobs, given by path. No path may be a folder of another path."""
     entries: dict[str, list[TreeEntry]] = {folder: [] for path in files for folder in _parent_folders(path)}
     for path, id in files.items():
         folder, _, name = path.rpartition("/")
@@ -181,7 +187,7 @@ def _count_levels(folder: str) -> int:
 
 
 def _check_contents(contents: Contents) -> Contents:
-    """Remove the manifests that govern no document. Raises EmptyCorpus."""
+    """Remove the manifests that apply to no document. Raises EmptyCorpus."""
     if not contents.documents:
         raise EmptyCorpus(
             "there is no Markdown to build from",
@@ -200,7 +206,8 @@ def _list_files(
 ) -> Iterator[tuple[str, int]]:
     """Yield the regular files of a folder, each with its size; skip links and folders with a leading dot.
 
-    `may_contain_documents` returns True if an unreadable folder, such as "guides/", might contain a document.
+    `may_contain_documents` returns True if a folder, such as "guides/", may contain a document. Other folders
+    are skipped if they are unreadable.
     """
     pending = [""]
     while pending:
@@ -229,11 +236,11 @@ def _is_storable(path: str) -> bool:
 
 
 def _unreadable_error(path: str, error: OSError) -> UnreadableFolder:
-    escaped = escape_path(path if len(path) <= _MAX_SHOWN_LENGTH else path[:_MAX_SHOWN_LENGTH] + "…")
+    escaped_path = escape_path(path if len(path) <= _MAX_SHOWN_LENGTH else path[:_MAX_SHOWN_LENGTH] + "…")
     return UnreadableFolder(
-        f"{escaped} cannot be read: {error.strerror or type(error).__name__}",
+        f"{escaped_path} cannot be read: {error.strerror or type(error).__name__}",
         fix="Fix its permissions, or leave it out with --exclude.",
-        path=escaped,
+        path=escaped_path,
     )
 
 

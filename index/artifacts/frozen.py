@@ -1,8 +1,8 @@
-"""The index of an artifact: mapped if its seal is valid, else built from its documents.
+"""The index of an artifact: mapped from its files if the seal is valid, else built from its documents.
 
 A built index is cached in the user's cache folder, so that only the first reader waits. An artifact's index
-is identified by the id of its tree, because not every artifact has a commit. Results name the commit if there
-is one.
+is identified by the id of its tree, because not every artifact has a commit. Results contain the commit if
+there is one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from index.artifacts.artifact import Artifact, map_parts
+from index.artifacts.artifact import Artifact, map_segments
 from index.artifacts.manifest import INDEX_FOLDER, ArtifactDamaged
 from index.cursors import StaleCursor
 from index.live import LiveIndex
@@ -28,15 +28,15 @@ from workspace.archive import Archive
 if TYPE_CHECKING:
     from index.port import Progress
 
-_MAX_CACHED = 2
+_MAX_CACHED_INDEXES = 2
 
 
 class FrozenIndex(SearchIndex):
     """The index of one artifact. Safe to use from threads.
 
     `is_superseded` is True while the folder has a newer artifact that is not served yet. `has_open_files` is
-    True if every file is open, so that the files can be removed. `watch` receives the progress of every build
-    of the index, in addition to the `progress` of a waiting call.
+    True if every file is open, so that the files can be removed. `watch` is called with the progress of every
+    build of the index, in addition to the `progress` of a waiting call.
     """
 
     def __init__(self, artifact: Artifact, watch: Progress | None = None) -> None:
@@ -51,8 +51,8 @@ class FrozenIndex(SearchIndex):
     def _live(self) -> LiveIndex:
         live = _ArtifactIndex(self._archive, self.artifact)
         if self.artifact.is_trusted:
-            state, parts = map_parts(self.artifact.folder, self.artifact.manifest)
-            live.engine.adopt(parts, state)
+            state, readers = map_segments(self.artifact.folder, self.artifact.manifest)
+            live.engine.adopt(readers, state)
             if not self.artifact.is_untouched():
                 raise ArtifactDamaged.at(INDEX_FOLDER, "a file was changed after its checksum was verified")
         return live
@@ -112,9 +112,9 @@ class FrozenIndex(SearchIndex):
         if watch is None or progress is None:
             return watch or progress
 
-        def report(done: int, total: int, message: str) -> None:
-            watch(done, total, message)
-            progress(done, total, message)
+        def report(finished_count: int, total: int, message: str) -> None:
+            watch(finished_count, total, message)
+            progress(finished_count, total, message)
 
         return report
 
@@ -153,8 +153,8 @@ def _find_cache_folder(artifact: Artifact) -> Path:
 
 
 def _remove_old_caches(current: Path) -> None:
-    """Remove the indexes of a folder's earlier artifacts, except the last, which others may still serve."""
+    """Remove the indexes of earlier artifacts, except the last, which other processes may still serve."""
     with suppress(OSError):
         os.utime(current)
         folders = sorted(current.parent.iterdir(), key=lambda folder: folder.stat().st_mtime, reverse=True)
-        remove_entries(folders[_MAX_CACHED:])
+        remove_entries(folders[_MAX_CACHED_INDEXES:])

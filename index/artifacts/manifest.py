@@ -2,7 +2,7 @@
 
     <first 16 digits of SHA-256(metadata.json)>.manifest
         {"format": 1, "metadata": SHA-256, "schema": n, "tree": id, "state": value,
-         "parts": [[id, dead pages], ...], "files": {name: [bytes, SHA-256], ...},
+         "parts": [[id, dead documents], ...], "files": {name: [bytes, SHA-256], ...},
          "check": SHA-256 of all but itself and the seal, "seal": HMAC-SHA-256 of the same, or null}
 
 The digest of a `metadata.json` is the name of its manifest, so replacing that one file replaces the artifact
@@ -40,13 +40,11 @@ _FILE_NAME = re.compile(
 )
 _TREE_ID = re.compile(r"[0-9a-f]{40}")
 _BUFFER_BYTES = 1 << 20
-_MAX_MANIFEST_BYTES = (
-    64_000_000  # bytes of a manifest, which lists a few dozen files and the unreadable documents
-)
+_MAX_MANIFEST_BYTES = 64_000_000  # a manifest lists a few dozen files and the unreadable documents
 
 
 class NotAnArtifact(WorkspaceError):
-    """The folder has no artifact, or only a part of one. `file` names the missing file."""
+    """The folder has no artifact, or an incomplete one. `file` names the missing file."""
 
     code: ClassVar[str] = "NOT_AN_ARTIFACT"
 
@@ -95,8 +93,8 @@ class ArtifactManifest:
 
     `schema` is the version of the index (`index.storage.location.SCHEMA_VERSION`), and `tree` the id of the
     root tree of the documents. `state` is the index's state as a JSON value whose commit is that tree.
-    `parts` has the ids of the segments in order, each with its encoded dead pages. `seal` is the seal in the
-    file.
+    `parts` has the ids of the segments in order, each with the encoded numbers of its dead documents. `seal`
+    is the seal in the file.
     """
 
     schema: int
@@ -125,7 +123,7 @@ def read_manifest(folder: Path, metadata: bytes) -> ArtifactManifest:
     except FileNotFoundError:
         raise NotAnArtifact(
             f"the manifest of metadata.json is missing ({name})",
-            fix="One of the two is damaged or was not copied; copy the full folder again.",
+            fix="One of the two files is damaged or was not copied; copy the full folder again.",
             file=name,
         ) from None
     except OSError as error:
@@ -135,11 +133,11 @@ def read_manifest(folder: Path, metadata: bytes) -> ArtifactManifest:
 
 def read_all_manifests(folder: Path) -> list[ArtifactManifest]:
     """Return every valid manifest in a folder, for any `metadata.json`."""
-    valid: list[ArtifactManifest] = []
+    manifests: list[ArtifactManifest] = []
     for file in sorted(folder.glob("*.manifest")):
         with suppress(OSError, ArtifactDamaged, UnsupportedArtifact):
-            valid.append(_parse_manifest(file.name, read_file(file), None))
-    return valid
+            manifests.append(_parse_manifest(file.name, read_file(file), None))
+    return manifests
 
 
 def _parse_manifest(name: str, data: bytes, metadata: str | None) -> ArtifactManifest:
@@ -172,7 +170,7 @@ def write_manifest(
     *,
     durable: bool = False,
 ) -> str:
-    """Write the manifest of the `metadata.json` that is written next; return its name.
+    """Write the manifest of a `metadata.json`, which must be written next; return the manifest's name.
 
     With a key the manifest is sealed. Raises OSError.
     """
@@ -280,7 +278,7 @@ def _make_manifest(values: Mapping[str, Any], seal: object) -> ArtifactManifest:
     # A name must not be a path to another file, because it would be read.
     if not all(map(_FILE_NAME.fullmatch, files)) or not _TREE_ID.fullmatch(values["tree"]):
         raise ValueError("a file name or the tree id is invalid")
-    parts = tuple((str(id), str(dead)) for id, dead in values["parts"])
+    parts = tuple((str(id), str(dead_documents)) for id, dead_documents in values["parts"])
     schema = int(values["schema"])
     return ArtifactManifest(
         schema, values["tree"], dict(values["state"]), parts, files, seal if isinstance(seal, str) else None

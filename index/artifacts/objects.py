@@ -28,61 +28,65 @@ def store_objects(
     progress: Progress | None,
     durable: bool,
 ) -> list[str]:
-    """Store the objects that are missing in the reused `packs`; return the names of all files.
+    """Store the objects that the reused packs do not contain; return the names of all pack files.
 
     `packs` are the names of intact packs, without a suffix. Raises OSError, and the errors of `contents`.
     """
     folder = out / PACKS_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     paths = {id: path for path, id in [*contents.manifests.items(), *contents.documents.items()]}
-    required = {*paths, *tree.trees, hash_blob(settings)}
+    required_ids = {*paths, *tree.trees, hash_blob(settings)}
     pack_ids = {name: read_packed_ids(folder / f"{name}.idx") for name in packs}
-    reused = choose_packs(pack_ids, required)
-    missing = required.difference(*(pack_ids[name] for name in reused))
-    if missing:
+    reused_packs = choose_packs(pack_ids, required_ids)
+    missing_ids = required_ids.difference(*(pack_ids[name] for name in reused_packs))
+    if missing_ids:
         try:
-            objects = _make_objects(contents, settings, tree, paths, missing)
-            reported_objects = _report_progress(objects, len(missing), progress)
-            reused.append(write_pack(folder, reported_objects, len(missing), durable))
+            objects = _make_objects(contents, settings, tree, paths, missing_ids)
+            reported_objects = _report_progress(objects, len(missing_ids), progress)
+            reused_packs.append(write_pack(folder, reported_objects, len(missing_ids), durable))
         except ObjectChanged as error:
             raise UnreadableFolder(
                 "the folder changed while it was read",
                 fix="Run the command again.",
                 path=paths.get(error.id, CONFIG_PATH),
             ) from error
-    return [f"{PACKS_FOLDER}/{name}.{suffix}" for name in reused for suffix in ("pack", "idx")]
+    return [f"{PACKS_FOLDER}/{name}.{suffix}" for name in reused_packs for suffix in ("pack", "idx")]
 
 
 def _report_progress(
     objects: Iterable[PackedObject], total: int, progress: Progress | None
 ) -> Iterator[PackedObject]:
-    for number, packed in enumerate(objects):
+    for number, packed_object in enumerate(objects):
         if progress and number % _REPORT_INTERVAL_OBJECTS == 0:
             progress(number, total, "Storing documents")
-        yield packed
+        yield packed_object
 
 
-def choose_packs(packs: Mapping[str, Set[str]], required: Set[str]) -> list[str]:
-    """Return the names of the packs to reuse, from their ids and the required ids.
+def choose_packs(packs: Mapping[str, Set[str]], required_ids: Set[str]) -> list[str]:
+    """Return the names of the packs to reuse. `packs` has the ids of the objects of each pack.
 
-    A pack is dropped if more than half of its objects are not required. Packs therefore have at most twice
-    the required objects.
+    A pack is dropped if more than half of its objects are not required. The packs therefore have at most
+    twice as many objects as required.
     """
-    required_counts = {name: len(ids & required) for name, ids in packs.items()}
-    reused = sorted(
+    required_counts = {name: len(ids & required_ids) for name, ids in packs.items()}
+    reused_packs = sorted(
         name for name, ids in packs.items() if required_counts[name] and 2 * required_counts[name] >= len(ids)
     )
-    return reused if len(reused) <= MAX_PACKS else [max(reused, key=lambda name: required_counts[name])]
+    return (
+        reused_packs
+        if len(reused_packs) <= MAX_PACKS
+        else [max(reused_packs, key=lambda name: required_counts[name])]
+    )
 
 
 def _make_objects(
-    contents: Contents, settings: bytes, tree: Tree, paths: Mapping[str, str], missing: Set[str]
+    contents: Contents, settings: bytes, tree: Tree, paths: Mapping[str, str], missing_ids: Set[str]
 ) -> Iterator[PackedObject]:
     for id, path in paths.items():
-        if id in missing:
+        if id in missing_ids:
             yield PackedObject("blob", id, contents.read(path))
-    if (id := hash_blob(settings)) in missing and id not in paths:
+    if (id := hash_blob(settings)) in missing_ids and id not in paths:
         yield PackedObject("blob", id, settings)
     for id, data in tree.trees.items():
-        if id in missing:
+        if id in missing_ids:
             yield PackedObject("tree", id, data)

@@ -1,7 +1,7 @@
-"""The current artifact of a folder: a replacement is opened in the background and served between two calls.
+"""The current artifact of a folder: a replacement is opened in the background, and then served.
 
-The old artifact is served meanwhile, and until its running calls have ended. If the new one is invalid, the
-old one is still served.
+The old artifact is served until the new one is open, and until running calls have ended. If the new artifact
+is invalid, the old one is still served.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _RETRY_AFTER_S = 2.0  # seconds before an invalid artifact is tried again: its c
 class Artifacts:
     """The artifacts of a folder, one after the other. Safe to use from threads.
 
-    `on_refused` is called with the error, once for each new artifact that cannot be served. `watch` receives
-    the progress of each build of an index. `on_problem` is called with a problem in the metadata of a served
-    artifact. Raises the errors of `open_artifact`.
+    `on_refused` is called with the error once for each new artifact that cannot be served. `watch` is called
+    with the progress of each build of an index. `on_problem` is called with a problem in the metadata of a
+    served artifact. Raises the errors of `open_artifact`.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Artifacts:
         self._on_problem = on_problem
         self._index = self._open_current()
         self._lock = threading.Lock()
-        self._opening: threading.Thread | None = None
+        self._opening_thread: threading.Thread | None = None
         self._refused_message: str | None = None
         self._retry_time = 0.0
 
@@ -72,11 +72,11 @@ class Artifacts:
         if not index.artifact.is_untouched():
             return self._reopen(index)
         if not index.artifact.metadata_stamp.is_unchanged():
-            opening = self._start_opening(index)
+            thread = self._start_opening(index)
             if index.has_open_files:
-                _wait_for_thread(opening, _SWAP_TIMEOUT_S)
+                _wait_for_thread(thread, _SWAP_TIMEOUT_S)
             else:  # the old files may have been removed, and then there is no index to search yet
-                _wait_for_thread(opening or self._opening, None)
+                _wait_for_thread(thread or self._opening_thread, None)
         return self._index
 
     def close(self) -> None:
@@ -89,13 +89,17 @@ class Artifacts:
         Return None if another thread does so, or if the replacement was just found invalid.
         """
         with self._lock:
-            if self._opening is not None or index is not self._index or time.monotonic() < self._retry_time:
+            if (
+                self._opening_thread is not None
+                or index is not self._index
+                or time.monotonic() < self._retry_time
+            ):
                 return None
             index.is_superseded = True
             # A daemon thread does not delay the end of the process, and it leaves no files.
-            self._opening = threading.Thread(target=self._open, name="docyard artifact", daemon=True)
-            self._opening.start()
-            return self._opening
+            self._opening_thread = threading.Thread(target=self._open, name="docyard artifact", daemon=True)
+            self._opening_thread.start()
+            return self._opening_thread
 
     def _open(self) -> None:
         is_opened = False
@@ -107,10 +111,10 @@ class Artifacts:
             self._report_refusal(error)
         finally:
             self._retry_time = 0.0 if is_opened else time.monotonic() + _RETRY_AFTER_S
-            self._opening = None
+            self._opening_thread = None
 
     def _open_next(self) -> FrozenIndex:
-        """Open the current artifact of the folder, and retry if a builder removes its files meanwhile."""
+        """Open the current artifact of the folder, and retry if a builder has removed its files."""
         for _ in range(_ATTEMPTS):
             index = self._open_current()
             try:
@@ -129,7 +133,7 @@ class Artifacts:
         return FrozenIndex(artifact, self._watch)
 
     def _reopen(self, index: FrozenIndex) -> FrozenIndex:
-        """Open a folder again whose files have changed; nothing may be read from the old ones."""
+        """Open a folder again after its files have changed; the old files must not be read."""
         with self._lock:
             if self._index is index:
                 self._index = self._open_current()
@@ -141,6 +145,6 @@ class Artifacts:
             self._on_refused(error)
 
 
-def _wait_for_thread(opening: threading.Thread | None, seconds: float | None) -> None:
-    if opening is not None:
-        opening.join(seconds)
+def _wait_for_thread(thread: threading.Thread | None, seconds: float | None) -> None:
+    if thread is not None:
+        thread.join(seconds)

@@ -4,7 +4,7 @@ Each process, including this one, takes the next block of neighbouring documents
 writes its own segments. Blocks of a child process that fails or is killed are built again in this process.
 The files of that child are removed later, because no manifest names them.
 
-`apply_change` computes the parts and the state of an index after a change.
+`apply_change` computes the segments and the state of an index after a change.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathlib import Path
 
 from index.building.builder import MAX_POSTINGS, BuiltSegments, build_segments
 from index.building.worker import Block, BuildProcess, Task
-from index.page import IndexedDocument, UnreadableDocument
+from index.documents import IndexedDocument, UnreadableDocument
 from index.port import Progress, Source, State
 from index.segments.generation import IndexSnapshot, SegmentReader
-from index.segments.merge import compact_parts
+from index.segments.merge import compact_segments
 
 MIN_DOCUMENTS_FOR_CHILDREN = 2_000
-"""The number of documents from which a child process saves more time than its start takes."""
+"""From this number of documents on, a child process saves more time than its start takes."""
 
 _MAX_PROCESSES = 2
 _BLOCK_DOCUMENTS = 64
@@ -41,7 +41,7 @@ def build_in_processes(
 ) -> BuiltSegments:
     """Build segments of all documents of a commit in several processes.
 
-    `processes` None derives the number from that of the documents. Without a folder the segments stay in
+    If `processes` is None, it is derived from the number of documents. Without a folder the segments stay in
     memory. Raises IndexUnwritable, and the errors of `source`.
     """
     paths = sorted(source.paths())
@@ -56,18 +56,22 @@ def build_in_processes(
         work = _ParentWork(source, children, len(paths), progress)
 
         def build_blocks(blocks: Iterable[Block]) -> BuiltSegments:
-            return build_segments(work.pages(blocks), folder, durable=durable, limit=MAX_POSTINGS // count)
+            return build_segments(
+                work.read_documents(blocks), folder, durable=durable, limit=MAX_POSTINGS // count
+            )
 
         work.report()
         results = [build_blocks(blocks)]
         for child in children:
-            results.append(child.result(work.report) or build_blocks(child.sent))
-    segments = tuple(segment for part in results for segment in part.segments)
-    return BuiltSegments(segments, {path: blob for part in results for path, blob in part.unreadable.items()})
+            results.append(child.result(work.report) or build_blocks(child.sent_blocks))
+    segments = tuple(segment for result in results for segment in result.segments)
+    return BuiltSegments(
+        segments, {path: blob for result in results for path, blob in result.unreadable.items()}
+    )
 
 
 class _ParentWork:
-    """The work of this process, which reads documents and sends blocks to the children meanwhile."""
+    """The work of this process: it reads documents, and sends blocks to the child processes meanwhile."""
 
     def __init__(
         self, source: Source, children: list[BuildProcess], total: int, progress: Progress | None
@@ -76,55 +80,62 @@ class _ParentWork:
         self._children = children
         self._total = total
         self._progress = progress
-        self._done = 0
+        self._finished_count = 0
 
-    def pages(self, blocks: Iterable[Block]) -> Iterator[IndexedDocument | UnreadableDocument]:
+    def read_documents(self, blocks: Iterable[Block]) -> Iterator[IndexedDocument | UnreadableDocument]:
         for block in blocks:
-            for page in self._source.pages(block):
-                yield page
-                self._done += 1
-                if self._done % _REFILL_INTERVAL_DOCUMENTS == 0:
+            for document in self._source.read_documents(block):
+                yield document
+                self._finished_count += 1
+                if self._finished_count % _REFILL_INTERVAL_DOCUMENTS == 0:
                     for child in self._children:
                         child.refill()
             self.report()
 
     def report(self) -> None:
         if self._progress:
-            done = self._done + sum(child.done for child in self._children)
+            finished_count = self._finished_count + sum(child.finished_count for child in self._children)
             # The documents of a failed child count twice, because this process reads them again.
-            self._progress(min(done, self._total), self._total, "Indexing documents")
+            self._progress(min(finished_count, self._total), self._total, "Indexing documents")
 
 
-def _choose_process_count(documents: int) -> int:
+def _choose_process_count(document_count: int) -> int:
     # A child process starts no processes of its own.
-    if documents < MIN_DOCUMENTS_FOR_CHILDREN or multiprocessing.parent_process() is not None:
+    if document_count < MIN_DOCUMENTS_FOR_CHILDREN or multiprocessing.parent_process() is not None:
         return 1
     return min(_MAX_PROCESSES, os.cpu_count() or 1)
 
 
 Change = tuple[Sequence[SegmentReader], State]
-"""The parts of an index, and its state."""
+"""The segments of an index after a change, and its state."""
 
 
 def apply_change(
-    old: IndexSnapshot,
+    old_index: IndexSnapshot,
     commit: str | None,
     upserts: Iterable[IndexedDocument | UnreadableDocument],
     deletes: Iterable[str],
 ) -> Change:
-    """Replace the documents of the new segments, and remove deleted documents."""
-    built = build_segments(upserts)
-    replaced = [segment.path(page) for segment in built.segments for page in range(segment.pages)]
-    changed_paths = {*replaced, *built.unreadable, *deletes}
-    parts = [remove_pages(part, changed_paths) for part in old.parts]
+    """Return the segments and the state of an index after a change.
+
+    The documents in `upserts` replace those with the same paths.
+    """
+    built_segments = build_segments(upserts)
+    indexed_paths = [
+        segment.path(document)
+        for segment in built_segments.segments
+        for document in range(segment.document_count)
+    ]
+    changed_paths = {*indexed_paths, *built_segments.unreadable, *deletes}
+    readers = [mark_documents_dead(reader, changed_paths) for reader in old_index.segment_readers]
     still_unreadable = {
-        path: blob for path, blob in old.state.unreadable.items() if path not in changed_paths
+        path: blob for path, blob in old_index.state.unreadable.items() if path not in changed_paths
     }
-    return _make_change(parts, built, commit, still_unreadable)
+    return _make_change(readers, built_segments, commit, still_unreadable)
 
 
 def begin_index(commit: str | None, upserts: Iterable[IndexedDocument | UnreadableDocument]) -> Change:
-    """Return the first parts of an index, in memory."""
+    """Return the first segments of an index, in memory."""
     return _make_change((), build_segments(upserts), commit)
 
 
@@ -137,33 +148,37 @@ def build_index(
     durable: bool = False,
 ) -> Change:
     """Index a full commit; its segments are written to the folder."""
-    built = build_in_processes(source, folder, processes=processes, progress=progress, durable=durable)
-    return _make_change((), built, source.commit)
+    built_segments = build_in_processes(
+        source, folder, processes=processes, progress=progress, durable=durable
+    )
+    return _make_change((), built_segments, source.commit)
 
 
 def _make_change(
-    old: Iterable[SegmentReader],
-    built: BuiltSegments,
+    old_readers: Iterable[SegmentReader],
+    built_segments: BuiltSegments,
     commit: str | None,
     unreadable: Mapping[str, str] = {},
 ) -> Change:
-    parts = compact_parts([*old, *map(SegmentReader.of, built.segments)])
-    return parts, compute_state(parts, commit, {**unreadable, **built.unreadable})
+    readers = compact_segments([*old_readers, *map(SegmentReader.of, built_segments.segments)])
+    return readers, compute_state(readers, commit, {**unreadable, **built_segments.unreadable})
 
 
-def compute_state(parts: Sequence[SegmentReader], commit: str | None, unreadable: Mapping[str, str]) -> State:
-    """Return the state of some parts as the index of a commit, with its unreadable documents."""
+def compute_state(
+    readers: Sequence[SegmentReader], commit: str | None, unreadable: Mapping[str, str]
+) -> State:
+    """Return the state of some segments as the index of a commit, with its unreadable documents."""
     return State(
         commit=commit,
-        files=sum(part.pages for part in parts) + len(unreadable),
-        chunks=sum(part.size for part in parts),
-        length=sum(part.total for part in parts),
+        files=sum(reader.document_count for reader in readers) + len(unreadable),
+        chunks=sum(reader.size for reader in readers),
+        length=sum(reader.total_length for reader in readers),
         indexed_at=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         unreadable=unreadable,
     )
 
 
-def remove_pages(part: SegmentReader, paths: Iterable[str]) -> SegmentReader:
-    """Return a part in which the documents of these paths are marked dead."""
-    pages = (part.find(path) for path in paths)
-    return part.with_dead_pages(page for page in pages if page is not None)
+def mark_documents_dead(reader: SegmentReader, paths: Iterable[str]) -> SegmentReader:
+    """Return a reader in which the documents with these paths are dead."""
+    documents = (reader.find(path) for path in paths)
+    return reader.with_dead_documents(document for document in documents if document is not None)

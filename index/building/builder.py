@@ -1,4 +1,4 @@
-"""The builder of segments: a few pages at a time, so that memory stays bounded for any corpus."""
+"""The builder of segments: a few documents at a time, so that memory stays bounded for any corpus."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from index.building.inversion import Inversion
-from index.page import IndexedDocument, UnreadableDocument
+from index.documents import IndexedDocument, UnreadableDocument
 from index.segments.segment import Segment, Tables
 
 MAX_POSTINGS = 6_000_000
-"""The number of postings in memory from which a segment is finished and a new one begun."""
+"""When this number of postings is in memory, the segment is finished and a new one begun."""
 
 
 class BuiltSegments(NamedTuple):
@@ -24,7 +24,10 @@ class BuiltSegments(NamedTuple):
 
 
 class Builder:
-    """A builder of segments from pages in ascending order of path. Without a folder they stay in memory."""
+    """A builder of segments from documents in ascending order of path.
+
+    Without a folder, the segments stay in memory.
+    """
 
     def __init__(self, folder: Path | None, durable: bool = False, limit: int = MAX_POSTINGS) -> None:
         self._folder = folder
@@ -34,20 +37,20 @@ class Builder:
         self._last_path: str | None = None
         self._begin()
 
-    def add(self, page: IndexedDocument) -> None:
+    def add(self, document: IndexedDocument) -> None:
         """Add a document. Raises ValueError if its path does not sort after the last one."""
-        if self._last_path is not None and page.path <= self._last_path:
+        if self._last_path is not None and document.path <= self._last_path:
             raise ValueError(
-                f"pages must be in ascending order of path ({page.path} after {self._last_path})"
+                f"documents must be in ascending order of path ({document.path} after {self._last_path})"
             )
-        self._last_path = page.path
-        self._tables.add(page)
-        self._inversion.add(page)
+        self._last_path = document.path
+        self._tables.add(document)
+        self._inversion.add(document)
         if self._inversion.postings >= self._limit:
             self._flush()
 
     def finish(self) -> tuple[Segment, ...]:
-        """Return the segments; empty without pages. Raises IndexUnwritable."""
+        """Return the segments; empty without documents. Raises IndexUnwritable."""
         if len(self._tables):
             self._flush()
         return tuple(self._segments)
@@ -63,7 +66,7 @@ class Builder:
 
 
 def build_segments(
-    pages: Iterable[IndexedDocument | UnreadableDocument],
+    documents: Iterable[IndexedDocument | UnreadableDocument],
     folder: Path | None = None,
     *,
     durable: bool = False,
@@ -73,11 +76,11 @@ def build_segments(
     builder = Builder(folder, durable, limit)
     unreadable: dict[str, str] = {}
     with _pause_garbage_collection():
-        for page in pages:
-            if isinstance(page, UnreadableDocument):
-                unreadable[page.path] = page.blob
+        for document in documents:
+            if isinstance(document, UnreadableDocument):
+                unreadable[document.path] = document.blob
             else:
-                builder.add(page)
+                builder.add(document)
         return BuiltSegments(builder.finish(), unreadable)
 
 

@@ -1,10 +1,12 @@
-"""Inversion: pages become posting lists, sorted terms with the weights of the sections that contain them.
+"""Inversion: the conversion of documents to posting lists with the sections and weights of each term.
 
-Inversion is done by sorting. The postings of about a megabyte of text are sorted and summed at a time. All of
-them are sorted once more when each term has its final number. No text is retained and nothing is written.
+Inversion sorts postings. The postings of about a megabyte of text are sorted and summed at a time. All
+postings are sorted once more when each term has its final number. No text is retained, and no file is
+written.
 
 A posting is one 64-bit integer: term, section and weight, the highest bits first. Sorting these integers
-sorts postings as lists need them. A `Batch` analyses the texts and headings of some pages at once.
+sorts postings in the order of the lists. A `Batch` analyses the texts and headings of several documents at
+once.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ from index.analysis import (
     strip_markup,
 )
 from index.building.vocabulary import MAX_BYTES, Numbers, Vocabulary, get_shared_vocabulary
-from index.page import IndexedDocument
+from index.documents import IndexedDocument
 from index.segments.arrays import encode, expand_ranges
 from index.segments.segment import DATE, HEADING, TITLE, PostingLists
 
@@ -78,7 +80,7 @@ def sum_weights(packed: Packed) -> Packed:
 
 
 def move_sections(packed: Packed, shift: int) -> None:
-    """Add a number to the sections of postings, in place."""
+    """Add `shift` to the section numbers of postings, in place."""
     packed += np.uint64(shift) << _SECTION_SHIFT
 
 
@@ -98,7 +100,7 @@ def find_list_starts(packed: Packed, terms: int) -> NDArray[np.int64]:
 MAX_PORTION_SIZE = 4_000_000
 """The largest number of bytes of text and words of headings whose postings are built at once.
 
-With more, a page with many nested headings would take a gigabyte.
+With more, a document with many nested headings would take a gigabyte.
 """
 
 
@@ -118,11 +120,11 @@ class Headings(NamedTuple):
 
 
 class Batch:
-    """A batch of pages. Sections are numbered from 0 in order of their addition, by key within a page."""
+    """A batch of documents. Sections are numbered from 0: by document in order of addition, then by key."""
 
     def __init__(self, vocabulary: Vocabulary) -> None:
         self.size = 0
-        """The bytes of the pages."""
+        """The number of bytes of the documents."""
         self._vocabulary = vocabulary
         self._texts: list[bytes] = []
         self._headings: Numbers[str] = Numbers()
@@ -141,20 +143,20 @@ class Batch:
         """The number of sections."""
         return len(self._texts)
 
-    def add(self, page: IndexedDocument) -> None:
-        self._add_facets(page)
-        headings, above = self._headings, self._number_headings_above(page)
-        title = headings[page.title[:MAX_HEADING_ABOVE_LENGTH]]
-        for section in page.by_key:
-            self._texts.append(strip_markup(page.text(section)))
+    def add(self, document: IndexedDocument) -> None:
+        self._add_facets(document)
+        headings, above = self._headings, self._number_headings_above(document)
+        title = headings[document.title[:MAX_HEADING_ABOVE_LENGTH]]
+        for section in document.sections_by_key:
+            self._texts.append(strip_markup(document.text(section)))
             self._own.append(headings[section.title])
             self._titles.append(title)
             self._above.extend(above[section.position])
             self._depths.append(len(above[section.position]))
-        self.size += len(page.data)
+        self.size += len(document.data)
 
     def make_text_postings(self, headings: Headings) -> Iterator[Packed]:
-        """Yield the sorted postings of texts and headings; many sections come in several portions."""
+        """Yield the sorted postings of texts and headings, in one or more portions."""
         for first, last in self._split_into_portions(headings):
             yield sum_weights(
                 np.concatenate(
@@ -177,7 +179,7 @@ class Batch:
                 )
 
     def _move_to_field(self, field: str, headings: Headings, used: NDArray[np.uint32]) -> NDArray[np.uint32]:
-        """Return the terms of all headings as terms of a field; only those of the used headings are valid."""
+        """Return the terms of all headings as terms of a field; only the terms of used headings are valid."""
         used = np.unique(used)
         positions = expand_ranges(headings.starts[used], headings.sizes[used])
         distinct, numbers = np.unique(headings.terms[positions], return_inverse=True)
@@ -191,13 +193,13 @@ class Batch:
         sections = expand_ranges(_to_int64(self._firsts), counts)
         return pack(np.repeat(_to_uint32(self._values), counts), sections.astype(np.uint32), 1)
 
-    def _number_headings_above(self, page: IndexedDocument) -> list[tuple[int, ...]]:
+    def _number_headings_above(self, document: IndexedDocument) -> list[tuple[int, ...]]:
         """Return the numbers of the headings above each section, by position."""
-        headings, sections = self._headings, page.sections
+        headings, sections = self._headings, document.sections
         numbers_by_position: list[tuple[int, ...]] = []
-        # By parent: siblings have the same headings above them, and a section follows its parent.
+        # Siblings have the same headings above them, and a section follows its parent.
         numbers_by_parent: dict[int | None, tuple[int, ...]] = {
-            None: (headings[page.title[:MAX_HEADING_ABOVE_LENGTH]],)
+            None: (headings[document.title[:MAX_HEADING_ABOVE_LENGTH]],)
         }
         for section in sections:
             parent = section.parent
@@ -209,17 +211,17 @@ class Batch:
             numbers_by_position.append(() if section.is_preamble else numbers_by_parent[parent])
         return numbers_by_position
 
-    def _add_facets(self, page: IndexedDocument) -> None:
+    def _add_facets(self, document: IndexedDocument) -> None:
         values = [
             (field, value)
-            for field, field_values in page.facets.items()
+            for field, field_values in document.facets.items()
             for value in dict.fromkeys(field_values)
         ]
-        values += [(DATE + key, day) for key, day in page.dates.items()]
+        values += [(DATE + key, day) for key, day in document.dates.items()]
         for field, value in values:
             self._values.append(self._vocabulary.term(field, value))
             self._firsts.append(self.sections)
-            self._counts.append(len(page.sections))
+            self._counts.append(len(document.sections))
 
     def analyse_headings(self) -> Headings:
         """Analyse the headings, and return their terms."""
@@ -272,20 +274,20 @@ def _to_int64(numbers: array[int]) -> NDArray[np.int64]:
 
 _Number = TypeVar("_Number", np.uint32, np.uint64)
 BATCH_BYTES = 1_000_000
-"""The number of bytes of pages that are analysed at once."""
+"""The number of bytes of documents that are analysed at once."""
 
 
 class Inversion:
     """A builder of posting lists, of up to 2**28 sections and as many terms. For one thread.
 
-    The first batch of pages is analysed with the vocabulary that the process shares, so that an edit is fast.
-    Further batches have a vocabulary of their own, which is dropped at the end.
+    The first batch of documents is analysed with the shared vocabulary of the process, so that an edit is
+    fast. Further batches use new vocabularies, which are dropped at the end.
     """
 
     def __init__(self, batch: int = BATCH_BYTES, limit: int = MAX_BYTES) -> None:
         self._batch_size = batch
         self._limit = limit
-        # The postings by vocabulary.
+        # Each vocabulary, with the postings of its terms.
         self._runs: list[tuple[Vocabulary, list[Packed]]] = []
         self._lengths: list[NDArray[np.uint32]] = []
         self._sections = 0
@@ -293,9 +295,9 @@ class Inversion:
         """The number of postings, without those of the current batch."""
         self._begin_batch(get_shared_vocabulary())
 
-    def add(self, page: IndexedDocument) -> None:
-        """Add a page; its sections are numbered in order of their keys, after all earlier ones."""
-        self._batch.add(page)
+    def add(self, document: IndexedDocument) -> None:
+        """Add a document; its sections are numbered in order of their keys, after all earlier ones."""
+        self._batch.add(document)
         if self._batch.size >= self._batch_size:
             self._flush()
             vocabulary = self._runs[-1][0]
@@ -304,7 +306,7 @@ class Inversion:
             self._begin_batch(vocabulary)
 
     def finish(self) -> PostingLists:
-        """Return the posting lists of all pages. Nothing can be added afterwards."""
+        """Return the posting lists of all documents. Nothing can be added afterwards."""
         self._flush()
         keys = self._number_terms()
         all_postings = [postings for _, run in self._runs for postings in run]
@@ -315,7 +317,6 @@ class Inversion:
         return PostingLists(keys, starts, unpack_sections(packed), unpack_weights(packed), lengths)
 
     def _begin_batch(self, vocabulary: Vocabulary) -> None:
-        """Begin a batch with a vocabulary."""
         if not self._runs or self._runs[-1][0] is not vocabulary:
             self._runs.append((vocabulary, []))
         self._batch = Batch(vocabulary)
@@ -328,9 +329,9 @@ class Inversion:
             raise OverflowError(f"an inversion has {self._sections:,} sections (limit {PACKED_CAPACITY:,})")
         lengths = np.zeros(batch.sections)
         headings = batch.analyse_headings()
-        for words in batch.make_text_postings(headings):
-            lengths += np.bincount(unpack_sections(words), unpack_weights(words), batch.sections)
-            self._store(words, first)
+        for postings in batch.make_text_postings(headings):
+            lengths += np.bincount(unpack_sections(postings), unpack_weights(postings), batch.sections)
+            self._store(postings, first)
         for postings in (*batch.make_title_postings(headings), batch.make_facet_postings()):
             self._store(postings, first)
         self._lengths.append(lengths.astype(np.uint32))

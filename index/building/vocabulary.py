@@ -1,4 +1,4 @@
-"""The vocabulary: each distinct raw token is analysed once and gets a number, as each term does.
+"""The vocabulary: each distinct raw token is analysed once. Raw tokens and terms have numbers.
 
 It translates lists of raw tokens to arrays of term numbers. Many inversions share one vocabulary, so that an
 edit of one document does not stem every word again.
@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from index.analysis import BREAK, STOP_WORDS
-from index.analysis.expansion import expand_raws
+from index.analysis.expansion import expand_raw_tokens
 from index.segments.arrays import decode, encode, expand_ranges
 from index.segments.segment import TEXT, make_term_name, split_key
 
 MAX_BYTES = 64_000_000
-"""The estimated size from which a vocabulary is full."""
+"""When its estimated size reaches this number of bytes, a vocabulary is full."""
 
 MAX_SHARED_BYTES = 16_000_000
-"""The estimated size from which the vocabulary that the process shares is full."""
+"""When its estimated size reaches this number of bytes, the shared vocabulary of the process is full."""
 
 # The estimated bytes of a key without its content: the object, the dictionary entry and the array entries.
 _ENTRY_BYTES = 180
@@ -39,7 +39,7 @@ class Numbers(dict[_Key, int]):
         number = self[key] = len(self)
         return number
 
-    def since(self, number: int) -> list[_Key]:
+    def keys_since(self, number: int) -> list[_Key]:
         """Return the keys from a number on, in order."""
         return list(islice(reversed(self), len(self) - number))[::-1]
 
@@ -50,7 +50,7 @@ class Vocabulary:
     def __init__(self, limit: int = MAX_BYTES) -> None:
         self._limit = limit
         self._lock = threading.Lock()
-        self._raws: Numbers[bytes] = Numbers()
+        self._raw_tokens: Numbers[bytes] = Numbers()
         self._terms: Numbers[str] = Numbers()
         self._keys: list[bytes] = []
         self._bytes = 0
@@ -65,7 +65,7 @@ class Vocabulary:
     @property
     def is_full(self) -> bool:
         """Return True if the vocabulary should be replaced by a new one."""
-        entries = len(self._raws) + len(self._terms)
+        entries = len(self._raw_tokens) + len(self._terms)
         return entries * _ENTRY_BYTES + len(self._token_terms) * 4 + self._bytes >= self._limit
 
     @property
@@ -73,12 +73,12 @@ class Vocabulary:
         """The number of terms."""
         return len(self._terms)
 
-    def numbers(self, raws: Sequence[bytes]) -> NDArray[np.uint32]:
+    def numbers(self, raw_tokens: Sequence[bytes]) -> NDArray[np.uint32]:
         """Return the number of each raw token, and add new tokens. BREAK has the number 0 and no terms."""
         with self._lock:
-            numbers = np.fromiter(map(self._raws.__getitem__, raws), np.uint32, len(raws))
-            if len(self._raws) > len(self._starts):
-                self._add_tokens(self._raws.since(len(self._starts)))
+            numbers = np.fromiter(map(self._raw_tokens.__getitem__, raw_tokens), np.uint32, len(raw_tokens))
+            if len(self._raw_tokens) > len(self._starts):
+                self._add_tokens(self._raw_tokens.keys_since(len(self._starts)))
             return numbers
 
     def terms(
@@ -108,11 +108,11 @@ class Vocabulary:
     def keys(self, terms: NDArray[np.integer]) -> list[bytes]:
         """Return the keys of numbered terms."""
         with self._lock:
-            self._keys += map(encode, self._terms.since(len(self._keys)))
+            self._keys += map(encode, self._terms.keys_since(len(self._keys)))
         return [self._keys[term] for term in terms.tolist()]
 
-    def _add_tokens(self, raws: Sequence[bytes]) -> None:
-        token_terms = expand_raws(raws)
+    def _add_tokens(self, raw_tokens: Sequence[bytes]) -> None:
+        token_terms = expand_raw_tokens(raw_tokens)
         for index, terms in enumerate(token_terms):
             content_count = len(terms)
             self._all_counts.append(content_count)
@@ -124,20 +124,20 @@ class Vocabulary:
         self._starts.extend(islice(accumulate(map(len, token_terms), initial=start), len(token_terms)))
         prefix = make_term_name(TEXT, "")
         self._token_terms.extend([self._terms[prefix + term] for terms in token_terms for term in terms])
-        self._bytes += sum(map(len, raws))
+        self._bytes += sum(map(len, raw_tokens))
 
 
 _shared_lock = threading.Lock()
-_shared = Vocabulary(MAX_SHARED_BYTES)
+_shared_vocabulary = Vocabulary(MAX_SHARED_BYTES)
 
 
 def get_shared_vocabulary() -> Vocabulary:
-    """Return the vocabulary shared by this process; a full one is replaced."""
-    global _shared
+    """Return the shared vocabulary of this process; a full vocabulary is replaced."""
+    global _shared_vocabulary
     with _shared_lock:
-        if _shared.is_full:
-            _shared = Vocabulary(MAX_SHARED_BYTES)
-        return _shared
+        if _shared_vocabulary.is_full:
+            _shared_vocabulary = Vocabulary(MAX_SHARED_BYTES)
+        return _shared_vocabulary
 
 
 def _view_array(numbers: array[int]) -> NDArray[np.uint32]:

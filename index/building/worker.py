@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from index.building.builder import Builder, BuiltSegments
-from index.page import UnreadableDocument
+from index.documents import UnreadableDocument
 from index.port import Source
 from index.segments.segment import Segment
 from index.storage.manifest import FileChecksum, FileStamp
@@ -47,14 +47,15 @@ class _ChildResult(NamedTuple):
 
 
 class BuildProcess:
-    """A context manager for a child process that takes its work from `blocks`; leaving it ends the process.
+    """A context manager of a child process that takes its work from `blocks`; its exit ends the process.
 
-    `sent` has the blocks that were sent so far, `done` counts the documents that are finished.
+    `sent_blocks` has the blocks that were sent so far, `finished_count` counts the documents that are
+    finished.
     """
 
     def __init__(self, task: Task, blocks: Iterator[Block]) -> None:
-        self.sent: list[Block] = []
-        self.done = 0
+        self.sent_blocks: list[Block] = []
+        self.finished_count = 0
         self._task = task
         self._blocks = blocks
         self._has_failed = False
@@ -93,10 +94,10 @@ class BuildProcess:
 
     def _receive(self) -> None:
         try:
-            # A process that is stopped, or waits for a missing disk, never returns a result.
-            self.done += self._pending.popleft().result(_RESULT_TIMEOUT_S)
+            # A suspended process, or one that waits for a missing disk, never returns a result.
+            self.finished_count += self._pending.popleft().result(_RESULT_TIMEOUT_S)
         except Exception:
-            # The failure is not reported: the parent repeats the work, and raises any lasting error itself.
+            # The failure is not reported: the parent repeats the work, and raises a lasting error itself.
             self._has_failed = True
             self._pending.clear()
         self._send_blocks()
@@ -106,10 +107,10 @@ class BuildProcess:
             block = next(self._blocks, None)
             if block is None:
                 return
-            self.sent.append(block)
+            self.sent_blocks.append(block)
             try:
                 self._pending.append(self._workers.submit(_add_block, block))
-            except (OSError, RuntimeError):  # no process can be started, so that this process does the work
+            except (OSError, RuntimeError):  # no process can be started, so this process does the work
                 self._has_failed = True
 
 
@@ -131,11 +132,11 @@ def _start_child(task: Task) -> None:
 def _add_block(block: Block) -> int:
     """Add a block, and return its number of documents."""
     (state,) = _child_states
-    for page in state.task.source.pages(block):
-        if isinstance(page, UnreadableDocument):
-            state.unreadable[page.path] = page.blob
+    for document in state.task.source.read_documents(block):
+        if isinstance(document, UnreadableDocument):
+            state.unreadable[document.path] = document.blob
         else:
-            state.builder.add(page)
+            state.builder.add(document)
     return len(block)
 
 

@@ -50,7 +50,7 @@ class DocumentLink(NamedTuple):
 
 
 def resolve_outgoing(file_tree: FileTree, document: Document) -> list[DocumentLink]:
-    """Return the links of a document in document order; a definition counts where it is used."""
+    """Return the links of a document in document order. A reference link has the position of its use."""
     links = read_cached_links(document, wiki=file_tree.rules.wiki).links
     return list(_resolve_links(file_tree, document.path, (make_reference(document, link) for link in links)))
 
@@ -62,9 +62,9 @@ def resolve_backlinks(
     *,
     include_own: bool = True,
 ) -> list[DocumentLink]:
-    """Return the links to a document or its sections from the documents of some records.
+    """Return the links to a document or its sections from documents, given by path and record.
 
-    Results are in order of paths and positions. With `include_own`, the document's own links come first.
+    The links are in order of paths and positions. With `include_own`, the document's own links come first.
     """
     path = document.path
 
@@ -75,7 +75,7 @@ def resolve_backlinks(
     may_name = make_name_test(path)
     for source, record in records:
         if source != path:
-            candidates = (item for item in record.references if may_name(item.destination))
+            candidates = (reference for reference in record.references if may_name(reference.destination))
             backlinks.extend(filter(targets_document, _resolve_links(file_tree, source, candidates)))
     return backlinks
 
@@ -84,15 +84,15 @@ def _resolve_links(
     file_tree: FileTree, source: str, references: Iterable[Reference]
 ) -> Iterator[DocumentLink]:
     resolved_links: dict[tuple[LinkKind, str], ResolvedLink] = {}
-    for item in references:
-        if item.kind is LinkKind.DEFINITION:
+    for reference in references:
+        if reference.kind is LinkKind.DEFINITION:
             continue
-        target = (item.kind, item.destination)
+        target = (reference.kind, reference.destination)
         if target not in resolved_links:
-            resolved_links[target] = resolve(file_tree, source, _make_link(item))
+            resolved_links[target] = resolve(file_tree, source, _make_link(reference))
         resolved = resolved_links[target]
         yield DocumentLink(
-            source, *item[:5], resolved.status, resolved.path, _find_section_key(file_tree, resolved)
+            source, *reference[:5], resolved.status, resolved.path, _find_section_key(file_tree, resolved)
         )
 
 
@@ -104,6 +104,17 @@ def _find_section_key(file_tree: FileTree, resolved: ResolvedLink) -> str | None
     return document.sections[resolved.fragment_target.section].key if document else None
 
 
-def _make_link(item: Reference) -> Link:
+def _make_link(reference: Reference) -> Link:
     """Return a link with only the fields that decide its target."""
-    return Link(item.kind, item.is_image, 0, 0, 0, 0, Enclosure.BARE, item.destination, None, item.line)
+    return Link(
+        reference.kind,
+        reference.is_image,
+        0,
+        0,
+        0,
+        0,
+        Enclosure.BARE,
+        reference.destination,
+        None,
+        reference.line,
+    )

@@ -1,6 +1,6 @@
 """A reader of the links of all documents, in other processes.
 
-Reading many documents takes seconds, and in this process it would delay every response. Blocks of a process
+Reading many documents takes seconds, and would delay every response of this process. Blocks of a process
 that fails or is killed are read again in this process.
 """
 
@@ -22,14 +22,14 @@ from workspace.git.repository import DamagedRepository
 from workspace.snapshot.snapshot import NotADocument, Snapshot, check_pointer
 
 MIN_DOCUMENTS_FOR_CHILDREN = 500
-"""Fewer documents are read in this process, because another process takes as long to start."""
+"""Fewer documents are read in this process, because the start of another process takes as long."""
 
 _BLOCK_SIZE = 64
 _MAX_PROCESSES = 2
 _NICENESS = 10  # of 19
 
 _Block = Sequence[tuple[str, str]]
-"""Documents, each by path and blob."""
+"""The path and blob of each document."""
 
 
 class LinkReader(NamedTuple):
@@ -47,7 +47,7 @@ class LinkReader(NamedTuple):
     def record(self, path: str, blob: str) -> LinkRecord:
         """Return the links of one document.
 
-        A document that is too large may link anywhere; binary data has no links.
+        A document that is too large may link to any file; binary data has no links.
         """
         try:
             data = self.git.blob_within(blob, self.max_bytes)
@@ -71,9 +71,13 @@ class LinkReader(NamedTuple):
 
 
 def read_rows(
-    reader: LinkReader, documents: _Block, progress: Progress | None = None, *, is_waited_for: bool = True
+    reader: LinkReader,
+    documents: _Block,
+    progress: Progress | None = None,
+    *,
+    has_waiting_caller: bool = True,
 ) -> Iterator[DocumentRow]:
-    """Yield the rows of many documents, in no order; a few documents are read in this process.
+    """Yield the rows of documents, in any order; a few documents are read in this process.
 
     If no caller waits for the rows, one process of low priority reads the documents.
     """
@@ -82,11 +86,13 @@ def read_rows(
         0
         if document_count < MIN_DOCUMENTS_FOR_CHILDREN
         else min(_MAX_PROCESSES, os.cpu_count() or 1)
-        if is_waited_for
+        if has_waiting_caller
         else 1
     )
     blocks = (documents[first : first + _BLOCK_SIZE] for first in range(0, document_count, _BLOCK_SIZE))
-    for _, rows in process_map(reader.rows, blocks, processes, None if is_waited_for else _lower_priority):
+    for _, rows in process_map(
+        reader.rows, blocks, processes, None if has_waiting_caller else _lower_priority
+    ):
         yield from rows
         finished_count += len(rows)
         if progress:

@@ -2,10 +2,10 @@
 
     missing, damaged, built with other rules, at a lost commit   ->  read all documents again
     behind the tip                                               ->  read changed documents
-    another commit than the graph's                              ->  read the difference for this query only
+    at another commit than the query                             ->  read the difference for this query only
 
 The graph is a cache in a file next to the index, and searches never wait for it. A document whose version is
-not in the graph is treated as one that may link anywhere.
+not in the graph is treated as if it may link to any file.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_MAX_READ_WAITING = 300
+_MAX_DOCUMENTS_READ = 300
 """The largest number of changed documents that are read while a caller waits."""
 
 _ATTEMPTS = 20
@@ -74,11 +74,12 @@ class LinkGraph:
         return reader is not None and reader.is_alive()
 
     def follow(
-        self, snapshot: Snapshot, progress: Progress | None = None, *, is_waited_for: bool = True
+        self, snapshot: Snapshot, progress: Progress | None = None, *, has_waiting_caller: bool = True
     ) -> None:
         """Update the graph to a snapshot, even if all documents have to be read.
 
-        Without `is_waited_for` it runs at low priority. Raises IndexBusy, DamagedRepository.
+        If `has_waiting_caller` is False, the documents are read at low priority. Raises IndexBusy,
+        DamagedRepository.
         """
 
         def update(graph: OpenGraph) -> None:
@@ -90,7 +91,7 @@ class LinkGraph:
                     raise BaseMoved(
                         "another process has changed the link graph", fix="Read its state again.", commit=None
                     )
-                rows = self._read_rows(snapshot, progress, is_waited_for)
+                rows = self._read_rows(snapshot, progress, has_waiting_caller)
                 graph.store.replace(target_state, rows, graph_state)
 
         with self._update_lock:
@@ -98,11 +99,11 @@ class LinkGraph:
             self._run(update)
 
     def begin(self, snapshot: Snapshot) -> threading.Thread:
-        """Call `follow` in a new thread, unless one is running; return that thread."""
+        """Call `follow` in a new thread, unless such a thread is running; return the thread."""
 
         def work() -> None:
             with suppress(WorkspaceError):  # callers work without the graph, and call `begin` again
-                self.follow(snapshot, is_waited_for=False)
+                self.follow(snapshot, has_waiting_caller=False)
 
         with self._open_lock:
             if self._reader is None or not self._reader.is_alive():
@@ -113,7 +114,7 @@ class LinkGraph:
     def find_linking_documents(self, snapshot: Snapshot, paths: Collection[str]) -> Collection[str]:
         """Return the documents that may link to some paths, as `Inbound` requires.
 
-        Works in any state of the graph, and never waits until all documents are read.
+        This works in any state of the graph, and never waits until all documents are read.
         """
         try:
             results = self._query_graph(snapshot, paths)
@@ -121,17 +122,21 @@ class LinkGraph:
             results = None
         if results is None:
             return ScannedInbound().find_linking_documents(snapshot, paths)
-        linking, unknown = results
+        linking_documents, unknown_blobs = results
         documents = (path for path in paths if _is_document(snapshot, path))
         return sorted(
-            {*(item.path for item in linking), *scan_documents(snapshot, unknown.items(), paths), *documents}
+            {
+                *(item.path for item in linking_documents),
+                *scan_documents(snapshot, unknown_blobs.items(), paths),
+                *documents,
+            }
         )
 
     def records(self, snapshot: Snapshot, path: str) -> list[tuple[str, LinkRecord]] | None:
         """Return the links of each document that may link to a file or folder, in order of paths.
 
-        Of a long document only the links that may target the path are returned. Returns None if too many
-        documents have to be read first; `follow` reads them. Raises IndexBusy.
+        Only the links that may target the path are returned of a long document. Returns None if too many
+        documents must be read first; `follow` reads them. Raises IndexBusy.
         """
         from index.link_graph.build import LinkReader
         from index.link_graph.records import make_path_keys
@@ -140,7 +145,7 @@ class LinkGraph:
         results = self._query_graph(
             snapshot, (path,), lambda source, blob: (rules, source, blob) in self._long_records
         )
-        if results is None or len(results[1]) > _MAX_READ_WAITING:
+        if results is None or len(results[1]) > _MAX_DOCUMENTS_READ:
             return None
         reader = LinkReader.of(snapshot)
         select_likely = partial(self._long_records.select_likely, rules, path, reader.record)
@@ -155,7 +160,7 @@ class LinkGraph:
     def all_records(
         self, snapshot: Snapshot, path: str, progress: Progress | None = None
     ) -> list[tuple[str, LinkRecord]]:
-        """Return the same as `records`, after reading all documents if needed.
+        """Return the result of `records`, after reading all documents if needed.
 
         Raises IndexBusy, DamagedRepository.
         """
@@ -173,22 +178,22 @@ class LinkGraph:
         ]
 
     def close(self) -> None:
-        """Close the file and stop reading; the next use opens it again."""
+        """Close the file and stop reading; the next use opens the file again."""
         self._is_closing = True
         reader = self._reader
         if reader is not None:
             reader.join(_CLOSE_TIMEOUT_S)
         with self._open_lock:
-            # A reader that waits for another process still uses the file, and closes it when it ends.
+            # A thread that waits for another process still uses the file, and closes the file when it ends.
             if self._graph is not None and (reader is None or not reader.is_alive()):
                 self._graph.store.close()
             self._graph = self._last_snapshot = None
             self._index_location.reset()
 
     def _query_graph(
-        self, snapshot: Snapshot, paths: Collection[str], has: Callable[[str, str], bool] | None = None
+        self, snapshot: Snapshot, paths: Collection[str], has_record: Callable[[str, str], bool] | None = None
     ) -> tuple[list[LinkingDocument], Mapping[str, str]] | None:
-        """Return the graph's links to some paths, and the documents whose versions it does not have.
+        """Return the documents with links to paths, and the blobs of documents that the graph does not have.
 
         Returns None if the graph is empty or cannot be compared with the snapshot.
         """
@@ -198,19 +203,19 @@ class LinkGraph:
 
         def query(graph: OpenGraph) -> tuple[list[LinkingDocument], Mapping[str, str]] | None:
             self._catch_up(graph.store, snapshot)
-            graph_state, linking = graph.store.find_linking(keys, has)
+            graph_state, linking_documents = graph.store.find_linking(keys, has_record)
             if GraphState.of(snapshot).is_same(graph_state):
-                return linking, {}
+                return linking_documents, {}
             changes = self._find_changes(graph_state, snapshot)
             if changes is None:
                 return None
-            unknown = {path: blob for path, blob in changes.items() if blob is not None}
-            return [item for item in linking if item.path not in changes], unknown
+            unknown_blobs = {path: blob for path, blob in changes.items() if blob is not None}
+            return [item for item in linking_documents if item.path not in changes], unknown_blobs
 
         return self._run(query)
 
     def _catch_up(self, store: LinkStore, snapshot: Snapshot) -> None:
-        """Add a few changed documents of the tip, unless another thread does so."""
+        """Add the changed documents of the tip if they are few, unless another thread does so."""
         graph_state = store.read_state()
         if graph_state is None or GraphState.of(snapshot).is_same(graph_state):
             return
@@ -228,19 +233,19 @@ class LinkGraph:
         if graph_state is None or changes is None:
             return False
         # Listing the documents of a new commit is the slowest step, and it is not needed for few changes.
-        if len(changes) > _MAX_READ_WAITING and len(changes) > len(snapshot.documents) / 3:
+        if len(changes) > _MAX_DOCUMENTS_READ and len(changes) > len(snapshot.documents) / 3:
             return False
         reader = LinkReader.of(snapshot)
         rows = [reader.read_row(path, blob) for path, blob in changes.items() if blob is not None]
-        deleted = [path for path, blob in changes.items() if blob is None]
-        store.apply(graph_state, GraphState.of(snapshot), rows, deleted)
+        deleted_paths = [path for path, blob in changes.items() if blob is None]
+        store.apply(graph_state, GraphState.of(snapshot), rows, deleted_paths)
         self._last_snapshot = snapshot
         return True
 
     def _find_changes(
         self, graph_state: GraphState | None, snapshot: Snapshot
     ) -> dict[str, str | None] | None:
-        """Return the blobs of the documents that differ from the graph's; None if that is unknown."""
+        """Return the blobs of changed documents by path (None if deleted); None if the base is unknown."""
         if (
             graph_state is None
             or graph_state.rules != GraphState.of(snapshot).rules
@@ -254,16 +259,18 @@ class LinkGraph:
                     return None
                 base_snapshot = self._workspace.snapshot(graph_state.commit)
             return {path: blob for path, _, blob in list_changed_documents(base_snapshot, snapshot)}
-        except DamagedRepository:  # the commit was removed from the branch and is partly pruned
+        except DamagedRepository:  # Git has pruned objects of a commit that is no longer on the branch
             return None
 
     def _read_rows(
-        self, snapshot: Snapshot, progress: Progress | None, is_waited_for: bool
+        self, snapshot: Snapshot, progress: Progress | None, has_waiting_caller: bool
     ) -> Iterator[DocumentRow]:
         from index.link_graph.build import LinkReader, read_rows
 
         documents = list(snapshot.documents.items())
-        for row in read_rows(LinkReader.of(snapshot), documents, progress, is_waited_for=is_waited_for):
+        for row in read_rows(
+            LinkReader.of(snapshot), documents, progress, has_waiting_caller=has_waiting_caller
+        ):
             if self._is_closing:
                 raise IndexBusy("the link graph was closed while it was being built", fix="Open it again.")
             yield row

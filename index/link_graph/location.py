@@ -1,4 +1,4 @@
-"""The location of the link graph: a file in the index's folder, named by a seal of the user's key.
+"""The location of the link graph: a file in the index's folder, whose name contains a seal of the user's key.
 
     links-<schema>-<seal>.sqlite    and SQLite's own -wal and -shm files
     links.lock                      held while all documents are read
@@ -32,7 +32,7 @@ _READ_TIMEOUT_S = 300.0
 
 
 class OpenGraph(NamedTuple):
-    """An open graph, and the location it was opened at; None means memory."""
+    """An open graph, and the location at which it was opened; None means memory."""
 
     store: LinkStore
     location: Location | None
@@ -54,7 +54,7 @@ class OpenGraph(NamedTuple):
         return cls(store, location, None)
 
     def is_at(self, location: Location | None) -> bool:
-        """Return True if this is the graph of a location, and its file was not replaced."""
+        """Return True if this is the graph at a location, and its file was not replaced."""
         if location is None or location != self.location:
             return location == self.location
         try:
@@ -64,7 +64,7 @@ class OpenGraph(NamedTuple):
 
     @contextmanager
     def exclusive(self, progress: Progress | None) -> Iterator[None]:
-        """Prevent other processes from reading all documents too. Raises IndexBusy, IndexUnwritable."""
+        """Prevent other processes from reading all documents. Raises IndexBusy, IndexUnwritable."""
         if self.location is None:
             yield
             return

@@ -1,8 +1,8 @@
 """Records of a document's links: the links that may target another file of the repository.
 
 All paths by which a link may name a file have one key. A destination may leave out an extension, or name the
-folder of a README. The other files decide its meaning (`workspace.links.resolver`). Paths that differ only in
-this way share a key, so that a lookup finds too many links rather than too few.
+folder of a README; which file it means depends on the other files (`workspace.links.resolver`). Paths that
+differ only in this way have the same key, so that a lookup finds too many links rather than too few.
 
 `LongRecords` groups the links of long documents by name, so that a table of contents with thousands of links
 is parsed once.
@@ -33,7 +33,7 @@ ANY_FILE_KEY = 0
 
 
 def make_path_keys(path: str) -> tuple[int, ...]:
-    """Return the keys of links to a file or folder: as a path, and as a wiki link's page."""
+    """Return the keys of links to a file or folder: of paths, and of wiki links."""
     return (
         ANY_FILE_KEY,
         _digest_key(_normalize_path(path)),
@@ -55,9 +55,9 @@ def make_link_keys(kind: LinkKind, destination: str, source: str, rules: LinkRul
 
 
 def make_name_test(path: str) -> Callable[[str], bool]:
-    """Return a fast predicate that is True if a destination may name a document and must be resolved."""
+    """Return a fast predicate: True if a destination may name a document, so that it must be resolved."""
     names = find_matching_names(path)
-    # A name begins with its stem, and comparing beginnings is faster than removing endings.
+    # A name begins with its stem, and a comparison of beginnings is faster than the removal of endings.
     stems = tuple(names - {""})
 
     def may_name(destination: str) -> bool:
@@ -93,7 +93,7 @@ def _extract_last_part(destination: str) -> tuple[str, bool]:
 
 
 def _normalize_path(path: str) -> str:
-    """Return a path without extensions, and without the names of files that represent their folder."""
+    """Return a path without extensions, and without a name that stands for its folder, such as README."""
     while True:
         shorter = _remove_endings(path)
         folder, _, name = shorter.rpartition("/")
@@ -134,8 +134,7 @@ _KIND_BY_VALUE = {kind.value: kind for kind in LinkKind}
 class Reference(NamedTuple):
     """A link in the graph: its section's key, line, kind and destination.
 
-    The key is None outside sections, the line counts from 1, and the destination is that of
-    `Link.destination`.
+    The key is None outside sections, lines count from 1, and `destination` is `Link.destination`.
     """
 
     section: str | None
@@ -146,7 +145,7 @@ class Reference(NamedTuple):
 
 
 class LinkRecord(NamedTuple):
-    """A document's links in document order. If `is_open` is True, the document may also link anywhere."""
+    """A document's links in document order. If `is_open` is True, the document may link to any file."""
 
     references: tuple[Reference, ...] = ()
     is_open: bool = False
@@ -217,26 +216,27 @@ def _may_target_other_file(destination: str, kind: LinkKind) -> bool:
 def _select_repository_references(
     references: Iterable[Reference], source: str, rules: LinkRules
 ) -> tuple[Reference, ...]:
-    is_in_repository: dict[tuple[LinkKind, str], bool] = {}
+    in_repository_by_target: dict[tuple[LinkKind, str], bool] = {}
     selected: list[Reference] = []
     for item in references:
         target = (item.kind, item.destination)
-        if target not in is_in_repository:
-            is_in_repository[target] = any(
+        if target not in in_repository_by_target:
+            in_repository_by_target[target] = any(
                 True for _ in make_link_keys(item.kind, item.destination, source, rules)
             )
-        if is_in_repository[target]:
+        if in_repository_by_target[target]:
             selected.append(item)
     return tuple(selected)
 
 
-MIN_LONG_RECORD = 200
-"""The number of references from which a record is cached; shorter ones are parsed fast enough."""
+MIN_LONG_RECORD_REFERENCES = 200
+"""The number of references from which a record is cached; a shorter record is parsed fast enough."""
 
 MAX_CACHED_REFERENCES = 60_000
-"""The largest number of cached references in all, of about 400 bytes each."""
+"""The largest number of cached references of all records, of about 400 bytes each."""
 
 RecordKey = tuple[str, str, str]
+"""The link rules, the path and the blob of a document."""
 
 
 class LongRecords:
@@ -253,7 +253,7 @@ class LongRecords:
     ) -> LinkRecord:
         """Return a document's links; of a long document only those that may target a path.
 
-        `read` reads a record by path and blob again, because a cached one may have been evicted.
+        `read` reads a record again by path and blob, because a cached record may have been evicted.
         """
         key = (rules, document.path, document.blob)
         references = self._cache.find(key)
@@ -263,7 +263,7 @@ class LongRecords:
                 if document.record
                 else read(document.path, document.blob)
             )
-            if len(record.references) < MIN_LONG_RECORD:
+            if len(record.references) < MIN_LONG_RECORD_REFERENCES:
                 return record
             references = _ReferencesByName(record)
             self._cache.put(key, references)
@@ -271,7 +271,7 @@ class LongRecords:
 
 
 class _ReferencesByName:
-    """The references of a record by their last names; the key None has those with unusual spelling."""
+    """The references of a record by the last name of the destination; unusual spellings have the key None."""
 
     def __init__(self, record: LinkRecord) -> None:
         self._is_open = record.is_open

@@ -1,13 +1,13 @@
 """The store of the link graph: tables in one SQLite file, or in the memory of one process.
 
-    state       the graph's commit, tree and rules, and a checksum of the documents
+    state       the graph's commit, tree and rules, and the sum of the documents' checksums
     documents   each document's path, blob, record of links and keys, with a CRC-32 over all of them
     inbound     for each key of a link (`index.link_graph.records`), the documents with such a link
 
 One transaction changes the rows and their commit, starting from the commit that the writer read. If another
-writer has changed it meanwhile, BaseMoved is raised. Nothing is forced to the disk. Damage by a power loss is
-detected when the file is opened, by SQLite's check of its pages and by checksums of every row. A file that is
-damaged while it is open may give wrong results until it is opened again.
+writer has changed the state meanwhile, BaseMoved is raised. Nothing is forced to the disk. When the file is
+opened, SQLite's check of its pages and the checksums of all rows detect damage by a power loss. A file that
+is damaged while it is open may give wrong results until it is opened again.
 
 This is the only module that imports `sqlite3`. Files are opened so that SQLite executes nothing in them.
 """
@@ -44,9 +44,9 @@ _UNWRITABLE_CODES = frozenset(
 
 
 def connect(file: Path | None) -> sqlite3.Connection:
-    """Open a file, or memory, and create it if needed.
+    """Open a database in a file, created if needed, or in memory.
 
-    Each statement outside a transaction commits by itself.
+    Each statement outside a transaction is committed immediately.
     """
     with translate_sqlite_errors():
         connection = sqlite3.connect(
@@ -132,7 +132,7 @@ class DocumentRow(NamedTuple):
 
 
 class LinkingDocument(NamedTuple):
-    """A document in a query's result, with all its links. The record is None if the caller has it."""
+    """A document in the result of a query, with its links. `record` is None if the caller has the record."""
 
     path: str
     blob: str
@@ -140,13 +140,15 @@ class LinkingDocument(NamedTuple):
 
 
 class _State(NamedTuple):
+    """The row of the table `state`: the number of documents, and the sum of their checksums."""
+
     graph_state: GraphState
-    documents: int
-    total: int  # of the documents' checksums
+    document_count: int
+    checksum_sum: int
 
 
 class LinkStore:
-    """The tables of the graph. Safe to use from several threads; a transaction of one blocks the others.
+    """The tables of the graph. Safe to use from several threads: a transaction blocks other threads.
 
     Every method raises IndexDamaged for data that differs from its checksum, and IndexBusy or IndexUnwritable
     if the system or another process prevents the access.
@@ -181,62 +183,72 @@ class LinkStore:
         return state.graph_state if state else None
 
     def replace(self, graph_state: GraphState, rows: Iterable[DocumentRow], base: GraphState | None) -> None:
-        """Replace all documents by these. Raises BaseMoved if the graph is not at `base`.
+        """Replace all documents. Raises BaseMoved if the graph is not at `base`.
 
-        They are collected in a temporary table first, so that other connections wait only briefly.
+        The rows are collected in a temporary table first, so that other connections wait only briefly.
         """
-        documents = total = 0
+        document_count = checksum_sum = 0
         with translate_sqlite_errors():
             self._delete_collected()
-            for documents, row in enumerate(rows, start=1):
+            for document_count, row in enumerate(rows, start=1):
                 with self._lock:
-                    total += self._insert(documents, row, "temp.coming", "temp.pairs")
+                    checksum_sum += self._insert(document_count, row, "temp.coming", "temp.pairs")
             with self._write_transaction(base):
                 self._execute("DELETE FROM documents")
                 self._execute("DELETE FROM inbound")
                 self._execute(f"INSERT INTO documents ({_COLUMNS}) SELECT {_COLUMNS} FROM temp.coming")
                 self._execute("INSERT INTO inbound SELECT key, document FROM temp.pairs ORDER BY 1, 2")
-                self._write_state(_State(graph_state, documents, total))
+                self._write_state(_State(graph_state, document_count, checksum_sum))
             self._delete_collected()
             # Without a checkpoint the log would stay as large as this change.
             self._execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def apply(
-        self, base: GraphState, graph_state: GraphState, rows: Iterable[DocumentRow], deleted: Iterable[str]
+        self,
+        base: GraphState,
+        graph_state: GraphState,
+        rows: Iterable[DocumentRow],
+        deleted_paths: Iterable[str],
     ) -> None:
         """Add some documents and remove others. Raises BaseMoved."""
         with translate_sqlite_errors(), self._write_transaction(base) as state:
             if state is None:
                 raise IndexDamaged.with_reason("the graph is empty")
-            documents, total = state.documents, state.total
+            document_count, checksum_sum = state.document_count, state.checksum_sum
             rows = list(rows)
-            for path in (*deleted, *(row.path for row in rows)):
+            for path in (*deleted_paths, *(row.path for row in rows)):
                 checksum = self._delete(path)
-                documents, total = documents - (checksum is not None), total - (checksum or 0)
+                document_count, checksum_sum = (
+                    document_count - (checksum is not None),
+                    checksum_sum - (checksum or 0),
+                )
             for row in rows:
-                documents, total = documents + 1, total + self._insert(None, row, "documents", "inbound")
-            self._write_state(_State(graph_state, documents, total))
+                document_count, checksum_sum = (
+                    document_count + 1,
+                    checksum_sum + self._insert(None, row, "documents", "inbound"),
+                )
+            self._write_state(_State(graph_state, document_count, checksum_sum))
 
     def find_linking(
         self, keys: Collection[int], has_record: Callable[[str, str], bool] | None = None
     ) -> tuple[GraphState | None, list[LinkingDocument]]:
-        """Return the state of the graph, and each document with a link of one of these keys, by paths.
+        """Return the state of the graph, and the documents with a link of one of these keys, by path.
 
         `has_record` returns True for a path and a blob whose record need not be fetched.
         """
-        marks = ",".join("?" * len(keys))
-        matching = f"SELECT document FROM inbound WHERE key IN ({marks})"
+        placeholders = ",".join("?" * len(keys))
+        matching_ids = f"SELECT document FROM inbound WHERE key IN ({placeholders})"
         with self._lock, translate_sqlite_errors(), self._read_transaction():
             state = self._read_state()
             if has_record is None:
-                rows = self._execute(f"SELECT {_COLUMNS} FROM documents WHERE id IN ({matching})", keys)
+                rows = self._execute(f"SELECT {_COLUMNS} FROM documents WHERE id IN ({matching_ids})", keys)
                 documents = [
                     LinkingDocument(_decode_path(path), blob, record)
                     for _, path, blob, record, *_ in _check_rows(rows)
                 ]
             else:
                 matches = list(
-                    self._execute(f"SELECT id, path, blob FROM documents WHERE id IN ({matching})", keys)
+                    self._execute(f"SELECT id, path, blob FROM documents WHERE id IN ({matching_ids})", keys)
                 )
                 documents = [self._fetch_document(id, path, blob, has_record) for id, path, blob in matches]
         return (state.graph_state if state else None), sorted(documents, key=lambda item: item.path)
@@ -287,26 +299,27 @@ class LinkStore:
             self._execute("DELETE FROM temp.coming")
             self._execute("DELETE FROM temp.pairs")
 
-    def _insert(self, id: int | None, row: DocumentRow, documents: str, pairs: str) -> int:
+    def _insert(self, id: int | None, row: DocumentRow, document_table: str, pair_table: str) -> int:
         """Add a document; return its checksum."""
         path, keys = row.path.encode("utf-8", "surrogatepass"), array("q", sorted(row.keys)).tobytes()
         crc = _compute_checksum(path, row.blob, row.record, keys)
         values = (id, path, row.blob, row.record, keys, crc)
         cursor = self._connection.execute(
-            f"INSERT INTO {documents} ({_COLUMNS}) VALUES (?,?,?,?,?,?)", values
+            f"INSERT INTO {document_table} ({_COLUMNS}) VALUES (?,?,?,?,?,?)", values
         )
         document_id = cursor.lastrowid if id is None else id
         self._connection.executemany(
-            f"INSERT INTO {pairs} (key, document) VALUES (?, ?)", ((key, document_id) for key in row.keys)
+            f"INSERT INTO {pair_table} (key, document) VALUES (?, ?)",
+            ((key, document_id) for key in row.keys),
         )
         return crc
 
     def _delete(self, path: str) -> int | None:
         """Remove a document; return its checksum, or None if there was none."""
-        documents = self._execute(
+        rows = self._execute(
             f"SELECT {_COLUMNS} FROM documents WHERE path = ?", [path.encode("utf-8", "surrogatepass")]
         )
-        for id, _, _, _, keys, crc in list(_check_rows(documents)):
+        for id, _, _, _, keys, crc in list(_check_rows(rows)):
             self._connection.executemany(
                 "DELETE FROM inbound WHERE key = ? AND document = ?",
                 ((key, id) for key in _decode_keys(keys)),
@@ -319,8 +332,8 @@ class LinkStore:
         for value, crc in self._execute("SELECT value, crc FROM state"):
             if not isinstance(value, bytes) or crc32(value) != crc:
                 raise IndexDamaged.with_reason("the state of the link graph has a wrong checksum")
-            graph_state, documents, total = json.loads(value)
-            return _State(GraphState(*graph_state), documents, total)
+            graph_state, document_count, checksum_sum = json.loads(value)
+            return _State(GraphState(*graph_state), document_count, checksum_sum)
         return None
 
     def _write_state(self, state: _State) -> None:
@@ -331,16 +344,22 @@ class LinkStore:
         """Verify the checksum of every row, and their totals in the state. Raises IndexDamaged."""
         with self._lock, self._read_transaction():
             state = self._read_state()
-            documents = total = 0
+            document_count = checksum_sum = 0
             pairs = [0, 0, 0, 0]
             for id, *_, keys, crc in _check_rows(self._execute(f"SELECT {_COLUMNS} FROM documents")):
-                documents, total, row_keys = documents + 1, total + crc, _decode_keys(keys)
+                document_count, checksum_sum, row_keys = (
+                    document_count + 1,
+                    checksum_sum + crc,
+                    _decode_keys(keys),
+                )
                 pairs[0] += len(row_keys)
                 pairs[1] += sum(key >> 31 for key in row_keys)
                 pairs[2] += sum(key & 0x7FFFFFFF for key in row_keys)
                 pairs[3] += id * sum(key & 0xFFFF for key in row_keys)
             (stored_pairs,) = self._execute(_SUM_PAIRS)
-            if (documents, total) != ((state.documents, state.total) if state else (0, 0)):
+            if (document_count, checksum_sum) != (
+                (state.document_count, state.checksum_sum) if state else (0, 0)
+            ):
                 raise IndexDamaged.with_reason("a document is missing or duplicated")
             if tuple(pairs) != stored_pairs:
                 raise IndexDamaged.with_reason("a key is missing or duplicated")

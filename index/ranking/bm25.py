@@ -4,24 +4,25 @@
     W(term)      = round(65536 * qtf * ln(1 + (N - df + 1/2) / (df + 1/2)) * (K1 + 1))   the weight
     score        = sum over the query's terms of W(term) * I(w, length) / 2**32
 
-This is BM25 with Lucene's inverse document frequency, which is never negative. `w` is the weight of a term
-in a section (1 to 255), and `length` the sum of the weights of all its terms. `qtf` is the number of times
-that the query has the term, `df` the number of sections with it, `N` the number of all sections. Both factors
-are at least 1, so that every section with a term is found by it. Halves are rounded to the nearest even
-number, and doubles are evaluated in the order written.
+This is BM25 with Lucene's inverse document frequency, which is never negative. `w` is the weight of a term in
+a section (1 to 255), and `length` the sum of the weights of all its terms. `qtf` is the number of times that
+the query has the term, `df` the number of sections with it, `N` the number of all sections. Both factors are
+at least 1, so that every section with a term of the query has a score above 0. Halves are rounded to the
+nearest even number, and doubles are evaluated in the order written.
 
-Since a weight is at most 255, no impact exceeds 65331, and 16 bits hold it.
+Since a weight is at most 255, no impact exceeds 65331, which fits 16 bits.
 
 A scored phrase is a term too: `w` is the number of its occurrences, those in the heading counted twice, and
 `df` the number of sections with it.
 
-Among the best 50, a section then gains from its page, first by the page's good sections, then by its title:
+Among the best 50, the score of a section then gains from its document: first a bonus for the document's other
+good sections, then a gain for its title:
 
-    bonus = (second best + third best score of the page) / 4
+    bonus = (second best + third best score of the document) / 4
     title = (score + bonus) * 3/20 * (sum of W of the title's terms in the query) / (sum of W of all of them)
 
-The terms of a title are its first 100 characters' different terms, without stop words if there are others,
-each with qtf = 1. Scores are whole numbers of 2**-34 here, and the gain of a title is rounded down.
+The terms of a title are the distinct terms of its first 100 characters, without stop words if there are other
+terms, each with qtf = 1. Scores are whole numbers of 2**-34 here, and the gain of a title is rounded down.
 """
 
 from __future__ import annotations
@@ -44,16 +45,16 @@ SCORE_SCALE = float(FIXED_POINT_ONE * FIXED_POINT_ONE)
 """The divisor that turns a sum of impacts times weights into a score."""
 
 BONUS_DEPTH = 50
-"""The number of best sections among which pages with several good sections are preferred."""
+"""The number of best sections among which documents with several good sections are preferred."""
 
 BONUS_SHARE = 4
-"""The divisor of the second and third best scores of a page, which each of its sections gains."""
+"""The divisor of the second and third best scores of a document, which each of its sections gains."""
 
 _TITLE_NUMERATOR, _TITLE_DENOMINATOR = 3, 20  # a title that the query contains in full adds 15 %
 
 
-def average_length(total_length: int, count: int) -> float:
-    """Return the average length of `count` sections, rounded to quarters so that few commits change it."""
+def compute_average_length(total_length: int, count: int) -> float:
+    """Return the average length of `count` sections, rounded to quarters, so that few commits change it."""
     return max(round(4 * total_length / count) / 4, 0.25) if count else 0.25
 
 
@@ -72,22 +73,24 @@ def compute_impacts(w: NDArray[np.uint8], lengths: NDArray[np.uint32], average: 
 
 
 def compute_title_gain(score: int, matched_weight: int, total_weight: int) -> int:
-    """Return the gain of a section of this score from the title of its page.
+    """Return the gain of a section of this score from the title of its document.
 
     The title's terms have the weight `total_weight`; those that the query contains have `matched_weight`.
     """
     return score * _TITLE_NUMERATOR * matched_weight // (_TITLE_DENOMINATOR * total_weight)
 
 
-def min_score_before_title(score: int) -> int:
-    """Return the lowest score that can reach this one with the gain from a title."""
+def compute_min_score_before_title(score: int) -> int:
+    """Return the lowest score that can reach `score` with the largest gain from a title."""
     return -(-score * _TITLE_DENOMINATOR // (_TITLE_DENOMINATOR + _TITLE_NUMERATOR))
 
 
 @lru_cache(maxsize=20_000)
-def compute_weight(qtf: int, df: int, number: int) -> int:
+def compute_weight(qtf: int, df: int, section_count: int) -> int:
     """Return the weight of a term, at least 1.
 
-    The query has the term `qtf` times, and `df` of `number` sections contain it.
+    The query has the term `qtf` times, and `df` of `section_count` sections contain it.
     """
-    return max(round(FIXED_POINT_ONE * qtf * math.log(1 + (number - df + 0.5) / (df + 0.5)) * (K1 + 1)), 1)
+    return max(
+        round(FIXED_POINT_ONE * qtf * math.log(1 + (section_count - df + 0.5) / (df + 0.5)) * (K1 + 1)), 1
+    )

@@ -17,7 +17,7 @@ class ArrayCache(LRUCache[Hashable, Any]):
     """An LRU cache of values, limited by the bytes of their arrays."""
 
     def __init__(self, limit: int = MAX_CACHED_BYTES) -> None:
-        """Create a cache of at most `limit` bytes in all."""
+        """Create a cache of at most `limit` bytes in total."""
         super().__init__(limit, estimate_bytes)
 
 

@@ -1,10 +1,10 @@
 """Evaluation: the best-scoring sections of a group, exactly.
 
-A small group is scored completely: all its lists are added up at once. The same is done in any group for a
+In a small group every section is scored: all lists are added up at once. In any group this is also done for a
 query of very many terms. In a large group most postings are never read (MaxScore pruning). Terms are
 processed in descending order of their maximal contribution. The initial threshold is a term's own k-th best
 score. A section becomes a candidate only at a term with which, together with the remaining terms, it can
-still reach the threshold. Later lists are searched for the candidates only. The threshold rises to the k-th
+still reach the threshold. Later lists are searched only for the candidates. The threshold rises to the k-th
 best score of the candidates.
 
 `Postings` are posting lists with impacts instead of weights, and with their best sections precomputed.
@@ -78,7 +78,7 @@ MAX_FULL_SCORING = 1 << 16
 """Up to this number of sections, scoring every section is faster than pruning."""
 
 MAX_PRUNED_TERMS = 16
-"""With more terms than this, pruning hardly skips a list."""
+"""With more terms than this, pruning skips almost no list."""
 
 _SEARCH_RATIO = 24  # from this ratio of lengths on, binary search is faster than a lookup table
 Numbers = NDArray[np.uint32]
@@ -114,12 +114,12 @@ def evaluate(
     min_score: int = 1,
     starts: Starts = (0,),
 ) -> ScoredNumbers:
-    """Return the k best of `size` sections, as `top_k` does.
+    """Return the k best of `size` sections, as `top_k` defines.
 
-    `mask` has a flag for each section that may be found. Sections with a score below `min_score`, which is at
-    least 1, may be left out. The results of one group thus speed up the next one.
+    `mask` has a flag for each section: True if it may be a result. Sections with a score below `min_score`,
+    which is at least 1, may be left out, so that the results of one group speed up the next group.
     """
-    threshold = max([min_score, *(_single_term_threshold(term, k, mask) for term in terms)])
+    threshold = max([min_score, *(_compute_single_term_threshold(term, k, mask) for term in terms)])
     if sum(term.max_gain for term in terms) < threshold:
         return NO_SECTIONS
     if len(terms) > MAX_PRUNED_TERMS:
@@ -130,7 +130,7 @@ def evaluate(
 
 
 def score(terms: Sequence[WeightedTerm], numbers: Numbers) -> ScoredNumbers:
-    """Return the scores of these sections, in ascending order of numbers, by all the terms."""
+    """Return the scores of sections by all terms. `numbers` must be ascending."""
     scores = np.zeros(len(numbers), np.int64)
     for weight, postings, _ in terms:
         positions = postings.ids.searchsorted(numbers)
@@ -149,7 +149,7 @@ def intersect(lists: Sequence[Numbers]) -> Numbers:
     return numbers
 
 
-def kth_highest(scores: Scores, k: int) -> int:
+def find_kth_highest(scores: Scores, k: int) -> int:
     """Return the k-th highest of at least k scores."""
     scores = scores.copy()
     scores.partition(len(scores) - k)
@@ -159,19 +159,20 @@ def kth_highest(scores: Scores, k: int) -> int:
 def top_k(candidates: ScoredNumbers, k: int, starts: Starts = (0,)) -> ScoredNumbers:
     """Return the k best of some sections, in no order; of equal scores, those with the lowest numbers.
 
-    `starts` has the first number of each part. If several parts have sections with the k-th best score, only
-    their addresses decide. Up to k such sections of each part are then returned, which may be more than k.
+    `starts` has the first number of each segment. If several segments have sections with the k-th best score,
+    only the addresses of these sections decide. Up to k of them of each segment are then returned, so that
+    the result may have more than k sections.
     """
     numbers, scores = candidates
     if len(scores) > k:
-        kth_score = kth_highest(scores, k)
+        kth_score = find_kth_highest(scores, k)
         selected = (scores >= kth_score).nonzero()[0]
         numbers, scores = numbers[selected], scores[selected]
         if len(selected) > k:
             is_better = scores > kth_score
             ties = np.sort(numbers[~is_better])
-            part = np.searchsorted(starts, ties, "right")
-            rank = np.arange(len(ties)) - part.searchsorted(part)
+            segment_indexes = np.searchsorted(starts, ties, "right")
+            rank = np.arange(len(ties)) - segment_indexes.searchsorted(segment_indexes)
             ties = ties[rank < k - np.count_nonzero(is_better)]
             numbers = np.concatenate((numbers[is_better], ties))
             scores = np.concatenate((scores[is_better], np.full(len(ties), kth_score)))
@@ -207,8 +208,8 @@ def _evaluate_pruned(
 ) -> ScoredNumbers:
     """Return the k best sections, those with the k-th best score, and possibly some more."""
     terms = sorted(terms, key=lambda term: -term.max_gain)
-    # A section is left out only if the remaining terms cannot lift it to the threshold, so it never returns
-    # later with a partial score.
+    # A section is dropped only if the remaining terms cannot raise it to the threshold. It is therefore never
+    # added again later with a partial score.
     remaining_gains = list(accumulate((term.max_gain for term in reversed(terms)), initial=0))[-2::-1]
     numbers, scores = NO_SECTIONS
     for (weight, postings, max_gain), remaining_gain in zip(terms, remaining_gains, strict=True):
@@ -220,7 +221,7 @@ def _evaluate_pruned(
             new_scores = scores[shared] + _compute_gains(weight, postings.impacts[known_positions])
             scores[shared] = new_scores
             if len(new_scores) >= k:
-                threshold = max(threshold, kth_highest(new_scores, k))
+                threshold = max(threshold, find_kth_highest(new_scores, k))
             selected = (scores >= threshold - remaining_gain).nonzero()[0]
             numbers, scores = numbers[selected], scores[selected]
         if max_gain + remaining_gain >= threshold:
@@ -239,14 +240,14 @@ def _evaluate_pruned(
 def _find_entering(
     impacts: NDArray[np.uint16], min_impact: int, known_positions: NDArray[np.integer]
 ) -> NDArray[np.intp]:
-    """Return the positions in a list with at least this impact, without those of the candidates."""
+    """Return the positions in a list with at least this impact, except those of candidates."""
     flags = impacts >= max(min_impact, 1)
     flags[known_positions] = False
     return flags.nonzero()[0]
 
 
 class _Scratch(threading.local):
-    """Reusable arrays of this thread, with an entry for each section of the largest group so far."""
+    """Reusable arrays of one thread, with an entry for each section of the largest group so far."""
 
     def __init__(self) -> None:
         self.positions = np.empty(0, np.uint32)
@@ -262,7 +263,7 @@ _scratch = _Scratch()
 
 
 def _find_positions(ids: Numbers, numbers: Numbers, size: int) -> NDArray[np.integer]:
-    """Return the positions of these numbers in a list; an arbitrary position for a number not in it."""
+    """Return the position of each number in a list; an arbitrary position for a number that is missing."""
     if len(numbers) * _SEARCH_RATIO < len(ids):
         return ids.searchsorted(numbers)
     _scratch.reserve(size)
@@ -270,7 +271,7 @@ def _find_positions(ids: Numbers, numbers: Numbers, size: int) -> NDArray[np.int
     return _scratch.positions[numbers]
 
 
-def _single_term_threshold(term: WeightedTerm, k: int, mask: Mask | None) -> int:
+def _compute_single_term_threshold(term: WeightedTerm, k: int, mask: Mask | None) -> int:
     """Return the k-th best score of allowed sections by this term alone; 0 if unknown."""
     postings = term.postings
     peaks = postings.peaks if mask is None else postings.peaks[mask.take(postings.peak_ids)]

@@ -1,10 +1,10 @@
-"""The results of a query: the best sections of all parts, page by page.
+"""The results of a query: the best sections of all segments, in ranges.
 
-Sections are sorted by score, then by address. Among the best 50, pages with several good sections are
-preferred: each of their sections gains a quarter of the page's second and third best scores. It then gains up
-to 15 % for the words of the query in the title of its page. From rank 51 on results are in order of plain
-score. Sections with a query's phrases rank above all others. A scored phrase is a term whose postings are
-found by reading sections.
+Sections are sorted by score, then by address. Among the best 50, documents with several good sections are
+preferred: each of their sections gains a quarter of the document's second and third best scores. The section
+then gains up to 15 % for the words of the query in the title of its document. From rank 51 on, results are in
+order of plain score. Sections with a query's phrases rank above all others. A scored phrase is a term whose
+postings are found by reading sections.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from index.ranking.bm25 import (
     BONUS_DEPTH,
     BONUS_SHARE,
     SCORE_SCALE,
+    compute_min_score_before_title,
     compute_title_gain,
     compute_weight,
-    min_score_before_title,
 )
 from index.ranking.evaluation import (
     NO_SECTIONS,
@@ -40,11 +40,11 @@ from index.ranking.evaluation import (
 from index.ranking.segment_groups import RankedSection, Statistics, flag_allowed_sections
 
 if TYPE_CHECKING:
-    from index.page import SectionRecord
+    from index.documents import SectionRecord
     from index.port import Query
 
 MAX_VERIFIED = 500
-"""The largest number of candidates that are checked for phrases, and as many for scored phrases."""
+"""The largest number of candidates that are checked for required phrases, and again for scored phrases."""
 
 SCORE_UNIT = SCORE_SCALE * BONUS_SHARE
 
@@ -70,10 +70,10 @@ class ResultRange(NamedTuple):
 
 
 class Selection(NamedTuple):
-    """A condition and further terms, which the operators of a query add to its words.
+    """A condition and further terms that the operators of a query add to its words.
 
-    `flags` has a flag for each section of each group that the query's condition allows; None without a
-    condition. `unions` are further terms, each given as the terms of the index that it matches.
+    `flags` has a flag for each section of each group: True if the query's condition allows it; None without a
+    condition. `unions` are further terms, each given as a list of index terms.
     """
 
     flags: Sequence[Mask] | None = None
@@ -97,8 +97,8 @@ def find_top_results(
     """Return the hits [offset, offset + limit) of a query.
 
     With `verify`, at most 500 sections are checked in the order of their scores: those that contain all
-    `required` terms of the phrases, or, without required terms, those that match the query. The other
-    sections follow if the query puts phrases first, and are left out otherwise. Scored phrases are terms.
+    `required` terms of the phrases, or, without required terms, the sections that match the query. The
+    other sections follow if `phrases_first` is True, and are left out otherwise. Scored phrases are terms.
     """
     end = offset + limit
     depth = max(BONUS_DEPTH, end + 1)
@@ -107,7 +107,7 @@ def find_top_results(
     if scored_phrases:
         terms, is_partial = _add_scored_phrases(statistics, query, terms, scored_phrases, selection)
     if verify is None:
-        ordered = _order_results(
+        ordered_sections = _order_results(
             statistics, query, _find_best(statistics, query, terms, depth, selection), end
         )
     else:
@@ -117,30 +117,30 @@ def find_top_results(
             if required
             else _find_best(statistics, query, terms, candidate_limit, selection)
         )
-        passed, is_cut = _verify_candidates(statistics, candidates, verify, depth)
+        verified_sections, is_cut = _verify_candidates(statistics, candidates, verify, depth)
         is_partial |= is_cut
-        ordered = _order_results(statistics, query, passed, end)
+        ordered_sections = _order_results(statistics, query, verified_sections, end)
         if query.phrases_first:
-            ordered = _append_others(statistics, query, terms, ordered, depth, selection)
+            ordered_sections = _append_others(statistics, query, terms, ordered_sections, depth, selection)
     record = statistics.record
     hits = tuple(
         [
             ScoredSection(record(index, number), -negated_score / SCORE_UNIT)
-            for negated_score, index, number, _ in ordered[offset:end]
+            for negated_score, index, number, _ in ordered_sections[offset:end]
         ]
     )
-    return ResultRange(hits, len(ordered) > end, is_partial)
+    return ResultRange(hits, len(ordered_sections) > end, is_partial)
 
 
 def _find_best(
     statistics: Statistics, query: Query, terms: WeightedTerms, k: int, selection: Selection
 ) -> list[RankedSection]:
     """Return the k best sections by the terms, joined by OR; the largest group sets the threshold."""
-    ranked: list[RankedSection] = []
+    ranked_sections: list[RankedSection] = []
     min_score = 1
     for index, group in enumerate(statistics.groups):
         group_terms = terms.get(index, ())
-        if query.selects_all:
+        if query.includes_unscored:
             mask = _flag_allowed(statistics, index, query, selection)
             numbers = np.arange(group.size) if mask is None else mask.nonzero()[0]
             best_numbers = top_k(score(group_terms, numbers.astype(np.uint32)), k, group.starts)
@@ -149,11 +149,11 @@ def _find_best(
             best_numbers = evaluate(group_terms, group.size, k, mask, min_score, group.starts)
         else:
             continue
-        ranked += group.rank(best_numbers)
-        ranked.sort()
-        if len(ranked) >= k:
-            min_score = max(-ranked[k - 1][0] // BONUS_SHARE, 1)
-    return _sort(statistics, ranked)[:k]
+        ranked_sections += group.rank(best_numbers)
+        ranked_sections.sort()
+        if len(ranked_sections) >= k:
+            min_score = max(-ranked_sections[k - 1][0] // BONUS_SHARE, 1)
+    return _sort(statistics, ranked_sections)[:k]
 
 
 def _find_best_with_required(
@@ -165,16 +165,16 @@ def _find_best_with_required(
     selection: Selection,
 ) -> list[RankedSection]:
     """Return the k best of the sections that contain every required term."""
-    ranked: list[RankedSection] = []
+    ranked_sections: list[RankedSection] = []
     for index, group in enumerate(statistics.groups):
         mask = _flag_allowed(statistics, index, query, selection)
         numbers = _find_required(statistics, index, required, mask)
-        ranked += group.rank(top_k(score(terms.get(index, ()), numbers), k, group.starts))
-    return _sort(statistics, ranked)[:k]
+        ranked_sections += group.rank(top_k(score(terms.get(index, ()), numbers), k, group.starts))
+    return _sort(statistics, ranked_sections)[:k]
 
 
 def _flag_allowed(statistics: Statistics, index: int, query: Query, selection: Selection) -> Mask | None:
-    """Return a flag for each section of a group that may be found; None if all of them may."""
+    """Return a flag for each section of a group: True if it may be a result. None if all may be results."""
     mask = flag_allowed_sections(statistics, statistics.groups[index], query)
     if selection.flags is None:
         return mask
@@ -192,24 +192,24 @@ def _find_required(statistics: Statistics, index: int, required: Sequence[str], 
 
 def _weigh_terms(statistics: Statistics, query: Query, selection: Selection) -> WeightedTerms:
     """Return the query's terms with their weights and postings, by the index of each group that has them."""
-    weighted: WeightedTerms = {}
+    weighted_terms: WeightedTerms = {}
     for term, count in query.terms.items():
         df, indexes = statistics.term(term)
         if df:
-            term_weight = compute_weight(count, df, statistics.number)
+            term_weight = compute_weight(count, df, statistics.section_count)
             for index in indexes:
                 if (postings := statistics.postings(index, term)) is not None:
-                    weighted.setdefault(index, []).append(
+                    weighted_terms.setdefault(index, []).append(
                         WeightedTerm(term_weight, postings, term_weight * postings.max_impact)
                     )
     for terms in selection.unions:
         df, by_index = statistics.union(terms)
-        term_weight = compute_weight(1, df, statistics.number)
+        term_weight = compute_weight(1, df, statistics.section_count)
         for index, postings in by_index.items() if df else ():
-            weighted.setdefault(index, []).append(
+            weighted_terms.setdefault(index, []).append(
                 WeightedTerm(term_weight, postings, term_weight * postings.max_impact)
             )
-    return weighted
+    return weighted_terms
 
 
 def _add_scored_phrases(
@@ -219,11 +219,11 @@ def _add_scored_phrases(
     phrases: Sequence[ScoredPhrase],
     selection: Selection,
 ) -> tuple[WeightedTerms, bool]:
-    """Return the terms with those of the phrases, and True if allowed sections were left unread.
+    """Return the terms and the phrases as terms, and True if not all allowed sections were read.
 
     All live sections that contain a phrase's required terms are read, up to an equal share of 500. If there
-    are more, the best allowed ones by the terms are read. An unread section counts as one with the phrase in
-    the phrase's document frequency, but gains nothing from it.
+    are more, the best allowed sections by the terms are read. An unread section counts in the document
+    frequency of the phrase, but gains nothing from the phrase.
     """
     share = MAX_VERIFIED // len(phrases)
     live_selection = replace(query, excluded=(), filters={}, path=None), NO_SELECTION
@@ -231,12 +231,14 @@ def _add_scored_phrases(
     is_partial = False
     for phrase in phrases:
         candidate_count = sum(
-            len(_find_required(statistics, index, phrase.required, group.alive))
+            len(_find_required(statistics, index, phrase.required, group.live_flags))
             for index, group in enumerate(statistics.groups)
         )
-        readable, selected = live_selection if candidate_count <= share else (query, selection)
+        candidate_query, candidate_selection = (
+            live_selection if candidate_count <= share else (query, selection)
+        )
         candidates = _find_best_with_required(
-            statistics, readable, terms, phrase.required, share + 1, selected
+            statistics, candidate_query, terms, phrase.required, share + 1, candidate_selection
         )
         is_partial |= len(candidates) > share
         df = candidate_count
@@ -246,7 +248,7 @@ def _add_scored_phrases(
                 weights.setdefault(index, {})[section] = phrase_weight
             else:
                 df -= 1
-        term_weight = compute_weight(1, df, statistics.number)
+        term_weight = compute_weight(1, df, statistics.section_count)
         for index, group in enumerate(statistics.groups):
             if (postings := group.make_postings(weights, statistics.average)) is not None:
                 all_terms.setdefault(index, []).append(
@@ -262,96 +264,115 @@ def _verify_candidates(
     depth: int,
 ) -> tuple[list[RankedSection], bool]:
     """Return the sections that pass, up to `depth`, and True if some were not checked."""
-    passed: list[RankedSection] = []
+    verified_sections: list[RankedSection] = []
     for rank, section in enumerate(candidates):
-        if len(passed) == depth:
+        if len(verified_sections) == depth:
             break
         if rank == MAX_VERIFIED:
-            return passed, True
+            return verified_sections, True
         _, index, number, _ = section
         if verify(statistics.record(index, number)):
-            passed.append(section)
-    return passed, False
+            verified_sections.append(section)
+    return verified_sections, False
 
 
 def _append_others(
     statistics: Statistics,
     query: Query,
     terms: WeightedTerms,
-    preferred: Sequence[RankedSection],
+    preferred_sections: Sequence[RankedSection],
     depth: int,
     selection: Selection,
 ) -> list[RankedSection]:
-    """Return the preferred sections, ranked above all others that match the query, followed by those."""
-    end = depth + len(preferred)
-    others = _order_results(statistics, query, _find_best(statistics, query, terms, end, selection), end)
-    boost = others[0][0] if others else 0
-    boosted = [
-        (negated_score + boost, index, number, page) for negated_score, index, number, page in preferred
+    """Return the preferred sections, followed by all other sections that match the query.
+
+    The scores of the preferred sections are raised above the scores of the others.
+    """
+    end = depth + len(preferred_sections)
+    other_sections = _order_results(
+        statistics, query, _find_best(statistics, query, terms, end, selection), end
+    )
+    boost = other_sections[0][0] if other_sections else 0
+    boosted_sections = [
+        (negated_score + boost, index, number, document)
+        for negated_score, index, number, document in preferred_sections
     ]
-    preferred_ids = {(index, number) for _, index, number, _ in preferred}
-    return boosted + [section for section in others if section[1:3] not in preferred_ids]
+    preferred_ids = {(index, number) for _, index, number, _ in preferred_sections}
+    return boosted_sections + [section for section in other_sections if section[1:3] not in preferred_ids]
 
 
 def _order_results(
-    statistics: Statistics, query: Query, ranked: Sequence[RankedSection], end: int
+    statistics: Statistics, query: Query, ranked_sections: Sequence[RankedSection], end: int
 ) -> list[RankedSection]:
-    """Return sections with the first `end` in the order of results.
+    """Return sections, of which the first `end` are in the order of results.
 
-    Among the best 50, pages with several good sections, or with words of the query in the title, gain.
+    Among the best 50, sections gain from other good sections of their document, and from its title.
     """
-    top, others = ranked[:BONUS_DEPTH], ranked[BONUS_DEPTH:]
-    pages: dict[int, list[RankedSection]] = {}
-    for section in top:
-        page = section[3]
-        if page in pages:
-            pages[page].append(section)
+    best_sections, other_sections = ranked_sections[:BONUS_DEPTH], ranked_sections[BONUS_DEPTH:]
+    sections_by_document: dict[int, list[RankedSection]] = {}
+    for section in best_sections:
+        document = section[3]
+        if document in sections_by_document:
+            sections_by_document[document].append(section)
         else:
-            pages[page] = [section]
-    ordered: list[RankedSection] = []
-    for sections in pages.values():
+            sections_by_document[document] = [section]
+    ordered_sections: list[RankedSection] = []
+    for sections in sections_by_document.values():
         if len(sections) > 1:
             gain = sum(map(_negated_score, sections[1:3])) // BONUS_SHARE
             sections = [
-                (negated_score + gain, index, number, page) for negated_score, index, number, page in sections
+                (negated_score + gain, index, number, document)
+                for negated_score, index, number, document in sections
             ]
-        ordered += sections
-    return [*_add_title_gains(statistics, query, _sort(statistics, ordered), end), *others]
+        ordered_sections += sections
+    return [*_add_title_gains(statistics, query, _sort(statistics, ordered_sections), end), *other_sections]
 
 
 def _add_title_gains(
-    statistics: Statistics, query: Query, ordered: list[RankedSection], end: int
+    statistics: Statistics, query: Query, ordered_sections: list[RankedSection], end: int
 ) -> list[RankedSection]:
-    """Return sorted sections with their gains from titles, the first `end` in order.
+    """Return sorted sections with their gains from titles; the first `end` are in order.
 
     Only the titles of sections that can be among the first `end` are read.
     """
-    unchanged: list[RankedSection] = []
-    if end < len(ordered):
-        lowest = min_score_before_title(-ordered[end - 1][0])
-        count = bisect_right(ordered, -lowest, end, key=_negated_score)
-        ordered, unchanged = ordered[:count], ordered[count:]
+    unchanged_sections: list[RankedSection] = []
+    if end < len(ordered_sections):
+        min_score = compute_min_score_before_title(-ordered_sections[end - 1][0])
+        count = bisect_right(ordered_sections, -min_score, end, key=_negated_score)
+        ordered_sections, unchanged_sections = ordered_sections[:count], ordered_sections[count:]
     shares: dict[int, tuple[int, int]] = {}
     terms = query.terms
-    for rank, (negated_score, index, number, page) in enumerate(ordered):
-        share = shares.get(page)
+    for rank, (negated_score, index, number, document) in enumerate(ordered_sections):
+        share = shares.get(document)
         if share is None:
-            share = shares[page] = statistics.title_share(index, number, terms)
+            share = shares[document] = statistics.title_share(index, number, terms)
         if share[0]:
-            ordered[rank] = negated_score - compute_title_gain(-negated_score, *share), index, number, page
-    return [*_sort(statistics, ordered), *unchanged]
+            ordered_sections[rank] = (
+                negated_score - compute_title_gain(-negated_score, *share),
+                index,
+                number,
+                document,
+            )
+    return [*_sort(statistics, ordered_sections), *unchanged_sections]
 
 
-def _sort(statistics: Statistics, ranked: list[RankedSection]) -> list[RankedSection]:
-    """Sort by score, then by address. Within a part, section numbers are in the order of addresses."""
-    # Negated scores sort first, then parts and numbers; only equal scores of different parts need addresses.
-    ranked.sort()
-    if len(statistics.parts) > 1:
-        negated_score = [*map(_negated_score, ranked)]
-        equal_ranks = compress(range(len(ranked)), map(eq, negated_score, negated_score[1:]))
+def _sort(statistics: Statistics, ranked_sections: list[RankedSection]) -> list[RankedSection]:
+    """Sort by score, then by address. Within a segment, section numbers are in the order of addresses."""
+    # The tuples sort by negated score, segment and number. Only equal scores of different segments need
+    # addresses.
+    ranked_sections.sort()
+    if len(statistics.segment_readers) > 1:
+        negated_scores = [*map(_negated_score, ranked_sections)]
+        equal_ranks = compress(range(len(ranked_sections)), map(eq, negated_scores, negated_scores[1:]))
         for score_value in {
-            negated_score[rank] for rank in equal_ranks if ranked[rank][1] != ranked[rank + 1][1]
+            negated_scores[rank]
+            for rank in equal_ranks
+            if ranked_sections[rank][1] != ranked_sections[rank + 1][1]
         }:
-            run = slice(bisect_left(negated_score, score_value), bisect_right(negated_score, score_value))
-            ranked[run] = sorted(ranked[run], key=lambda section: statistics.address(section[1], section[2]))
-    return ranked
+            equal_scores = slice(
+                bisect_left(negated_scores, score_value), bisect_right(negated_scores, score_value)
+            )
+            ranked_sections[equal_scores] = sorted(
+                ranked_sections[equal_scores], key=lambda section: statistics.address(section[1], section[2])
+            )
+    return ranked_sections

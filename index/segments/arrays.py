@@ -2,7 +2,7 @@
 
     magic, 8 bytes | length of the head, 8 bytes | head, JSON | arrays, each at a multiple of 8 bytes
 
-The head has the type, shape and offset of each array, and one JSON value of the caller. Numbers are
+The head has the type, shape and offset of each array, and a JSON value given by the caller. Numbers are
 little-endian. `unpack` checks that every array lies within the file. The manifest has the file's checksum
 (`index.storage.manifest`).
 
@@ -68,7 +68,7 @@ def map_flat(file: Path) -> FlatArrays:
 
 
 def pack(arrays: Arrays, value: object = None) -> Iterator[bytes | memoryview]:
-    """Yield the bytes of a file, piece by piece; large arrays are not copied."""
+    """Yield the bytes of a file in chunks; large arrays are not copied."""
     descriptions: dict[str, tuple[str, tuple[int, ...], int]] = {}
     offset = 0
     for name, values in arrays.items():
@@ -101,12 +101,12 @@ def unpack(buffer: bytes | mmap.mmap) -> FlatArrays:
 
 
 def _view_array(
-    buffer: bytes | mmap.mmap, begin: int, kind: str, shape: list[int], offset: int
+    buffer: bytes | mmap.mmap, begin: int, type_name: str, shape: list[int], offset: int
 ) -> NDArray[Any]:
-    if kind not in _TYPES or any(type(number) is not int or number < 0 for number in (offset, *shape)):
+    if type_name not in _TYPES or any(type(number) is not int or number < 0 for number in (offset, *shape)):
         raise ValueError("an array has an invalid type, shape or offset")
     count = math.prod(shape)
-    dtype = np.dtype(kind)
+    dtype = np.dtype(type_name)
     # NumPy rejects an offset at the end of the buffer, even for an empty array.
     if offset % _ALIGNMENT_BYTES or begin + offset + count * dtype.itemsize > len(buffer):
         raise ValueError("an array exceeds the file")
@@ -125,7 +125,7 @@ _AFTER_UTF8 = b"\xff"  # sorts after every byte of UTF-8
 
 
 _SAMPLE_COUNT = 256
-"""The number of sampled strings of an ascending pool, which narrow each search to a part of the pool."""
+"""The number of sampled strings of an ascending pool, which narrow each search to a range of the pool."""
 
 
 class StringPool:
@@ -153,11 +153,11 @@ class StringPool:
         """Return the number of strings that sort before a string. The pool must be ascending."""
         data, offsets = self._data, self._offsets
         step, samples = self._samples
-        block = bisect_left(samples, string)
-        low, high = max((block - 1) * step, 0), min(block * step, len(offsets) - 1)
+        sample = bisect_left(samples, string)
+        low, high = max((sample - 1) * step, 0), min(sample * step, len(offsets) - 1)
         while low < high:
             middle = (low + high) // 2
-            # Memoryviews support no comparison except equality.
+            # Memoryviews can only be compared for equality.
             if bytes(data[offsets[middle] : offsets[middle + 1]]) < string:
                 low = middle + 1
             else:
@@ -166,7 +166,7 @@ class StringPool:
 
     @cached_property
     def _samples(self) -> tuple[int, list[bytes]]:
-        """A step, and the strings at its multiples: a search in a list is faster than one in the arrays."""
+        """A step, and the strings at its multiples. A search in this list is faster than in the arrays."""
         step = max(len(self) // _SAMPLE_COUNT, 1)
         return step, [self.raw(number) for number in range(0, len(self), step)]
 
@@ -176,7 +176,7 @@ class StringPool:
         return number if number < len(self) and self.raw(number) == string else None
 
     def find_among(self, first: int, last: int, string: bytes) -> int | None:
-        """Return the first number in [first, last) of a non-empty string; None if it is not there."""
+        """Return the first number in [first, last) of a non-empty string; None if it is not in this range."""
         offsets = self._offsets
         start = offsets[first]
         data = bytes(self._data[start : offsets[last]])

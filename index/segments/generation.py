@@ -1,4 +1,4 @@
-"""One generation of an index as values: its state, its parts, and the live sections of each part."""
+"""One generation of an index as values: its state, its segments, and the live sections of each segment."""
 
 from __future__ import annotations
 
@@ -17,74 +17,75 @@ from index.segments.segment import Segment
 
 @dataclass(frozen=True, eq=False)
 class SegmentReader:
-    """A part of an index: a segment, and the pages of it that are dead in one generation.
+    """A segment, and the documents of the segment that are dead in one generation.
 
-    `dead` has the numbers of all sections of `dead_pages`, ascending.
+    Documents and sections are given by their numbers. `dead_sections` has the numbers of all sections of
+    `dead_documents`, ascending.
     """
 
     segment: Segment
-    dead: NDArray[np.uint32]
-    dead_pages: frozenset[int]
+    dead_sections: NDArray[np.uint32]
+    dead_documents: frozenset[int]
     _values: dict[str, Mapping[str, int]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
-    def of(cls, segment: Segment, dead_pages: Iterable[int] = ()) -> SegmentReader:
-        """Return a part for a segment in which some pages are dead."""
-        return cls(segment, np.empty(0, np.uint32), frozenset()).with_dead_pages(dead_pages)
+    def of(cls, segment: Segment, dead_documents: Iterable[int] = ()) -> SegmentReader:
+        """Return a reader of a segment in which some documents are dead."""
+        return cls(segment, np.empty(0, np.uint32), frozenset()).with_dead_documents(dead_documents)
 
-    def with_dead_pages(self, pages: Iterable[int]) -> SegmentReader:
-        """Return the part with further dead pages, or the same part if they are dead already."""
-        pages = frozenset(pages) - self.dead_pages
-        if not pages:
+    def with_dead_documents(self, documents: Iterable[int]) -> SegmentReader:
+        """Return a reader with further dead documents, or this reader if they are dead already."""
+        documents = frozenset(documents) - self.dead_documents
+        if not documents:
             return self
-        numbers = np.fromiter(pages, np.int64, len(pages))
+        numbers = np.fromiter(documents, np.int64, len(documents))
         firsts = self.segment.arrays["firsts"]
         starts = firsts[numbers].astype(np.int64)
-        dead = expand_ranges(starts, firsts[numbers + 1] - starts).astype(np.uint32)
+        dead_sections = expand_ranges(starts, firsts[numbers + 1] - starts).astype(np.uint32)
         # A stable sort is fast, because most numbers are in order already.
-        dead = np.sort(np.concatenate((self.dead, dead)), kind="stable")
-        return SegmentReader(self.segment, dead, self.dead_pages | pages)
+        dead_sections = np.sort(np.concatenate((self.dead_sections, dead_sections)), kind="stable")
+        return SegmentReader(self.segment, dead_sections, self.dead_documents | documents)
 
     def find(self, path: str) -> int | None:
-        """Return the number of the live page with this path; None if there is none."""
-        page = self.segment.find(path)
-        return None if page is None or page in self.dead_pages else page
+        """Return the number of the live document with this path; None if there is none."""
+        document = self.segment.find(path)
+        return None if document is None or document in self.dead_documents else document
 
     def values(self, field: str) -> Mapping[str, int]:
-        """Return the number of live sections for each value of a facet; cached, because parts are reused."""
+        """Return the number of live sections for each value of a facet, which is cached."""
         if field not in self._values:
             self._values[field] = self._count_values(field)
         return self._values[field]
 
     @property
-    def pages(self) -> int:
-        """The number of live pages."""
-        return self.segment.pages - len(self.dead_pages)
+    def document_count(self) -> int:
+        """The number of live documents."""
+        return self.segment.document_count - len(self.dead_documents)
 
     @property
     def size(self) -> int:
         """The number of live sections."""
-        return self.segment.size - len(self.dead)
+        return self.segment.size - len(self.dead_sections)
 
     def _count_values(self, field: str) -> Mapping[str, int]:
-        values, counts = self.segment.terms_from(field, ""), self.live_counts(field).tolist()
+        values, counts = self.segment.terms_with_prefix(field, ""), self.count_live_sections(field).tolist()
         return {value: count for value, count in zip(values, counts, strict=True) if count}
 
-    def live_counts(self, field: str, prefix: str = "") -> NDArray[np.int64]:
+    def count_live_sections(self, field: str, prefix: str = "") -> NDArray[np.int64]:
         """Return the number of live sections for each term of a field with a prefix, in order."""
-        starts = self.segment.lists_of(field, prefix).astype(np.int64)
-        if len(self.dead):
+        starts = self.segment.list_starts(field, prefix).astype(np.int64)
+        if len(self.dead_sections):
             # The number of live postings before each posting. Lists may be empty.
             is_live = np.ones(self.segment.size, np.bool_)
-            is_live[self.dead] = False
+            is_live[self.dead_sections] = False
             ids = self.segment.ids[starts[0] : starts[-1]]
             starts = np.concatenate(([0], np.cumsum(is_live[ids])))[starts - starts[0]]
         return np.diff(starts)
 
     @cached_property
-    def total(self) -> int:
+    def total_length(self) -> int:
         """The sum of the lengths of the live sections."""
-        return self.segment.total - int(self.segment.lengths[self.dead].sum())
+        return self.segment.total_length - int(self.segment.lengths[self.dead_sections].sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,16 +94,16 @@ class IndexSnapshot:
 
     number: int
     state: State
-    parts: tuple[SegmentReader, ...]
+    segment_readers: tuple[SegmentReader, ...]
 
     def is_untouched(self) -> bool:
         """Return True if no file has changed since its checksum was verified."""
-        return all(part.segment.is_untouched() for part in self.parts)
+        return all(reader.segment.is_untouched() for reader in self.segment_readers)
 
 
-def count_values(parts: Iterable[SegmentReader], field: str) -> Mapping[str, int]:
-    """Return the number of live sections of several parts for each value of a facet."""
+def count_values(readers: Iterable[SegmentReader], field: str) -> Mapping[str, int]:
+    """Return the number of live sections of several segments for each value of a facet."""
     counts: Counter[str] = Counter()
-    for part in parts:
-        counts.update(part.values(field))
+    for reader in readers:
+        counts.update(reader.values(field))
     return counts

@@ -1,7 +1,7 @@
 """The merge of segments: dead sections are dropped, and the others are renumbered in address order.
 
-Small segments are merged while the next one is at most twice as large as those collected. Few segments
-remain, and the number of times that a section is copied grows only with the logarithm of the index size.
+Small segments are collected for a merge, the smallest first, while the next segment is at most twice as large
+as those collected. Few segments remain, and a section is copied at most a logarithmic number of times.
 """
 
 from __future__ import annotations
@@ -18,91 +18,104 @@ from index.segments.generation import SegmentReader
 from index.segments.segment import PostingLists, Segment
 
 MAX_SMALL_SECTIONS = 20_000
-"""The largest number of live sections of a small segment. A larger one is merged only if mostly dead."""
+"""The largest number of live sections of a small segment. Larger segments are merged only if mostly dead."""
 
 MAX_SMALL_SEGMENTS = 5
-"""The number of small segments up to which nothing is merged, and a commit writes only its changes."""
+"""Up to this number of small segments, nothing is merged: a commit writes only its changes."""
 
 _MIN_COLLECTED_SECTIONS = 16
 _SECTION_POOLS = (("keys", "key_offsets"), ("titles", "title_offsets"))
-_PAGE_POOLS = (("paths", "path_offsets"), ("facets", "facet_offsets"))
+_DOCUMENT_POOLS = (("paths", "path_offsets"), ("facets", "facet_offsets"))
 
 
-class Size(NamedTuple):
+class SectionCounts(NamedTuple):
     """The numbers of live and dead sections of a segment."""
 
-    live: int
-    dead: int
+    live_count: int
+    dead_count: int
 
 
-def compact_parts(parts: Iterable[SegmentReader]) -> tuple[SegmentReader, ...]:
-    """Merge the parts that `choose_segments` selects, in memory, and drop those without live pages."""
-    parts = [part for part in parts if part.pages]
-    chosen = choose_segments([Size(part.size, len(part.dead)) for part in parts])
-    if not chosen:
-        return tuple(parts)
-    unchanged = [part for number, part in enumerate(parts) if number not in chosen]
-    return (*unchanged, SegmentReader.of(merge([parts[number] for number in sorted(chosen)])))
-
-
-def choose_segments(sizes: Sequence[Size]) -> frozenset[int]:
-    """Return the indexes of the segments to merge: several, one that is mostly dead, or none."""
-    small = sorted(
-        (number for number, size in enumerate(sizes) if size.live <= MAX_SMALL_SECTIONS),
-        key=lambda number: sizes[number].live,
+def compact_segments(readers: Iterable[SegmentReader]) -> tuple[SegmentReader, ...]:
+    """Merge the segments that `choose_segments` selects, in memory, and drop those without live documents."""
+    readers = [reader for reader in readers if reader.document_count]
+    chosen_segments = choose_segments(
+        [SectionCounts(reader.size, len(reader.dead_sections)) for reader in readers]
     )
-    chosen = {number for number, size in enumerate(sizes) if size.dead > size.live}
-    if len(small) > MAX_SMALL_SEGMENTS:
-        collected = 0
-        for index, number in enumerate(small):
-            must_merge = len(small) - index >= MAX_SMALL_SEGMENTS
-            if not must_merge and sizes[number].live > 2 * max(collected, _MIN_COLLECTED_SECTIONS):
+    if not chosen_segments:
+        return tuple(readers)
+    unchanged_readers = [reader for number, reader in enumerate(readers) if number not in chosen_segments]
+    return (
+        *unchanged_readers,
+        SegmentReader.of(merge([readers[number] for number in sorted(chosen_segments)])),
+    )
+
+
+def choose_segments(sizes: Sequence[SectionCounts]) -> frozenset[int]:
+    """Return the indexes of the segments to merge: several segments, one that is mostly dead, or none."""
+    small_segments = sorted(
+        (number for number, size in enumerate(sizes) if size.live_count <= MAX_SMALL_SECTIONS),
+        key=lambda number: sizes[number].live_count,
+    )
+    chosen_segments = {number for number, size in enumerate(sizes) if size.dead_count > size.live_count}
+    if len(small_segments) > MAX_SMALL_SEGMENTS:
+        collected_count = 0
+        for index, number in enumerate(small_segments):
+            must_merge = len(small_segments) - index >= MAX_SMALL_SEGMENTS
+            if not must_merge and sizes[number].live_count > 2 * max(
+                collected_count, _MIN_COLLECTED_SECTIONS
+            ):
                 break
-            collected += sizes[number].live
-            chosen.add(number)
-    return frozenset(chosen)
+            collected_count += sizes[number].live_count
+            chosen_segments.add(number)
+    return frozenset(chosen_segments)
 
 
-def merge(parts: Sequence[SegmentReader]) -> Segment:
-    """Return one segment, in memory, with the live pages of several parts."""
-    pages = _find_live_pages(parts)
-    firsts = [part.segment.arrays["firsts"].astype(np.int64) for part in parts]
-    bases = _compute_first_numbers(part.segment.size for part in parts)
-    sizes = np.concatenate([firsts_of_part[1:] - firsts_of_part[:-1] for firsts_of_part in firsts])[pages]
+def merge(readers: Sequence[SegmentReader]) -> Segment:
+    """Return one segment, in memory, with the live documents of several segments."""
+    documents = _find_live_documents(readers)
+    firsts = [reader.segment.arrays["firsts"].astype(np.int64) for reader in readers]
+    bases = _compute_first_numbers(reader.segment.size for reader in readers)
+    sizes = np.concatenate([firsts_of_segment[1:] - firsts_of_segment[:-1] for firsts_of_segment in firsts])[
+        documents
+    ]
     starts = np.concatenate(
-        [firsts_of_part[:-1] + base for firsts_of_part, base in zip(firsts, bases, strict=True)]
-    )[pages]
+        [firsts_of_segment[:-1] + base for firsts_of_segment, base in zip(firsts, bases, strict=True)]
+    )[documents]
     sections = expand_ranges(starts, sizes)
     tables: dict[str, NDArray[Any]] = {
         "firsts": compute_offsets(sizes),
-        "page_of": np.repeat(np.arange(len(pages), dtype=np.uint32), sizes),
-        "numbers": _join_arrays(parts, "numbers")[sections],
-        "blobs": _join_arrays(parts, "blobs")[pages],
+        "page_of": np.repeat(np.arange(len(documents), dtype=np.uint32), sizes),
+        "numbers": _join_arrays(readers, "numbers")[sections],
+        "blobs": _join_arrays(readers, "blobs")[documents],
     }
-    for names, order in ((_PAGE_POOLS, pages), (_SECTION_POOLS, sections)):
+    for names, order in ((_DOCUMENT_POOLS, documents), (_SECTION_POOLS, sections)):
         for name, name_of_offsets in names:
             pool = join_pools(
-                (part.segment.arrays[name], part.segment.arrays[name_of_offsets]) for part in parts
+                (reader.segment.arrays[name], reader.segment.arrays[name_of_offsets]) for reader in readers
             )
             tables[name], tables[name_of_offsets] = gather_strings(*pool, order)
-    return Segment.of(tables, _merge_postings(parts, sections, bases))
+    return Segment.of(tables, _merge_postings(readers, sections, bases))
 
 
-def _find_live_pages(parts: Sequence[SegmentReader]) -> NDArray[np.int64]:
-    """Return the live pages in order of path; pages are numbered through all parts."""
-    live_pages: list[tuple[bytes, int]] = []
-    for part, base in zip(parts, _compute_first_numbers(part.segment.pages for part in parts), strict=True):
-        paths = enumerate(part.segment.paths())
-        live_pages.extend((path, base + page) for page, path in paths if page not in part.dead_pages)
-    live_pages.sort()
-    return np.array([page for _, page in live_pages], np.int64)
+def _find_live_documents(readers: Sequence[SegmentReader]) -> NDArray[np.int64]:
+    """Return the live documents in order of path; documents are numbered through all segments."""
+    live_documents: list[tuple[bytes, int]] = []
+    for reader, base in zip(
+        readers, _compute_first_numbers(reader.segment.document_count for reader in readers), strict=True
+    ):
+        paths = enumerate(reader.segment.paths())
+        live_documents.extend(
+            (path, base + document) for document, path in paths if document not in reader.dead_documents
+        )
+    live_documents.sort()
+    return np.array([document for _, document in live_documents], np.int64)
 
 
 def _merge_postings(
-    parts: Sequence[SegmentReader], sections: NDArray[np.int64], bases: Sequence[int]
+    readers: Sequence[SegmentReader], sections: NDArray[np.int64], bases: Sequence[int]
 ) -> PostingLists:
-    """Join posting lists. `sections` are the live ones, numbered through all parts, in their new order."""
-    keys = [part.segment.term_keys() for part in parts]
+    """Join posting lists. `sections` are the live sections in their new order, by their old numbers."""
+    keys = [reader.segment.term_keys() for reader in readers]
     terms = sorted(set().union(*keys))
     ranks = {term: rank for rank, term in enumerate(terms)}
     # Term, section and weight are packed in one integer, so that one sort orders all lists.
@@ -111,15 +124,15 @@ def _merge_postings(
         raise OverflowError(
             f"segments with {len(terms):,} terms and {len(sections):,} sections cannot be merged"
         )
-    new_numbers = np.full(sum(part.segment.size for part in parts), -1, np.int64)
+    new_numbers = np.full(sum(reader.segment.size for reader in readers), -1, np.int64)
     new_numbers[sections] = np.arange(len(sections))
     packed: list[NDArray[np.uint64]] = []
-    for part, base, part_keys in zip(parts, bases, keys, strict=True):
-        arrays = part.segment.arrays
-        term_ranks = np.fromiter(map(ranks.__getitem__, part_keys), np.uint64, len(part_keys))
+    for reader, base, keys_of_segment in zip(readers, bases, keys, strict=True):
+        arrays = reader.segment.arrays
+        term_ranks = np.fromiter(map(ranks.__getitem__, keys_of_segment), np.uint64, len(keys_of_segment))
         starts = arrays["starts"].astype(np.int64)
         rank = np.repeat(term_ranks, starts[1:] - starts[:-1])
-        section = new_numbers[base : base + part.segment.size][arrays["ids"]]
+        section = new_numbers[base : base + reader.segment.size][arrays["ids"]]
         is_live = section >= 0
         key = rank[is_live] << np.uint64(bits) | section[is_live].astype(np.uint64)
         packed.append(key << np.uint64(8) | arrays["weights"][is_live])
@@ -131,14 +144,14 @@ def _merge_postings(
         starts=np.concatenate((np.zeros(1, np.int64), np.cumsum(counts[counts > 0]))),
         ids=(postings >> np.uint64(8) & np.uint64((1 << bits) - 1)).astype(np.uint32),
         weights=postings.astype(np.uint8),
-        lengths=_join_arrays(parts, "lengths")[sections],
+        lengths=_join_arrays(readers, "lengths")[sections],
     )
 
 
-def _join_arrays(parts: Sequence[SegmentReader], name: str) -> NDArray[Any]:
-    return np.concatenate([part.segment.arrays[name] for part in parts])
+def _join_arrays(readers: Sequence[SegmentReader], name: str) -> NDArray[Any]:
+    return np.concatenate([reader.segment.arrays[name] for reader in readers])
 
 
 def _compute_first_numbers(sizes: Iterable[int]) -> list[int]:
-    """Return the first number of each part, for numbers that count through all parts."""
+    """Return the first number of each segment, if all segments are numbered together."""
     return list(accumulate(sizes, initial=0))[:-1]

@@ -3,13 +3,13 @@
     term_keys, term_offsets       the keys of terms, ascending: field, NUL, term
     starts                        the start of each term's posting list, and the end of the last
     ids, weights                  posting lists: sections, ascending within a list, and weights
-    lengths, page_of, numbers     one entry for each section; also its key and title
-    firsts, paths, blobs, facets  one entry for each page
+    lengths, page_of, numbers     one entry for each section, such as its document; also its key and title
+    firsts, paths, blobs, facets  one entry for each document
 
-Sections are numbered in order of address. Pages without sections have a number too. Each posting takes five
-bytes, without padding.
+Sections are numbered in order of address. Documents without sections also have numbers. Each posting takes
+five bytes, without padding.
 
-`Tables` collects the data of pages and sections other than words, page by page.
+`Tables` collects the data of documents and sections, except their words, one document at a time.
 
 The key of a term is its field, NUL, and the term itself. The field of a taxonomy key has the key's name. The
 field of the text has an empty name, so that its terms come first. The names of other fields begin with `#`,
@@ -33,7 +33,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from index.page import SectionRecord
+from index.documents import SectionRecord
 from index.segments.arrays import (
     Arrays,
     FlatArrays,
@@ -51,12 +51,12 @@ from workspace.document.sections import derive_title
 from workspace.markdown.slugs import PREAMBLE
 
 if TYPE_CHECKING:
-    from index.page import IndexedDocument
+    from index.documents import IndexedDocument
 
 SECTION_COLUMNS = 8
 """The numbers of a section: position, parent, start, heading_start, body, end, line, end_line.
 
-The parent is its index among the sections of its page, in order of keys; -1 without a parent.
+The parent is its index among the sections of its document, in order of keys; -1 without a parent.
 """
 
 SHORTENED_KEY = b"\xff"
@@ -67,11 +67,11 @@ _SECTION_NUMBERS = attrgetter("position", "start", "heading_start", "body", "end
 
 
 class Tables:
-    """A builder of a segment's arrays of pages, in ascending order of path, and sections, in order of key."""
+    """A builder of the arrays of documents, in ascending order of path, and of sections, in order of key."""
 
     def __init__(self) -> None:
         self._firsts = array("I", [0])
-        # The numbers of sections without their parents, which have an array of their own.
+        # The numbers of sections without their parents, which are in a separate array.
         self._numbers = array("i")
         self._parents = array("i")
         self._blobs = bytearray()
@@ -83,29 +83,29 @@ class Tables:
         )
 
     def __len__(self) -> int:
-        """Return the number of pages."""
+        """Return the number of documents."""
         return len(self._firsts) - 1
 
-    def add(self, page: IndexedDocument) -> None:
-        sections = page.by_key
+    def add(self, document: IndexedDocument) -> None:
+        sections = document.sections_by_key
         indexes = {section.position: index for index, section in enumerate(sections)}
         keys: list[bytes] = []
         for section in sections:
             parent, key = section.parent, section.key
-            keys.append(encode(key) if parent is None else _shorten_key(key, page.sections[parent].key))
+            keys.append(encode(key) if parent is None else _shorten_key(key, document.sections[parent].key))
         self._numbers.extend(chain.from_iterable(map(_SECTION_NUMBERS, sections)))
         self._parents.extend(
             [-1 if section.parent is None else indexes[section.parent] for section in sections]
         )
         self._keys.extend(keys)
         self._titles.extend([encode(section.title) for section in sections])
-        self._paths.extend([encode(page.path)])
-        self._facets.extend([_encode_facets(page.facets)])
-        self._blobs += bytes.fromhex(page.blob)
+        self._paths.extend([encode(document.path)])
+        self._facets.extend([_encode_facets(document.facets)])
+        self._blobs += bytes.fromhex(document.blob)
         self._firsts.append(self._firsts[-1] + len(sections))
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Return a segment's arrays of pages and sections."""
+        """Return a segment's arrays of documents and sections."""
         firsts = np.frombuffer(self._firsts, np.uint32)
         numbers = np.frombuffer(self._numbers, np.int32).reshape(-1, SECTION_COLUMNS - 1)
         keys, key_offsets = self._keys.arrays()
@@ -171,10 +171,11 @@ NO_POSTINGS: PostingArrays = (np.empty(0, np.uint32), np.empty(0, np.uint8))
 class Segment:
     """A segment, in memory or mapped from its file.
 
-    `size` counts the sections, `pages` the documents, and `total` is the sum of `lengths`. `lengths` and
-    `page_of` have one number for each section, `ids` and `weights` the posting lists of all terms. `stamp` is
-    the stamp of its file when the checksum was verified, and `checksum` is that checksum; both are None in
-    memory. Raises IndexDamaged if the sizes of the arrays do not match.
+    `size` counts the sections, `document_count` the documents. Both are given by their numbers. `lengths` and
+    `document_of` have one entry for each section, and `total_length` is the sum of `lengths`. `ids` and
+    `weights` have the posting lists of all terms. `checksum` is the checksum of the file, and `stamp` the
+    stamp of the file when the checksum was verified; both are None in memory. Raises IndexDamaged if the
+    sizes of the arrays do not match.
     """
 
     def __init__(
@@ -185,14 +186,14 @@ class Segment:
         self.checksum = checksum
         self.arrays = arrays = flat.arrays
         try:
-            self.total = int(flat.value["total"])
+            self.total_length = int(flat.value["total"])
             self._terms = StringPool(arrays["term_keys"], arrays["term_offsets"])
             self._starts = arrays["starts"].data
             self.ids: NDArray[np.uint32] = arrays["ids"]
             self.weights: NDArray[np.uint8] = arrays["weights"]
             self.lengths: NDArray[np.uint32] = arrays["lengths"]
-            self.page_of: NDArray[np.uint32] = arrays["page_of"]
-            self._page_of = self.page_of.data
+            self.document_of: NDArray[np.uint32] = arrays["page_of"]
+            self._document_of = self.document_of.data
             self._numbers: NDArray[np.int32] = arrays["numbers"]
             self._keys = StringPool(arrays["keys"], arrays["key_offsets"])
             self._titles = StringPool(arrays["titles"], arrays["title_offsets"])
@@ -201,28 +202,28 @@ class Segment:
             self._blobs: NDArray[np.uint8] = arrays["blobs"]
             self._facets = StringPool(arrays["facets"], arrays["facet_offsets"])
             self.size = len(self.lengths)
-            self.pages = len(self._paths)
-            self._page_titles: dict[int, str] = {}  # cached titles of documents
+            self.document_count = len(self._paths)
+            self._document_titles: dict[int, str] = {}  # cached titles of documents
             self._check_sizes()
         except (ValueError, LookupError, TypeError) as error:
             raise IndexDamaged.with_reason(type(error).__name__) from error
 
     @classmethod
-    def of(cls, tables: Arrays, inverted: PostingLists) -> Segment:
-        """Return a segment in memory from the tables of its pages and the posting lists of their words."""
-        keys = np.frombuffer(b"".join(inverted.terms), np.uint8)
-        sizes = np.fromiter(map(len, inverted.terms), np.uint32, len(inverted.terms))
-        is_small = len(inverted.ids) < 1 << 32
+    def of(cls, tables: Arrays, posting_lists: PostingLists) -> Segment:
+        """Return a segment in memory from the tables of its documents and their posting lists."""
+        keys = np.frombuffer(b"".join(posting_lists.terms), np.uint8)
+        sizes = np.fromiter(map(len, posting_lists.terms), np.uint32, len(posting_lists.terms))
+        fits_uint32 = len(posting_lists.ids) < 1 << 32
         arrays: dict[str, NDArray[Any]] = {
             "term_keys": keys,
             "term_offsets": compute_offsets(sizes),
-            "starts": inverted.starts.astype(np.uint32 if is_small else np.uint64),
-            "ids": inverted.ids,
-            "weights": inverted.weights,
-            "lengths": inverted.lengths,
+            "starts": posting_lists.starts.astype(np.uint32 if fits_uint32 else np.uint64),
+            "ids": posting_lists.ids,
+            "weights": posting_lists.weights,
+            "lengths": posting_lists.lengths,
             **tables,
         }
-        total = int(inverted.lengths.sum(dtype=np.int64))
+        total = int(posting_lists.lengths.sum(dtype=np.int64))
         return cls(secrets.token_hex(8), FlatArrays(arrays, {"total": total}))
 
     @classmethod
@@ -234,7 +235,7 @@ class Segment:
         """Write the segment's file, and return the segment mapped from it. Raises IndexUnwritable."""
         file = folder / file_name(self.id)
         with translate_write_errors():
-            checksum = write_flat(file, self.arrays, {"total": self.total}, durable)
+            checksum = write_flat(file, self.arrays, {"total": self.total_length}, durable)
             stamp = FileStamp.of(file)
         return Segment.load(folder, self.id, stamp, checksum)
 
@@ -259,13 +260,13 @@ class Segment:
                 return
             yield decode(key[len(prefix) :]), self._starts[number], self._starts[number + 1]
 
-    def terms_from(self, field: str, prefix: str) -> list[str]:
+    def terms_with_prefix(self, field: str, prefix: str) -> list[str]:
         """Return the terms of a field that begin with a prefix, in order."""
         start = len(make_term_key(field, ""))
         return [decode(key[start:]) for key in self._terms.find_prefix(make_term_key(field, prefix))]
 
-    def lists_of(self, field: str, prefix: str = "") -> NDArray[np.integer]:
-        """Return the starts in `ids` of the lists of a field's terms with a prefix, and the end of the last.
+    def list_starts(self, field: str, prefix: str = "") -> NDArray[np.integer]:
+        """Return the start in `ids` of the list of each term with a prefix, and the end of the last list.
 
         The lists of neighbouring terms are contiguous.
         """
@@ -283,7 +284,7 @@ class Segment:
             number = self._terms.count_before(encode(field) + b"\x01")
 
     def keys_from(self, key: bytes) -> Iterator[bytes]:
-        """Yield the keys of terms from this one on, in order."""
+        """Yield the keys of terms from `key` on, in order."""
         return map(self._terms.raw, range(self._terms.count_before(key), len(self._terms)))
 
     def term_keys(self) -> list[bytes]:
@@ -292,13 +293,13 @@ class Segment:
 
     def address(self, section: int) -> tuple[str, str]:
         """Return the path and the key of a section."""
-        page = self._page_of[section]
-        return self._paths.text(page), self._read_key(section, self._firsts[page])
+        document = self._document_of[section]
+        return self._paths.text(document), self._read_key(section, self._firsts[document])
 
     def record(self, section: int) -> SectionRecord:
         """Return the record of a section."""
-        page = self._page_of[section]
-        first = self._firsts[page]
+        document = self._document_of[section]
+        first = self._firsts[document]
         position, parent, start, heading_start, body, end, line, end_line = self._numbers[section].tolist()
         heading = self._titles.text(section)
         key = self._read_key(section, first)
@@ -306,11 +307,11 @@ class Segment:
         while parent >= 0:
             breadcrumb.append(self._titles.text(first + parent))
             parent = self._read_parent(first + parent)
-        breadcrumb.append(self._read_title(page))
+        breadcrumb.append(self._read_title(document))
         return SectionRecord(
-            self._paths.text(page),
+            self._paths.text(document),
             key,
-            self._blobs[page].tobytes().hex(),
+            self._blobs[document].tobytes().hex(),
             start,
             heading_start,
             body,
@@ -319,28 +320,28 @@ class Segment:
             end_line,
             heading,
             tuple(breadcrumb[::-1]),
-            _decode_facets(self._facets.raw(page)),
+            _decode_facets(self._facets.raw(document)),
             position + 1,
-            self._firsts[page + 1] - first,
+            self._firsts[document + 1] - first,
         )
 
     def paths(self) -> list[bytes]:
-        """Return the stored paths of all pages, ascending."""
+        """Return the stored paths of all documents, ascending."""
         return self._paths.all()
 
-    def path(self, page: int) -> str:
-        return self._paths.text(page)
+    def path(self, document: int) -> str:
+        return self._paths.text(document)
 
-    def blob(self, page: int) -> str:
-        return str(self._blobs[page].tobytes().hex())
+    def blob(self, document: int) -> str:
+        return str(self._blobs[document].tobytes().hex())
 
     def find(self, path: str) -> int | None:
-        """Return the number of the page with this path; None if there is none."""
+        """Return the number of the document with this path; None if there is none."""
         return self._paths.find(encode(path))
 
-    def sections_of(self, page: int) -> range:
-        """Return the numbers of a page's sections."""
-        return range(self._firsts[page], self._firsts[page + 1])
+    def sections_of(self, document: int) -> range:
+        """Return the numbers of a document's sections."""
+        return range(self._firsts[document], self._firsts[document + 1])
 
     def _read_key(self, section: int, first: int) -> str:
         """Return the full key of a section, with the keys of the sections above it."""
@@ -352,18 +353,20 @@ class Segment:
 
     def title(self, section: int) -> str:
         """Return the title of a section's document."""
-        return self._read_title(self._page_of[section])
+        return self._read_title(self._document_of[section])
 
-    def _read_title(self, page: int) -> str:
+    def _read_title(self, document: int) -> str:
         """Return `Document.title`: the title of the preamble, else the name of the file."""
-        if (title := self._page_titles.get(page)) is None:
-            title = self._titles.text(preamble) if (preamble := self._find_preamble(page)) is not None else ""
-            title = self._page_titles[page] = title or derive_title(self._paths.text(page))
+        if (title := self._document_titles.get(document)) is None:
+            title = (
+                self._titles.text(preamble) if (preamble := self._find_preamble(document)) is not None else ""
+            )
+            title = self._document_titles[document] = title or derive_title(self._paths.text(document))
         return title
 
-    def _find_preamble(self, page: int) -> int | None:
-        """Return the preamble section of a page; None without one. Its key is stored in full."""
-        sections = self.sections_of(page)
+    def _find_preamble(self, document: int) -> int | None:
+        """Return the preamble section of a document; None without one. Its key is stored in full."""
+        sections = self.sections_of(document)
         return self._keys.find_among(sections.start, sections.stop, _PREAMBLE_KEY)
 
     def _read_parent(self, section: int) -> int:
@@ -375,10 +378,10 @@ class Segment:
             len(self._starts) == len(self._terms) + 1
             and self._starts[len(self._terms)] == len(self.ids) == len(self.weights)
             and self._numbers.shape == (self.size, SECTION_COLUMNS)
-            and len(self.page_of) == len(self._keys) == len(self._titles) == self.size
-            and len(self._firsts) == self.pages + 1
-            and self._firsts[self.pages] == self.size
-            and len(self._blobs) == len(self._facets) == self.pages
+            and len(self.document_of) == len(self._keys) == len(self._titles) == self.size
+            and len(self._firsts) == self.document_count + 1
+            and self._firsts[self.document_count] == self.size
+            and len(self._blobs) == len(self._facets) == self.document_count
         )
         if not sizes_match:
             raise ValueError("the sizes of a segment's arrays do not match")

@@ -31,13 +31,13 @@ from index.storage.manifest import (
 
 
 class Store:
-    """An index in a verified private folder or in memory. It has one writer at a time, and any readers."""
+    """An index in a verified private folder or in memory, with one writer and any number of readers."""
 
     def __init__(self, folder: Path | None, durable: bool = True) -> None:
         """Read nothing before `read` is called. `durable` forces each commit to the disk."""
         self.folder = folder
         self._durable = durable
-        self._in_memory: IndexSnapshot | None = None
+        self._memory_snapshot: IndexSnapshot | None = None
 
     def read(self, previous: IndexSnapshot | None = None) -> IndexSnapshot:
         """Return the current generation. Raises IndexDamaged, also if nothing was committed yet.
@@ -45,9 +45,9 @@ class Store:
         Segments that `previous` also has are not opened or verified again.
         """
         if self.folder is None:
-            if self._in_memory is None:
+            if self._memory_snapshot is None:
                 raise IndexDamaged.with_reason("nothing was committed")
-            return self._in_memory
+            return self._memory_snapshot
         if previous and _is_newest(previous, self.folder) and previous.is_untouched():
             return previous
         while True:
@@ -62,53 +62,59 @@ class Store:
     def commit(
         self,
         previous: IndexSnapshot | None,
-        parts: Sequence[SegmentReader],
+        readers: Sequence[SegmentReader],
         state: State,
     ) -> IndexSnapshot:
-        """Commit these parts and this state as the new generation, and return it.
+        """Commit segments and a state as the new generation, and return it.
 
         `previous` is the current generation, None before the first commit. Segments in memory are written.
         Raises IndexUnwritable.
         """
         number = previous.number + 1 if previous else 0
         if self.folder is None:
-            self._in_memory = IndexSnapshot(number, state, tuple(parts))
-            return self._in_memory
-        parts = tuple(_save_part(part, self.folder, self._durable) for part in parts)
+            self._memory_snapshot = IndexSnapshot(number, state, tuple(readers))
+            return self._memory_snapshot
+        readers = tuple(_save_segment(reader, self.folder, self._durable) for reader in readers)
         files: dict[str, FileChecksum] = {}
-        for segment in (part.segment for part in parts):
+        for segment in (reader.segment for reader in readers):
             if segment.checksum is not None:
                 files[file_name(segment.id)] = segment.checksum
-        dead_pages = [(part.segment.id, encode_pages(part.dead_pages)) for part in parts]
-        manifest = Manifest(number, files, asdict(state), dead_pages)
+        dead_documents = [(reader.segment.id, encode_numbers(reader.dead_documents)) for reader in readers]
+        manifest = Manifest(number, files, asdict(state), dead_documents)
         with translate_write_errors():
             write_manifest(self.folder, manifest, self._durable)
         manifest.sweep(self.folder)
-        return IndexSnapshot(number, state, parts)
+        return IndexSnapshot(number, state, readers)
 
     def _read(self, folder: Path, manifest: Manifest, previous: IndexSnapshot | None) -> IndexSnapshot:
         number = manifest.generation
-        previous_parts = {part.segment.id: part for part in previous.parts} if previous else {}
-        parts: list[SegmentReader] = []
-        for id, encoded in manifest.parts:
-            part, dead_pages = previous_parts.get(id), decode_pages(encoded)
-            if part is not None and part.dead_pages == dead_pages and part.segment.is_untouched():
-                parts.append(part)
+        previous_readers = (
+            {reader.segment.id: reader for reader in previous.segment_readers} if previous else {}
+        )
+        readers: list[SegmentReader] = []
+        for id, encoded_numbers in manifest.parts:
+            reader, dead_documents = previous_readers.get(id), decode_numbers(encoded_numbers)
+            if (
+                reader is not None
+                and reader.dead_documents == dead_documents
+                and reader.segment.is_untouched()
+            ):
+                readers.append(reader)
                 continue
-            segment = part.segment if part else None
+            segment = reader.segment if reader else None
             if segment is None or not segment.is_untouched():
                 name = file_name(id)
                 stamp = manifest.check(folder, name)
                 segment = Segment.load(folder, id, stamp, manifest.files[name])
-            parts.append(SegmentReader.of(segment, dead_pages))
+            readers.append(SegmentReader.of(segment, dead_documents))
         state = make_state(manifest.state)
-        if sum(part.size for part in parts) != state.chunks:
+        if sum(reader.size for reader in readers) != state.chunks:
             raise IndexDamaged.with_reason("the state does not match the segments")
-        return IndexSnapshot(number, state, tuple(parts))
+        return IndexSnapshot(number, state, tuple(readers))
 
 
 def _is_newest(generation: IndexSnapshot, folder: Path) -> bool:
-    """Return True if there is no later commit.
+    """Return True if there is no later generation.
 
     Each number is used once in a folder, so that the manifest need not be read.
     """
@@ -118,17 +124,17 @@ def _is_newest(generation: IndexSnapshot, folder: Path) -> bool:
         return False
 
 
-def encode_pages(pages: Iterable[int]) -> str:
-    """Encode the numbers of pages in ASCII."""
-    return b64encode(np.array(sorted(pages), "<u4").tobytes()).decode()
+def encode_numbers(numbers: Iterable[int]) -> str:
+    """Encode the numbers of documents in ASCII."""
+    return b64encode(np.array(sorted(numbers), "<u4").tobytes()).decode()
 
 
-def decode_pages(encoded: str) -> frozenset[int]:
-    """Decode the numbers of pages that `encode_pages` encoded. Raises IndexDamaged."""
+def decode_numbers(encoded: str) -> frozenset[int]:
+    """Decode the numbers of documents that `encode_numbers` encoded. Raises IndexDamaged."""
     try:
         return frozenset(np.frombuffer(b64decode(encoded), "<u4").tolist())
     except ValueError as error:
-        raise IndexDamaged.with_reason("a list of pages is malformed") from error
+        raise IndexDamaged.with_reason("a list of dead documents is malformed") from error
 
 
 def make_state(values: Mapping[str, object]) -> State:
@@ -139,7 +145,7 @@ def make_state(values: Mapping[str, object]) -> State:
         raise IndexDamaged.with_reason("the state has unknown or missing fields") from error
 
 
-def _save_part(part: SegmentReader, folder: Path, durable: bool) -> SegmentReader:
-    if part.segment.checksum is not None:
-        return part
-    return replace(part, segment=part.segment.save(folder, durable))
+def _save_segment(reader: SegmentReader, folder: Path, durable: bool) -> SegmentReader:
+    if reader.segment.checksum is not None:
+        return reader
+    return replace(reader, segment=reader.segment.save(folder, durable))

@@ -7,5 +7,5 @@ locking.py        a lock between processes, held on an open file
 manifest.py       the manifest of an index, with checksums
 metadata.py       `metadata.json`
 metadata_file.py  the publisher of `metadata.json` for an index that follows its branch
-write_lock.py     the write lock: one writer at a time
+write_lock.py     the write lock of an index: one writer at a time
 """

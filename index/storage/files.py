@@ -1,4 +1,4 @@
-"""Files of the index, replaced in one step, and the one error for a system that refuses to write them."""
+"""Atomic writes of the index's files, and the error for a system that refuses to write them."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def translate_write_errors() -> Iterator[None]:
 def write_atomically(file: Path, data: bytes, durable: bool = False) -> None:
     """Replace a file's content in one step: a reader sees the old bytes or the new ones.
 
-    `durable` forces the content and the folder's entries to the disk. Without it, a file that a power loss
-    truncates is detected by its checksum and built again.
+    `durable` forces the content and the folder's entries to the disk. Otherwise, a file that a power loss
+    truncates is detected by its checksum and rebuilt.
     """
     draft = file.with_name(f"{file.name}-{secrets.token_hex(4)}{DRAFT_SUFFIX}")
     try:
@@ -75,12 +75,12 @@ def _sync_folder(folder: Path) -> None:
 
 def remove_entries(entries: Iterable[Path]) -> int:
     """Remove files and folders, as far as the system permits; return how many were removed."""
-    removed = 0
+    removed_count = 0
     for entry in entries:
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry, ignore_errors=True)
         else:
             with contextlib.suppress(OSError):
                 entry.unlink()
-        removed += not os.path.lexists(entry)
-    return removed
+        removed_count += not os.path.lexists(entry)
+    return removed_count

@@ -20,7 +20,7 @@ KEY_BYTES = 32
 
 @cache
 def load_user_key() -> bytes:
-    """Return this user's key, created on first use. Without a writable file it is for this process only."""
+    """Return this user's key, created on first use. Without a writable file, it is lost with the process."""
     from platformdirs import user_state_path
 
     return load_or_create_key(user_state_path("docyard", appauthor=False) / "key") or secrets.token_bytes(
@@ -61,7 +61,7 @@ def read_private_key(file: Path) -> bytes | None:
 
 
 def _create_key_file(file: Path) -> None:
-    """Link a finished file into place, so that two processes which start together agree on one key."""
+    """Link a finished draft to the key file, so that two processes that start together use one key."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     draft = file.with_name(f".{file.name}-{secrets.token_hex(8)}")
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -89,7 +89,7 @@ def read_key(file: Path) -> bytes:
         key = read_private_key(Path(os.path.realpath(file)))
     except FileNotFoundError:
         raise InvalidKeyFile(
-            "the key file does not exist", fix="Make one with `docyard build --key FILE`, and copy that."
+            "the key file does not exist", fix="Create one with `docyard build --key FILE`, and copy it."
         ) from None
     except OSError as error:
         raise InvalidKeyFile(
@@ -98,6 +98,6 @@ def read_key(file: Path) -> bytes:
     if key is None:
         raise InvalidKeyFile(
             f"the key file must contain exactly {KEY_BYTES} bytes, and only its owner may be able to read it",
-            fix="Run `chmod 600` on it, or make a new one with `head -c 32 /dev/urandom > FILE`.",
+            fix="Run `chmod 600` on it, or create a new one with `head -c 32 /dev/urandom > FILE`.",
         )
     return key

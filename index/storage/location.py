@@ -7,11 +7,11 @@
         metadata-lock     held while these two are written
         <random name>/    an index, and the manifest of its files (`index.storage.manifest`)
 
-A rebuild writes a new folder next to the old one, and replacing `current` swaps them. An index decides what a
-search shows, so a folder is opened only if it is private to this user and its seal is valid. The seal covers
-the folder's name and inode. An index folder in a copied repository therefore has no valid seal.
+A rebuild writes a new folder next to the old one, and replacing `current` swaps them. An index decides the
+results of searches, so a folder is opened only if it is private to this user and its seal is valid. The seal
+covers the folder's name and inode. An index folder in a copied repository therefore has no valid seal.
 
-`IndexLocation` chooses the location when it is needed, and another one if it cannot be written.
+`IndexLocation` chooses a location when it is needed, and another location if the first cannot be written.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Location:
         """Return the folder of the current index; None if there is none with a valid seal."""
         file, last_data = self.folder / _CURRENT_FILE, None
         try:
-            # A writer may remove the folder after the pointer was read. The pointer then has a new value.
+            # A writer may remove the folder after the pointer was read. The pointer then has changed.
             while (data := file.read_bytes()) != last_data:
                 if folder := self._read_pointer(data):
                     return folder
@@ -87,7 +87,7 @@ class Location:
             return None
         return None
 
-    def blocked(self) -> tuple[str, ...]:
+    def find_blocked_files(self) -> tuple[str, ...]:
         """Return the names of the files that cannot be used: links, folders, or files without permission."""
         return tuple(
             file.name
@@ -127,14 +127,14 @@ class Location:
             if entry != keep and (re.fullmatch(r"[0-9a-f]{16}", entry.name) or entry.suffix == DRAFT_SUFFIX)
         ]
         drafts = {entry for entry in leftovers if entry.name.startswith(_METADATA_DRAFT_PREFIXES)}
-        # Each name is used once. If a draft was listed, the lock is then free, and the draft still exists,
+        # Each name is used once. If the lock is free after a draft was listed, and the draft still exists,
         # its writer has died.
         if drafts and is_locked(self.metadata_lock):
             return [entry for entry in leftovers if entry not in drafts]
         return [entry for entry in leftovers if entry not in drafts or os.path.lexists(entry)]
 
     def sweep(self, keep: Path | None) -> int:
-        """Remove the leftovers, under the lock; return how many. Open files stay readable."""
+        """Remove the leftovers; return their number. The caller holds the lock. Open files stay readable."""
         return remove_entries(self.leftovers(keep))
 
 
@@ -147,7 +147,7 @@ def find_location(candidates: Iterable[Path], excluded: Container[Path] = ()) ->
 
 
 def find_candidate_folders(common_dir: Path, name: str) -> Iterator[Path]:
-    """Yield the possible folders of an index, the best first; nothing if the repository is missing.
+    """Yield the candidate folders of an index, the best first; none if the repository is missing.
 
     An unmounted file system leaves an empty folder, and nothing must be created in it.
     """
@@ -191,7 +191,7 @@ def _compute_seal(folder: Path) -> str:
 
 
 def _make_safe_name(name: str) -> str:
-    """Return plain names unchanged; others get a digest, so that `A/b`, `a/b` and `a-b` differ."""
+    """Return a folder name. Unsafe names get a digest, so that `A/b`, `a/b` and `a-b` differ."""
     safe = re.sub(r"[^a-z0-9_]+", "-", name.lower()).strip("-")[:40]
     return (
         safe if safe == name else f"{safe}-{hashlib.sha256(name.encode('utf-8', 'replace')).hexdigest()[:8]}"
@@ -210,15 +210,15 @@ def _read_user_name() -> str:
 
 
 RETRY_AFTER_S = 300.0
-"""Seconds after which a folder that could not be written is tried again."""
+"""Seconds for which a folder that could not be written is excluded."""
 
 
 class IndexLocation:
     """The first writable location of several; without one, the index stays in memory.
 
-    `name` returns the name of the index, and `candidates` yields its possible folders, the best first. A
+    `name` returns the name of the index, and `candidates` yields its candidate folders, the best first. A
     location is used until the name changes, its folder is missing, or `fall_back` excludes it. Safe to use
-    from several threads: after a switch of the branch, two threads may have different names.
+    from several threads: after a switch of the branch, `name` may return different names in two threads.
     """
 
     def __init__(self, name: Callable[[], str], candidates: Callable[[str], Iterable[Path]]) -> None:
@@ -240,28 +240,28 @@ class IndexLocation:
             return self._location
 
     def peek(self) -> Location | None:
-        """Return the location without replacing one that is excluded or missing."""
+        """Return the location, without choosing another one if it is excluded or missing."""
         with self._lock:
             return self._location if self._resolved_name is not None else self._find_location(self._name())
 
     def fall_back(self, location: Location) -> None:
-        """Use another location from now on, and avoid this one for a while."""
+        """Use another location, and exclude this one for RETRY_AFTER_S."""
         with self._lock:
             if location.folder.is_dir():
                 self._excluded_until[location.folder] = time.monotonic() + RETRY_AFTER_S
             self.reset()
 
     def reset(self) -> None:
-        """Choose the location again next time."""
+        """Drop the location, so that the next call chooses again."""
         with self._lock:
             self._resolved_name = self._location = None
 
     def _must_change(self) -> bool:
         now = time.monotonic()
-        expired = [folder for folder, until in self._excluded_until.items() if until <= now]
-        for folder in expired:
+        expired_folders = [folder for folder, until in self._excluded_until.items() if until <= now]
+        for folder in expired_folders:
             del self._excluded_until[folder]
-        return bool(expired) or (self._location is not None and not self._location.folder.is_dir())
+        return bool(expired_folders) or (self._location is not None and not self._location.folder.is_dir())
 
     def _find_location(self, name: str) -> Location | None:
         return find_location(self._candidates(name), self._excluded_until)

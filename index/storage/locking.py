@@ -1,4 +1,4 @@
-"""A lock between processes, held on an open file: the system releases it when its holder dies."""
+"""A lock between processes, on an open file: the system releases the lock when its holder dies."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class IndexBusy(WorkspaceError):
 
 @contextmanager
 def hold_lock(file: Path, timeout_s: float, on_wait: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """Hold the lock in the block. `on_wait` is called once if another process holds it.
+    """Hold a lock during the block. `on_wait` is called once if another process holds the lock.
 
     Raises IndexBusy after `timeout_s` seconds, IndexUnwritable if the file cannot be locked.
     """
@@ -51,7 +51,7 @@ def hold_lock(file: Path, timeout_s: float, on_wait: Callable[[], None] = lambda
 
 
 def is_locked(file: Path) -> bool:
-    """Return True if a process holds the lock now. Creates nothing and does not wait."""
+    """Return True if a process holds the lock now. Creates no file and does not wait."""
     try:
         descriptor = os.open(file, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
     except OSError:
@@ -70,7 +70,7 @@ def _open(file: Path) -> int:
 
 
 def _lock_current_file(descriptor: int, file: Path) -> bool:
-    """Lock the open file, unless the path is now another file: a process may have removed the first one."""
+    """Lock the open file; return False if it is locked, or if the path is now missing or another file."""
     try:
         if not _try_lock(descriptor):
             return False

@@ -1,11 +1,12 @@
 """The manifest of an index's folder: the files of the index, and their checksums.
 
-    <index>/<n>.manifest    {"files": {name: [bytes, CRC-32]}, "generation": n, "state": value, "seal": MAC}
+    <index>/<n>.manifest    {"files": {name: [bytes, CRC-32]}, "generation": n,
+                             "parts": [[id, dead documents]], "state": value, "seal": MAC}
 
 A change is committed by a new manifest, with the checksums of the files and the state of the index. The
-manifest with the highest number is valid. Files that it does not name are ignored, and a named file is opened
-only after its checksum was verified. CRC-32 detects damage at 1 to 2 GB/s. The private folder and the seal,
-made with the user's own key, prevent forgery.
+manifest with the highest number is current. Files that it does not list are ignored, and a listed file is
+opened only after its checksum was verified. CRC-32 detects damage at 1 to 2 GB/s. The private folder and the
+seal, made with the user's own key, prevent forgery.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class FileStamp(NamedTuple):
     file: Path
     inode: int
     size: int
-    modified: int
+    modified_ns: int
 
     @classmethod
     def of(cls, file: Path) -> FileStamp:
@@ -78,7 +79,8 @@ class FileStamp(NamedTuple):
 class Manifest:
     """The files of one generation of an index, by name, and its state, as a JSON value.
 
-    `parts` has the ids of the segments in order, each with its encoded dead pages (`index.segments.store`).
+    `parts` has the ids of the segments in order, each with the encoded numbers of its dead documents
+    (`index.segments.store`).
     """
 
     generation: int
@@ -101,7 +103,7 @@ class Manifest:
         return stamp
 
     def leftovers(self, folder: Path) -> list[Path]:
-        """List the folder's entries that do not belong to this generation, such as those of dead writers."""
+        """List the folder's entries that do not belong to this generation, such as files of dead writers."""
         current_names = {*self.files, _make_manifest_name(self.generation)}
         return [entry for entry in folder.iterdir() if entry.name not in current_names]
 
@@ -117,7 +119,7 @@ def find_newest_manifest(folder: Path) -> int:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the valid manifest of a folder. Raises IndexDamaged if it is missing or its seal is invalid."""
+    """Return the current manifest of a folder. Raises IndexDamaged if it is missing or invalid."""
     try:
         number, data = _read_newest(folder)
         values = json.loads(data)
@@ -130,7 +132,10 @@ def read_manifest(folder: Path) -> Manifest:
             str(name): FileChecksum(int(size), int(crc)) for name, (size, crc) in values["files"].items()
         }
         return Manifest(
-            number, files, dict(values["state"]), [(str(id), str(dead)) for id, dead in values["parts"]]
+            number,
+            files,
+            dict(values["state"]),
+            [(str(id), str(dead_documents)) for id, dead_documents in values["parts"]],
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise IndexDamaged.with_reason(type(error).__name__) from error
@@ -152,7 +157,7 @@ def write_manifest(folder: Path, manifest: Manifest, durable: bool = False) -> N
 
 
 def _read_newest(folder: Path) -> tuple[int, bytes]:
-    """Read the manifest of the highest number; retry if a writer removed it meanwhile. Raises OSError."""
+    """Read the manifest with the highest number; retry if a writer has removed it. Raises OSError."""
     missing_number = -1
     while True:
         number = find_newest_manifest(folder)

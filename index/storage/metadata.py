@@ -1,7 +1,7 @@
 """`metadata.json`: the description of an index that a server reads before it opens the index.
 
 The format is the documentation index contract, version 1: semver, a taxonomy whose values become enums in the
-schema of `search_docs`, corpus statistics, and the embedding used (none here).
+schema of `search_docs`, corpus statistics, and the embedding (Docyard has none).
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ _CHECKSUM_SUFFIX = ".sum"
 _SOURCE_COMMIT = "stats.source_commit"
 _SEMVER_PATTERN = re.compile(r"(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)", re.ASCII)
 _COMMIT_PATTERN = re.compile(r"[0-9a-f]{40}")
-_MAX_SHOWN_LENGTH = 64  # characters of an invalid key that an error repeats
+_MAX_SHOWN_LENGTH = 64  # characters of an invalid key in an error
 
 # Letters and marks that are invisible on a screen, although Unicode counts them as printable.
 _INVISIBLE_CHARACTERS = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 
-_JOINER_CHARACTERS = "\u200c\u200d"  # between letters of some scripts, and within emoji
+_JOINER_CHARACTERS = "\u200c\u200d"  # between letters of some scripts, and inside emoji
 
 
 class InvalidMetadata(WorkspaceError):
@@ -69,7 +69,7 @@ class Problem(NamedTuple):
 
 
 def _parse_whole_number(value: object) -> object:
-    """Return an int for a JSON number without a fraction, such as 3.0."""
+    """Return a float without a fraction, such as 3.0, as an int; other values are unchanged."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
@@ -114,7 +114,8 @@ class Facet(_Model):
     """One key of the taxonomy: the values by which a search can be filtered.
 
     The values are empty if the key has no values, or too many for an enum. A search can use the key as a
-    filter in both cases. An absent description is left out of the file: the contract has no null there.
+    filter in both cases. A missing description is left out of the file, because the contract does not allow
+    null.
     """
 
     description: str | None = Field(None, exclude_if=lambda text: text is None)
@@ -123,14 +124,14 @@ class Facet(_Model):
     @field_validator("values")
     @classmethod
     def _normalise(cls, values: tuple[str, ...]) -> tuple[str, ...]:
-        distinct = sorted(set(values))
-        if len(distinct) > MAX_VALUES:
-            raise ValueError(f"must have at most {MAX_VALUES} values, not {len(distinct)}")
-        return tuple(distinct)
+        distinct_values = sorted(set(values))
+        if len(distinct_values) > MAX_VALUES:
+            raise ValueError(f"must have at most {MAX_VALUES} values, not {len(distinct_values)}")
+        return tuple(distinct_values)
 
     @cached_property
-    def listed(self) -> tuple[str, ...]:
-        """The values that may occur in a schema. A file from elsewhere may have invisible values."""
+    def listed_values(self) -> tuple[str, ...]:
+        """The values that may be in a schema. A file of another program may have other values."""
         joined_values = "".join(self.values)
         if joined_values.isascii() and joined_values.isprintable():
             return self.values
@@ -172,7 +173,7 @@ class Metadata(_Model):
         return (self.stats.source_commit, self.stats.total_chunks) == (state.commit, state.chunks)
 
     def equals_except_figures(self, other: Metadata) -> bool:
-        """Return True if the metadata differ at most in their figures."""
+        """Return True if only the statistics of two metadata differ, or nothing."""
         return self == other.model_copy(update={"stats": self.stats})
 
     @field_validator("metadata_version")
@@ -194,8 +195,8 @@ class Metadata(_Model):
         assert isinstance(value, dict)
         if len(value) != len(taxonomy):
             counts = Counter(key.strip() for key in value)
-            repeated = ", ".join(repr(key) for key, count in counts.items() if count > 1)
-            raise ValueError(f"keys must differ in more than spaces at their ends: {repeated}")
+            repeated_keys = ", ".join(repr(key) for key, count in counts.items() if count > 1)
+            raise ValueError(f"keys must differ in more than spaces at their ends: {repeated_keys}")
         if len(taxonomy) > MAX_KEYS:
             raise ValueError(f"must have at most {MAX_KEYS} keys, not {len(taxonomy)}")
         return taxonomy
@@ -218,14 +219,14 @@ def sanitize_line(text: str) -> str:
 
 
 def write_metadata(file: Path, metadata: Metadata) -> None:
-    """Replace `metadata.json`, then its checksum; one without the other is ignored and written again."""
+    """Replace `metadata.json`, then its checksum. Without a matching checksum, the file is ignored."""
     data = metadata.as_bytes()
     write_atomically(file, data)
     write_atomically(file.with_suffix(_CHECKSUM_SUFFIX), _format_checksum(data))
 
 
 def read_metadata(file: Path) -> Metadata | None:
-    """Return our own `metadata.json`; None if it is missing, torn, or does not match its checksum."""
+    """Return a `metadata.json` that Docyard wrote; None if it is missing or does not match its checksum."""
     try:
         data = file.read_bytes()
         return (
@@ -246,19 +247,19 @@ def parse_metadata(data: bytes) -> Metadata:
     try:
         return Metadata.model_validate_json(data)
     except ValidationError as error:
-        first = _make_problem(error.errors(include_url=False, include_input=False)[0])
+        first_problem = _make_problem(error.errors(include_url=False, include_input=False)[0])
         raise InvalidMetadata(
-            f"metadata.json is invalid at {first.field}: {first.reason}",
+            f"metadata.json is invalid at {first_problem.field}: {first_problem.reason}",
             fix="`docyard metadata` lists all problems; `docyard build` rewrites an artifact's, and "
             "`docyard index rebuild` that of a repository's own index.",
-            field=first.field,
+            field=first_problem.field,
         ) from None
 
 
 def parse_served_metadata(data: bytes) -> tuple[Metadata, Problem | None]:
     """Parse a `metadata.json` that is served, without its `source_commit` if only that is malformed.
 
-    The field is for provenance only, so it must not prevent a server from starting. Raises InvalidMetadata.
+    This field only states the origin, so it must not prevent a server from starting. Raises InvalidMetadata.
     """
     try:
         return parse_metadata(data), None
@@ -317,7 +318,7 @@ def describe_index(
 def make_facet(values: Iterable[str], description: str | None = None) -> Facet:
     """Return the facet of some values; it lists no values if there are too many for an enum.
 
-    Values that are too long or have invisible characters stay searchable but are not listed.
+    Values that are too long or have invisible characters can be searched, but are not listed.
     """
     all_values = frozenset(values)
     return (
@@ -337,10 +338,11 @@ def _make_facet(values: Iterable[str], description: str | None) -> Facet:
     return Facet(description=description, values=tuple(listable_values))
 
 
-# A commit changes the values of few keys. The cache avoids checking tens of thousands of values again.
+# A commit changes the values of few keys. Without a cache, tens of thousands of values would be checked
+# again.
 _cached_facet = lru_cache(maxsize=2 * MAX_KEYS)(_make_facet)
 
 
 def format_corpus_description(configured: str | None, name: str) -> str:
-    """Return one line about the documents: the settings' own, else "documentation of NAME"."""
+    """Return one line about the documents: the configured description, else "documentation of NAME"."""
     return sanitize_line(configured or "") or sanitize_line(f"documentation of {name}")

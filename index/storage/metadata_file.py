@@ -33,7 +33,7 @@ DEBOUNCE_DELAY_S = 0.5
 
 
 class Debouncer:
-    """Debounced work in a background thread; `flush` and the end of the process run it at once."""
+    """Debounced work in a background thread; `flush` and the end of the process run the work at once."""
 
     def __init__(self, work: Callable[[], None], delay: float = DEBOUNCE_DELAY_S) -> None:
         """Run nothing before `schedule`. `work` must not raise, because its errors are lost."""
@@ -44,7 +44,7 @@ class Debouncer:
         self._work_lock = threading.Lock()
 
     def schedule(self) -> None:
-        """Ensure that the work runs after this call."""
+        """Ensure that the work runs at least once after this call."""
         with self._lock:
             if self._timer is None:
                 self._timer = threading.Timer(self._delay, self.flush)
@@ -90,20 +90,20 @@ class MetadataPublisher:
         self._metadata: Metadata | None = None
         self._stamp: FileStamp | None = None
         self._publish_lock = threading.Lock()
-        self._is_checked = False
+        self._has_current_description = False
         self._debouncer = Debouncer(self._write_figures)
 
     def last(self) -> Metadata | None:
-        """Return the last metadata that was written, also by another process. Never waits for the index.
+        """Return the last metadata that any process has written. Never waits for the index.
 
-        The object stays the same while its content does.
+        Returns the same object while the content is unchanged.
         """
         if self._stamp is None or not self._stamp.is_unchanged():
             self._read()
         return self._metadata
 
     def publish(self, state: State) -> None:
-        """Publish the metadata of the index's current state, at least of `state`, if it has changed.
+        """Publish changed metadata of the index's current state, or of `state` if that cannot be read.
 
         Another process may publish at the same time, so the state is read again after the write. If only the
         figures changed, as after most commits, the write is debounced.
@@ -115,7 +115,7 @@ class MetadataPublisher:
                 if (
                     last is not None
                     and last.describes(current_state)
-                    and self._is_described(last, current_state)
+                    and self._is_description_current(last, current_state)
                 ):
                     self._metadata = last
                     return
@@ -141,21 +141,21 @@ class MetadataPublisher:
         description = format_corpus_description(config.corpus.description, self._workspace.name)
         return describe_index(state, self._values(state), description, config.taxonomy_keys)
 
-    def _is_described(self, last: Metadata, state: State) -> bool:
-        """Return True if the corpus description is current; it is compared once in a process.
+    def _is_description_current(self, last: Metadata, state: State) -> bool:
+        """Return True if the corpus description is current. Once it is, it is not compared again.
 
         Another version of Docyard may have written a different description for the same settings.
         """
-        if not self._is_checked:
+        if not self._has_current_description:
             config = self._workspace.snapshot(state.commit).config
-            current = format_corpus_description(config.corpus.description, self._workspace.name)
-            self._is_checked = last.corpus_description == current
-        return self._is_checked
+            current_description = format_corpus_description(config.corpus.description, self._workspace.name)
+            self._has_current_description = last.corpus_description == current_description
+        return self._has_current_description
 
     def _write(self, metadata: Metadata) -> bool:
-        """Write the file and its checksum under their lock; return False if that is impossible now.
+        """Write the file and its checksum under their lock; return False if they cannot be written now.
 
-        A search needs no metadata, and the next commit writes it again.
+        A search needs no metadata, and the next commit writes the file again.
         """
         location = self._index_location.peek()
         if location is None:

@@ -1,4 +1,4 @@
-"""The write lock of an index: one writer at a time, of all threads and processes that share it."""
+"""The write lock of an index: one writer at a time among all threads and processes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class IndexWriteLock:
     def run(
         self, work: Callable[[Location | None], T], progress: Progress | None = None, *, can_move: bool = True
     ) -> T:
-        """Run work as the only writer. Raises IndexBusy, and IndexUnwritable if an index in memory fails.
+        """Run work as the only writer. Raises IndexBusy, and IndexUnwritable if no location can be written.
 
         If one location cannot be written, the work is repeated at the next one. If `can_move` is False,
         BaseMoved is raised instead.
@@ -59,7 +59,7 @@ class IndexWriteLock:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Hold the lock against the other threads of this process."""
+        """Exclude the other threads of this process during the block."""
         with self._lock:
             yield
 

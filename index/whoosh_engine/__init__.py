@@ -1,7 +1,7 @@
 """The search engine on Whoosh: the only package that imports `whoosh`.
 
-Whoosh's `Searcher.search_with_collector` runs every search, over Whoosh's readers of our codec. Its collector
-is ours: it evaluates by NumPy arrays what Whoosh's matchers would step through.
+Whoosh's `Searcher.search_with_collector` runs every search, with Whoosh's readers of our codec. The collector
+is our own: it evaluates a query with NumPy arrays, where Whoosh's collectors step through matchers.
 
 analyzer.py         the analysis of texts as a Whoosh analyzer
 codec.py            the codec: terms, postings, lengths and stored fields of our segments
@@ -15,7 +15,7 @@ section_query.py    queries for sections as nodes of a Whoosh query tree
 import warnings
 
 with warnings.catch_warnings():
-    # Whoosh 2.7.4 has invalid escape sequences, of which Python warns when it compiles the files.
+    # Whoosh 2.7.4 has invalid escape sequences: Python warns of them when it compiles the files.
     warnings.simplefilter("ignore")
     import whoosh.codec.base
     import whoosh.collectors

@@ -1,4 +1,4 @@
-"""The analysis of `index.analysis` as a Whoosh analyzer: Whoosh sees the terms that the index stores."""
+"""The analysis of `index.analysis` as a Whoosh analyzer, which yields the terms that the index stores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from index.analysis.words import normalize
 
 
 class SectionAnalyzer(Analyzer):  # type: ignore[misc]
-    """Yields the index terms of a text, each as often as it occurs, without stop words."""
+    """An analyzer that yields the index terms of a text, with repetitions, without stop words."""
 
     def __call__(
         self,
@@ -25,7 +25,7 @@ class SectionAnalyzer(Analyzer):  # type: ignore[misc]
         mode: str = "",
         **options: object,
     ) -> Iterator[Token]:
-        """Yield a token for each term. As in every Whoosh analyzer, one token object is used for all.
+        """Yield a token for each term: the same object each time, as in every Whoosh analyzer.
 
         The terms of one word have the word's position and characters.
         """

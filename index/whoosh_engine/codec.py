@@ -1,8 +1,8 @@
 """A read-only Whoosh codec for our segments.
 
-Whoosh's readers, matchers and searchers see an index through it. Each section is one Whoosh document, with a
-text field of the section's length and a field for each taxonomy key. The arrays of a segment are used as they
-are mapped from its file: nothing is copied, and nothing is unpickled.
+Whoosh's readers, matchers and searchers read an index with this codec. Each section is one Whoosh document,
+with a text field of the section's length and a field for each taxonomy key. The arrays of a segment are used
+as they are mapped from its file: nothing is copied, and nothing is unpickled.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from whoosh.codec import base
 from whoosh.matching import LeafMatcher, ReadTooFar
 from whoosh.reading import TermInfo, TermNotFound
 
-from index.page import SectionRecord
+from index.documents import SectionRecord
 from index.segments import segment
 from index.segments.generation import SegmentReader
 from index.segments.segment import PostingArrays
@@ -82,32 +82,32 @@ def split_term(key: bytes) -> tuple[str, bytes]:
 
 
 class FlatSegment(base.Segment):  # type: ignore[misc]
-    """A part of an index as Whoosh's description of a segment; its sections are documents."""
+    """A segment of an index as Whoosh's description of a segment; Whoosh's documents are its sections."""
 
-    def __init__(self, part: SegmentReader) -> None:
+    def __init__(self, segment_reader: SegmentReader) -> None:
         self.indexname = "MAIN"
-        self.segid = part.segment.id
+        self.segid = segment_reader.segment.id
         self.compound = False
-        self.part = part
+        self.segment_reader = segment_reader
 
     def codec(self) -> FlatCodec:
         return FlatCodec()
 
     def doc_count_all(self) -> int:
-        return self.part.segment.size
+        return self.segment_reader.segment.size
 
     def deleted_count(self) -> int:
-        return len(self.part.dead)
+        return len(self.segment_reader.dead_sections)
 
 
 class FlatCodec(base.Codec):  # type: ignore[misc]
-    """A codec that reads parts of an index that are open already. It ignores Whoosh's storage."""
+    """A codec that reads segments that are already open. It ignores Whoosh's storage."""
 
     def terms_reader(self, storage: object, segment: FlatSegment) -> FlatTermsReader:
-        return FlatTermsReader(segment.part.segment)
+        return FlatTermsReader(segment.segment_reader.segment)
 
     def per_document_reader(self, storage: object, segment: FlatSegment) -> FlatDocumentReader:
-        return FlatDocumentReader(segment.part)
+        return FlatDocumentReader(segment.segment_reader)
 
 
 class PostingsMatcher(LeafMatcher):  # type: ignore[misc]
@@ -143,7 +143,7 @@ class PostingsMatcher(LeafMatcher):  # type: ignore[misc]
         self._position += 1
 
     def skip_to(self, id: int) -> None:
-        """Go to the first section from this number on, if it is further on. Raises ReadTooFar at the end."""
+        """Skip to the first section with this number or a higher one. Raises ReadTooFar at the end."""
         if not self.is_active():
             raise ReadTooFar
         self._position = max(self._position, int(self.ids.searchsorted(np.uint32(id))))
@@ -229,24 +229,24 @@ class FlatTermsReader(base.TermsReader):  # type: ignore[misc]
 
 
 class FlatDocumentReader(base.PerDocumentReader):  # type: ignore[misc]
-    """The sections of a part of an index. Only live sections count."""
+    """The sections of a segment. Only live sections count."""
 
-    def __init__(self, part: SegmentReader) -> None:
-        self._part = part
-        self._segment = part.segment
+    def __init__(self, segment_reader: SegmentReader) -> None:
+        self._segment_reader = segment_reader
+        self._segment = segment_reader.segment
 
     @cached_property
     def _dead(self) -> frozenset[int]:
-        return frozenset(self._part.dead.tolist())
+        return frozenset(self._segment_reader.dead_sections.tolist())
 
     def doc_count(self) -> int:
-        return self._part.size
+        return self._segment_reader.size
 
     def doc_count_all(self) -> int:
         return self._segment.size
 
     def has_deletions(self) -> bool:
-        return bool(self._part.dead_pages)
+        return bool(self._segment_reader.dead_documents)
 
     def is_deleted(self, number: int) -> bool:
         return number in self._dead
@@ -258,7 +258,7 @@ class FlatDocumentReader(base.PerDocumentReader):  # type: ignore[misc]
         return int(self._segment.lengths[number]) if name == TEXT_FIELD else default
 
     def field_length(self, name: str) -> int:
-        return self._part.total if name == TEXT_FIELD else 0
+        return self._segment_reader.total_length if name == TEXT_FIELD else 0
 
     def min_field_length(self, name: str) -> int:
         return int(self._segment.lengths.min()) if name == TEXT_FIELD and self._segment.size else 0

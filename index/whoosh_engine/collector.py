@@ -1,4 +1,4 @@
-"""The Whoosh collector of Docyard: it evaluates a query for sections by the arrays of posting lists."""
+"""The Whoosh collector of Docyard: it evaluates a query for sections with arrays of posting lists."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 class SectionCollector(Collector):  # type: ignore[misc]
     """Collects the range [offset, offset + limit) of the results of a `SectionQuery`, as `result_range`.
 
-    `expanded` are the terms that the query's expansions match.
+    `expanded_terms` are the terms that the query's expansions match.
 
-    Whoosh's collectors step through the matcher of each segment. This one evaluates all segments at once, by
-    exact scores (`index.ranking`), and never creates a matcher.
+    Whoosh's collectors step through the matcher of each segment. This collector evaluates all segments at
+    once, with exact scores (`index.ranking`), and never creates a matcher.
     """
 
     q: SectionQuery
@@ -34,7 +34,7 @@ class SectionCollector(Collector):  # type: ignore[misc]
         self._offset = offset
         self._limit = limit
         self.result_range = ResultRange((), False)
-        self.expanded: tuple[str, ...] = ()
+        self.expanded_terms: tuple[str, ...] = ()
 
     def run(self) -> None:
         """Evaluate the query that Whoosh's searcher has set by `prepare`."""
@@ -66,10 +66,12 @@ class SectionCollector(Collector):  # type: ignore[misc]
         parsed_query, deadline = self.q.parsed_query, Deadline()
         nodes = ConditionNodes(self._statistics, self.q.read, deadline)
         node = nodes.make_node(parsed_query.condition) if parsed_query.condition is not None else None
-        unions = [nodes.expand(part) for part in parsed_query.expansions]
-        self.expanded = tuple(dict.fromkeys(term for union in unions for term in union))
+        unions = [nodes.expand(expansion) for expansion in parsed_query.expansions]
+        self.expanded_terms = tuple(dict.fromkeys(term for union in unions for term in union))
         if node is None:
             return Selection(None, unions)
         flags = ConditionFlags(self.top_searcher, self._reader, deadline).evaluate_by_segment(node)
         groups = self._statistics.groups
-        return Selection([np.concatenate([flags[id] for id in group.segments]) for group in groups], unions)
+        return Selection(
+            [np.concatenate([flags[id] for id in group.segment_ids]) for group in groups], unions
+        )

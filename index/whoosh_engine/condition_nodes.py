@@ -1,7 +1,7 @@
 """The condition of a query as nodes of a Whoosh query tree, and their evaluation.
 
-The evaluation gives a flag for each section, by arrays. Whoosh expands ranges by the dictionary. Whoosh's own
-matchers of the nodes give the same sections, more slowly.
+The evaluation computes arrays of flags, one for each section. Whoosh expands ranges to the terms in its
+dictionary. Whoosh's own matchers of the nodes find the same sections, more slowly.
 """
 
 from __future__ import annotations
@@ -36,22 +36,21 @@ from index.ranking.segment_groups import flag_live_sections, flag_sections_under
 from index.segments.arrays import encode
 from index.segments.segment import DATE, HEADING, TEXT, TITLE, make_term_key
 from index.spelling import find_terms_within
-from index.whoosh_engine.codec import TEXT_FIELD as TEXT_FIELD
-from index.whoosh_engine.codec import make_field_name
+from index.whoosh_engine.codec import TEXT_FIELD, make_field_name
 from index.whoosh_engine.section_query import PathQuery, PhraseQuery, ReadSection
 
 if TYPE_CHECKING:
     from whoosh.searching import Searcher
 
     from index.conditions import WordField
-    from index.page import SectionRecord
+    from index.documents import SectionRecord
     from index.ranking.evaluation import Mask
     from index.ranking.segment_groups import Statistics
     from index.segments.generation import SegmentReader
     from index.whoosh_engine.flat_index import CodecReader
 
 MAX_EXPANSIONS = 1_000
-"""The largest number of index terms, or of values of a key, that a part of a query matches."""
+"""The largest number of index terms, or of values of a key, that one part of a query may match."""
 
 MAX_PHRASE_CANDIDATES = 2_000
 """The largest number of sections that are read for a phrase in a condition: those with all of its words."""
@@ -73,7 +72,7 @@ class Deadline:
         self._end = time.monotonic() + seconds
 
     def check(self) -> None:
-        """Raise QueryTooBroad if the time is over."""
+        """Raise QueryTooBroad if the time has expired."""
         if time.monotonic() > self._end:
             raise QueryTooBroad(
                 f"the operators of the query take too long (limit {self._seconds:.0f} s)",
@@ -82,7 +81,7 @@ class Deadline:
             )
 
     def iterate(self, items: Iterator[_Item]) -> Iterator[_Item]:
-        """Yield items, and check the time now and then."""
+        """Yield items, and check the time after every 1,024 items."""
         for count, item in enumerate(items, 1):
             if count % _CHECK_INTERVAL_ITEMS == 0:
                 self.check()
@@ -90,17 +89,17 @@ class Deadline:
 
 
 class ConditionNodes:
-    """A translator of conditions to Whoosh's nodes for the sections of some statistics.
+    """A translator of conditions to Whoosh's nodes, for the sections that `statistics` covers.
 
-    Expansions are counted before anything is matched. Only terms of live sections count, so that the files of
-    an index do not decide whether a query is too broad.
+    Expansions are counted before sections are matched. Only terms of live sections count, so that dead
+    sections never make a query too broad.
     """
 
     def __init__(self, statistics: Statistics, read: ReadSection, deadline: Deadline) -> None:
         self._statistics = statistics
         self._read = read
         self._deadline = deadline
-        self._expanded: dict[HasPrefix | HasSimilarWord, tuple[str, ...]] = {}
+        self._terms_by_expansion: dict[HasPrefix | HasSimilarWord, tuple[str, ...]] = {}
 
     def make_node(self, condition: Condition) -> query.Query:
         """Return the node of a condition. Raises QueryTooBroad if a part of it matches too much."""
@@ -125,46 +124,53 @@ class ConditionNodes:
                 path = path.strip("/")
                 return PathQuery(path) if path else query.Every()
 
-    def expand(self, part: HasPrefix | HasSimilarWord) -> tuple[str, ...]:
+    def expand(self, expansion: HasPrefix | HasSimilarWord) -> tuple[str, ...]:
         """Return the index terms that a prefix or a similar word matches, sorted. Raises QueryTooBroad."""
-        if part not in self._expanded:
+        if expansion not in self._terms_by_expansion:
             self._deadline.check()
-            field = _FIELD_BY_NAME[part.field]
-            if isinstance(part, HasPrefix):
-                terms = self._find_live_terms(field, part.prefix, part.query_text) | {stem(part.prefix)}
+            field = _FIELD_BY_NAME[expansion.field]
+            if isinstance(expansion, HasPrefix):
+                terms = self._find_live_terms(field, expansion.prefix, expansion.query_text) | {
+                    stem(expansion.prefix)
+                }
             else:
-                terms = set(find_terms_within(self._statistics, part.word, part.edits, field))
+                terms = set(find_terms_within(self._statistics, expansion.word, expansion.max_edits, field))
                 if len(terms) > MAX_EXPANSIONS:
-                    _check_count(sum(self._is_live(field, term) for term in terms), part.query_text)
-            self._expanded[part] = tuple(sorted(terms))
-        return self._expanded[part]
+                    _check_count(sum(self._is_live(field, term) for term in terms), expansion.query_text)
+            self._terms_by_expansion[expansion] = tuple(sorted(terms))
+        return self._terms_by_expansion[expansion]
 
     def _find_live_terms(self, field: str, prefix: str, query_text: str) -> set[str]:
         """Return the terms of a field with a prefix that live sections have. Raises QueryTooBroad."""
         live_terms: set[str] = set()
-        for part in self._statistics.parts:
-            counts = part.live_counts(field, prefix)
-            # Nothing is decoded for a count that is over the limit.
+        for segment_reader in self._statistics.segment_readers:
+            counts = segment_reader.count_live_sections(field, prefix)
+            # Terms are decoded only if their number is within the limit.
             _check_count(int(np.count_nonzero(counts)), query_text)
             if len(counts):
-                live_terms.update(compress(part.segment.terms_from(field, prefix), counts.tolist()))
+                live_terms.update(
+                    compress(segment_reader.segment.terms_with_prefix(field, prefix), counts.tolist())
+                )
         _check_count(len(live_terms), query_text)
         return live_terms
 
     def _is_live(self, field: str, term: str) -> bool:
-        lists = (part.segment.postings(make_term_key(field, term))[0] for part in self._statistics.parts)
-        masks = self._statistics.alive
+        lists = (
+            segment_reader.segment.postings(make_term_key(field, term))[0]
+            for segment_reader in self._statistics.segment_readers
+        )
+        masks = self._statistics.live_flags
         return any(
-            len(ids) > 0 if alive is None else bool(alive[ids].any())
-            for ids, alive in zip(lists, masks, strict=True)
+            len(ids) > 0 if live_flags is None else bool(live_flags[ids].any())
+            for ids, live_flags in zip(lists, masks, strict=True)
         )
 
     def _make_value_node(self, condition: HasValue) -> query.Query:
         folded_value = condition.value.casefold()
         values = {
             value
-            for part in self._statistics.parts
-            for value in part.values(condition.key)
+            for segment_reader in self._statistics.segment_readers
+            for value in segment_reader.values(condition.key)
             if (
                 value.casefold().startswith(folded_value)
                 if condition.is_prefix
@@ -198,8 +204,8 @@ def _check_count(count: int, query_text: str) -> None:
 class ConditionFlags:
     """The evaluation of nodes to a flag for each section.
 
-    Phrases are searched for last, in the sections that are still possible. Raises QueryTooBroad if there are
-    too many of them, or if the evaluation takes too long.
+    Phrases are searched for last, only in the sections that satisfy the other parts. Raises QueryTooBroad if
+    these sections are too many, or if the evaluation takes too long.
     """
 
     def __init__(self, searcher: Searcher, reader: CodecReader, deadline: Deadline) -> None:
@@ -213,58 +219,62 @@ class ConditionFlags:
 
         The flags of dead sections are undefined.
         """
-        leaves = [leaf for leaf, _ in self._searcher.leaf_searchers()] if self._reader.parts else []
+        leaves = [leaf for leaf, _ in self._searcher.leaf_searchers()] if self._reader.segment_readers else []
         flags_by_segment: dict[str, Mask] = {}
         for leaf in leaves:
-            part = _get_part(leaf)
-            alive = flag_live_sections(part)
-            flags_by_segment[part.segment.id] = self._evaluate_node(
-                node, leaf, np.ones(part.segment.size, np.bool_) if alive is None else alive
+            segment_reader = _get_segment_reader(leaf)
+            live_flags = flag_live_sections(segment_reader)
+            flags_by_segment[segment_reader.segment.id] = self._evaluate_node(
+                node,
+                leaf,
+                np.ones(segment_reader.segment.size, np.bool_) if live_flags is None else live_flags,
             )
         return flags_by_segment
 
-    def _evaluate_node(self, node: query.Query, leaf: Searcher, possible: Mask) -> Mask:
-        """Return the flags of a leaf's sections. They are undefined for sections that are not possible."""
+    def _evaluate_node(self, node: query.Query, leaf: Searcher, candidate_flags: Mask) -> Mask:
+        """Return the flags of a leaf's sections. They are undefined for sections that are not candidates."""
         self._deadline.check()
         if isinstance(node, query.Not):
-            return ~self._evaluate_node(node.query, leaf, possible)
+            return ~self._evaluate_node(node.query, leaf, candidate_flags)
         if isinstance(node, query.Every):
-            return possible
+            return candidate_flags
         if isinstance(node, query.And):
-            flags = possible.copy()
-            for part in sorted(node.children(), key=_has_phrase):
-                flags &= self._evaluate_node(part, leaf, flags)
+            flags = candidate_flags.copy()
+            for child in sorted(node.children(), key=_has_phrase):
+                flags &= self._evaluate_node(child, leaf, flags)
             return flags
         if isinstance(node, PathQuery):
-            return flag_sections_under(_get_part(leaf).segment, node.path)
-        flags = np.zeros(len(possible), np.bool_)
+            return flag_sections_under(_get_segment_reader(leaf).segment, node.path)
+        flags = np.zeros(len(candidate_flags), np.bool_)
         if isinstance(node, query.Or):
-            for part in sorted(node.children(), key=_has_phrase):
-                if isinstance(part, query.Term):
-                    flags[self._read_ids(leaf, part.fieldname, encode(part.text))] = True
+            for child in sorted(node.children(), key=_has_phrase):
+                if isinstance(child, query.Term):
+                    flags[self._read_ids(leaf, child.fieldname, encode(child.text))] = True
                 else:
-                    remaining = possible & ~flags
-                    flags |= self._evaluate_node(part, leaf, remaining) & remaining
+                    remaining_flags = candidate_flags & ~flags
+                    flags |= self._evaluate_node(child, leaf, remaining_flags) & remaining_flags
         elif isinstance(node, query.Term):
             flags[self._read_ids(leaf, node.fieldname, encode(node.text))] = True
         elif isinstance(node, query.TermRange):
             for name, text in self._deadline.iterate(node.expanded_terms(leaf.reader())):
                 flags[self._read_ids(leaf, name, text)] = True
         elif isinstance(node, PhraseQuery):
-            flags[self._find_sections_with_phrase(node, leaf, possible)] = True
+            flags[self._find_sections_with_phrase(node, leaf, candidate_flags)] = True
         else:
             raise TypeError(f"conditions have no node {type(node).__name__}")
         return flags
 
-    def _find_sections_with_phrase(self, node: PhraseQuery, leaf: Searcher, possible: Mask) -> list[int]:
-        """Return the possible sections that contain a phrase. Raises QueryTooBroad."""
-        candidates = possible.copy()
+    def _find_sections_with_phrase(
+        self, node: PhraseQuery, leaf: Searcher, candidate_flags: Mask
+    ) -> list[int]:
+        """Return the candidate sections that contain a phrase. Raises QueryTooBroad."""
+        candidates = candidate_flags.copy()
         for term in find_required_terms(node.words):
             has_term = np.zeros(len(candidates), np.bool_)
             has_term[self._read_ids(leaf, TEXT_FIELD, encode(term))] = True
             candidates &= has_term
         numbers = candidates.nonzero()[0].tolist()
-        # Layouts of segments differ, but the sum over all segments is the same.
+        # Two indexes of one commit may have different segments, but the sum over all segments is the same.
         self._candidates[id(node)] += len(numbers)
         if self._candidates[id(node)] > MAX_PHRASE_CANDIDATES:
             phrase = '"' + " ".join(node.words)[:_MAX_SHOWN_LENGTH] + '"'
@@ -276,17 +286,17 @@ class ConditionFlags:
                 part=phrase,
             )
         contains = make_phrase_filter([node.words], node.read)
-        segment = _get_part(leaf).segment
+        segment = _get_segment_reader(leaf).segment
         return [number for number in numbers if contains(self._reader.record(segment, number))]
 
     def _read_ids(self, leaf: Searcher, name: str, text: bytes) -> NDArray[np.uint32]:
-        return self._reader.read(_get_part(leaf).segment, name, text)[0]
+        return self._reader.read(_get_segment_reader(leaf).segment, name, text)[0]
 
 
 def _has_phrase(node: query.Query) -> bool:
     return isinstance(node, PhraseQuery) or any(map(_has_phrase, node.children()))
 
 
-def _get_part(leaf: Searcher) -> SegmentReader:
-    part: SegmentReader = leaf.reader().segment().part
-    return part
+def _get_segment_reader(leaf: Searcher) -> SegmentReader:
+    segment_reader: SegmentReader = leaf.reader().segment().segment_reader
+    return segment_reader

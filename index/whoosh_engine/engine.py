@@ -1,6 +1,6 @@
 """The engine: one writer at a time, any number of readers, each at one generation.
 
-A writer holds the lock of the index's location. A change adds a small segment and marks replaced pages as
+A writer holds the lock of the index's location. A change adds a small segment and marks replaced documents as
 dead; a rebuild goes into a new folder next to the old one. Both become visible in one step, by replacing the
 manifest or the pointer to the folder, and open readers stay valid.
 """
@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from index.page import IndexedDocument, SectionRecord, UnreadableDocument
+from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import (
     BaseMoved,
     GenerationGone,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 class Searcher:
     """A searcher of one generation of a store: Whoosh's searcher, with the statistics for exact scores.
 
-    `cache` outlives it. Safe to use from threads.
+    `cache` outlives the searcher. Safe to use from threads.
     """
 
     store: Store
@@ -103,25 +103,28 @@ class Searcher:
     ) -> Results:
         """Return the hits [offset, offset + limit) of a query; `read` returns the Markdown of a section.
 
-        Raises GenerationGone if `generation` is another one than this searcher's.
+        Raises GenerationGone if `generation` is not this searcher's generation.
         """
         self._check_generation(generation)
         collector = SectionCollector(self._reader, self.statistics, offset, limit)
         self._whoosh.search_with_collector(SectionQuery(query, read), collector)
-        hits, more, partial = collector.result_range
-        return Results(hits, more, self.generation_id, self.state, partial, collector.expanded)
+        hits, has_more, is_partial = collector.result_range
+        return Results(hits, has_more, self.generation_id, self.state, is_partial, collector.expanded_terms)
 
     def values(self, key: str) -> Mapping[str, int]:
         """Count the live sections that have each value of a taxonomy key."""
         if key not in self._values:
-            self._values[key] = count_values(self.generation.parts, key)
+            self._values[key] = count_values(self.generation.segment_readers, key)
         return self._values[key]
 
     def has_dates(self, key: str) -> bool:
         """Return True if the front matter of a document has a date for a key."""
-        return any(part.live_counts(DATE + key).any() for part in self.generation.parts)
+        return any(
+            segment_reader.count_live_sections(DATE + key).any()
+            for segment_reader in self.generation.segment_readers
+        )
 
-    def similar(self, word: str, limit: int) -> tuple[str, ...]:
+    def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
         """Return at most `limit` terms that a misspelt word may mean."""
         from index.spelling import find_similar_terms
 
@@ -157,31 +160,31 @@ class WhooshEngine:
         self._durable = durable
         self._processes = processes
         self._cache = ArrayCache()
-        self._write_lock = IndexWriteLock(index_location, lambda: self.serving() is not None)
+        self._write_lock = IndexWriteLock(index_location, lambda: self.serving_state() is not None)
         self._searcher: Searcher | None = None
         self._searcher_lock = threading.Lock()
 
     def state(self) -> State | None:
-        """Read the state of the index as the last writer of any process left it. Raises IndexDamaged."""
-        searcher = self._read(self._index_location.resolve())
+        """Read the state that the last writer of any process has committed. Raises IndexDamaged."""
+        searcher = self._read_searcher(self._index_location.resolve())
         return searcher.state if searcher else None
 
-    def latest(self) -> State | None:
-        """Read the same state at the current location, without choosing another. Raises IndexDamaged."""
-        searcher = self._read(self._index_location.peek())
+    def latest_state(self) -> State | None:
+        """Read the same state, without choosing another location. Raises IndexDamaged."""
+        searcher = self._read_searcher(self._index_location.peek())
         return searcher.state if searcher else None
 
-    def serving(self) -> State | None:
+    def serving_state(self) -> State | None:
         """Return the state of the index that can be searched now; None if there is none."""
         generation = self.generation()
         return generation.state if generation else None
 
     def generation(self) -> IndexSnapshot | None:
-        """Return the open index if its files are unchanged, else the existing one; None if there is none."""
+        """Return the open index if its files are unchanged, else the committed one; None without an index."""
         searcher = self._searcher
         if searcher is None or not searcher.generation.is_untouched():
             try:
-                searcher = self._read(self._index_location.peek())
+                searcher = self._read_searcher(self._index_location.peek())
             except IndexDamaged:
                 return None
         return searcher.generation if searcher else None
@@ -196,7 +199,7 @@ class WhooshEngine:
         """Apply a change, as `index.port.Engine` defines. The documents are read under the write lock."""
 
         def apply_under_lock(location: Location | None) -> State:
-            searcher = self._read(location)
+            searcher = self._read_searcher(location)
             _remove_leftovers(location, searcher.folder if searcher else None)
             state = searcher.state if searcher else None
             if state is not None and state.commit == commit != base:
@@ -226,25 +229,25 @@ class WhooshEngine:
         Raises IndexBusy, IndexUnwritable, and the errors of `source`.
         """
 
-        def collect(folder: Path | None) -> Change:
+        def build_segments(folder: Path | None) -> Change:
             from index.building.build import build_index
 
             return build_index(source, folder, self._processes, progress, durable=self._durable)
 
-        def fill_unless_current(location: Location | None) -> State:
+        def rebuild_unless_current(location: Location | None) -> State:
             _remove_leftovers(location, location.current() if location else None)
             if unless is not None:
                 with suppress(IndexDamaged):
-                    searcher = self._read(location)
+                    searcher = self._read_searcher(location)
                     if searcher is not None and unless(searcher.state):
                         return searcher.state
-            return self._build_new(location, collect)
+            return self._build_new(location, build_segments)
 
-        return self._write_lock.run(fill_unless_current, progress)
+        return self._write_lock.run(rebuild_unless_current, progress)
 
-    def adopt(self, parts: Sequence[SegmentReader], state: State) -> None:
+    def adopt(self, segment_readers: Sequence[SegmentReader], state: State) -> None:
         """Use segments that the caller has opened as an index in memory. Nothing is written."""
-        self._commit(Store(None), None, (parts, state))
+        self._commit(Store(None), None, (segment_readers, state))
 
     def search(
         self,
@@ -255,25 +258,25 @@ class WhooshEngine:
         generation: str | None = None,
     ) -> Results:
         """Search the index, as `index.port.Engine` defines."""
-        searcher = self._current()
+        searcher = self._get_searcher()
         if searcher is None:
             raise NotIndexed("there is no index yet", fix="Run `docyard index rebuild`.")
         return searcher.search(query, self._read_text, offset=offset, limit=limit, generation=generation)
 
     def values(self, key: str) -> Mapping[str, int]:
         """Count the values of a key, as `index.port.Engine` defines."""
-        return searcher.values(key) if (searcher := self._current()) else {}
+        return searcher.values(key) if (searcher := self._get_searcher()) else {}
 
     def has_dates(self, key: str) -> bool:
         """Return True if the front matter of a document has a date for a key."""
-        return (searcher := self._current()) is not None and searcher.has_dates(key)
+        return (searcher := self._get_searcher()) is not None and searcher.has_dates(key)
 
-    def similar(self, word: str, limit: int) -> tuple[str, ...]:
+    def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
         """Return similar terms, as `index.port.Engine` defines."""
-        return searcher.similar(word, limit) if (searcher := self._current()) else ()
+        return searcher.find_similar_terms(word, limit) if (searcher := self._get_searcher()) else ()
 
     def sweep(self) -> int:
-        """Remove the files of writers that died; return how many files and folders. Raises IndexBusy."""
+        """Remove the files of dead writers; return the number of files and folders. Raises IndexBusy."""
         return self._write_lock.run(
             lambda location: remove_entries(find_leftovers(location)) if location else 0
         )
@@ -289,7 +292,7 @@ class WhooshEngine:
         elif location is None and self._searcher is not None:
             generation = self._searcher.generation
         state = generation.state if generation else None
-        return read_status(location, tip, state, len(generation.parts) if generation else 0)
+        return read_status(location, tip, state, len(generation.segment_readers) if generation else 0)
 
     def close(self) -> None:
         """Close the open index. An index in memory is lost."""
@@ -297,15 +300,15 @@ class WhooshEngine:
             self._searcher = None
             self._index_location.reset()
 
-    def _current(self) -> Searcher | None:
-        """Return the open index, else the existing one."""
-        return self._searcher or self._read(self._index_location.resolve())
+    def _get_searcher(self) -> Searcher | None:
+        """Return the searcher of the open index, else of the committed index; None if there is none."""
+        return self._searcher or self._read_searcher(self._index_location.resolve())
 
-    def _read(self, location: Location | None) -> Searcher | None:
+    def _read_searcher(self, location: Location | None) -> Searcher | None:
         """Read the index in a location or in memory, and make it the open one. Raises IndexDamaged.
 
-        If another thread has opened another generation meanwhile, the index is read again. A caller that has
-        seen a state is therefore never answered from an older one.
+        If another thread has opened another generation meanwhile, the index is read again. A caller therefore
+        never gets an older generation after a newer one.
         """
         while True:
             previous = self._searcher
@@ -328,11 +331,11 @@ class WhooshEngine:
             searcher = Searcher(store, generation, self._cache)
         return searcher
 
-    def _build_new(self, location: Location | None, collect: Callable[[Path | None], Change]) -> State:
+    def _build_new(self, location: Location | None, build_segments: Callable[[Path | None], Change]) -> State:
         """Build an index next to the current one, and make it the current one."""
         folder = location.prepare() if location else None
         try:
-            return self._commit(Store(folder, self._durable), None, collect(folder), location)
+            return self._commit(Store(folder, self._durable), None, build_segments(folder), location)
         except BaseException:
             if location and folder:
                 location.discard(folder)
@@ -342,8 +345,8 @@ class WhooshEngine:
         self, store: Store, previous: IndexSnapshot | None, change: Change, location: Location | None = None
     ) -> State:
         """Commit a change; with a location, make the store's folder the current index there."""
-        parts, state = change
-        generation = store.commit(previous, parts, state)
+        segment_readers, state = change
+        generation = store.commit(previous, segment_readers, state)
         if location and store.folder:
             location.swap(store.folder)
         with self._searcher_lock:

@@ -1,7 +1,7 @@
-"""One generation of an index as a Whoosh index: readers over its parts, from our own manifest.
+"""One generation of an index as a Whoosh index: with a reader for each segment.
 
-Whoosh's `FileIndex` unpickles a table of contents. `FlatIndex` is given the parts that `index.segments.store`
-has opened and verified, and unpickles nothing.
+Whoosh's `FileIndex` unpickles a table of contents. `FlatIndex` is given the segments that
+`index.segments.store` has opened and verified, and unpickles nothing.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from whoosh.index import Index
 from whoosh.reading import EmptyReader, IndexReader, MultiReader, TermNotFound
 from whoosh.reading import SegmentReader as WhooshReader
 
-from index.page import SectionRecord
+from index.documents import SectionRecord
 from index.segments.arrays import encode
 from index.segments.segment import NO_POSTINGS
 from index.whoosh_engine.codec import RECORD_FIELD, TEXT_FIELD, FlatSegment, make_field_name, make_schema
@@ -37,33 +37,34 @@ class FlatIndex(Index):  # type: ignore[misc]
         return make_schema()
 
     def is_empty(self) -> bool:
-        return not self._generation.parts
+        return not self._generation.segment_readers
 
     def latest_generation(self) -> int:
         return self._generation.number
 
     def reader(self, reuse: object = None) -> IndexReader:
-        """Return a reader of all parts; `reuse` is ignored, because a reader opens no files."""
+        """Return a reader of all segments; `reuse` is ignored, because a reader opens no files."""
         number = self._generation.number
         readers = [
-            WhooshReader(None, self.schema, FlatSegment(part), generation=number)
-            for part in self._generation.parts
+            WhooshReader(None, self.schema, FlatSegment(segment_reader), generation=number)
+            for segment_reader in self._generation.segment_readers
         ]
         return MultiReader(readers, generation=number) if readers else EmptyReader(self.schema)
 
 
 class CodecReader:
-    """A reader of the sections of one generation for `index.ranking`: all come through Whoosh's readers."""
+    """A reader of the sections of one generation for `index.ranking`, on top of Whoosh's readers."""
 
     def __init__(self, reader: IndexReader) -> None:
         leaves = [leaf for leaf, _ in reader.leaf_readers()] if reader.doc_count_all() else []
-        self.parts = tuple(leaf.segment().part for leaf in leaves)
+        self.segment_readers = tuple(leaf.segment().segment_reader for leaf in leaves)
         self.count = int(reader.doc_count())
         self.length = int(reader.field_length(TEXT_FIELD))
         self._leaves: dict[str, WhooshReader] = {
-            part.segment.id: leaf for part, leaf in zip(self.parts, leaves, strict=True)
+            segment_reader.segment.id: leaf
+            for segment_reader, leaf in zip(self.segment_readers, leaves, strict=True)
         }
-        # A leaf's own `postings` steps over each dead section; the ranking masks all of them at once.
+        # A leaf's own `postings` skips dead sections one by one; the ranking masks all of them at once.
         self._terms: dict[str, FlatTermsReader] = {
             id: leaf.codec().terms_reader(leaf.storage(), leaf.segment()) for id, leaf in self._leaves.items()
         }

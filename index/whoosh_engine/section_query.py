@@ -1,7 +1,7 @@
 """Queries for sections as nodes of a Whoosh query tree.
 
-`SectionCollector` evaluates a `SectionQuery` as a whole, by the arrays of posting lists. The query's matcher
-is that of Whoosh's own nodes, which give the same set of sections with other scores, and much more slowly.
+`SectionCollector` evaluates a `SectionQuery` as a whole, with arrays of posting lists. The query's matcher is
+that of Whoosh's own nodes, which find the same sections with other scores, and much more slowly.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from whoosh import query
 from whoosh.matching import ListMatcher, Matcher
 
-from index.page import SectionRecord
+from index.documents import SectionRecord
 from index.phrases import find_required_terms, make_phrase_filter
 from index.ranking.segment_groups import flag_sections_under
 from index.whoosh_engine.codec import RECORD_FIELD, TEXT_FIELD, make_field_name
@@ -86,9 +86,9 @@ class PathQuery(query.Query):  # type: ignore[misc]
         self.path = path
 
     def matcher(self, searcher: Searcher, context: Any = None) -> Matcher:
-        part = searcher.reader().segment().part
-        flags = flag_sections_under(part.segment, self.path)
-        flags[part.dead] = False
+        segment_reader = searcher.reader().segment().segment_reader
+        flags = flag_sections_under(segment_reader.segment, self.path)
+        flags[segment_reader.dead_sections] = False
         return ListMatcher(flags.nonzero()[0].tolist())
 
     def estimate_size(self, reader: IndexReader) -> int:
@@ -96,7 +96,7 @@ class PathQuery(query.Query):  # type: ignore[misc]
 
 
 class PhraseQuery(query.Query):  # type: ignore[misc]
-    """The sections with a phrase, given as its words. An index has no positions, so that texts are read."""
+    """The sections with a phrase, given as its words. An index has no positions, so texts are read."""
 
     def __init__(self, words: tuple[str, ...], read: ReadSection) -> None:
         self.words = words

@@ -6,9 +6,15 @@ from typing import Any
 
 import pytest
 
-from benchmarks.reports.figures import Figure, compute_figures, describe_run, measured_figures
+from benchmarks.reports.figures import Figure, compute_figures, describe_run, select_measured_figures
 from benchmarks.reports.report import format_figures_table
-from benchmarks.reports.yardsticks import LARGE, Yardstick, find_corpus_class, limit_factors, reference_name
+from benchmarks.reports.yardsticks import (
+    LARGE,
+    Yardstick,
+    compute_limit_factors,
+    find_corpus_class,
+    find_reference_name,
+)
 from tests.benchmarks.results import make_whole_run
 
 
@@ -47,14 +53,14 @@ def test_unmeasured_figure_neither_meets_nor_misses_its_limit() -> None:
     row = find_figure(results, "query p50 relative to tantivy, five fields")
     assert (row.value, row.is_met, row.limit) == (None, None, 1.0)
     assert "not measured" in format_figures_table(compute_figures(results))
-    assert "Building" not in measured_figures(compute_figures(results))
+    assert "Building" not in select_measured_figures(compute_figures(results))
     assert "tantivy" not in find_figure(results, "ten best hits of an OR query, warm, p50").others
 
 
 def test_only_time_limits_grow_on_a_slower_machine() -> None:
     results = make_whole_run()
     results["fts5"] |= {"seconds": 1.0, "query": {"p50_ms": 5.0, "p95_ms": 16.0}}
-    assert limit_factors(results) == pytest.approx(
+    assert compute_limit_factors(results) == pytest.approx(
         {Yardstick.BUILD: 4, Yardstick.QUERY: 2, Yardstick.BOTH: 8**0.5, Yardstick.TRIP: 1, Yardstick.CALL: 1}
     )
     assert find_figure(results, "ten best hits of an OR query, warm, p50").limit == pytest.approx(0.2)
@@ -68,7 +74,7 @@ def test_only_time_limits_grow_on_a_slower_machine() -> None:
 def test_limits_do_not_shrink_on_a_faster_machine() -> None:
     results = make_whole_run()
     results["fts5"] |= {"seconds": 0.1, "query": {"p50_ms": 1.0, "p95_ms": 2.0}}
-    assert set(limit_factors(results).values()) == {1.0}
+    assert set(compute_limit_factors(results).values()) == {1.0}
     assert find_figure(results, "ten best hits of an OR query, warm, p50").limit == 0.1
 
 
@@ -76,8 +82,8 @@ def test_corpus_of_unusual_size_scales_no_query_limits() -> None:
     results = make_whole_run()
     results["corpus"]["sections"] = 3_000
     results["fts5"]["seconds"] = 10.0
-    assert reference_name(results) is None
-    assert limit_factors(results) == {Yardstick.TRIP: 1.0, Yardstick.CALL: 1.0}
+    assert find_reference_name(results) is None
+    assert compute_limit_factors(results) == {Yardstick.TRIP: 1.0, Yardstick.CALL: 1.0}
     results["asks"]["bare"]["first"]["p50_ms"] = 1.4
     assert find_figure(results, "search_docs over stdio, first run, p50").limit == 5
 

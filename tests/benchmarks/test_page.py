@@ -12,7 +12,7 @@ from benchmarks.reports.page import (
     END,
     PAGE,
     MissingMarkers,
-    replace_measured,
+    replace_measured_part,
     store_results,
     write_page,
 )
@@ -30,7 +30,7 @@ def page(tmp_path: Path) -> Path:
 
 def test_results_page_has_both_markers() -> None:
     text = PAGE.read_text()
-    assert replace_measured(text, "x").count("\n\nx\n\n") == 1
+    assert replace_measured_part(text, "x").count("\n\nx\n\n") == 1
 
 
 def test_only_text_between_markers_changes(page: Path, tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_writing_the_page_twice_gives_the_same_bytes(page: Path, tmp_path: Path)
 
 def test_page_without_markers_is_refused() -> None:
     with pytest.raises(MissingMarkers):
-        replace_measured("# Performance\n", "x")
+        replace_measured_part("# Performance\n", "x")
 
 
 def test_results_are_stored_by_reference_or_folder_name(tmp_path: Path) -> None:

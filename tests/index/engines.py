@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from index.page import IndexedDocument, SectionRecord, UnreadableDocument
+from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
 from index.port import Engine, Query, Results, State
 from index.query import parse_query
 from index.storage.location import IndexLocation
@@ -35,7 +35,7 @@ class Commit:
     def paths(self) -> tuple[str, ...]:
         return tuple(sorted(self.documents))
 
-    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
+    def read_documents(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         return (self.documents[path] for path in paths)
 
 

@@ -8,7 +8,7 @@ from random import Random
 
 from index.analysis import expand
 from index.building.inversion import Inversion
-from index.page import IndexedDocument
+from index.documents import IndexedDocument
 from index.phrases import can_be_scored
 from index.port import Query, State
 from index.segments.generation import IndexSnapshot, SegmentReader
@@ -66,28 +66,30 @@ class GrowingIndex:
 
     def __init__(self) -> None:
         self.pages: dict[str, IndexedDocument] = {}
-        self.parts: tuple[SegmentReader, ...] = ()
+        self.segment_readers: tuple[SegmentReader, ...] = ()
 
     def change(self, upserts: Iterable[IndexedDocument] = (), deletes: Iterable[str] = ()) -> None:
         """Replace and remove pages as one commit does; the new pages are in a separate segment."""
         new_pages = {page.path: page for page in upserts}
         removed_paths = {*new_pages, *deletes}
-        self.parts = tuple(
-            part.with_dead_pages(number for path in removed_paths if (number := part.find(path)) is not None)
-            for part in self.parts
+        self.segment_readers = tuple(
+            part.with_dead_documents(
+                number for path in removed_paths if (number := part.find(path)) is not None
+            )
+            for part in self.segment_readers
         )
         if new_pages:
-            self.parts += (SegmentReader.of(make_segment(new_pages.values())),)
+            self.segment_readers += (SegmentReader.of(make_segment(new_pages.values())),)
         self.pages = {
             path: page for path, page in self.pages.items() if path not in removed_paths
         } | new_pages
 
     def merge(self, selection: slice) -> None:
         """Merge adjacent segments."""
-        parts = list(self.parts)
+        parts = list(self.segment_readers)
         if parts[selection]:
             parts[selection] = [SegmentReader.of(merge(parts[selection]))]
-        self.parts = tuple(parts)
+        self.segment_readers = tuple(parts)
 
 
 def open_section_reader(parts: Sequence[SegmentReader]) -> CodecReader:

@@ -21,7 +21,7 @@ from index.conditions import (
     Negation,
     WordField,
 )
-from index.page import IndexedDocument
+from index.documents import IndexedDocument
 from index.port import Query
 from tests.index.pages import PATTERNS, WORDS, make_random_page, make_random_query
 
@@ -85,5 +85,5 @@ def make_random_operators(rng: Random) -> Query:
         query = replace(query, expansions=tuple(dict.fromkeys(expansions)))
     if query.condition is not None and rng.random() < 0.4:
         terms = query.terms if rng.random() < 0.5 else {}
-        query = replace(query, terms=terms, selects_all=True, phrases=(), phrases_first=False)
+        query = replace(query, terms=terms, includes_unscored=True, phrases=(), phrases_first=False)
     return query

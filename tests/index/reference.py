@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from index.analysis import extract_title_terms, weigh_section_terms
 from index.analysis.words import stem
-from index.page import IndexedDocument, SectionRecord, UnreadableDocument
+from index.documents import IndexedDocument, SectionRecord, UnreadableDocument
 from index.phrases import Phrases, find_required_terms, make_phrase_counter
 from index.port import (
     BaseMoved,
@@ -98,7 +98,7 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
     contain `depth` hits, and if all candidates of the scored phrases are read.
     """
     section_count = len(entries)
-    average_length = bm25.average_length(sum(entry.length for entry in entries), section_count)
+    average_length = bm25.compute_average_length(sum(entry.length for entry in entries), section_count)
     section_counts = Counter(term for entry in entries for term in entry.terms)
     required = {term for phrase in query.phrases for term in find_required_terms(phrase)}
 
@@ -138,7 +138,7 @@ def rank(entries: Sequence[Entry], query: Query, depth: int) -> tuple[list[Ranke
     def is_hit(item: RankedSection) -> bool:
         if required:
             return required <= item.entry.terms.keys()
-        return item.points > 0 or query.selects_all
+        return item.points > 0 or query.includes_unscored
 
     scored_items = [
         RankedSection(entry, compute_points(entry)) for entry in entries if _is_allowed(entry, query)
@@ -283,7 +283,7 @@ class ReferenceEngine:
     ) -> State:
         if unless is not None and self._state is not None and unless(self._state):
             return self._state
-        pages = list(source.pages(source.paths()))
+        pages = list(source.read_documents(source.paths()))
         self._clear()
         return self.apply(None, source.commit, pages, ())
 
@@ -307,7 +307,7 @@ class ReferenceEngine:
     def values(self, key: str) -> Mapping[str, int]:
         return Counter(value for entry in self._entries() for value in entry.page.facets.get(key, ()))
 
-    def similar(self, word: str, limit: int) -> tuple[str, ...]:
+    def find_similar_terms(self, word: str, limit: int) -> tuple[str, ...]:
         if not is_word(word):
             return ()
         counts = Counter(term for entry in self._entries() for term in entry.terms)

@@ -81,7 +81,7 @@ def matches_term(part: HasPrefix | HasSimilarWord, term: str) -> bool:
         return term == own_term
     has_prefix = term.startswith(own_term[:2])
     return term in stem_all_edits(part.word) or (
-        has_prefix and count_edits_between(own_term, term) <= part.edits
+        has_prefix and count_edits_between(own_term, term) <= part.max_edits
     )
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from index.page import IndexedDocument, UnreadableDocument
+from index.documents import IndexedDocument, UnreadableDocument
 from tests.index.pages import make_page
 
 
@@ -23,7 +23,7 @@ class NumberedSource:
     def paths(self) -> tuple[str, ...]:
         return tuple(f"{number % 7}/{number:04}.md" for number in range(self.count))
 
-    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
+    def read_documents(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         for path in paths:
             number = int(path[2:6])
             if number % 5 == 4:
@@ -38,8 +38,8 @@ class FailingSource(NumberedSource):
 
     signal: int = 0
 
-    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
-        for number, document in enumerate(super().pages(paths)):
+    def read_documents(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
+        for number, document in enumerate(super().read_documents(paths)):
             if number == 3 and is_child():
                 if self.signal:
                     os.kill(os.getpid(), self.signal)
@@ -51,7 +51,7 @@ class FailingSource(NumberedSource):
 class ParentFailingSource(NumberedSource):
     """A source that fails in the parent, and never ends in a child."""
 
-    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
+    def read_documents(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         if not is_child():
             raise KeyError("lost")
         return yield_nothing_forever()
@@ -61,11 +61,11 @@ class ParentFailingSource(NumberedSource):
 class PrintingSource(NumberedSource):
     """A source that writes to standard output in a child."""
 
-    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
+    def read_documents(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         if is_child():
             print("chatter", flush=True)
             os.write(1, b"chatter")
-        return super().pages(paths)
+        return super().read_documents(paths)
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class EndlessSource(NumberedSource):
 
     folder: Path = Path()
 
-    def pages(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
+    def read_documents(self, paths: Iterable[str]) -> Iterator[IndexedDocument | UnreadableDocument]:
         (self.folder / ("child" if is_child() else "parent")).touch()
         return yield_nothing_forever()
 

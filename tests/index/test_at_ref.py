@@ -222,7 +222,7 @@ def test_ref_of_the_tip_equals_search_without_ref(index: SearchIndex, repo: Repo
     page = index.search("errors")
     for ref in ("main", "HEAD", repo.head(), repo.head()[:8], "", "  "):
         assert index.search("errors", ref=ref) == page
-    assert "_overlays" not in vars(index) or index._overlays.size == 0
+    assert "_overlays" not in vars(index) or index._overlays.nbytes == 0
 
 
 def test_search_at_unrelated_history_equals_a_fresh_index(
@@ -405,7 +405,7 @@ def test_search_at_ref_survives_replacement_of_the_index(
     index.follow()
     assert index.search("errors", ref=old_commit) == page
     index.close()
-    assert index._overlays.size == 0
+    assert index._overlays.nbytes == 0
     assert index.search("errors", ref=old_commit) == page
 
 
@@ -418,7 +418,7 @@ def test_overlay_cache_is_bounded(index: SearchIndex, repo: Repo, monkeypatch: p
     monkeypatch.setattr(overlays, "MAX_OVERLAY_BYTES", 1)
     index.search("okapi", ref=commits[0])
     assert list(index._overlays._cached_overlays) == commits[:1]
-    assert index._overlays.size > 1
+    assert index._overlays.nbytes > 1
 
 
 def test_unreadable_document_at_ref_is_reported_until_restored(
@@ -446,7 +446,7 @@ def test_chunk_is_read_at_a_ref(index: SearchIndex, repo: Repo) -> None:
     repo.commit({"guides/retries.md": "# Retries\n\nOther words.\n"})
     chunk = index.search("exponential", ref=old_commit).hits[0].chunk_id
     passage = index.get(chunk, ref=old_commit)
-    assert (passage.commit, passage.moved) == (old_commit, None)
+    assert (passage.commit, passage.move) == (old_commit, None)
     assert "exponential backoff" in passage.target.text
     with pytest.raises(ChunkNotFound):
         index.get(chunk)

@@ -228,11 +228,11 @@ def test_old_id_resolves_to_its_moved_chunk(index: SearchIndex, repo: Repo) -> N
         ("guides/retries.md#errors", "guides/again #1.md#errors"),
     ]:
         passage = index.get(old_id, context=1)
-        assert passage.moved is not None
-        assert passage.moved.commit == repo.head() == passage.commit
+        assert passage.move is not None
+        assert passage.move.commit == repo.head() == passage.commit
         assert passage.target.chunk_id == new_id
         assert parse_delimiters(passage.text())[passage.chunks.index(passage.target)][0] == new_id
-        assert index.get(new_id).moved is None
+        assert index.get(new_id).move is None
     repo.git("mv", "guides/again #1.md", "c.md")
     repo.commit({})
     assert index.get("guides/again #1.md#errors").target.chunk_id == "c.md#errors"

@@ -73,8 +73,8 @@ def _run(context: Context, arguments: CallArguments) -> Answer:
         "commit": passage.commit,
         "next_step": _next_step(read_context, passage),
     }
-    if passage.moved is not None:
-        data["moved_to"] = {"chunk_id": passage.target.chunk_id, "commit": passage.moved.commit}
+    if passage.move is not None:
+        data["moved_to"] = {"chunk_id": passage.target.chunk_id, "commit": passage.move.commit}
     if any(chunk.is_cut for chunk in passage.chunks):
         data["truncated"] = True
     if passage.target.is_cut:
@@ -158,7 +158,7 @@ def _build_rest_step(read_context: ReadContext, chunk: PassageChunk) -> NextStep
 
 def _next_step(read_context: ReadContext, passage: Passage) -> NextStep:
     step = _suggest_call(read_context, passage)
-    if passage.moved is None:
+    if passage.move is None:
         return step
     return NextStep(f"Use '{passage.target.chunk_id}' from now on: it was moved. ", step)
 

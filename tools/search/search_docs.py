@@ -152,7 +152,7 @@ def _with_taxonomy(context: Context, schema: dict[str, Any]) -> dict[str, Any]:
     metadata = context.index.metadata()
     if metadata is not None:
         properties = {
-            key: _build_property(key, facet.description, facet.listed)
+            key: _build_property(key, facet.description, facet.listed_values)
             for key, facet in metadata.taxonomy.items()
             if KEY_PATTERN.fullmatch(key)
         }

@@ -190,7 +190,7 @@ def _build_filters(request: PageRequest) -> list[SearchFilter]:
     metadata = request.index.metadata()
     values_by_key: Mapping[str, Sequence[str]]
     if metadata is not None:
-        values_by_key = {key: facet.listed for key, facet in metadata.taxonomy.items()}
+        values_by_key = {key: facet.listed_values for key, facet in metadata.taxonomy.items()}
     else:
         try:
             values_by_key = dict.fromkeys(request.index.keys(), ())

@@ -244,7 +244,7 @@ def test_invalid_ref_is_refused(repo: Path, out: Path, name: str, expected: str,
 
 def test_output_folder_with_other_files_is_refused(repo: Path, out: Path, capsys: Capture) -> None:
     assert build(repo, "--out", repo) == 3
-    assert "files of no artifact" in read_error(capsys)
+    assert "files that do not belong to an artifact" in read_error(capsys)
     out.write_text("A file.")
     assert build(repo, "--out", out) == 3
     assert "must be a folder" in read_error(capsys)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from index.analysis import MAX_TOKEN_LENGTH, STOP_WORDS, expand_raw, split_raw_tokens
-from index.analysis.expansion import expand_raws
+from index.analysis import MAX_TOKEN_LENGTH, STOP_WORDS, expand_raw_token, split_raw_tokens
+from index.analysis.expansion import expand_raw_tokens
 from tests.loops import loop_over
 
 NAMES = st.text("abzsABZS019_.-/@:'+#", min_size=1, max_size=14)
@@ -18,7 +18,7 @@ RAW_TEXTS = st.lists(st.lists(NAMES | WORDS | UNUSUAL_TEXTS, min_size=1, max_siz
 
 
 def expand_individually(raws: list[bytes]) -> list[list[str]]:
-    return [expand_raw(raw) for raw in raws]
+    return [expand_raw_token(raw) for raw in raws]
 
 
 @given(RAW_TEXTS)
@@ -32,19 +32,19 @@ def expand_individually(raws: list[bytes]) -> list[list[str]]:
 )
 def test_bulk_expansion_equals_expansion_of_each_token(texts: list[str]) -> None:
     raws = split_raw_tokens([text.encode("utf-8", "surrogatepass") for text in texts])
-    assert expand_raws(raws) == expand_individually(raws)
+    assert expand_raw_tokens(raws) == expand_individually(raws)
 
 
 def test_bulk_expansion_of_invalid_utf8_equals_expansion_of_each_token() -> None:
     raws = [b"a\xc3", b"b", b"\xe2\x82", b"\x80c", b"\xff.d", b"e\x00f", b"\xf0\x9f\x94"]
-    assert expand_raws(raws) == expand_individually(raws)
+    assert expand_raw_tokens(raws) == expand_individually(raws)
 
 
 @loop_over("length", [MAX_TOKEN_LENGTH - 1, MAX_TOKEN_LENGTH, MAX_TOKEN_LENGTH + 1, 5000])
 @loop_over("piece", ["a", "aB", "a.", "_", "a/"])
 def test_long_tokens_are_truncated_at_the_same_length(piece: str, length: int) -> None:
     raws = [(piece * length)[:length].encode()]
-    assert expand_raws(raws) == expand_individually(raws)
+    assert expand_raw_tokens(raws) == expand_individually(raws)
 
 
 def test_bulk_expansion_of_stop_words_equals_expansion_of_each_token() -> None:
@@ -53,8 +53,8 @@ def test_bulk_expansion_of_stop_words_equals_expansion_of_each_token() -> None:
         for word in sorted(STOP_WORDS)
         for form in (word, word.title(), f"{word}/a", f"x-{word}")
     ]
-    assert expand_raws(raws) == expand_individually(raws)
+    assert expand_raw_tokens(raws) == expand_individually(raws)
 
 
 def test_no_tokens_give_no_terms() -> None:
-    assert expand_raws([]) == []
+    assert expand_raw_tokens([]) == []

@@ -17,13 +17,13 @@ from index.analysis import (
     count_heading_terms,
     count_text_terms,
     expand,
-    expand_raw,
+    expand_raw_token,
     split_raw_tokens,
     weigh_query_terms,
     weigh_section_terms,
 )
 from index.analysis.words import normalize
-from index.page import IndexedDocument
+from index.documents import IndexedDocument
 from index.query import parse_query
 from tests.loops import loop_over
 from workspace.document.document import Document
@@ -183,7 +183,7 @@ def test_section_weights_include_text_heading_and_parent_headings() -> None:
 def test_raw_tokens_and_whole_text_have_the_same_terms(text: str) -> None:
     raws = split_raw_tokens([text.encode("utf-8", "surrogatepass")])
     assert BREAK not in raws
-    term_counts = Counter(term for raw in raws for term in expand_raw(raw))
+    term_counts = Counter(term for raw in raws for term in expand_raw_token(raw))
     text_with_replacements = text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")
     assert term_counts == Counter(
         term for token in TOKEN.findall(normalize(text_with_replacements)) for term in expand(token)

@@ -60,7 +60,7 @@ def test_old_address_resolves_in_artifact(
     index = FrozenIndex(open_artifact(out, key))
     passage = index.get("guides/retries.md#backoff")
     assert passage.target.chunk_id == "guides/again.md#backoff"
-    assert passage.moved is not None
+    assert passage.move is not None
 
 
 @pytest.mark.parametrize("reader_key", [None, bytes(KEY_BYTES)])
@@ -70,7 +70,7 @@ def test_artifact_without_valid_seal_is_indexed_from_documents(
     def fail_on_call(*arguments: object) -> Any:
         raise AssertionError("a segment of an artifact without a valid seal was opened")
 
-    monkeypatch.setattr("index.artifacts.frozen.map_parts", fail_on_call)
+    monkeypatch.setattr("index.artifacts.frozen.map_segments", fail_on_call)
     opened_artifact = open_artifact(artifact, reader_key)
     assert not opened_artifact.is_trusted
     assert search_all_queries(FrozenIndex(opened_artifact)) == search_all_queries(index)

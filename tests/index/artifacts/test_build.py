@@ -131,10 +131,10 @@ def test_build_reports_progress_of_storing_and_indexing(repo: Repo, out: Path) -
 
 def test_unchanged_documents_are_reused(repo: Repo, out: Path) -> None:
     repo.commit(MANY_DOCUMENTS)
-    assert build_from_commit(repo, out).indexed == 64
+    assert build_from_commit(repo, out).indexed_count == 64
     before = list_files(out)
     repo.commit({"guides/limits.md": "# Limits\n\nAn okapi.\n"})
-    assert build_from_commit(repo, out).indexed == 1
+    assert build_from_commit(repo, out).indexed_count == 1
     added_suffixes = sorted(path.rpartition(".")[2] for path in list_files(out) - before)
     assert added_suffixes == ["flat", "idx", "manifest", "pack"]
 
@@ -156,7 +156,7 @@ def test_incremental_builds_equal_a_full_build(repo: Repo, tmp_path: Path, seed:
             repo.commit({name: f"# Note {step}\n\n## Errors\n\n{words}\n"})
         build_from_commit(repo, out)
     full_build = build_from_commit(repo, tmp_path / "fresh")
-    assert (full_build.indexed, open_artifact(out, KEY).manifest.tree) == (
+    assert (full_build.indexed_count, open_artifact(out, KEY).manifest.tree) == (
         full_build.metadata.stats.total_files,
         full_build.tree,
     )
@@ -167,21 +167,21 @@ def test_incremental_builds_equal_a_full_build(repo: Repo, tmp_path: Path, seed:
 def test_build_without_changes_has_the_same_tree(repo: Repo, out: Path) -> None:
     first_build = build_from_commit(repo, out)
     second_build = build_from_commit(repo, out)
-    assert (second_build.tree, second_build.indexed) == (first_build.tree, 0)
+    assert (second_build.tree, second_build.indexed_count) == (first_build.tree, 0)
     assert list_files(out) >= set(open_artifact(out, KEY).manifest.files)
 
 
 def test_new_taxonomy_keys_reindex_every_document(repo: Repo, out: Path) -> None:
     build_from_commit(repo, out)
-    assert build_from_commit(repo, out, taxonomy={"area": None}).indexed == 4
-    assert build_from_commit(repo, out, taxonomy={"area": "Described"}).indexed == 0
+    assert build_from_commit(repo, out, taxonomy={"area": None}).indexed_count == 4
+    assert build_from_commit(repo, out, taxonomy={"area": "Described"}).indexed_count == 0
 
 
 def test_only_documents_sealed_by_this_key_are_reused(repo: Repo, out: Path) -> None:
     build_from_commit(repo, out, key=None)
-    assert build_from_commit(repo, out).indexed == 4
-    assert build_from_commit(repo, out).indexed == 0
-    assert build_from_commit(repo, out, key=bytes(32)).indexed == 4
+    assert build_from_commit(repo, out).indexed_count == 4
+    assert build_from_commit(repo, out).indexed_count == 0
+    assert build_from_commit(repo, out, key=bytes(32)).indexed_count == 4
     assert not open_artifact(out, KEY).is_trusted
     assert open_artifact(out, bytes(32)).is_trusted
 
@@ -193,7 +193,7 @@ def test_damaged_artifact_is_rebuilt(repo: Repo, out: Path) -> None:
         data = bytearray((out / name).read_bytes())
         data[len(data) // 2] ^= 1
         (out / name).write_bytes(data)
-        assert build_from_commit(repo, out).indexed == 4, name
+        assert build_from_commit(repo, out).indexed_count == 4, name
         assert open_artifact(out, KEY).is_trusted
         assert rank_all_in_artifact(out)["okapi wombat"] == []
 
@@ -252,7 +252,7 @@ def test_keys_with_too_many_values_are_reported(repo: Repo, out: Path) -> None:
     values = {f"v/{number}.md": f"---\narea: v{number}\n---\n# V\n" for number in range(513)}
     repo.commit(values)
     build = build_from_commit(repo, out, taxonomy={"area": None})
-    assert build.unlisted == ("area",)
+    assert build.unlisted_keys == ("area",)
     assert build.metadata.taxonomy["area"].values == ()
 
 
@@ -288,7 +288,7 @@ def test_second_builder_of_a_folder_is_refused(repo: Repo, out: Path) -> None:
     with hold_lock(out / LOCK_FILE, 0), pytest.raises(BuildBusy):
         build_from_commit(repo, out)
     assert read_metadata_bytes(out) == before
-    assert build_from_commit(repo, out).indexed == 0
+    assert build_from_commit(repo, out).indexed_count == 0
 
 
 def test_concurrent_builders_complete_or_are_refused(repo: Repo, out: Path) -> None:

@@ -165,15 +165,18 @@ def test_unportable_file_name_is_left_out(tmp_path: Path, name: str) -> None:
     contents = read_folder_contents(folder, ContentFilter())
     assert name not in contents.documents
     assert "README.md" in contents.documents
-    assert contents.left_out == (escape_path(name),)
+    assert contents.unsupported_paths == (escape_path(name),)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such names")
 def test_unprintable_name_in_commit_is_left_out_and_reported(repo: Repo) -> None:
     commit = repo.commit({"docs/line\nbreak.md": "# Odd\n", "drafts/line\nbreak.md": "# Odd\n"})
     contents = read_commit_contents(GitReader(repo.path), commit, "site", ContentFilter())
-    assert contents.left_out == ("docs/line\\nbreak.md",)
-    assert read_commit_contents(GitReader(repo.path), commit, "site", ContentFilter("docs/go")).left_out == ()
+    assert contents.unsupported_paths == ("docs/line\\nbreak.md",)
+    assert (
+        read_commit_contents(GitReader(repo.path), commit, "site", ContentFilter("docs/go")).unsupported_paths
+        == ()
+    )
 
 
 @pytest.mark.skipif(os.name == "nt", reason="such paths cannot be made")
@@ -192,7 +195,7 @@ def test_unreadable_excluded_folder_is_ignored(tmp_path: Path, monkeypatch: pyte
 def test_left_out_document_is_reported(tmp_path: Path) -> None:
     folder = write_files(tmp_path / "site")
     (folder / "CON.md").write_text("# Odd\n")
-    assert read_folder_contents(folder, ContentFilter()).left_out == ("CON.md",)
+    assert read_folder_contents(folder, ContentFilter()).unsupported_paths == ("CON.md",)
 
 
 def test_unreadable_file_error_names_its_path(tmp_path: Path) -> None:

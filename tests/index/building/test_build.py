@@ -18,7 +18,7 @@ import pytest
 from index.building import build as building
 from index.building.build import build_in_processes
 from index.building.builder import Builder, BuiltSegments, build_segments
-from index.page import IndexedDocument, UnreadableDocument
+from index.documents import IndexedDocument, UnreadableDocument
 from index.segments.generation import SegmentReader
 from index.segments.merge import merge
 from tests.index.pages import make_page, make_segment
@@ -32,7 +32,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def is_complete(built_segments: BuiltSegments) -> bool:
     """Return True if the segments contain each document of the source once."""
-    pages = list(SOURCE.pages(SOURCE.paths()))
+    pages = list(SOURCE.read_documents(SOURCE.paths()))
     expected = make_segment(page for page in pages if isinstance(page, IndexedDocument))
     unreadable = {page.path: page.blob for page in pages if isinstance(page, UnreadableDocument)}
     return built_segments.unreadable == unreadable and are_equal(

@@ -11,7 +11,7 @@ from index.analysis import MAX_HEADING_ABOVE_LENGTH, MAX_WEIGHT, count_heading_t
 from index.building import inversion
 from index.building.inversion import Inversion
 from index.building.vocabulary import get_shared_vocabulary
-from index.page import IndexedDocument
+from index.documents import IndexedDocument
 from index.segments.segment import PostingLists
 from workspace.document.document import Document
 
@@ -82,7 +82,7 @@ def compute_expected_weights(pages: list[IndexedDocument]) -> list[dict[bytes, i
         | {f"{key}\0{value}".encode(): 1 for key, values in page.facets.items() for value in values}
         | {f"#date:{key}\0{day}".encode(): 1 for key, day in page.dates.items()}
         for page in pages
-        for section in page.by_key
+        for section in page.sections_by_key
     ]
 
 

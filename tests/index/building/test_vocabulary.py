@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from index.analysis import BREAK, STOP_WORDS, expand_raw, split_raw_tokens
-from index.analysis.expansion import expand_raws
+from index.analysis import BREAK, STOP_WORDS, expand_raw_token, split_raw_tokens
+from index.analysis.expansion import expand_raw_tokens
 from index.building import vocabulary
 from index.building.vocabulary import Vocabulary, get_shared_vocabulary
 
@@ -31,7 +31,7 @@ def test_raw_tokens_map_to_their_terms_repeatedly(batches: list[list[bytes]]) ->
     own_vocabulary = Vocabulary()
     for texts in batches:
         raws = split_raw_tokens(texts)
-        expected = [expand_raw(raw) for raw in raws]
+        expected = [expand_raw_token(raw) for raw in raws]
         without_stop_words = [[term for term in terms if term not in STOP_WORDS] for terms in expected]
         assert read_terms(own_vocabulary, raws, stop_words=False) == without_stop_words
         assert list(map(sorted, read_terms(own_vocabulary, raws, stop_words=True))) == list(
@@ -44,9 +44,9 @@ def test_raw_token_is_analysed_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def record_and_expand(raws: Sequence[bytes]) -> list[list[str]]:
         analysed_tokens.extend(raws)
-        return expand_raws(raws)
+        return expand_raw_tokens(raws)
 
-    monkeypatch.setattr(vocabulary, "expand_raws", record_and_expand)
+    monkeypatch.setattr(vocabulary, "expand_raw_tokens", record_and_expand)
     own_vocabulary = Vocabulary()
     for _ in range(3):
         own_vocabulary.numbers([b"retries", BREAK, b"Retry", b"retries"])
@@ -83,7 +83,7 @@ def test_concurrent_threads_get_correct_terms() -> None:
 
 def test_full_vocabulary_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     full_vocabulary = Vocabulary(limit=2000)
-    monkeypatch.setattr(vocabulary, "_shared", full_vocabulary)
+    monkeypatch.setattr(vocabulary, "_shared_vocabulary", full_vocabulary)
     assert get_shared_vocabulary() is full_vocabulary
     full_vocabulary.numbers([b"word%d" % number for number in range(10)])
     assert full_vocabulary.is_full

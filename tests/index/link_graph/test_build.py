@@ -21,9 +21,9 @@ def repo(tmp_path: Path) -> Repo:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("is_waited_for", [True, False])
+@pytest.mark.parametrize("has_waiting_caller", [True, False])
 def test_rows_read_in_child_processes_equal_rows_read_in_parent(
-    repo: Repo, monkeypatch: pytest.MonkeyPatch, is_waited_for: bool
+    repo: Repo, monkeypatch: pytest.MonkeyPatch, has_waiting_caller: bool
 ) -> None:
     snapshot = Workspace.open(repo.path).snapshot()
     reader, documents = LinkReader.of(snapshot), list(snapshot.documents.items())
@@ -36,7 +36,7 @@ def test_rows_read_in_child_processes_equal_rows_read_in_parent(
             reader,
             documents,
             lambda done, total, _: reports.append((done, total)),
-            is_waited_for=is_waited_for,
+            has_waiting_caller=has_waiting_caller,
         )
     )
     assert sorted(child_rows, key=lambda row: row.path) == parent_rows

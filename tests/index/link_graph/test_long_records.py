@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from index.link_graph.records import MIN_LONG_RECORD, LinkRecord, LongRecords, Reference, make_name_test
+from index.link_graph.records import (
+    MIN_LONG_RECORD_REFERENCES,
+    LinkRecord,
+    LongRecords,
+    Reference,
+    make_name_test,
+)
 from index.link_graph.store import LinkingDocument
 from workspace.links.link import LinkKind
 
@@ -27,7 +33,7 @@ def _fail_on_read(path: str, blob: str) -> LinkRecord:
 
 
 def test_long_record_returns_only_possible_references() -> None:
-    records, record = LongRecords(), _make_record(MIN_LONG_RECORD, is_open=True)
+    records, record = LongRecords(), _make_record(MIN_LONG_RECORD_REFERENCES, is_open=True)
     for path in ("a.md", "sub/README.md", "b.md", "other.md"):
         may_name = make_name_test(path)
         expected = tuple(item for item in record.references if may_name(item.destination))
@@ -39,7 +45,7 @@ def test_long_record_returns_only_possible_references() -> None:
 
 
 def test_short_record_is_returned_whole_and_not_cached() -> None:
-    records, record = LongRecords(), _make_record(MIN_LONG_RECORD - 1)
+    records, record = LongRecords(), _make_record(MIN_LONG_RECORD_REFERENCES - 1)
     assert records.select_likely("", "a.md", _fail_on_read, _make_linking_document(record)) == record
     assert ("", "toc.md", "blob") not in records
     without_record = LinkingDocument("toc.md", "blob", None)
@@ -47,11 +53,14 @@ def test_short_record_is_returned_whole_and_not_cached() -> None:
 
 
 def test_cached_long_records_stay_within_limit() -> None:
-    records, record = LongRecords(2 * MIN_LONG_RECORD), _make_record(MIN_LONG_RECORD)
+    records, record = LongRecords(2 * MIN_LONG_RECORD_REFERENCES), _make_record(MIN_LONG_RECORD_REFERENCES)
     for blob in ("one", "two", "one", "three"):
         records.select_likely("", "a.md", _fail_on_read, _make_linking_document(record, blob))
     assert [("", "toc.md", blob) in records for blob in ("one", "two", "three")] == [True, False, True]
     records.select_likely(
-        "", "a.md", _fail_on_read, _make_linking_document(_make_record(2 * MIN_LONG_RECORD + 1), "four")
+        "",
+        "a.md",
+        _fail_on_read,
+        _make_linking_document(_make_record(2 * MIN_LONG_RECORD_REFERENCES + 1), "four"),
     )
     assert ("", "toc.md", "four") not in records

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from index.ranking.bm25 import (
-    average_length,
+    compute_average_length,
     compute_impact,
     compute_impacts,
+    compute_min_score_before_title,
     compute_title_gain,
     compute_weight,
-    min_score_before_title,
 )
 from tests.loops import loop_over
 
@@ -50,7 +50,7 @@ def test_weight_equals_known_values(qtf: int, df: int, number: int, expected: in
     [(0, 0, 0.25), (0, 3, 0.25), (1, 3, 0.25), (9, 8, 1.0), (11, 8, 1.5), (10, 3, 3.25), (400, 10, 40.0)],
 )
 def test_average_is_rounded_to_a_quarter(length: int, number: int, expected: float) -> None:
-    assert average_length(length, number) == expected
+    assert compute_average_length(length, number) == expected
 
 
 @loop_over(
@@ -65,7 +65,7 @@ def test_title_gain_is_its_share_of_the_score(
 
 @given(st.integers(1, 1 << 60))
 def test_lower_score_than_the_minimum_is_not_raised_by_its_title(score: int) -> None:
-    lowest = min_score_before_title(score)
+    lowest = compute_min_score_before_title(score)
     assert (
         lowest + compute_title_gain(lowest, 1, 1) >= score > lowest - 1 + compute_title_gain(lowest - 1, 1, 1)
     )

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from index.analysis import STOP_WORDS, count_heading_terms, count_text_terms
-from index.page import SectionRecord
+from index.documents import SectionRecord
 from index.phrases import (
     Phrases,
     _space_words,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from index.page import IndexedDocument, SectionRecord
+from index.documents import IndexedDocument, SectionRecord
 from index.phrases import find_required_terms, make_phrase_counter, make_phrase_filter
 from index.port import Query
 from index.ranking.cache import ArrayCache
@@ -74,7 +74,7 @@ def scoring_mode(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     full_scoring, large_segment = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
         monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", full_scoring)
-    monkeypatch.setattr("index.ranking.segment_groups.LARGE_SEGMENT", large_segment)
+    monkeypatch.setattr("index.ranking.segment_groups.MAX_SMALL_SECTIONS", large_segment)
 
 
 @pytest.fixture(params=[16, 1], ids=["few terms", "many terms"])
@@ -98,9 +98,9 @@ def test_results_after_edits_and_merges_equal_plain_engine(seed: int) -> None:
             rng.sample(paths, rng.randrange(4)),
         )
         if rng.random() < 0.3:
-            first = rng.randrange(len(index.parts))
+            first = rng.randrange(len(index.segment_readers))
             index.merge(slice(first, first + rng.randint(1, 3)))
-        statistics = Statistics(open_section_reader(index.parts), cache)
+        statistics = Statistics(open_section_reader(index.segment_readers), cache)
         entries = [make_entries(page) for page in index.pages.values()]
         for _ in range(8):
             query, limit = make_random_query(rng), rng.choice((1, 3, 10, 50, 60))
@@ -119,7 +119,7 @@ def test_results_equal_plain_engine_if_few_sections_are_read_for_phrases(
     index = GrowingIndex()
     for _ in range(3):
         index.change(make_random_page(rng, path, 12) for path in rng.sample(PATHS, 6))
-    statistics = Statistics(open_section_reader(index.parts))
+    statistics = Statistics(open_section_reader(index.segment_readers))
     entries = [make_entries(page) for page in index.pages.values()]
     partial_flags = set()
     for _ in range(150):
@@ -139,7 +139,7 @@ def test_equal_scores_across_segments_are_ordered_by_address(limit: int) -> None
     for start in range(5):
         index.change(make_page(name, "wombat") for name in names[start::5])
     index.change(deletes=rng.sample(names, 30))
-    statistics = Statistics(open_section_reader(index.parts))
+    statistics = Statistics(open_section_reader(index.segment_readers))
     results = find_top_results(statistics, Query({"wombat": 1}), limit=limit)
     assert [hit.record.path for hit in results.hits] == sorted(index.pages)[:limit]
     assert results.has_more == (limit < 120)
@@ -170,5 +170,5 @@ def test_results_of_any_commits_equal_plain_engine(
         index.change(deletes=[path for path, words in commit.items() if words is None])
     entries = [make_entries(page) for page in index.pages.values()]
     assert find_hits(
-        index.pages, Statistics(open_section_reader(index.parts)), query, offset, limit
+        index.pages, Statistics(open_section_reader(index.segment_readers)), query, offset, limit
     ) == find_expected(entries, query, offset, limit)

@@ -11,9 +11,9 @@ from index.segments.generation import SegmentReader
 from index.segments.merge import (
     MAX_SMALL_SECTIONS,
     MAX_SMALL_SEGMENTS,
-    Size,
+    SectionCounts,
     choose_segments,
-    compact_parts,
+    compact_segments,
     merge,
 )
 from index.segments.segment import Segment
@@ -22,7 +22,7 @@ from tests.loops import loop_over
 
 
 def are_equal(left_segment: Segment, right_segment: Segment) -> bool:
-    return left_segment.total == right_segment.total and all(
+    return left_segment.total_length == right_segment.total_length and all(
         np.array_equal(left_segment.arrays[name], right_segment.arrays[name])
         and left_segment.arrays[name].dtype == right_segment.arrays[name].dtype
         for name in {*left_segment.arrays, *right_segment.arrays}
@@ -39,10 +39,10 @@ def test_merged_segment_equals_segment_of_live_documents(seed: int) -> None:
         index.change(
             (make_random_page(rng, path, rng.randrange(6)) for path in changed_paths[:4]), changed_paths[4:]
         )
-    assert are_equal(merge(index.parts), make_segment(index.pages.values()))
-    first = rng.randrange(len(index.parts))
+    assert are_equal(merge(index.segment_readers), make_segment(index.pages.values()))
+    first = rng.randrange(len(index.segment_readers))
     index.merge(slice(first, first + 2))
-    assert are_equal(merge(index.parts), make_segment(index.pages.values()))
+    assert are_equal(merge(index.segment_readers), make_segment(index.pages.values()))
 
 
 @loop_over("seed", range(6))
@@ -56,7 +56,7 @@ def test_values_count_only_live_documents(seed: int) -> None:
         )
         for key in ("type", "tags", "none"):
             value_counts: Counter[str] = Counter()
-            for part in index.parts:
+            for part in index.segment_readers:
                 value_counts.update(part.values(key))
             pages = index.pages.values()
             assert value_counts == Counter(
@@ -68,9 +68,9 @@ def test_merge_drops_terms_of_deleted_sections() -> None:
     part = SegmentReader.of(
         make_segment([make_page("a.md", "# Zebra\n", tags=["t"]), make_page("b.md", "# Yak\n")])
     )
-    merged_segment = merge([part.with_dead_pages([0])])
+    merged_segment = merge([part.with_dead_documents([0])])
     assert merged_segment.term_keys() == [b"\0yak", b"#heading\0yak", b"#title\0yak"]
-    assert merged_segment.pages == merged_segment.size == 1
+    assert merged_segment.document_count == merged_segment.size == 1
 
 
 def test_deleting_a_document_deletes_its_sections() -> None:
@@ -83,43 +83,45 @@ def test_deleting_a_document_deletes_its_sections() -> None:
             ]
         )
     )
-    assert (part.pages, part.size, part.dead.tolist()) == (3, 5, [])
-    assert part.with_dead_pages([]) is part
-    part = part.with_dead_pages([2]).with_dead_pages([1]).with_dead_pages([2])
-    assert part.dead.tolist() == [2, 3, 4]
-    assert part.dead_pages == {1, 2}
-    assert (part.pages, part.size) == (1, 2)
-    assert part.total == part.segment.lengths[:2].sum()
+    assert (part.document_count, part.size, part.dead_sections.tolist()) == (3, 5, [])
+    assert part.with_dead_documents([]) is part
+    part = part.with_dead_documents([2]).with_dead_documents([1]).with_dead_documents([2])
+    assert part.dead_sections.tolist() == [2, 3, 4]
+    assert part.dead_documents == {1, 2}
+    assert (part.document_count, part.size) == (1, 2)
+    assert part.total_length == part.segment.lengths[:2].sum()
     assert part.find("c.md") is None
     assert part.find("a.md") == 0
-    assert SegmentReader.of(part.segment, [2, 1]).dead.tolist() == part.dead.tolist()
+    assert SegmentReader.of(part.segment, [2, 1]).dead_sections.tolist() == part.dead_sections.tolist()
 
 
 def test_few_segments_are_not_merged() -> None:
     assert choose_segments([]) == set()
-    assert choose_segments([Size(100_000, 0), *[Size(5, 0)] * MAX_SMALL_SEGMENTS]) == set()
+    assert choose_segments([SectionCounts(100_000, 0), *[SectionCounts(5, 0)] * MAX_SMALL_SEGMENTS]) == set()
 
 
 def test_small_segments_of_similar_size_are_merged() -> None:
     sizes = [
-        Size(MAX_SMALL_SECTIONS, 0),
-        Size(9, 0),
-        Size(900, 0),
-        Size(20, 3),
-        Size(10, 1),
-        Size(100_000, 0),
-        Size(8, 0),
+        SectionCounts(MAX_SMALL_SECTIONS, 0),
+        SectionCounts(9, 0),
+        SectionCounts(900, 0),
+        SectionCounts(20, 3),
+        SectionCounts(10, 1),
+        SectionCounts(100_000, 0),
+        SectionCounts(8, 0),
     ]
     assert choose_segments(sizes) == {1, 3, 4, 6}
 
 
 def test_mostly_deleted_segments_of_any_size_are_rewritten() -> None:
-    assert choose_segments([Size(50_000, 50_001), Size(50_000, 50_000), Size(3, 4)]) == {0, 2}
+    assert choose_segments(
+        [SectionCounts(50_000, 50_001), SectionCounts(50_000, 50_000), SectionCounts(3, 4)]
+    ) == {0, 2}
 
 
 def test_number_of_small_segments_stays_within_limit() -> None:
-    sizes = [Size(16 * 3**power, 0) for power in range(12)]
-    small_numbers = [number for number, size in enumerate(sizes) if size.live <= MAX_SMALL_SECTIONS]
+    sizes = [SectionCounts(16 * 3**power, 0) for power in range(12)]
+    small_numbers = [number for number, size in enumerate(sizes) if size.live_count <= MAX_SMALL_SECTIONS]
     chosen_numbers = choose_segments(sizes)
     assert chosen_numbers < set(small_numbers)
     assert len(small_numbers) - len(chosen_numbers) + 1 <= MAX_SMALL_SEGMENTS
@@ -130,18 +132,20 @@ def test_number_of_small_segments_stays_within_limit() -> None:
 def test_few_segments_remain_after_many_commits(base: list[int], commits: int) -> None:
     """Check that the number of copied sections grows only with the logarithm of the index size."""
     rng = Random(1)
-    sizes = [Size(live, 0) for live in base]
+    sizes = [SectionCounts(live, 0) for live in base]
     copied_count = added_count = 0
     for _ in range(commits):
-        old_number = rng.choices(range(len(sizes)), [size.live for size in sizes])[0]
-        new_size = min(rng.choice((1, 5, 10, 40)), sizes[old_number].live)
-        sizes[old_number] = Size(sizes[old_number].live - new_size, sizes[old_number].dead + new_size)
-        sizes.append(Size(new_size, 0))
+        old_number = rng.choices(range(len(sizes)), [size.live_count for size in sizes])[0]
+        new_size = min(rng.choice((1, 5, 10, 40)), sizes[old_number].live_count)
+        sizes[old_number] = SectionCounts(
+            sizes[old_number].live_count - new_size, sizes[old_number].dead_count + new_size
+        )
+        sizes.append(SectionCounts(new_size, 0))
         added_count += new_size
         if chosen_numbers := choose_segments(sizes):
-            merged_size = sum(sizes[number].live for number in chosen_numbers)
+            merged_size = sum(sizes[number].live_count for number in chosen_numbers)
             sizes = [size for number, size in enumerate(sizes) if number not in chosen_numbers] + [
-                Size(merged_size, 0)
+                SectionCounts(merged_size, 0)
             ]
             copied_count += merged_size
         assert len(sizes) <= 8
@@ -152,9 +156,9 @@ def test_compaction_drops_only_deleted_segments() -> None:
     parts = [
         SegmentReader.of(make_segment([make_page(f"{number}.md", f"# N{number}\n")])) for number in range(3)
     ]
-    assert compact_parts(parts) == tuple(parts)
-    assert compact_parts([parts[0], parts[1].with_dead_pages([0])]) == (parts[0],)
-    assert compact_parts([]) == ()
+    assert compact_segments(parts) == tuple(parts)
+    assert compact_segments([parts[0], parts[1].with_dead_documents([0])]) == (parts[0],)
+    assert compact_segments([]) == ()
 
 
 def test_compaction_returns_one_segment_for_merged_ones() -> None:
@@ -162,8 +166,8 @@ def test_compaction_returns_one_segment_for_merged_ones() -> None:
         SegmentReader.of(make_segment([make_page(f"{number}.md", f"# N{number}\n")]))
         for number in range(MAX_SMALL_SEGMENTS + 1)
     ]
-    [part] = compact_parts(parts)
-    assert [part.segment.path(number) for number in range(part.pages)] == [
+    [part] = compact_segments(parts)
+    assert [part.segment.path(number) for number in range(part.document_count)] == [
         f"{n}.md" for n in range(MAX_SMALL_SEGMENTS + 1)
     ]
-    assert part.dead_pages == frozenset()
+    assert part.dead_documents == frozenset()

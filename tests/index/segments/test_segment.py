@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from index.analysis import weigh_section_terms
-from index.page import IndexedDocument, SectionRecord
+from index.documents import IndexedDocument, SectionRecord
 from index.segments.arrays import FlatArrays
 from index.segments.segment import Segment, file_name
 from index.storage.manifest import FileStamp, IndexDamaged
@@ -89,7 +89,7 @@ def make_expected_records() -> list[SectionRecord]:
             len(page.sections),
         )
         for page in make_sorted_pages()
-        for section in page.by_key
+        for section in page.sections_by_key
     ]
 
 
@@ -116,19 +116,19 @@ def test_breadcrumb_begins_with_title_of_document(segment: Segment) -> None:
 
 def test_documents_are_found_by_path_with_their_sections(segment: Segment) -> None:
     pages = make_sorted_pages()
-    assert segment.pages == len(pages)
-    assert [segment.path(number) for number in range(segment.pages)] == [page.path for page in pages]
-    assert [segment.blob(number) for number in range(segment.pages)] == [page.blob for page in pages]
+    assert segment.document_count == len(pages)
+    assert [segment.path(number) for number in range(segment.document_count)] == [page.path for page in pages]
+    assert [segment.blob(number) for number in range(segment.document_count)] == [page.blob for page in pages]
     for number, page in enumerate(pages):
         assert segment.find(page.path) == number
         assert len(segment.sections_of(number)) == len(page.sections)
-        assert all(segment.page_of[section] == number for section in segment.sections_of(number))
+        assert all(segment.document_of[section] == number for section in segment.sections_of(number))
     assert segment.find("none.md") is None
 
 
 def test_posting_lists_equal_weights_of_sections(segment: Segment) -> None:
     weights_of_sections = [
-        weigh_section_terms(page, section) for page in make_sorted_pages() for section in page.by_key
+        weigh_section_terms(page, section) for page in make_sorted_pages() for section in page.sections_by_key
     ]
     term_counts = Counter(term for terms in weights_of_sections for term in terms)
     assert dict(Counter({term: last - first for term, first, last in segment.terms("")})) == term_counts
@@ -140,7 +140,7 @@ def test_posting_lists_equal_weights_of_sections(segment: Segment) -> None:
         assert dict(zip(ids.tolist(), weights.tolist(), strict=True)) == expected_weights
         assert ids.tolist() == sorted(expected_weights)
     assert segment.lengths.tolist() == [sum(terms.values()) for terms in weights_of_sections]
-    assert segment.total == sum(segment.lengths.tolist())
+    assert segment.total_length == sum(segment.lengths.tolist())
 
 
 def test_terms_of_a_field_have_their_posting_ranges(segment: Segment) -> None:
@@ -162,7 +162,7 @@ def test_unknown_term_has_empty_posting_list(segment: Segment, key: bytes) -> No
 
 def test_segment_contains_documents_without_sections(tmp_path: Path) -> None:
     segment = make_segment([make_page("a.md", ""), make_page("b.md", "")]).save(tmp_path)
-    assert (segment.size, segment.pages, segment.total) == (0, 2, 0)
+    assert (segment.size, segment.document_count, segment.total_length) == (0, 2, 0)
     assert segment.find("b.md") == 1
 
 
@@ -195,7 +195,7 @@ def test_arrays_of_mismatched_lengths_raise_index_damaged(name: str) -> None:
         np.concatenate((segment.arrays[name], segment.arrays[name][-1:])),
     ):
         with pytest.raises(IndexDamaged):
-            Segment("0", FlatArrays({**segment.arrays, name: array}, {"total": segment.total}))
+            Segment("0", FlatArrays({**segment.arrays, name: array}, {"total": segment.total_length}))
     other_arrays = {other_name: array for other_name, array in segment.arrays.items() if other_name != name}
     with pytest.raises(IndexDamaged):
-        Segment("0", FlatArrays(other_arrays, {"total": segment.total}))
+        Segment("0", FlatArrays(other_arrays, {"total": segment.total_length}))

@@ -32,9 +32,9 @@ def make_state(parts: Iterable[SegmentReader], commit: str = "c0ffee") -> State:
     parts = list(parts)
     return State(
         commit,
-        sum(make_part.pages for make_part in parts),
+        sum(make_part.document_count for make_part in parts),
         sum(make_part.size for make_part in parts),
-        sum(make_part.total for make_part in parts),
+        sum(make_part.total_length for make_part in parts),
         "2026-01-01T00:00:00Z",
         {"lost.md": "b10b"},
     )
@@ -50,9 +50,9 @@ def commit_parts(
 def list_paths(generation: IndexSnapshot) -> list[str]:
     return sorted(
         make_part.segment.path(page)
-        for make_part in generation.parts
-        for page in range(make_part.segment.pages)
-        if page not in make_part.dead_pages
+        for make_part in generation.segment_readers
+        for page in range(make_part.segment.document_count)
+        if page not in make_part.dead_documents
     )
 
 
@@ -63,15 +63,23 @@ def test_committed_index_is_read_back(folder: Path, durable: bool) -> None:
     second_snapshot = commit_parts(
         store,
         first_snapshot,
-        [first_snapshot.parts[0].with_dead_pages([0]), first_snapshot.parts[1], make_part("c.md")],
+        [
+            first_snapshot.segment_readers[0].with_dead_documents([0]),
+            first_snapshot.segment_readers[1],
+            make_part("c.md"),
+        ],
         "two",
     )
     for reader in (store, Store(folder)):
         snapshot = reader.read()
         assert snapshot.number == second_snapshot.number == first_snapshot.number + 1
-        assert snapshot.state == second_snapshot.state == make_state(second_snapshot.parts, "two")
+        assert snapshot.state == second_snapshot.state == make_state(second_snapshot.segment_readers, "two")
         assert list_paths(snapshot) == list_paths(second_snapshot) == ["b.md", "c.md"]
-        assert [make_part.dead.tolist() for make_part in snapshot.parts] == [[0, 1], [], []]
+        assert [make_part.dead_sections.tolist() for make_part in snapshot.segment_readers] == [
+            [0, 1],
+            [],
+            [],
+        ]
         assert snapshot.is_untouched()
     assert list_paths(first_snapshot) == ["a.md", "b.md"]
 
@@ -98,12 +106,12 @@ def test_commit_deletes_files_it_does_not_list(folder: Path) -> None:
     (folder / "MAIN_0123.flat").touch()
     (folder / "9.manifest-0123.draft").touch()
     second_snapshot = commit_parts(store, first_snapshot, [make_part("b.md")])
-    [remaining_part] = second_snapshot.parts
+    [remaining_part] = second_snapshot.segment_readers
     assert {file.name for file in folder.iterdir()} == {
         "1.manifest",
         f"MAIN_{remaining_part.segment.id}.flat",
     }
-    assert first_snapshot.parts[0].segment.record(0).path == "a.md"
+    assert first_snapshot.segment_readers[0].segment.record(0).path == "a.md"
 
 
 def test_known_segments_are_not_opened_again(folder: Path) -> None:
@@ -112,12 +120,16 @@ def test_known_segments_are_not_opened_again(folder: Path) -> None:
     second_snapshot = commit_parts(
         store,
         first_snapshot,
-        [first_snapshot.parts[0], first_snapshot.parts[1].with_dead_pages([0]), make_part("c.md")],
+        [
+            first_snapshot.segment_readers[0],
+            first_snapshot.segment_readers[1].with_dead_documents([0]),
+            make_part("c.md"),
+        ],
     )
     reread_snapshot = Store(folder).read(first_snapshot)
-    assert reread_snapshot.parts[0] is first_snapshot.parts[0]
-    assert reread_snapshot.parts[1].segment is first_snapshot.parts[1].segment
-    assert reread_snapshot.parts[1].dead_pages == {0}
+    assert reread_snapshot.segment_readers[0] is first_snapshot.segment_readers[0]
+    assert reread_snapshot.segment_readers[1].segment is first_snapshot.segment_readers[1].segment
+    assert reread_snapshot.segment_readers[1].dead_documents == {0}
     assert store.read(second_snapshot) is second_snapshot
 
 
@@ -149,7 +161,9 @@ def test_commit_failing_at_any_fsync_leaves_a_complete_index(
 
     monkeypatch.setattr(os, "fsync", fail_fsync)
     with pytest.raises(IndexUnwritable, match="No space left on device") as error_info:
-        commit_parts(store, first_snapshot, [*first_snapshot.parts, make_part("b.md"), make_part("c.md")])
+        commit_parts(
+            store, first_snapshot, [*first_snapshot.segment_readers, make_part("b.md"), make_part("c.md")]
+        )
     assert str(folder) not in str(error_info.value.details) + error_info.value.message
     # The synced files are two segments and the manifest; the folder is synced after the commit.
     assert list_paths(Store(folder).read()) == (

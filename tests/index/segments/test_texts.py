@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from index.page import SectionRecord
+from index.documents import SectionRecord
 from index.snippets import Texts
 from workspace.git.repository import DamagedRepository
 

@@ -385,7 +385,7 @@ def test_only_visible_values_are_listed(value: str, is_listed: bool) -> None:
     assert is_listable(value) is is_listed
     assert (make_facet([value]).values == (value,)) is is_listed
     if value and len(value) <= 128:
-        assert (Facet.model_construct(values=(value,)).listed == (value,)) is is_listed
+        assert (Facet.model_construct(values=(value,)).listed_values == (value,)) is is_listed
 
 
 def describe_state(keys: dict[str, str | None], values: dict[str, list[str]]) -> Metadata:

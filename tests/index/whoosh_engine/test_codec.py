@@ -35,9 +35,9 @@ def grow_index(seed: int) -> GrowingIndex:
 @pytest.fixture(params=range(4))
 def generation(request: pytest.FixtureRequest, tmp_path: Path) -> IndexSnapshot:
     """Return an index with replaced pages that was committed to a folder and read again."""
-    parts = grow_index(request.param).parts
+    parts = grow_index(request.param).segment_readers
     state = State("c", 1, sum(part.size for part in parts), 1, "now")
-    assert any(part.dead_pages for part in parts)
+    assert any(part.dead_documents for part in parts)
     Store(tmp_path).commit(None, parts, state)
     return Store(tmp_path).read()
 
@@ -48,7 +48,7 @@ def open_reader(*parts: SegmentReader) -> IndexReader:
 
 
 def test_whoosh_reader_equals_its_segment(generation: IndexSnapshot) -> None:
-    parts = generation.parts
+    parts = generation.segment_readers
     with FlatIndex(generation).reader() as index_reader:
         assert index_reader.doc_count() == generation.state.chunks
         leaves = index_reader.leaf_readers()
@@ -58,7 +58,7 @@ def test_whoosh_reader_equals_its_segment(generation: IndexSnapshot) -> None:
 
 
 def check_reader(reader: Any, part: SegmentReader) -> None:
-    segment, dead_numbers = part.segment, set(part.dead.tolist())
+    segment, dead_numbers = part.segment, set(part.dead_sections.tolist())
     live_numbers = [number for number in range(segment.size) if number not in dead_numbers]
     assert list(reader.all_doc_ids()) == live_numbers
     assert (reader.doc_count_all(), reader.doc_count()) == (segment.size, len(live_numbers))
@@ -67,7 +67,7 @@ def check_reader(reader: Any, part: SegmentReader) -> None:
         n in dead_numbers for n in range(segment.size)
     ]
     assert [reader.doc_field_length(n, "text") for n in range(segment.size)] == segment.lengths.tolist()
-    assert reader.field_length("text") == part.total
+    assert reader.field_length("text") == part.total_length
     assert reader.min_field_length("text") == min(segment.lengths, default=0)
     assert reader.max_field_length("text") == max(segment.lengths, default=0)
     for number in live_numbers:
@@ -96,7 +96,7 @@ def check_reader(reader: Any, part: SegmentReader) -> None:
 
 
 def test_terms_are_listed_in_order_field_by_field(generation: IndexSnapshot) -> None:
-    keys = {key for part in generation.parts for key in part.segment.term_keys()}
+    keys = {key for part in generation.segment_readers for key in part.segment.term_keys()}
     with FlatIndex(generation).reader() as reader:
         assert list(reader.all_terms()) == sorted(map(split_term, keys))
         for name in ("text", "facet_tags", "facet_type"):
@@ -112,13 +112,13 @@ def test_whoosh_searcher_finds_live_sections_of_each_term(
     generation: IndexSnapshot, weighting: scoring.WeightingModel
 ) -> None:
     with FlatIndex(generation).searcher(weighting=weighting) as searcher:
-        for key in {key for part in generation.parts for key in part.segment.term_keys()}:
+        for key in {key for part in generation.segment_readers for key in part.segment.term_keys()}:
             name, text = split_term(key)
             expected = {
                 part.segment.address(number): weight
-                for part in generation.parts
+                for part in generation.segment_readers
                 for number, weight in zip(*(a.tolist() for a in part.segment.postings(key)), strict=True)
-                if number not in part.dead
+                if number not in part.dead_sections
             }
             hits = searcher.search(query.Term(name, text.decode()), limit=None)
             assert {hit["record"][:2] for hit in hits} == expected.keys()

@@ -14,7 +14,7 @@ from whoosh.searching import Searcher as WhooshSearcher
 
 from index.analysis import weigh_query_terms
 from index.analysis.words import TOKEN
-from index.page import IndexedDocument, SectionRecord
+from index.documents import IndexedDocument, SectionRecord
 from index.port import Query, State
 from index.ranking.cache import ArrayCache
 from index.segments.generation import IndexSnapshot
@@ -35,8 +35,8 @@ def make_index(rng: Random) -> tuple[IndexSnapshot, Mapping[str, IndexedDocument
         index.change(
             (make_random_page(rng, path, rng.randrange(8)) for path in changed_paths[:6]), changed_paths[6:]
         )
-    state = State("c", len(index.pages), sum(part.size for part in index.parts), 0, "now")
-    return IndexSnapshot(0, state, index.parts), index.pages
+    state = State("c", len(index.pages), sum(part.size for part in index.segment_readers), 0, "now")
+    return IndexSnapshot(0, state, index.segment_readers), index.pages
 
 
 def make_section_reader(pages: Mapping[str, IndexedDocument]) -> Callable[[SectionRecord], bytes]:
@@ -95,7 +95,7 @@ def test_terms_counts_and_stored_fields_are_read_with_the_codec(monkeypatch: pyt
     with monkeypatch.context() as context:
         context.setattr(FlatDocumentReader, "field_length", lambda self, name: 1_000_000)
         assert [score for _, score in search()] != [score for _, score in expected]
-    record = generation.parts[0].segment.record(0)
+    record = generation.segment_readers[0].segment.record(0)
     with monkeypatch.context() as context:
         context.setattr(FlatDocumentReader, "stored_fields", lambda self, number: {"record": record})
         assert {path for path, _ in search()} == {record.path}

@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from index.page import UnreadableDocument
+from index.documents import UnreadableDocument
 from index.port import BaseMoved, GenerationGone, NotIndexed, Query, State
 from index.query import parse_query
 from index.ranking.results import MAX_VERIFIED
@@ -279,12 +279,12 @@ def test_values_count_only_live_sections(history: History) -> None:
 
 
 def test_misspelt_word_gives_similar_terms_of_live_sections(history: History) -> None:
-    assert history.engine.similar("paginaton", 5) == ()
+    assert history.engine.find_similar_terms("paginaton", 5) == ()
     history.commit(
         make_page("a.md", "# Pagination\n\n## Pages\n\nretry the retries\n\n## Jitter\n\nretired"),
         make_page("b.md", "Paginating. Weiß, schön, exponential, C++, 検索"),
     )
-    similar = history.engine.similar
+    similar = history.engine.find_similar_terms
     assert similar("paginaton", 5) == ("pagin",)
     assert similar("agination", 5) == ("pagin",)
     assert similar("retyr", 5) == ("retir", "retri")
@@ -366,6 +366,8 @@ def test_incremental_index_equals_plain_engine_and_rebuild(history: History, see
                 plain_results.is_partial,
             )
         for word in ("alhpa", "gama", "betas", "rare", "deltta", "ratelimiteror", "mega", "snak"):
-            assert history.engine.similar(word, 9) == reference_history.engine.similar(word, 9)
+            assert history.engine.find_similar_terms(word, 9) == reference_history.engine.find_similar_terms(
+                word, 9
+            )
         history.rebuild()
     assert history.state() == reference_history.state()

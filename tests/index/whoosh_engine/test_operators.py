@@ -14,7 +14,7 @@ from whoosh import query as whoosh_query
 
 from index.analysis.words import TOKEN
 from index.conditions import Condition, HasPrefix, HasSimilarWord, HasValue
-from index.page import IndexedDocument, SectionRecord
+from index.documents import IndexedDocument, SectionRecord
 from index.port import Query, QueryTooBroad, State
 from index.query import parse_query
 from index.ranking.cache import ArrayCache
@@ -36,8 +36,8 @@ Pages = Mapping[str, IndexedDocument]
 
 
 def make_searcher(index: GrowingIndex) -> Searcher:
-    state = State("c", len(index.pages), sum(part.size for part in index.parts), 0, "now")
-    return Searcher(Store(None), IndexSnapshot(0, state, index.parts), ArrayCache())
+    state = State("c", len(index.pages), sum(part.size for part in index.segment_readers), 0, "now")
+    return Searcher(Store(None), IndexSnapshot(0, state, index.segment_readers), ArrayCache())
 
 
 def make_section_reader(pages: Pages) -> Callable[[SectionRecord], bytes]:
@@ -59,7 +59,7 @@ def make_index(rng: Random) -> GrowingIndex:
             changed_paths[6:],
         )
         if rng.random() < 0.3:
-            first = rng.randrange(len(index.parts))
+            first = rng.randrange(len(index.segment_readers))
             index.merge(slice(first, first + rng.randint(1, 3)))
     return index
 
@@ -78,7 +78,7 @@ def _groups(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     full_scoring, large_segment = request.param
     for module in ("index.ranking.evaluation", "index.ranking.segment_groups"):
         monkeypatch.setattr(f"{module}.MAX_FULL_SCORING", full_scoring)
-    monkeypatch.setattr("index.ranking.segment_groups.LARGE_SEGMENT", large_segment)
+    monkeypatch.setattr("index.ranking.segment_groups.MAX_SMALL_SECTIONS", large_segment)
 
 
 @pytest.mark.property
@@ -115,7 +115,7 @@ def test_selected_sections_equal_plain_engine_and_whoosh_matchers(seed: int) -> 
         selected_addresses = {
             (entry.page.path, entry.section.key) for entry in entries if satisfies(entry, condition)
         }
-        query = Query({}, condition=condition, selects_all=True)
+        query = Query({}, condition=condition, includes_unscored=True)
         assert {
             hit.record[:2] for hit in searcher.search(query, read, limit=10_000).hits
         } == selected_addresses
@@ -145,7 +145,7 @@ def test_layout_of_segments_does_not_change_results(seed: int) -> None:
     rng = Random(seed)
     index = make_index(rng)
     merged_index, rebuilt_index = GrowingIndex(), GrowingIndex()
-    merged_index.parts, merged_index.pages = index.parts, index.pages
+    merged_index.segment_readers, merged_index.pages = index.segment_readers, index.pages
     merged_index.merge(slice(None))
     rebuilt_index.change(index.pages.values())
     searchers = [make_searcher(layout) for layout in (index, merged_index, rebuilt_index)]
@@ -215,8 +215,8 @@ def test_prefix_of_very_many_terms_is_counted_without_reading_them(
 ) -> None:
     index = make_index_of_words(50_000)
     searcher = make_searcher(index)
-    assert searcher.statistics.number == 1
-    monkeypatch.setattr(Segment, "terms_from", lambda *_: pytest.fail("the terms were read"))
+    assert searcher.statistics.section_count == 1
+    monkeypatch.setattr(Segment, "terms_with_prefix", lambda *_: pytest.fail("the terms were read"))
     with pytest.raises(QueryTooBroad):
         searcher.search(parse_query("word*"), make_section_reader(index.pages))
 
@@ -224,7 +224,7 @@ def test_prefix_of_very_many_terms_is_counted_without_reading_them(
 def test_only_terms_of_live_sections_count() -> None:
     index = make_index_of_words(5_000)
     index.change([make_page("0.md", "wordy words worded")])
-    assert len(index.parts) == 2
+    assert len(index.segment_readers) == 2
     assert [path for path, _ in search(make_searcher(index), index.pages, parse_query("word*"))] == [
         "0.md#_preamble"
     ]
@@ -304,7 +304,7 @@ def test_term_without_postings_gives_results_of_plain_engine(text: str, dead: tu
         b"\0\xff",
     ]
     index = GrowingIndex()
-    index.parts = (SegmentReader.of(make_segment_with_empty_lists(pages, terms), dead),)
+    index.segment_readers = (SegmentReader.of(make_segment_with_empty_lists(pages, terms), dead),)
     index.pages = {page.path: page for page in pages[len(dead) :]}
     searcher = make_searcher(index)
     assert searcher.values("tags") == {"t": len(index.pages)}
@@ -339,7 +339,7 @@ def test_values_in_any_case_and_script_are_found() -> None:
     searcher = make_searcher(index)
 
     def paths(condition: Condition) -> list[str]:
-        query = Query({}, condition=condition, selects_all=True)
+        query = Query({}, condition=condition, includes_unscored=True)
         return [path for path, _ in search(searcher, index.pages, query)]
 
     assert paths(HasValue("tags", "STRASSE", "")) == ["a.md#_preamble", "b.md#_preamble"]

@@ -11,8 +11,8 @@ from contextlib import suppress
 import pytest
 
 from index.building.builder import build_segments
+from index.documents import IndexedDocument
 from index.matches import Matcher
-from index.page import IndexedDocument
 from index.snippets import cut_snippet
 from tests.loops import loop_over
 from tests.workspace.bombs import ADVERSARIAL

@@ -45,14 +45,14 @@ def test_documents_are_estimated_within_a_quarter(count: Callable[[str], int]) -
     pages = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))]
     estimation_errors = measure_errors(pages, count)
     assert len(pages) > 10
-    assert max(map(abs, estimation_errors.shares)) < 0.25
-    assert abs(estimation_errors.total) < 0.1
+    assert max(map(abs, estimation_errors.relative_errors)) < 0.25
+    assert abs(estimation_errors.total_error) < 0.1
 
 
 def test_source_code_is_estimated_within_a_quarter() -> None:
     sources = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "workspace").glob("*.py"))]
     estimation_errors = measure_errors(sources, TOKENIZERS["o200k_base"])
-    assert max(map(abs, estimation_errors.shares)) < 0.25
+    assert max(map(abs, estimation_errors.relative_errors)) < 0.25
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

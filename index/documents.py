@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class IndexedDocument:
     """A document at one commit: its bytes, and its sections in order, as offsets in the bytes.
 
-    `facets` has the values by which its sections can be filtered, for each taxonomy key of the document, and
-    `dates` the dates of its front matter, `YYYY-MM-DD`, by key.
+    `facets` has the values by which the sections can be filtered, for each taxonomy key of the document, and
+    `dates` the dates of the front matter, `YYYY-MM-DD`, by key.
     """
 
     path: str
@@ -47,7 +47,7 @@ class IndexedDocument:
         )
 
     @cached_property
-    def by_key(self) -> tuple[Section, ...]:
+    def sections_by_key(self) -> tuple[Section, ...]:
         """The sections in order of their keys, which is the order of their addresses."""
         return tuple(sorted(self.sections, key=lambda section: section.key))
 
@@ -74,7 +74,7 @@ class IndexedDocument:
 
 @dataclass(frozen=True, slots=True)
 class UnreadableDocument:
-    """A document of the commit that Git could not read. The index leaves it out and reports it."""
+    """A document that Git could not read. The index leaves the document out and reports it."""
 
     path: str
     blob: str
@@ -100,16 +100,16 @@ def _parse_date(value: object) -> str | None:
             return date.fromisoformat(match[1]).isoformat()
         except ValueError:
             return None
-    # A date and time is a date too.
+    # A datetime is also a date.
     return f"{value:%Y-%m-%d}".zfill(10) if isinstance(value, date) else None
 
 
 class SectionRecord(NamedTuple):
-    """The data of a section that results need. No document is parsed to show a hit.
+    """The data of a section that results need, so that no document is parsed to show a hit.
 
     `start`, `heading_start`, `body` (after the heading) and `end` are byte offsets in the blob. `line` and
-    `end_line` count from 1 and are inclusive. `position` is the section's number among the `total` of its
-    file, from 1.
+    `end_line` count from 1 and are inclusive. `position` is the section's number in its
+    file, from 1, and `total` the number of sections of the file.
     """
 
     path: str
