@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from docyard import __version__
-from docyard.cli.ci_workflows import KINDS, build_workflow
+from docyard.cli.ci_workflows import FORGE_KINDS, build_workflow
 from docyard.cli.main import main
 from tests import preloaded, repositories
 from tests.loops import loop_over
@@ -218,4 +218,4 @@ def test_long_summary_is_truncated_between_documents(tmp_path: Path, capsys: Cap
 
 
 def test_each_kind_has_its_own_file() -> None:
-    assert len({build_workflow(kind).path for kind in KINDS}) == len(KINDS)
+    assert len({build_workflow(kind).path for kind in FORGE_KINDS}) == len(FORGE_KINDS)

@@ -10,7 +10,7 @@ import pytest
 
 from docyard.cli.main import main
 from docyard.cli.sites import SiteSettings, find_site
-from docyard.commands.init import SETTINGS
+from docyard.commands.init import SETTINGS_TEMPLATE
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 from workspace.config.config import WorkspaceConfig
@@ -88,10 +88,10 @@ def test_unreadable_file_is_skipped(tmp_path: Path) -> None:
 def test_settings_of_each_site_are_valid() -> None:
     for dialect in Dialect:
         for form in AnchorForm:
-            text = SiteSettings(dialect=dialect, anchors=form).fill_in_settings(SETTINGS)
+            text = SiteSettings(dialect=dialect, anchors=form).fill_in_settings(SETTINGS_TEMPLATE)
             config = WorkspaceConfig.read(text.encode())
             assert (config.links.dialect, config.anchors) == (dialect, form)
-    assert SiteSettings().fill_in_settings(SETTINGS) == SETTINGS
+    assert SiteSettings().fill_in_settings(SETTINGS_TEMPLATE) == SETTINGS_TEMPLATE
 
 
 def test_init_reports_and_writes_detected_site(
@@ -131,4 +131,4 @@ def test_init_of_bare_repository_reads_its_branch(
 
 def test_init_without_detected_site_writes_default_settings(repo: Path, git: Git) -> None:
     assert main(["init", "-C", str(repo)]) == 0
-    assert (repo / "docyard.toml").read_text() == SETTINGS
+    assert (repo / "docyard.toml").read_text() == SETTINGS_TEMPLATE

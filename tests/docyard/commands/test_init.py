@@ -12,7 +12,7 @@ import pytest
 
 from docyard.cli.hosts import HostConfiguration, build_host_configurations
 from docyard.cli.main import main
-from docyard.commands.init import SETTINGS
+from docyard.commands.init import SETTINGS_TEMPLATE
 from tests.docyard.conftest import Git
 from tests.loops import loop_over
 from workspace.config.config import WorkspaceConfig
@@ -27,7 +27,7 @@ def test_init_creates_missing_repository(
     assert main(["init", str(folder)]) == 0
     out = capsys.readouterr().out
     assert "Created a Git repository." in out
-    assert (folder / "docyard.toml").read_text() == SETTINGS
+    assert (folder / "docyard.toml").read_text() == SETTINGS_TEMPLATE
     assert git("status", "--porcelain", cwd=folder) == ""
     assert git("log", "--format=%an <%ae> %s %D", cwd=folder) == (
         "Ann Author <ann@example.com> Set up a Docyard workspace HEAD -> main"
@@ -61,7 +61,7 @@ def test_bare_repository_becomes_workspace(tmp_path: Path, git: Git) -> None:
     folder = tmp_path / "specs.git"
     git("init", "--quiet", "--bare", "--initial-branch=trunk", str(folder), cwd=tmp_path)
     assert main(["init", str(folder)]) == 0
-    assert git("show", "trunk:docyard.toml", cwd=folder) == SETTINGS.strip()
+    assert git("show", "trunk:docyard.toml", cwd=folder) == SETTINGS_TEMPLATE.strip()
 
 
 @pytest.mark.parametrize("committed", [True, False])
@@ -131,10 +131,10 @@ def test_every_host_starts_the_same_command() -> None:
 
 
 def test_settings_file_documents_every_default() -> None:
-    assert WorkspaceConfig.read(SETTINGS.encode()) == WorkspaceConfig()
+    assert WorkspaceConfig.read(SETTINGS_TEMPLATE.encode()) == WorkspaceConfig()
     uncommented_text = "\n".join(
         line.removeprefix("# ") if " = " in line or line.startswith("# [") else line
-        for line in SETTINGS.splitlines()
+        for line in SETTINGS_TEMPLATE.splitlines()
     )
     settings_table = tomllib.loads(uncommented_text)
     fields = {setting.alias or name: name for name, setting in WorkspaceConfig.model_fields.items()}
