@@ -19,7 +19,7 @@ from workspace.document.tasks import Task, read_tasks
 from workspace.frontmatter.reader import InvalidFrontMatter, format_value, read
 from workspace.markdown.lines import Lines, detect_line_ending
 from workspace.markdown.outline import read_outline
-from workspace.markdown.parser import MAX_LINES, check_lines, may_have_too_many_blocks
+from workspace.markdown.parser import MAX_LINES, check_line_count, may_have_too_many_blocks
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -59,11 +59,11 @@ class Document:
         from workspace.document.headings import scan_layout
 
         if len(data) > MAX_LINES:  # a line has at least one byte, which ends it
-            check_lines(data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n"))
+            check_line_count(data.count(b"\n") + data.count(b"\r") - data.count(b"\r\n"))
         layout = scan_layout(data)
         if layout is None:
             return cls.parse_fully(data, path)
-        if may_have_too_many_blocks(data, layout.lines):
+        if may_have_too_many_blocks(data, layout.line_count):
             return cls.parse_fully(data, path)
         return cls._from_layout(data, path, layout)
 
@@ -96,7 +96,7 @@ class Document:
             front_matter=MappingProxyType(metadata),
             front_matter_error=error,
             front_matter_lines=layout.front_matter_lines,
-            front_matter_end=layout.body,
+            front_matter_end=layout.body_start,
             sections=sections,
             _parsed=parsed,
         )

@@ -15,7 +15,7 @@ from workspace.markdown.attribute_lists import AnchorForm, read_attribute_line
 from workspace.markdown.inline import to_plain_text
 from workspace.markdown.lines import BLANK, Lines
 from workspace.markdown.outline import read_outline
-from workspace.markdown.scanner import may_hold_list, scan
+from workspace.markdown.scanner import may_contain_list, scan_headings
 from workspace.markdown.slugs import PREAMBLE, make_heading_slug
 
 if TYPE_CHECKING:
@@ -186,27 +186,27 @@ class DocumentLayout(NamedTuple):
     """The spans of a document's front matter and headings.
 
     `front_matter` is the span of bytes between the two marks, and `front_matter_lines` counts its lines.
-    `body` is the byte after the front matter. `lines` is the number of lines of the document.
+    `body_start` is the byte after the front matter. `line_count` is the number of lines of the document.
     """
 
     front_matter: tuple[int, int]
     front_matter_lines: int
-    body: int
-    lines: int
+    body_start: int
+    line_count: int
     headings: list[AnchoredHeading]
 
 
 def scan_layout(data: bytes) -> DocumentLayout | None:
     """Return the layout as the scanner reads it, or None if the document needs a full parse."""
-    scan_result = scan(data)
+    scan_result = scan_headings(data)
     headings = _add_anchors(data, scan_result) if scan_result else None
     if scan_result is None or headings is None:
         return None
     return DocumentLayout(
         scan_result.front_matter,
         scan_result.front_matter_lines,
-        scan_result.body,
-        scan_result.lines,
+        scan_result.body_start,
+        scan_result.line_count,
         headings,
     )
 
@@ -217,8 +217,8 @@ def parse_layout(lines: Lines, outline: BlockOutline) -> DocumentLayout:
     return DocumentLayout(
         front_matter=(lines.offset(1), lines.offset(marks - 1)) if marks else (0, 0),
         front_matter_lines=marks,
-        body=lines.offset(marks),
-        lines=len(lines),
+        body_start=lines.offset(marks),
+        line_count=len(lines),
         headings=read_headings(lines, outline, marks),
     )
 
@@ -226,7 +226,7 @@ def parse_layout(lines: Lines, outline: BlockOutline) -> DocumentLayout:
 def _add_anchors(data: bytes, scan_result: ScannedHeadings) -> list[AnchoredHeading] | None:
     """Return the scanner's headings with their anchors, or None if an anchor line may be in a list."""
     headings: list[AnchoredHeading] = []
-    floor, position = scan_result.front_matter_lines, scan_result.body
+    floor, position = scan_result.front_matter_lines, scan_result.body_start
     lines: Lines | None = None
     has_tags = b"<a" in data or b"<A" in data
     for heading, span in zip(scan_result.headings, scan_result.spans, strict=True):
@@ -236,7 +236,7 @@ def _add_anchors(data: bytes, scan_result: ScannedHeadings) -> list[AnchoredHead
             lines = lines or Lines(data)
             first, above = find_anchors_above(lines, heading.line, floor)
             start = lines.offset(first)
-            if above and may_hold_list(data, position, start):
+            if above and may_contain_list(data, position, start):
                 return None
         headings.append(parse_anchored_heading(heading, above, first, start, span))
         floor, position = heading.end, span[1]

@@ -85,7 +85,7 @@ def build_sections(
     The first H1 is the preamble, even after other headings. But if there is text before the first heading,
     that text is the preamble; the H1 is then a section, and still gives the title.
     """
-    headings, body = layout.headings, layout.body
+    headings, body = layout.headings, layout.body_start
     levels = [heading.block.level for heading in headings]
     h1 = levels.index(1) if 1 in levels else None
     title = (None if h1 is None else headings[h1].title) or metadata_title
@@ -101,12 +101,12 @@ def build_sections(
     starts = [heading.start for heading in headings]
     if levels and levels[0] == 0:
         starts[0] = body
-    return _make_sections(headings, levels, starts, len(data), layout.lines), title
+    return _make_sections(headings, levels, starts, len(data), layout.line_count), title
 
 
 def _make_empty_heading(title: str, layout: DocumentLayout) -> AnchoredHeading:
     """Return a heading of level 0 and of no bytes, for a preamble without a heading."""
-    line, body = max(0, min(layout.front_matter_lines, layout.lines - 1)), layout.body
+    line, body = max(0, min(layout.front_matter_lines, layout.line_count - 1)), layout.body_start
     block, text = Heading(0, line, line, "", False), HeadingText("", "", "", None, None, ())
     return AnchoredHeading(block, text, (), line, title, make_heading_slug(title), body, body, body)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from workspace.document.document import Document
 from workspace.errors import WorkspaceError
 from workspace.markdown import anchors
-from workspace.markdown.lines import BLANK, BOM, LIST_MARKER_BYTES, decode_with_newlines, encode_with_ending
+from workspace.markdown.lines import BLANK, BOM, LIST_MARKER_BYTES, encode_with_ending, normalize_line_endings
 from workspace.markdown.outline import read_closed_outline, would_absorb_headings
 
 if TYPE_CHECKING:
@@ -279,7 +279,7 @@ def find_needed_blank_line(document: Document, text: str, position: int, end: in
     section = _find_section_at_heading(document, end)
     if section is None or len(document.data[position:end].splitlines()) > 1:
         return b""
-    heading = decode_with_newlines(document.text(section.start, section.body))
+    heading = normalize_line_endings(document.text(section.start, section.body))
     return document.ending if would_absorb_headings(text, heading) else b""
 
 
@@ -297,7 +297,7 @@ def remove_block(document: Document, start: int, end: int) -> Splice:
     before = next((item for item in document.sections if item.start <= position and item.end == start), None)
     if before is None:
         return Splice(position, stop, b"")
-    text = decode_with_newlines(document.text(before.start, position))
+    text = normalize_line_endings(document.text(before.start, position))
     return Splice(position, stop, find_needed_blank_line(document, text, stop, end))
 
 
@@ -306,7 +306,7 @@ def _find_section_at_heading(document: Document, offset: int) -> Section | None:
 
 
 def _check_closed(document: Document, section: Section) -> None:
-    if read_closed_outline(decode_with_newlines(document.text(section.start, section.end))) is None:
+    if read_closed_outline(normalize_line_endings(document.text(section.start, section.end))) is None:
         raise StructureChanged(
             f"{document.path} ends inside an open code fence, comment or HTML block, "
             "which would absorb the new text",

@@ -106,7 +106,7 @@ def read_tasks(lines: Lines, items: Sequence[ListItem], section_starts: Sequence
         sub_items = [items[child] for child in children.get(position, ())]
         fields = tuple(_read_fields(lines, sub_items))
         field_prefix = _read_field_prefix(lines, item, sub_items[0] if sub_items else None)
-        box = lines.offset(item.paragraph) + lines.line_bytes(item.paragraph).index(b"[") + 1
+        box = lines.offset(item.paragraph_line) + lines.line_bytes(item.paragraph_line).index(b"[") + 1
         tasks.append(
             Task(
                 index=index,
@@ -134,7 +134,7 @@ def _read_field_prefix(lines: Lines, item: ListItem, sibling: ListItem | None) -
     match = _BULLET.match(lines.line_bytes(sibling.line)) if sibling else None
     if match:
         return match.group()
-    before, _, _ = lines.line_bytes(item.paragraph).partition(b"[")
+    before, _, _ = lines.line_bytes(item.paragraph_line).partition(b"[")
     return re.sub(rb"[^\t]", b" ", before) + b"- "
 
 
@@ -154,7 +154,7 @@ def _read_fields(lines: Lines, items: Sequence[ListItem]) -> list[TaskField]:
         if match:
             span = lines.offset(item.line), lines.offset(_find_end_line(lines, item))
             end = _find_paragraph_end(lines, item)
-            value = min(_find_value_start(lines.data, lines.offset(item.paragraph)), end)
+            value = min(_find_value_start(lines.data, lines.offset(item.paragraph_line)), end)
             fields.append(TaskField(match[1].lower(), " ".join(match[2].split()), *span, value, end))
     return fields
 
@@ -176,7 +176,7 @@ def _skip_blanks(data: bytes, position: int) -> int:
 
 def _find_paragraph_end(lines: Lines, item: ListItem) -> int:
     """Return the end of an item's first paragraph without its trailing white space."""
-    start, end = lines.offset(item.paragraph), lines.offset(item.paragraph_end)
+    start, end = lines.offset(item.paragraph_line), lines.offset(item.paragraph_end)
     return start + len(lines.data[start:end].rstrip(BLANK))
 
 

@@ -36,7 +36,7 @@ from workspace.edits.transplant import (
 from workspace.errors import WorkspaceError
 from workspace.git.ancestry import Graph, walk_first_parents
 from workspace.history.moves import MAX_COMMITS, Tracker
-from workspace.markdown.lines import decode_with_newlines
+from workspace.markdown.lines import normalize_line_endings
 from workspace.snapshot.snapshot import check_pointer
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def _make_splice(
     block = move_text(old.data, cut_range.start, cut_range.end, inner_splices, ending).data
     if current is not None:
         text_end = find_text_end(document.data, current.start, current.tree_end)
-        text = decode_with_newlines(block.decode("utf-8", "replace"))
+        text = normalize_line_endings(block.decode("utf-8", "replace"))
         blank_line = find_needed_blank_line(document, text, text_end, current.tree_end)
         return Splice(current.start, text_end, block + blank_line), current.start, len(block)
     assert position is not None
@@ -196,7 +196,7 @@ def _reinsert_preamble(
         splice = Splice(current.start, find_text_end(document.data, current.start, current.end), text)
     else:
         offset = document.sections[0].start if document.sections else len(document.data)
-        splice = insert_block(document, offset, decode_with_newlines(text.decode("utf-8", "replace")))
+        splice = insert_block(document, offset, normalize_line_endings(text.decode("utf-8", "replace")))
     new_document = apply_edit(
         document, Edit((splice,), {}, "", renamed_position=current.position if current else None)
     )

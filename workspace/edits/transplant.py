@@ -17,7 +17,7 @@ from workspace.edits.content import MAX_LEVEL, LevelConflict, collect_anchor_nam
 from workspace.edits.moved_definitions import NO_LABEL_UPDATES, find_copied_links, update_labels
 from workspace.links.offset_map import OffsetMap, PreservedSpan
 from workspace.markdown import anchors
-from workspace.markdown.lines import BOM, LINE_END_BYTES, decode_with_newlines, detect_line_ending
+from workspace.markdown.lines import BOM, LINE_END_BYTES, detect_line_ending, normalize_line_endings
 from workspace.markdown.outline import would_absorb_headings
 from workspace.markdown.slugs import UniqueNames
 
@@ -184,7 +184,7 @@ def _read_heading_at(document: Document, offset: int) -> bytes:
 
 
 def _decode(data: bytes) -> str:
-    return decode_with_newlines(data.decode("utf-8", "replace")).rstrip("\n")
+    return normalize_line_endings(data.decode("utf-8", "replace")).rstrip("\n")
 
 
 class AddressPlan(NamedTuple):
