@@ -287,7 +287,7 @@ MUTATIONS = (
     Mutation(
         "the result of an edit is parsed and compared",
         "workspace/document/splices.py",
-        "    _check_structure(document, changed, splices, edit.renamed_position)\n",
+        "    _check_structure(document, edited_document, splices, edit.renamed_position)\n",
         "",
         ("tests/workspace/edits/test_introduction.py", "tests/workspace/edits/test_rewrite_text.py"),
     ),

@@ -207,7 +207,7 @@ def _reinsert_preamble(
 
 
 def _choose_line_ending(document: Document, old: Document) -> bytes:
-    return document.ending if b"\n" in document.data or b"\r" in document.data else old.ending
+    return document.line_ending if b"\n" in document.data or b"\r" in document.data else old.line_ending
 
 
 def _check_depth(sections: tuple[Section, ...], shift: int) -> None:

@@ -112,7 +112,7 @@ class UpdateContent(DocumentOperation):
         else:
             blank_line = find_needed_blank_line(document, content.text, text_end, end)
             splice = Splice(
-                text_start, text_end, encode_with_ending(content.text, document.ending) + blank_line
+                text_start, text_end, encode_with_ending(content.text, document.line_ending) + blank_line
             )
         return Edit((splice,), result, summary, content.hints)
 
@@ -222,7 +222,7 @@ class ReplaceText(DocumentOperation):
         if old == new:
             return Edit((), result, summary)
         prefix_size, suffix_size = _count_common_ends(old, new)
-        replacement = encode_with_ending(new[prefix_size : len(new) - suffix_size], document.ending)
+        replacement = encode_with_ending(new[prefix_size : len(new) - suffix_size], document.line_ending)
         start_shift, end_shift = len(old[:prefix_size].encode()), len(old[: len(old) - suffix_size].encode())
         splices = tuple(
             Splice(text.offset(position + start_shift), text.offset(position + end_shift), replacement)
@@ -475,7 +475,7 @@ def _make_splice(document: Document, section: Section | None, text: str, *, is_w
         heading_end = find_text_end(document.data, section.start, section.body) if section else floor
         return Splice(heading_end, stop, b"")
     old_text = document.data[start:stop]
-    new_text = _rewrite_lines(old_text, text, document.ending) + find_needed_blank_line(
+    new_text = _rewrite_lines(old_text, text, document.line_ending) + find_needed_blank_line(
         document, text, stop, end
     )
     if is_whole:

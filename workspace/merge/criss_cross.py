@@ -59,7 +59,7 @@ def intersect_documents(
     }
     if any(unit.kind not in (*_TEXT_KINDS, UnitKind.HEADING, UnitKind.METADATA) for unit in disputed_units):
         return None
-    conflicts = Conflicts(resolutions, ours.ending, fit_content)
+    conflicts = Conflicts(resolutions, ours.line_ending, fit_content)
     front_matter = _merge_front_matter(documents, ours, theirs, conflicts)
     if front_matter is None:
         return None

@@ -220,10 +220,10 @@ def merge_documents(
     if data is not CLASH:
         return MergedDocument(ours.data if data is None else data, ())
     base, ours, theirs = _unify_line_endings(base, ours, theirs)
-    conflicts = Conflicts(resolutions, ours.ending, fit_content)
+    conflicts = Conflicts(resolutions, ours.line_ending, fit_content)
     merged_data = _merge_versions(base, ours, theirs, conflicts)
     if merged_data is None:
-        conflicts = Conflicts(resolutions, ours.ending, fit_content)
+        conflicts = Conflicts(resolutions, ours.line_ending, fit_content)
         conflict = UnitConflict(
             UnitId(UnitKind.DOCUMENT), base.data if base else None, ours.data, theirs.data
         )
@@ -245,7 +245,7 @@ def _unify_line_endings(
     if len({ending for ending in version_endings if ending}) < 2:
         return base, ours, theirs
     merged_ending = merge_values(*version_endings)
-    ending = ours.ending if merged_ending is CLASH or merged_ending is None else merged_ending
+    ending = ours.line_ending if merged_ending is CLASH or merged_ending is None else merged_ending
     return (
         None if base is None else _convert_line_endings(base, ending),
         _convert_line_endings(ours, ending),
@@ -286,7 +286,7 @@ def _merge_versions(
             their_version,
             tree,
             conflicts,
-            ours.ending,
+            ours.line_ending,
             our_heading_ids,
             disputed_ids,
         )

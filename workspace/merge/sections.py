@@ -424,7 +424,9 @@ def merge_heading(
     if below != parts[1].below:
         end_of_heading = find_text_end(document.data, heading_lines_start, section.heading.below_start)
     merged_bytes = apply_splices(document.data[:end_of_heading], splices)[heading_lines_start:]
-    return merged_bytes if below == parts[1].below or not below else merged_bytes + document.ending + below
+    return (
+        merged_bytes if below == parts[1].below or not below else merged_bytes + document.line_ending + below
+    )
 
 
 def _split_heading(document: Document, section: Section) -> HeadingParts | None:

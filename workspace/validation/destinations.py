@@ -57,11 +57,11 @@ def _make_spot(subject: Subject, link: Link, resolved: ResolvedLink) -> Spot:
 
 def _find_nearest_destination(subject: Subject, link: Link, resolved: ResolvedLink) -> str | None:
     """Return the most similar existing destination: a fragment, or a path in the style of the link."""
-    nearest = suggest_destination(subject.world, resolved)
+    nearest = suggest_destination(subject.file_tree, resolved)
     if nearest is None or resolved.status is LinkStatus.MISSING_FRAGMENT:
         return nearest
     if link.destination.startswith("/"):
-        root = subject.world.rules.root
+        root = subject.file_tree.rules.root
         return f"/{nearest.removeprefix(f'{root}/') if root else nearest}"
     return posixpath.relpath(nearest, posixpath.dirname(subject.document.path) or ".")
 

@@ -54,7 +54,7 @@ class Subject:
     document: Document
     config: WorkspaceConfig
     types: Mapping[str, DocumentType | BrokenType]
-    world: FileTree
+    file_tree: FileTree
     makes_suggestions: bool = False
 
     @property
@@ -89,7 +89,7 @@ class Subject:
         """The links and anchors of the document, unresolved."""
         from workspace.links.reader import read_cached_links
 
-        return read_cached_links(self.document, wiki=self.world.rules.wiki)
+        return read_cached_links(self.document, wiki=self.file_tree.rules.wiki)
 
     @cached_property
     def links(self) -> tuple[tuple[Link, ResolvedLink], ...]:
@@ -98,7 +98,7 @@ class Subject:
         from workspace.links.resolver import resolve
 
         links = (link for link in self.read_links.links if link.kind is not LinkKind.REFERENCE)
-        return tuple((link, resolve(self.world, self.document.path, link)) for link in links)
+        return tuple((link, resolve(self.file_tree, self.document.path, link)) for link in links)
 
 
 class Rule(NamedTuple):

@@ -27,8 +27,8 @@ from workspace.git.store import GitStore
 from workspace.git.trees import WholeEntry, rewrite_tree, walk_tree
 from workspace.merge.commits import UnrelatedHistories, merge_commits
 from workspace.merge.conflict import InvalidResolution, Resolution, ResolutionChoice, UnitId, UnitKind
+from workspace.merge.file_tree import MergedFileTree
 from workspace.merge.trees import FILE_UNIT, PATH_UNIT, Merge, Resolutions
-from workspace.merge.world import MergedWorld
 from workspace.paths import InvalidPath, fold_name
 from workspace.snapshot.snapshot import Snapshot
 
@@ -483,7 +483,7 @@ def test_merged_file_tree_equals_that_of_merge_commit(history: CommitChain) -> N
             "g/guide.md": GUIDE,
         },
     )
-    file_tree = MergedWorld(result)
+    file_tree = MergedFileTree(result)
     assert sorted(file_tree.entries("")) == ["a.md", "g", "logo.png", "notes.md", "x"]
     assert sorted(file_tree.entries("x")) == ["y"]
     assert file_tree.is_folder("x/y")

@@ -18,7 +18,7 @@ from workspace.errors import InvalidConfig, LimitExceeded
 from workspace.git import trees
 from workspace.git.ancestry import MAX_CLOCK_SKEW_S, select_reachable
 from workspace.history.commits import describe_commit
-from workspace.merge.world import MergedWorld
+from workspace.merge.file_tree import MergedFileTree
 from workspace.snapshot.snapshot import DocumentNotFound, list_changed_documents
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def compare_commits(old: Snapshot, new: Snapshot) -> CommitChanges:
 
 def list_merge_changes(merge: Merge, paths: Iterable[str]) -> CommitChanges:
     """Return the changes at some paths from theirs to the result of the merge. `tip` is None."""
-    files = MergedWorld(merge)
+    files = MergedFileTree(merge)
     documents: list[DocumentChange] = []
     other_paths: list[str] = []
     for path in sorted(paths):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from workspace.errors import LimitExceeded, WorkspaceError
 from workspace.links.file_tree import OverlayFileTree
 from workspace.links.fragments import find_names
-from workspace.merge.world import MergedWorld
+from workspace.merge.file_tree import MergedFileTree
 from workspace.snapshot.document_types import FOLDER, MAX_TYPES, PARTS, read_type, read_types
 from workspace.snapshot.snapshot import NotADocument
 from workspace.validation.rule import Severity, Subject
@@ -107,14 +107,14 @@ def _list_removed_targets(
 ) -> Iterator[str]:
     folders: set[str] = set()
     for path in merge.changes:
-        if not later_state.world.exists(path) or later_state.world.is_folder(path):
+        if not later_state.file_tree.exists(path) or later_state.file_tree.is_folder(path):
             yield path
             folders.update(_list_ancestor_folders(path))
             continue
         old, new = earlier_state.document(path), later_state.document(path)
         if old is not None and (new is None or _removes_names(earlier_state, path, later_state)):
             yield path
-    yield from sorted(folder for folder in folders if not later_state.world.exists(folder))
+    yield from sorted(folder for folder in folders if not later_state.file_tree.exists(folder))
 
 
 def _removes_names(earlier_state: CheckedState, path: str, later_state: CheckedState) -> bool:
@@ -142,14 +142,14 @@ _MAX_FINDINGS = 1_000  # the most findings of one rule in one document
 class CheckedState(NamedTuple):
     """The files before or after the merge, and the types of documents; the settings are the target's."""
 
-    world: FileTree
+    file_tree: FileTree
     config: WorkspaceConfig
     types: Mapping[str, DocumentType | BrokenType]
 
     def document(self, path: str) -> Document | None:
         """Return the document at a path; return None if it is missing, too large or unreadable."""
         try:
-            document = self.world.document(path)
+            document = self.file_tree.document(path)
         except (LimitExceeded, NotADocument):
             return None
         max_bytes = self.config.limits.document_bytes
@@ -162,9 +162,9 @@ class CheckedState(NamedTuple):
         """
         document = self.document(path)
         if document is None:
-            exists = self.config.is_document(path) and self.world.exists(path)
-            return [_make_unreadable_finding(path)] if exists and not self.world.is_folder(path) else []
-        subject = Subject(document, self.config, self.types, self.world)
+            exists = self.config.is_document(path) and self.file_tree.exists(path)
+            return [_make_unreadable_finding(path)] if exists and not self.file_tree.is_folder(path) else []
+        subject = Subject(document, self.config, self.types, self.file_tree)
         try:
             findings = check_document(
                 subject, rules, _choose_severities(self.config, path, rules), _MAX_FINDINGS
@@ -182,13 +182,13 @@ def make_state_before(merge: Merge) -> CheckedState:
 
 def make_state_after(merge: Merge, earlier_state: CheckedState) -> CheckedState:
     """Return the state after the merge. Raises DamagedRepository."""
-    world = MergedWorld(merge)
+    file_tree = MergedFileTree(merge)
     types = earlier_state.types
     if any(path.startswith(f"{FOLDER}/") for path in merge.changes):
         types = {**types}
-        for name in sorted(world.entries(FOLDER))[:MAX_TYPES]:
+        for name in sorted(file_tree.entries(FOLDER))[:MAX_TYPES]:
             types[name] = _read_type(merge, name)
-    return CheckedState(world, earlier_state.config, types)
+    return CheckedState(file_tree, earlier_state.config, types)
 
 
 def _read_type(merge: Merge, name: str) -> DocumentType | BrokenType:

@@ -23,7 +23,7 @@ def _find(subject: Subject) -> Iterator[Spot]:
     crlf = data.count(b"\r\n")
     counts = {b"\r\n": crlf, b"\n": data.count(b"\n") - crlf, b"\r": data.count(b"\r") - crlf}
     # If two endings are equally frequent, the first ending of the document is chosen.
-    first_ending = subject.document.ending
+    first_ending = subject.document.line_ending
     most_frequent = max((first_ending, *counts), key=lambda ending: counts[ending])
     if counts[most_frequent] == sum(counts.values()):
         return

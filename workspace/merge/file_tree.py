@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from workspace.merge.trees import Merge
 
 
-class MergedWorld:
+class MergedFileTree:
     """The files of ours with the changes of a merge, and the settings of ours."""
 
     def __init__(self, merge: Merge) -> None:
