@@ -63,7 +63,8 @@ class MergedFileTree:
             return True
         # Git does not store empty folders.
         return any(
-            f"{path}/{below}" not in self._removed_paths for below, _ in walk_tree(self._ours.git, entry.id)
+            f"{path}/{inner_path}" not in self._removed_paths
+            for inner_path, _ in walk_tree(self._ours.git, entry.id)
         )
 
     def is_folder(self, path: str) -> bool:

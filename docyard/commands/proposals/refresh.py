@@ -99,7 +99,7 @@ def command(
             for word in (option, value)
         ]
         return report_conflicts(proposal, remaining, as_json=as_json, earlier_options=earlier_options)
-    resolved_units = result.merge.resolved if result.merge is not None else ()
+    resolved_units = result.merge.resolved_units if result.merge is not None else ()
     decisions = {
         format_conflict_name(path, unit): choices[path][unit].choice.value for path, unit in resolved_units
     }

@@ -126,8 +126,8 @@ def refresh(
     def build_message(merge: Merge) -> str:
         # An actor that resolves a conflict is an author of the text; an actor that only merges is not.
         resolution_trailers = (
-            {RESOLVED_TRAILER: str(len(merge.resolved)), **_build_resolver_trailers(actor)}
-            if merge.resolved
+            {RESOLVED_TRAILER: str(len(merge.resolved_units)), **_build_resolver_trailers(actor)}
+            if merge.resolved_units
             else {}
         )
         return format_commit_message(

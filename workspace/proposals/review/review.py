@@ -219,7 +219,7 @@ class ProposalReview:
 
     def check_merge(self, merge: Merge) -> tuple[CheckResult, ...]:
         """Return the checks of a merge; cache the checks of a merge without resolutions."""
-        if merge.resolved:
+        if merge.resolved_units:
             return check_merge(merge, self._workspace.inbound)
         key = merge.ours.commit, merge.theirs.commit
         return self._checks.get(key, lambda: check_merge(merge, self._workspace.inbound))
