@@ -44,7 +44,7 @@ def sync_status_of(workspace: Workspace) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     if tracked is not None and tracked.unpushed is not None:
         fields["unpushed"] = {
-            "commits": tracked.unpushed.commits,
+            "commits": tracked.unpushed.commit_count,
             "since": _format_time(tracked.unpushed.since),
         }
         if tracked.unpushed.has_more:

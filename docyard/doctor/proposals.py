@@ -120,11 +120,11 @@ def check_remote(workspace: Workspace) -> Iterator[Finding]:
         )
     if (unpushed := tracked.unpushed) is not None:
         more = " or more" if unpushed.has_more else ""
-        commits = "commit was" if unpushed.commits == 1 and not more else "commits were"
+        commits = "commit was" if unpushed.commit_count == 1 and not more else "commits were"
         yield Finding(
             Severity.NOTE,
             AREA,
-            f"{unpushed.commits:,}{more} {commits} not pushed to '{tracked.remote}' yet, since "
+            f"{unpushed.commit_count:,}{more} {commits} not pushed to '{tracked.remote}' yet, since "
             f"{unpushed.since:%Y-%m-%d %H:%M}",
             "docyard sync",
         )

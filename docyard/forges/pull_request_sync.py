@@ -25,7 +25,7 @@ from docyard.forges.relay import format_forge_name
 from workspace.errors import WorkspaceError
 from workspace.proposals.events import Closed, Reopened
 from workspace.proposals.proposal import ProposalState
-from workspace.sync.branches import tracking_ref
+from workspace.sync.branches import format_tracking_ref
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -347,7 +347,7 @@ class PullRequestFollower:
 
     def _was_pushed(self, remote: str, target: str, commit: str | None) -> bool:
         git = self._workspace.git
-        remote_tip = git.commit_at(tracking_ref(remote, target))
+        remote_tip = git.commit_at(format_tracking_ref(remote, target))
         return remote_tip is not None and commit is not None and git.is_descendant(remote_tip, commit)
 
     def _find_cached(self, request: PullRequest) -> _CachedState | None:

@@ -132,7 +132,7 @@ def find_removed_position(document: Document, old: Document, old_section: Sectio
     """
     match = SectionMatch(old, document, Evidence.TEXT)
     parent = None if old_section.parent is None else old.sections[old_section.parent]
-    current_parent = match.successor(parent) if parent else None
+    current_parent = match.find_successor(parent) if parent else None
     if parent and current_parent is None:
         raise ParentMissing(
             f"'{old_section.key}' was in '{parent.key}', which is missing from {document.path} as well",
@@ -147,7 +147,7 @@ def find_removed_position(document: Document, old: Document, old_section: Sectio
         ("before", iter(siblings[index + 1 :])),
     ):
         for sibling in siblings_by_distance:
-            successor = match.successor(sibling)
+            successor = match.find_successor(sibling)
             if (
                 successor
                 and not successor.is_preamble

@@ -181,19 +181,19 @@ class _Row:
                 if (
                     predecessor is None
                     and unit.level
-                    and (first := row.after(None))
+                    and (first := row.find_next(None))
                     and not units[first].level
                 ):
                     predecessor = first  # no unit is inserted before a preamble
                 # A reinserted preamble (level 0) is not moved after deeper units, because it comes first.
                 while (
                     unit.level
-                    and (following := row.after(predecessor))
-                    and units[following].level > unit.level
+                    and (next_unit := row.find_next(predecessor))
+                    and units[next_unit].level > unit.level
                 ):
-                    if self._is_below(following, unit.id):
+                    if self._is_below(next_unit, unit.id):
                         break
-                    predecessor = following
+                    predecessor = next_unit
                 is_edited = unit.id in returning_ids and unit.text == self._base_by_id[unit.id].text
                 units[unit.id] = self._current_by_id[unit.id] if is_edited else unit
                 row.insert(predecessor, unit.id)

@@ -159,8 +159,8 @@ class Origins:
                 text_range.path, text_range.key
             )
         if text_range.key is None:
-            return TextRange(path, None, renames.removed[path])
-        return self._match_section(text_range, path, renames.removed[path]) or self._find_missing(
+            return TextRange(path, None, renames.removed_blobs[path])
+        return self._match_section(text_range, path, renames.removed_blobs[path]) or self._find_missing(
             text_range, renames, path
         )
 
@@ -173,7 +173,7 @@ class Origins:
             path = self._find_old_path(renames, text_range.path)
             if path is None:
                 return make_absent_range(text_range.path, text_range.key)
-            return self._find_by_name(path, text_range.key, renames.removed[path])
+            return self._find_by_name(path, text_range.key, renames.removed_blobs[path])
         return self._find_by_name(text_range.path, text_range.key, blob)
 
     def _find_by_name(self, path: str, key: str | None, blob: str) -> TextRange:
@@ -205,7 +205,7 @@ class Origins:
     ) -> TextRange:
         """Return the range of a section that is missing in the parent's version of its document."""
         return self._find_in_other_documents(text_range, renames) or make_absent_range(
-            path, text_range.key, blob or renames.removed[path]
+            path, text_range.key, blob or renames.removed_blobs[path]
         )
 
     def _match_section(self, text_range: TextRange, path: str, blob: str) -> TextRange | None:
@@ -213,7 +213,7 @@ class Origins:
         old = self._read_document(path, blob)
         if new is None or section is None or old is None:
             return None
-        origin = SectionMatch(old, new, Evidence.SIMILARITY).origin(section)
+        origin = SectionMatch(old, new, Evidence.SIMILARITY).find_origin(section)
         return self._versions.make_range(path, blob, origin) if origin else None
 
     def _resolve_section(self, text_range: TextRange) -> tuple[Document | None, Section | None]:
@@ -239,7 +239,9 @@ class Origins:
             return None
         self._is_in_other_document = True
         path = match[0].path
-        blob = renames.removed[path] if path in renames.removed else renames.changed[path][0]
+        blob = (
+            renames.removed_blobs[path] if path in renames.removed_blobs else renames.changed_blobs[path][0]
+        )
         return self._versions.make_range(path, blob, match[1])
 
     def _iterate_changed_documents(
@@ -247,8 +249,11 @@ class Origins:
     ) -> Iterator[tuple[Document | None, Document]]:
         """Yield the other changed documents of a commit, after and before."""
         others: dict[str, tuple[str, str | None]] = {
-            **{removed_path: (blob, None) for removed_path, blob in renames.removed.items()},
-            **{changed_path: (before, after) for changed_path, (before, after) in renames.changed.items()},
+            **{removed_path: (blob, None) for removed_path, blob in renames.removed_blobs.items()},
+            **{
+                changed_path: (before, after)
+                for changed_path, (before, after) in renames.changed_blobs.items()
+            },
         }
         others.pop(path, None)
         if len(others) > _MAX_OTHER_DOCUMENTS:
@@ -267,14 +272,14 @@ class Origins:
 
     def _find_old_path(self, renames: Renames, path: str) -> str | None:
         """Return the old path of an added document."""
-        blob = renames.added.get(path)
+        blob = renames.added_blobs.get(path)
         if blob is None:
             return None
-        equal_paths = [path_before for path_before, id in renames.removed.items() if id == blob]
+        equal_paths = [path_before for path_before, id in renames.removed_blobs.items() if id == blob]
         old_path = next(
             (
                 path_before
-                for path_before in equal_paths or renames.removed
+                for path_before in equal_paths or renames.removed_blobs
                 if renames.find_new_path(path_before) == path
             ),
             None,

@@ -112,7 +112,7 @@ def _build_sequence(
                 last_item = item
         elif item in members:
             predecessor = last_item
-            while (successor := linked_list.after(predecessor)) is not None and (
+            while (successor := linked_list.find_next(predecessor)) is not None and (
                 successor in moved_items or successor not in their_items
             ):
                 if goes_before and goes_before(predecessor, item, successor):

@@ -86,7 +86,7 @@ def _find_renames(base: Snapshot, snapshot: Snapshot) -> Mapping[str, str]:
     if base.tree is None or snapshot.tree is None:
         return {}
     renames = Renames(snapshot.git, base.tree, snapshot.tree, snapshot.config.is_document)
-    new_paths = {path: renames.find_new_path(path) for path in renames.removed}
+    new_paths = {path: renames.find_new_path(path) for path in renames.removed_blobs}
     # Two removed documents that match one new document are ambiguous, so neither is renamed.
     document_counts = Counter(new_paths.values())
     return {

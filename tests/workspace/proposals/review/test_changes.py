@@ -26,7 +26,7 @@ def scene(tmp_path: Path) -> Scene:
 
 def list_sections(changes: CommitChanges) -> list[tuple[str, str, str]]:
     return [
-        (document.path, section.kind.value, section.place.address)
+        (document.path, section.kind.value, section.location.address)
         for document in changes.documents
         for section in document.sections
     ]
