@@ -210,8 +210,8 @@ MUTATIONS = (
     Mutation(
         "a proposal that changes during its merge is evaluated again",
         "workspace/proposals/actions/merge.py",
-        "        if (current.tip, current.content, current.unread) != (tip, ",
-        "        if False and (tip, ",
+        "        if (current.tip, current.content, current.unread_count) != (\n            tip,",
+        "        if False and (\n            tip,",
         ("tests/workspace/proposals/actions",),
     ),
     Mutation(

@@ -30,7 +30,7 @@ def check_proposals(git: GitReader) -> Iterator[Finding]:
 
     yield from _check_tokens(git.common_dir)
     log = EventLog(git).read()
-    unreadable_ids = [id for id in log.proposals if log.events_of(id).unreadable]
+    unreadable_ids = [id for id in log.proposals if log.events_of(id).unreadable_count]
     if unreadable_ids:
         yield Finding(
             Severity.WARNING,

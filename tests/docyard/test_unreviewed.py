@@ -71,7 +71,7 @@ def test_proposals_show_prints_unreviewed_changes(
     shown = capsys.readouterr().out
     assert "Changes from main that a merge would add without a review" in shown
     assert "Nobody has read this." in shown
-    assert "the merge would bring changes of main into specs/guide.md, made to guide.md" in shown
+    assert "the merge would add changes of main to specs/guide.md, made to guide.md" in shown
     assert f"next: docyard proposals refresh {proposal.id}" in shown
     assert main(["proposals", "show", proposal.id, "--json", "-C", str(scene.repo.path)]) == 0
     data = json.loads(capsys.readouterr().out)

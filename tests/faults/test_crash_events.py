@@ -48,7 +48,7 @@ def check(repo: Repo) -> bool:
     assert repo.git("status", "--porcelain", "--untracked-files=all") == ""
     check_no_leftovers(repo.path / ".git")
     events = EventLog(GitReader(repo.path)).read().events_of(ID)
-    assert events.unreadable == 0
+    assert events.unreadable_count == 0
     kinds = [type(event.body) for event in events.events]
     assert kinds in ([], [Opened, Commented])
     assert not kinds or events.events[1].body == Commented(COMMENT_TEXT)

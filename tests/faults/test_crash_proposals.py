@@ -39,7 +39,7 @@ def read_snapshot(repo: Repo, act: str) -> ProposalSnapshot:
     proposal = proposals.get(id)
     if proposal is None:
         return ProposalSnapshot(_at(repo, "main"), ("", ""), ())
-    assert proposal.unreadable == 0
+    assert proposal.unreadable_count == 0
     assert proposal.tip is not None
     event_kinds = EventLog(GitReader(repo.path)).read().events_of(id).events
     kinds = tuple(sorted(event.body.kind for event in event_kinds))

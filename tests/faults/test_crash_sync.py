@@ -42,7 +42,7 @@ def check_level(folder: Path, tips: dict[str, set[str]]) -> None:
         assert len(here.git("rev-list", *(f"^{commit}" for commit in had), branch).split()) == 1
     log = EventLog(GitReader(here.path)).read().events_of(ID)
     texts = sorted(event.body.text for event in log.events if isinstance(event.body, Commented))
-    assert (texts, log.unreadable) == (["ours.md", "theirs.md"], 0)
+    assert (texts, log.unreadable_count) == (["ours.md", "theirs.md"], 0)
 
 
 @steps(200, 9)

@@ -29,7 +29,7 @@ _VERDICTS = {
 
 
 def print_reviews(
-    printer: PagePrinter, reviews: Sequence[ReviewStatus], void_by: Mapping[str, VoidReason]
+    printer: PagePrinter, reviews: Sequence[ReviewStatus], void_reasons: Mapping[str, VoidReason]
 ) -> None:
     """Print the reviews in order, each with the reason if it is void."""
     if not reviews:
@@ -38,7 +38,7 @@ def print_reviews(
     for review_status in reviews:
         review = review_status.review
         verdict, style = _VERDICTS[review.verdict]
-        void_reason = find_void_reason(review_status, void_by)
+        void_reason = find_void_reason(review_status, void_reasons)
         printer.print_line(
             StyledText(format_author(review.author), "bold"),
             " ",
@@ -112,9 +112,9 @@ def _join_address(path: str, slug: str | None) -> str:
     return path if slug is None else f"{path}#{slug}"
 
 
-def review_to_data(review_status: ReviewStatus, void_by: Mapping[str, VoidReason]) -> dict[str, Any]:
+def review_to_data(review_status: ReviewStatus, void_reasons: Mapping[str, VoidReason]) -> dict[str, Any]:
     """Return a review as data: `holds` is true if the review counts; else `void` is the reason."""
-    review, void_reason = review_status.review, find_void_reason(review_status, void_by)
+    review, void_reason = review_status.review, find_void_reason(review_status, void_reasons)
     return {
         "id": review.id,
         "author": describe_author(review.author),

@@ -117,8 +117,8 @@ def _list_notices(view: ProposalView) -> Iterator[str]:
             yield "its branch has commits after the merge, which are not in its target"
     if proposal.is_rewritten:
         yield "its branch was rewritten: it no longer has a commit that was submitted or reviewed"
-    if proposal.unreadable:
-        yield f"{format_count(proposal.unreadable, 'file')} of its discussion cannot be read"
+    if proposal.unreadable_count:
+        yield f"{format_count(proposal.unreadable_count, 'file')} of its discussion cannot be read"
     if proposal.content.unknown_events:
         count = format_count(proposal.content.unknown_events, "event")
         yield f"{count} of a later version of Docyard omitted"
@@ -228,7 +228,7 @@ def page_to_data(view: ProposalView, *, diff: bool, comments: bool) -> dict[str,
         else None,
         "ahead": proposal.is_ahead,
         "rewritten": proposal.is_rewritten,
-        "unreadable": proposal.unreadable + proposal.content.unknown_events,
+        "unreadable": proposal.unreadable_count + proposal.content.unknown_events,
         "behind": view.preview.behind,
         "commits": [
             {

@@ -85,7 +85,7 @@ def command(
             result = proposal_actions.refresh(proposal.id, actor, refresh_decisions)
         except ConflictChanged as error:
             error.fix = (
-                f"Decide the current conflicts: `docyard proposals conflicts {proposal.id}` shows them."
+                f"Resolve the current conflicts: `docyard proposals conflicts {proposal.id}` shows them."
             )
             raise
         except MergeConflict as error:

@@ -46,7 +46,7 @@ CHECKS = ("links", "anchors", "types", "tasks")
 """The names of all checks."""
 
 MAX_PROBLEMS = 50
-"""The most problems of one check that are reported; further problems are only counted."""
+"""The maximum number of problems of one check that are reported; further problems are only counted."""
 
 
 class Problem(NamedTuple):
@@ -136,7 +136,7 @@ def _list_ancestor_folders(path: str) -> Collection[str]:
     return ["/".join(names[:depth]) for depth in range(1, len(names) + 1)]
 
 
-_MAX_FINDINGS = 1_000  # the most findings of one rule in one document
+_MAX_FINDINGS = 1_000  # the maximum number of findings of one rule in one document
 
 
 class CheckedState(NamedTuple):
@@ -199,8 +199,8 @@ def _read_type(merge: Merge, name: str) -> DocumentType | BrokenType:
     )
 
 
-def _get_file(parts: Mapping[str, bytes], name: str) -> bytes:
-    return parts[name]
+def _get_file(files: Mapping[str, bytes], name: str) -> bytes:
+    return files[name]
 
 
 def _choose_severities(config: WorkspaceConfig, path: str, rules: Sequence[Rule]) -> Mapping[str, Severity]:
@@ -245,9 +245,9 @@ RULES: dict[str, tuple[Rule, ...]] = {
 }
 """The rules of `docyard validate` that each check runs."""
 
-MOST_DOCUMENTS = 2_000
-MOST_BYTES = 64_000_000
-"""The most bytes that one run reads. A larger merge is not checked, and passes no check."""
+MAX_DOCUMENTS = 2_000
+MAX_BYTES = 64_000_000
+"""The maximum number of bytes that one run reads. A larger merge is not checked, and passes no check."""
 
 
 def check_merge(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
@@ -268,12 +268,12 @@ def _run_checks(merge: Merge, inbound: Inbound) -> tuple[CheckResult, ...]:
     later_state = make_state_after(merge, earlier_state)
     changed_paths = list_changed_documents(merge)
     size = sum(_count_bytes(merge, path) for path in changed_paths)
-    if len(changed_paths) > MOST_DOCUMENTS or size > MOST_BYTES:
+    if len(changed_paths) > MAX_DOCUMENTS or size > MAX_BYTES:
         return make_unchecked_results(
             f"{len(changed_paths):,} documents of {size:,} bytes are more than are checked at once"
         )
     linking_paths = find_linking_documents(merge, earlier_state, later_state, inbound)
-    if len(linking_paths) > MOST_DOCUMENTS:
+    if len(linking_paths) > MAX_DOCUMENTS:
         return make_unchecked_results(
             f"{len(linking_paths):,} documents that may link to removed files are more than are checked"
         )
@@ -316,19 +316,19 @@ def _subtract_findings(
 ) -> list[Finding]:
     """Return the current findings without the earlier ones; of equal findings, return those on new lines."""
     line_counts = Counter((*_make_comparison_key(finding), finding.text) for finding in earlier_findings)
-    remaining = Counter(map(_make_comparison_key, earlier_findings))
+    remaining_counts = Counter(map(_make_comparison_key, earlier_findings))
     on_new_lines: list[Finding] = []
     for finding in current_findings:
         key = (*_make_comparison_key(finding), finding.text)
         if line_counts[key] > 0:
             line_counts[key] -= 1
-            remaining[_make_comparison_key(finding)] -= 1
+            remaining_counts[_make_comparison_key(finding)] -= 1
         else:
             on_new_lines.append(finding)
     new_findings: list[Finding] = []
     for finding in on_new_lines:
-        if remaining[_make_comparison_key(finding)] > 0:
-            remaining[_make_comparison_key(finding)] -= 1
+        if remaining_counts[_make_comparison_key(finding)] > 0:
+            remaining_counts[_make_comparison_key(finding)] -= 1
         else:
             new_findings.append(finding)
     return new_findings
