@@ -27,7 +27,7 @@ def open_forge(
 
 
 def find_forge_repository(workspace: Workspace, access: ForgeAccess) -> ForgeRepository | None:
-    """Return the host and repository of a workspace's forge. Raises what `open_forge` raises."""
+    """Return the host and repository of a workspace's forge. Raises the errors of `open_forge`."""
     settings = workspace.snapshot().config.forge
     return (
         None

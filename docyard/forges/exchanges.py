@@ -1,8 +1,8 @@
 """Exchanges with the remote that webhooks request: a fetch, and a check of the named pull requests.
 
-A separate thread runs them, one at a time. Requests that arrive during an exchange share the next one, so
-each request is answered by an exchange that began after it. The content of a webhook is not trusted: only its
-branch or number is read.
+A separate thread runs them, one at a time. Requests that arrive during an exchange share the next exchange,
+so each request is answered by an exchange that began after it. The content of a webhook is not trusted: only
+its branch or number is read.
 
 event                   GitHub, Gitea                           GitLab
 a branch moved          push, create, delete                    Push Hook
@@ -127,7 +127,7 @@ class ExchangeQueue:
             )
 
 
-_EVENTS = {
+_EVENT_HEADERS = {
     "github": ("x-github-event",),
     "gitea": ("x-gitea-event", "x-forgejo-event", "x-github-event"),
     "gitlab": ("x-gitlab-event",),
@@ -135,7 +135,7 @@ _EVENTS = {
 
 _PUSH_EVENTS = ("push", "create", "delete", "Push Hook")
 _REQUEST_EVENTS = ("Merge Request Hook", "Note Hook")
-_MAX_CHARS = 1_000
+_MAX_VALUE_CHARS = 1_000
 
 
 class EventScope(NamedTuple):
@@ -151,7 +151,7 @@ PING = EventScope()
 
 def read_event_name(forge: str, headers: Mapping[str, str]) -> str:
     """Return the name of a webhook's event; empty without one."""
-    return next((headers[name] for name in _EVENTS[forge] if headers.get(name)), "")[:_MAX_CHARS]
+    return next((headers[name] for name in _EVENT_HEADERS[forge] if headers.get(name)), "")[:_MAX_VALUE_CHARS]
 
 
 def read_repository(forge: str, data: Mapping[str, Any]) -> str | None:
@@ -160,7 +160,7 @@ def read_repository(forge: str, data: Mapping[str, Any]) -> str | None:
         path = _get_object(data, "project").get("path_with_namespace")
     else:
         path = _get_object(data, "repository").get("full_name")
-    return path if isinstance(path, str) and 0 < len(path) <= _MAX_CHARS else None
+    return path if isinstance(path, str) and 0 < len(path) <= _MAX_VALUE_CHARS else None
 
 
 def parse_event(forge: str, event: str, data: Mapping[str, Any]) -> EventScope | None:
@@ -187,7 +187,7 @@ def parse_event(forge: str, event: str, data: Mapping[str, Any]) -> EventScope |
 
 
 def _build_scope(branch: object, number: object) -> EventScope | None:
-    if isinstance(branch, str) and 0 < len(branch) <= _MAX_CHARS:
+    if isinstance(branch, str) and 0 < len(branch) <= _MAX_VALUE_CHARS:
         return EventScope(branches=(branch,))
     if isinstance(number, int) and not isinstance(number, bool) and 0 < number < 10**12:
         return EventScope(numbers=(number,))

@@ -1,6 +1,6 @@
 """The host of a repository's forge, from Git's remote and from the environment.
 
-A document never decides where a token is sent: the host is that of the remote, or of DOCYARD_FORGE_URL.
+A document never determines where a token is sent: the host is that of the remote, or of DOCYARD_FORGE_URL.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ FORGES_BY_HOST: Mapping[str, str] = {"github.com": "github", "gitlab.com": "gitl
 _SSH_HOSTS = {"ssh.github.com": "github.com", "altssh.gitlab.com": "gitlab.com"}
 _PUBLIC_API_URLS = {"github.com": "https://api.github.com"}
 _API_PATHS = {"github": "/api/v3", "gitlab": "/api/v4", "gitea": "/api/v1"}
-_SEGMENT = re.compile(r"(?!\.{1,2}$)[\w.~+-]{1,255}")
-_SCP = re.compile(r"[^:]*(?:\[[^\]]*\])?:(.*)", re.DOTALL)
+_PATH_SEGMENT = re.compile(r"(?!\.{1,2}$)[\w.~+-]{1,255}")
+_SCP_ADDRESS = re.compile(r"[^:]*(?:\[[^\]]*\])?:(.*)", re.DOTALL)
 _MAX_SEGMENTS = 21  # GitLab's maximum depth of groups, and the project
 
 
@@ -39,12 +39,12 @@ class ForgeRepository(NamedTuple):
 
     kind: str
     host: str
-    api: str
+    api_url: str
     segments: tuple[str, ...]
     token: str
 
     def __repr__(self) -> str:
-        return f"ForgeRepository({self.kind}, {self.api}, {'/'.join(self.segments)})"
+        return f"ForgeRepository({self.kind}, {self.api_url}, {'/'.join(self.segments)})"
 
 
 def resolve_forge_repository(address: RemoteUrl, kind: str | None, access: ForgeAccess) -> ForgeRepository:
@@ -62,14 +62,14 @@ def resolve_forge_repository(address: RemoteUrl, kind: str | None, access: Forge
             fix='Set it in docyard.toml: [forge] kind = "github", "gitlab" or "gitea".',
             host=host,
         )
-    api = _PUBLIC_API_URLS.get(host, base_url + _API_PATHS[forge_kind])
+    api_url = _PUBLIC_API_URLS.get(host, base_url + _API_PATHS[forge_kind])
     segments = _parse_path_segments(
         address, parts.path, max_count=_MAX_SEGMENTS if forge_kind == "gitlab" else 2
     )
     token = access.token or (access.tokens.get(host) if parts.scheme == "https" else None)
     if not token or not token.isascii() or not token.isprintable():
         raise NoForgeToken(host)
-    return ForgeRepository(forge_kind, parts.netloc, api, segments, token)
+    return ForgeRepository(forge_kind, parts.netloc, api_url, segments, token)
 
 
 def _check_url(url: str) -> str:
@@ -105,7 +105,7 @@ def _get_base_url(address: RemoteUrl) -> str:
 def _parse_path_segments(address: RemoteUrl, prefix: str, max_count: int) -> tuple[str, ...]:
     """Return the path of the repository on its forge. Raises NotAForge."""
     if address.transport is Transport.SSH and "://" not in address.url:
-        match = _SCP.fullmatch(address.url)
+        match = _SCP_ADDRESS.fullmatch(address.url)
         path = match[1] if match else ""
     else:
         path = urlsplit(address.url).path
@@ -115,7 +115,7 @@ def _parse_path_segments(address: RemoteUrl, prefix: str, max_count: int) -> tup
     segments = tuple(path.strip("/").removesuffix(".git").split("/"))
     if address.transport is Transport.FILE:
         segments = segments[-2:]
-    if not 2 <= len(segments) <= max_count or not all(map(_SEGMENT.fullmatch, segments)):
+    if not 2 <= len(segments) <= max_count or not all(map(_PATH_SEGMENT.fullmatch, segments)):
         raise NotAForge(
             "the remote's URL must end with the owner and the name of a repository",
             fix="Check it with `git remote -v`; for a forge below a path, set DOCYARD_FORGE_URL.",

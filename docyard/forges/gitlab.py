@@ -44,9 +44,9 @@ class GitLab:
     name: ClassVar[str] = "gitlab"
 
     def __init__(self, repository: ForgeRepository, limits: TransportLimits) -> None:
-        self._requests = f"/projects/{quote('/'.join(repository.segments), safe='')}/merge_requests"
+        self._requests_path = f"/projects/{quote('/'.join(repository.segments), safe='')}/merge_requests"
         headers = {"Authorization": f"Bearer {repository.token}", "Accept": "application/json"}
-        self._http = ForgeTransport(TITLE, repository.api, headers, repository.token, limits)
+        self._http = ForgeTransport(TITLE, repository.api_url, headers, repository.token, limits)
 
     def close_connections(self) -> None:
         """Close the connection to the forge."""
@@ -60,15 +60,15 @@ class GitLab:
         """Return the open merge requests into a target, the last changed first; 2,000 at most."""
         return tuple(self._list_pull_requests("opened", target))
 
-    def open(self, new: NewPullRequest) -> PullRequest:
+    def open(self, new_request: NewPullRequest) -> PullRequest:
         """Open a merge request. Raises ForgeConflict if the branch has an open one already."""
         body = {
-            "title": new.title,
-            "description": _escape_commands(new.body),
-            "source_branch": new.head_branch,
-            "target_branch": new.target,
+            "title": new_request.title,
+            "description": _escape_commands(new_request.body),
+            "source_branch": new_request.head_branch,
+            "target_branch": new_request.target,
         }
-        return self._parse_response(self._http.send("POST", self._requests, body))
+        return self._parse_response(self._http.send("POST", self._requests_path, body))
 
     def update(
         self,
@@ -96,7 +96,7 @@ class GitLab:
         """Return the current merge request. Raises ForgeNotFound."""
         return self._parse_response(self._http.get(self._build_path(number)))
 
-    def reviews(self, number: int) -> tuple[ForgeReview, ...]:
+    def list_reviews(self, number: int) -> tuple[ForgeReview, ...]:
         """Return the current approvals and requests for changes, the oldest first."""
         request = Fields(TITLE, self._http.get(self._build_path(number)))
         verdict_entries = [*self._list_approvers(number), *self._list_requesters(number)]
@@ -106,7 +106,7 @@ class GitLab:
         ]
         return tuple(sorted(reviews, key=lambda review: review.time))
 
-    def comments(self, number: int) -> tuple[ForgeComment, ...]:
+    def list_comments(self, number: int) -> tuple[ForgeComment, ...]:
         """Return the general comments, the oldest first, without internal notes."""
         return tuple(
             ForgeComment(
@@ -134,7 +134,7 @@ class GitLab:
     def _list_pull_requests(self, state: str, target: str, **query: str) -> Iterator[PullRequest]:
         order = {"order_by": "updated_at", "sort": "desc"}
         items = self._http.pages(
-            self._requests,
+            self._requests_path,
             state=state,
             scope="all",
             target_branch=target,
@@ -146,7 +146,7 @@ class GitLab:
         return (_parse_pull_request(fields) for fields in all_fields if not _is_of_fork(fields))
 
     def _build_path(self, number: int) -> str:
-        return f"{self._requests}/{number}"
+        return f"{self._requests_path}/{number}"
 
     def _parse_response(self, data: object) -> PullRequest:
         return _parse_pull_request(Fields(TITLE, data))

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from workspace.proposals.proposal import Proposal
     from workspace.workspace import Workspace
 
-MIN_OPEN_FOR_LIST = 5
+MIN_OPEN_PROPOSALS_FOR_LIST = 5
 """The number of open proposals from which the forge's open pull requests are listed."""
 
 
@@ -54,7 +54,7 @@ class PullRequestFinder:
 
     def list_open(self, forge: Forge, proposals: Sequence[Proposal]) -> Mapping[str, PullRequest] | None:
         """Return the open pull requests by branch; None for few open proposals."""
-        if sum(proposal.is_open for proposal in proposals) < MIN_OPEN_FOR_LIST:
+        if sum(proposal.is_open for proposal in proposals) < MIN_OPEN_PROPOSALS_FOR_LIST:
             return None
         target = proposals[0].content.target
         return {request.head_branch: request for request in reversed(forge.list_open(target))}
@@ -80,10 +80,10 @@ class PullRequestFinder:
         return request
 
 
-MAX_OPEN_CHECKED = 100
-"""The maximum of open proposals that one round checks, the newest first."""
+MAX_CHECKED_OPEN_PROPOSALS = 100
+"""The maximum number of open proposals that one round checks, the newest first."""
 
-MAX_ENDED_CHECKED, MAX_ENDED_AGE_DAYS = 10, 7
+MAX_CHECKED_ENDED_PROPOSALS, MAX_ENDED_AGE_DAYS = 10, 7
 """The maximum number and age of ended proposals whose pull requests are checked once more, and closed."""
 
 _CACHE_TIME_S = 600.0  # some changes do not update the time of a pull request
@@ -207,14 +207,14 @@ class PullRequestFollower:
                     yield proposal
             elif proposal.is_open:
                 open_count += 1
-                if open_count <= MAX_OPEN_CHECKED:
+                if open_count <= MAX_CHECKED_OPEN_PROPOSALS:
                     yield proposal
             elif (
                 proposal.state is not ProposalState.GONE
                 and (proposal.id, proposal.state) not in self._settled_states
             ):
                 ended_count += proposal.content.updated_at >= min_time
-                if proposal.content.updated_at >= min_time and ended_count <= MAX_ENDED_CHECKED:
+                if proposal.content.updated_at >= min_time and ended_count <= MAX_CHECKED_ENDED_PROPOSALS:
                     yield proposal
 
     def _check_proposal(
@@ -229,9 +229,9 @@ class PullRequestFollower:
     ) -> PullRequestOutcome | None:
         request = self._finder.find(forge, proposal, requests_by_branch)
         if request is None:
-            self._settle(proposal)
+            self._record_settled(proposal)
             return None
-        cached_state = self._find_cached(request)
+        cached_state = self._find_cached_state(request)
         if cached_state is None or is_named:
             if request.state == "open":
                 request = forge.get(request.number)  # a list does not contain conflicts
@@ -245,7 +245,7 @@ class PullRequestFollower:
             )
         proposal = self._workspace.proposal_actions().find(
             proposal.id
-        )  # its state may have changed meanwhile
+        )  # its state may have changed during the import
         if proposal.is_open:
             return self._apply_end_on_forge(forge, request, proposal, outcome)
         return self._apply_end_of_proposal(forge, remote, request, proposal, outcome, was_pushed=was_pushed)
@@ -257,13 +257,13 @@ class PullRequestFollower:
         """Import the reviews and comments of a pull request, in order."""
         proposal_actions = self._workspace.proposal_actions()
         earlier_events = proposal_actions.list_events(proposal)
-        forge_reviews = forge.reviews(request.number)
+        forge_reviews = forge.list_reviews(request.number)
         review_events = relay.reviews_to_events(forge.name, forge_reviews, request, proposal, earlier_events)
         reviews = proposal_actions.relay(proposal.id, review_events)
-        comment_events = relay.comments_to_events(forge.name, forge.comments(request.number), proposal)
+        comment_events = relay.comments_to_events(forge.name, forge.list_comments(request.number), proposal)
         comments = proposal_actions.relay(proposal.id, comment_events)
         has_conflict = request.state == "open" and request.mergeable is False
-        self._cache(request, has_conflict)
+        self._cache_state(request, has_conflict)
         waits = "conflict" if has_conflict else None
         return self._build_outcome(request, proposal)._replace(
             reviews=len(reviews), comments=len(comments), waits=waits
@@ -309,7 +309,7 @@ class PullRequestFollower:
         """Close the pull request of an ended proposal, or reopen the proposal as on the forge."""
         outcome = outcome._replace(waits=None)
         if request.state != "open":
-            self._settle(proposal)
+            self._record_settled(proposal)
             return outcome
         closer = proposal.content.closed_by
         if (
@@ -330,7 +330,7 @@ class PullRequestFollower:
             text = "Closed where it was proposed."
         # Close first: a token that may comment but not close would add the same comment in each round.
         forge.close(request.number)
-        self._settle(proposal)
+        self._record_settled(proposal)
         forge.comment(request.number, f"{text}\n\n{format_marker(proposal.id)}")
         return outcome._replace(done=("closed_there",), state="closed")
 
@@ -350,7 +350,7 @@ class PullRequestFollower:
         remote_tip = git.commit_at(format_tracking_ref(remote, target))
         return remote_tip is not None and commit is not None and git.is_descendant(remote_tip, commit)
 
-    def _find_cached(self, request: PullRequest) -> _CachedState | None:
+    def _find_cached_state(self, request: PullRequest) -> _CachedState | None:
         """Return the cached state of a pull request that has not changed since it was read."""
         cached_state = self._cached_states.get(request.number)
         if cached_state is None or (cached_state.updated_at, cached_state.head) != (
@@ -360,7 +360,7 @@ class PullRequestFollower:
             return None
         return cached_state if self._clock() < cached_state.expires_at else None
 
-    def _cache(self, request: PullRequest, has_conflict: bool) -> None:
+    def _cache_state(self, request: PullRequest, has_conflict: bool) -> None:
         if len(self._cached_states) >= _CACHE_SIZE:
             self._cached_states.clear()
         expires_at = self._clock() + _CACHE_TIME_S
@@ -368,7 +368,7 @@ class PullRequestFollower:
             request.updated_at, request.head_sha, has_conflict, expires_at
         )
 
-    def _settle(self, proposal: Proposal) -> None:
+    def _record_settled(self, proposal: Proposal) -> None:
         if proposal.is_open:
             return
         if len(self._settled_states) >= _CACHE_SIZE:

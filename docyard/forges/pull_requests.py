@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_DESCRIPTION_CHARS = 65_536
 """Maximum length of a description: GitHub's limit; other forges allow more."""
 
-_BUDGET_CHARS = MAX_DESCRIPTION_CHARS - 536  # without headings and the marker
+_MAX_CONTENT_CHARS = MAX_DESCRIPTION_CHARS - 536  # without headings and the marker
 _MAX_OWN_DESCRIPTION_CHARS = 20_000
 _MAX_TITLE_CHARS = 250  # GitHub allows 256, GitLab and Gitea 255
 _MAX_FILES = 50
@@ -54,7 +54,7 @@ _CLOSING_KEYWORD = re.compile(
 )
 
 
-def get_title(proposal: Proposal) -> str:
+def build_title(proposal: Proposal) -> str:
     """Return the title of a proposal's pull request."""
     title = neutralize_commands(proposal.content.title)  # before truncation, because it adds characters
     return title if len(title) <= _MAX_TITLE_CHARS else title[: _MAX_TITLE_CHARS - 1] + "…"
@@ -70,7 +70,7 @@ def build_description(proposal: Proposal, changes: CommitChanges) -> str:
     parts = []
     if proposal.content.description:
         parts.append(_format_description(proposal.content.description))
-    budget = _BUDGET_CHARS - sum(map(len, parts))
+    budget = _MAX_CONTENT_CHARS - sum(map(len, parts))
     parts += _format_changes(changes, budget)
     parts.append(format_marker(proposal.id))
     # Bytes of a file name that are not UTF-8 become question marks.
@@ -100,10 +100,10 @@ def _close_fence(text: str) -> str:
         match = _FENCE.fullmatch(line)
         if match is None:
             continue
-        ticks, rest = match.groups()
+        ticks, text_after_ticks = match.groups()
         if not fence:
-            fence = ticks if ticks[0] == "~" or "`" not in rest else ""
-        elif ticks[0] == fence[0] and len(ticks) >= len(fence) and not rest.strip():
+            fence = ticks if ticks[0] == "~" or "`" not in text_after_ticks else ""
+        elif ticks[0] == fence[0] and len(ticks) >= len(fence) and not text_after_ticks.strip():
             fence = ""
     return f"{text}\n{fence}" if fence else text
 
@@ -155,23 +155,23 @@ def open_pull_request(
     """Push a proposal's branch and its discussion, then open or update its pull request.
 
     Two calls, even at the same time, result in one pull request with the proposal's last state.
-    Raises what `push_proposal` raises, and ForgeError.
+    Raises the errors of `push_proposal`, and ForgeError.
     """
     send_error = push_proposal(workspace, access, proposal.content.branch)
-    new = _describe_proposal(workspace, proposal)
-    existing_request = forge.find(new.head_branch, new.target)
+    new_request = _describe_proposal(workspace, proposal)
+    existing_request = forge.find(new_request.head_branch, new_request.target)
     if (
         existing_request is not None
         and existing_request.state == "merged"
         and existing_request.head_sha == proposal.tip
     ):
         return OpenedPullRequest(existing_request, False, send_error)
-    opened_request = _open_or_update(forge, existing_request, new)
+    opened_request = _open_or_update(forge, existing_request, new_request)
     request = opened_request.pull_request
-    if not request.is_of(new.head_branch, new.target):
+    if not request.is_of(new_request.head_branch, new_request.target):
         problem = f"the response is for pull request {request.number}, which has another branch or target"
         raise InvalidForgeResponse(relay.format_forge_name(forge.name), problem)
-    request = _update_until_current(workspace, proposal, forge, request, new)
+    request = _update_until_current(workspace, proposal, forge, request, new_request)
     opened_request = OpenedPullRequest(request, opened_request.is_new, send_error)
     return opened_request._replace(
         send_error=_record_link(workspace, proposal, forge, opened_request, access)
@@ -180,7 +180,7 @@ def open_pull_request(
 
 def _describe_proposal(workspace: Workspace, proposal: Proposal) -> NewPullRequest:
     return NewPullRequest(
-        get_title(proposal),
+        build_title(proposal),
         build_description(proposal, workspace.proposal_reviews().changes(proposal)),
         proposal.content.branch,
         proposal.content.target,
@@ -195,22 +195,24 @@ def _update_until_current(
     The proposal is read again after each update, so that the last of several writers leaves the newest text.
     """
     for _ in range(_MAX_UPDATES):
-        new = _describe_proposal(workspace, workspace.proposal_actions().find(proposal.id))
-        if new == sent_request:
+        new_request = _describe_proposal(workspace, workspace.proposal_actions().find(proposal.id))
+        if new_request == sent_request:
             break
-        request, sent_request = _update(forge, request, new), new
+        request, sent_request = _update(forge, request, new_request), new_request
     return request
 
 
-def _open_or_update(forge: Forge, request: PullRequest | None, new: NewPullRequest) -> OpenedPullRequest:
+def _open_or_update(
+    forge: Forge, request: PullRequest | None, new_request: NewPullRequest
+) -> OpenedPullRequest:
     if request is not None and request.state == "open":
-        return OpenedPullRequest(_update(forge, request, new), False, None)
+        return OpenedPullRequest(_update(forge, request, new_request), False, None)
     if request is not None and request.state == "closed":
         try:
-            return OpenedPullRequest(_reopen(forge, request, new), False, None)
+            return OpenedPullRequest(_reopen(forge, request, new_request), False, None)
         except (ForgeConflict, ForgeRefused):
             pass  # such as after its branch was deleted: open a new pull request
-    return _open(forge, new)
+    return _open(forge, new_request)
 
 
 def _record_link(
@@ -236,26 +238,26 @@ def _record_link(
         return error
 
 
-def _open(forge: Forge, new: NewPullRequest) -> OpenedPullRequest:
+def _open(forge: Forge, new_request: NewPullRequest) -> OpenedPullRequest:
     try:
-        return OpenedPullRequest(forge.open(new), True, None)
+        return OpenedPullRequest(forge.open(new_request), True, None)
     except (ForgeConflict, ForgeRefused, ForgeUnreachable):
         # Another caller opened one first, or the response was lost. The status for this differs by forge, so
         # read the current pull request.
-        request = forge.find(new.head_branch, new.target)
+        request = forge.find(new_request.head_branch, new_request.target)
         if request is None or request.state != "open":
             raise
-        return OpenedPullRequest(_update(forge, request, new), False, None)
+        return OpenedPullRequest(_update(forge, request, new_request), False, None)
 
 
-def _reopen(forge: Forge, request: PullRequest, new: NewPullRequest) -> PullRequest:
+def _reopen(forge: Forge, request: PullRequest, new_request: NewPullRequest) -> PullRequest:
     forge.update(request.number, state="open")
-    return _update(forge, forge.get(request.number), new)
+    return _update(forge, forge.get(request.number), new_request)
 
 
-def _update(forge: Forge, request: PullRequest, new: NewPullRequest) -> PullRequest:
-    title = None if request.title == join_lines(new.title) else new.title
-    body = None if request.body == remove_controls(new.body) else new.body
+def _update(forge: Forge, request: PullRequest, new_request: NewPullRequest) -> PullRequest:
+    title = None if request.title == join_lines(new_request.title) else new_request.title
+    body = None if request.body == remove_controls(new_request.body) else new_request.body
     if title is None and body is None:
         return request
     return forge.update(request.number, title=title, body=body)

@@ -1,6 +1,7 @@
 """Conversion of a pull request's reviews and comments to events of its proposal.
 
-An event names the author on the forge, `via` the forge, because Docyard cannot verify the author.
+The author of an event is the author on the forge, marked with the name of the forge, because Docyard cannot
+verify the author.
 """
 
 from __future__ import annotations
@@ -30,11 +31,11 @@ if TYPE_CHECKING:
     from workspace.proposals.events import Event
     from workspace.proposals.proposal import Proposal
 
-NAMES = {"github": "GitHub", "gitlab": "GitLab", "gitea": "Gitea"}
+FORGE_NAMES = {"github": "GitHub", "gitlab": "GitLab", "gitea": "Gitea"}
 """The display names of the forges, which are also the client of their events."""
 
 TOOL = "forge"
-_SHA_CHARS = 40
+_COMMIT_ID_CHARS = 40
 _OWN_MARKER = re.compile(r"<!-- docyard proposal [0-9a-z]+ -->\s*")
 """The last line of a comment that Docyard wrote on a forge, which is not imported again."""
 
@@ -44,7 +45,7 @@ _OLD_LINK_TEXT = re.compile(r"Opened as pull request \[\d+\]\((https?://\S+)\)\.
 
 def format_forge_name(forge: str) -> str:
     """Return the display name of a kind of forge."""
-    return NAMES.get(forge, forge)
+    return FORGE_NAMES.get(forge, forge)
 
 
 def build_author(forge: str, login: str) -> Actor:
@@ -72,7 +73,7 @@ def find_link(events: Sequence[Event]) -> str | None:
     """Return the link of the last opened pull request."""
     for event in reversed(events):
         body = event.body
-        if isinstance(body, Commented) and any(is_from_forge(forge, event.author) for forge in NAMES):
+        if isinstance(body, Commented) and any(is_from_forge(forge, event.author) for forge in FORGE_NAMES):
             if body.pull_request is not None:
                 return body.pull_request
             if link_match := _OLD_LINK_TEXT.fullmatch(body.text):
@@ -135,7 +136,7 @@ def _build_review_event(
     forge: str, review: ForgeReview, commit: str, proposal: Proposal
 ) -> Reviewed | Commented | None:
     forge_name, text = format_forge_name(forge), review.text[: MAX_TEXT_CHARACTERS - 200]
-    if len(commit) != _SHA_CHARS:
+    if len(commit) != _COMMIT_ID_CHARS:
         return None
     match review.verdict:
         case "approved":
@@ -146,12 +147,12 @@ def _build_review_event(
             )
         case "changes_requested":
             # A later submission has already answered it.
-            lead = f"Changes were requested on {forge_name}, of an earlier version."
-            return Reviewed(ReviewDecision.COMMENT, f"{lead}\n\n{text}".strip(), commit)
+            first_sentence = f"Changes were requested on {forge_name}, of an earlier version."
+            return Reviewed(ReviewDecision.COMMENT, f"{first_sentence}\n\n{text}".strip(), commit)
         case "dismissed":
-            lead = (
+            first_sentence = (
                 f"A review was dismissed on {forge_name}. If it requested changes, submit again to answer it."
             )
-            return Commented(f"{lead}\n\n{text}".strip(), None, proposal.tip)
+            return Commented(f"{first_sentence}\n\n{text}".strip(), None, proposal.tip)
         case _:
             return Reviewed(ReviewDecision.COMMENT, text, commit) if text.strip() else None

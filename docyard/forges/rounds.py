@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from workspace.sync.sync import SyncResult
     from workspace.workspace import Workspace
 
+_DEFAULT_RETRY_DELAY_S = 60.0
+"""The delay after a rate limit without a retry time."""
+
 
 class ForgeRounds:
     """The checks of the forge of a served branch. Safe in several threads.
@@ -36,7 +39,7 @@ class ForgeRounds:
         self._clock = clock
         self._lock = threading.Lock()
         self._follower: PullRequestFollower | None = None
-        self._not_before: tuple[float, ForgeRound] | None = None
+        self._retry_time_and_round: tuple[float, ForgeRound] | None = None
 
     def follow(
         self,
@@ -56,8 +59,8 @@ class ForgeRounds:
         except WorkspaceError:
             return None  # other calls report invalid settings
         with self._lock:
-            if self._not_before is not None and self._clock() < self._not_before[0]:
-                return self._not_before[1]
+            if self._retry_time_and_round is not None and self._clock() < self._retry_time_and_round[0]:
+                return self._retry_time_and_round[1]
             return self._run_round(sync_result, branches, numbers)
 
     def _run_round(
@@ -86,8 +89,11 @@ class ForgeRounds:
             )
         finally:
             forge.close_connections()
-        self._not_before = None
+        self._retry_time_and_round = None
         if isinstance(forge_round.error, ForgeLimited):
             retry_after = forge_round.error.retry_after
-            self._not_before = self._clock() + (60.0 if retry_after is None else retry_after), forge_round
+            self._retry_time_and_round = (
+                self._clock() + (_DEFAULT_RETRY_DELAY_S if retry_after is None else retry_after),
+                forge_round,
+            )
         return forge_round

@@ -64,7 +64,7 @@ _ID_HEADERS = {
 
 
 class Deliveries:
-    """Webhooks that were applied. A failed one is not stored: the forge sends it again."""
+    """Webhooks that were applied. A failed webhook is not stored: the forge sends it again."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -76,7 +76,7 @@ class Deliveries:
         return any(self._expiry_by_key.get(key, now) > now for key, _ in _list_keys(forge, headers, body))
 
     def record(self, forge: str, headers: Mapping[str, str], body: bytes) -> None:
-        """Record a webhook; the oldest one is removed if there are too many."""
+        """Record a webhook; the oldest webhook is removed if there are too many."""
         now = self._clock()
         for key, seconds in _list_keys(forge, headers, body):
             self._expiry_by_key[key] = now + seconds
@@ -97,7 +97,7 @@ MAX_CLOCK_SKEW_S = 300
 """Maximum deviation of a signature's time in seconds (Standard Webhooks, "Verifying webhook authenticity").
 """
 
-_PREFIX = "whsec_"
+_SECRET_PREFIX = "whsec_"
 _MAX_SIGNATURES = 10  # in one header, which has several while a key is changed
 
 
@@ -125,17 +125,19 @@ def _has_digest(headers: Mapping[str, str], names: tuple[str, ...], body: bytes,
 
 
 def _has_standard_signature(headers: Mapping[str, str], body: bytes, secret: str, now: float) -> bool:
-    id, time = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
-    if not id or not (time.isascii() and time.isdecimal()) or len(time) > 12:
+    id, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
+    if not id or not (timestamp.isascii() and timestamp.isdecimal()) or len(timestamp) > 12:
         return False
-    if abs(now - int(time)) > MAX_CLOCK_SKEW_S:
+    if abs(now - int(timestamp)) > MAX_CLOCK_SKEW_S:
         return False
     try:
-        is_encoded = secret.startswith(_PREFIX)
-        key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True) if is_encoded else secret.encode()
+        if secret.startswith(_SECRET_PREFIX):
+            key = base64.b64decode(secret.removeprefix(_SECRET_PREFIX), validate=True)
+        else:
+            key = secret.encode()
     except binascii.Error:
         return False
-    digest = hmac.new(key, f"{id}.{time}.".encode() + body, hashlib.sha256).digest()
+    digest = hmac.new(key, f"{id}.{timestamp}.".encode() + body, hashlib.sha256).digest()
     expected = f"v1,{base64.b64encode(digest).decode()}"
     signatures = headers["webhook-signature"].split(" ")[:_MAX_SIGNATURES]
     return any(_is_same(signature, expected) for signature in signatures)
@@ -215,7 +217,7 @@ class Webhooks:
         return await self._run_exchange(kind, headers, body, scope)
 
     def _check_repository(self, kind: str, data: dict[str, Any]) -> Response | None:
-        """Return the refusal of a webhook of another forge or repository; None for the served one."""
+        """Return the refusal of a webhook of another forge or repository, else None."""
         try:
             repository = find_forge_repository(self._workspace, self._access())
         except WorkspaceError as error:  # such as a missing token
@@ -271,9 +273,9 @@ def _build_endpoint(kind: str, webhooks: Webhooks) -> Callable[[Request], Any]:
 
 
 async def _read_body(request: Request) -> bytes | None:
-    """Return the body of a request; None if it is larger than 1 MiB. At most that is read."""
-    length = request.headers.get("content-length", "")
-    if length.isascii() and length.isdecimal() and int(length[:20]) > MAX_BODY_BYTES:
+    """Return the body of a request; None if it is larger than 1 MiB. At most 1 MiB is read."""
+    content_length = request.headers.get("content-length", "")
+    if content_length.isascii() and content_length.isdecimal() and int(content_length[:20]) > MAX_BODY_BYTES:
         return None
     body = bytearray()
     try:
@@ -299,8 +301,8 @@ def _get_error(result: ExchangeResult) -> WorkspaceError:
 
 def _respond_retry(error: WorkspaceError) -> Response:
     """Return the response to an event that was not applied, so that the forge sends it again."""
-    wait = error.details.get("retry_after") if isinstance(error, ForgeError) else None
-    seconds = str(int(wait) + 1) if isinstance(wait, int | float) else _RETRY_AFTER_S
+    retry_after = error.details.get("retry_after") if isinstance(error, ForgeError) else None
+    seconds = str(int(retry_after) + 1) if isinstance(retry_after, int | float) else _RETRY_AFTER_S
     return _respond(503, error.message, error.fix, {"Retry-After": seconds})
 
 

@@ -160,14 +160,14 @@ def test_reviews_are_listed_oldest_first(setting: Setting) -> None:
     state.review(pull_request.number, "cid", "commented", "Looking at it.")
     state.review(pull_request.number, "dan", "pending", "A draft")
     approval = state.review(pull_request.number, "eve", "approved", "Good.")
-    reviews = setting.forge.reviews(pull_request.number)
+    reviews = setting.forge.list_reviews(pull_request.number)
     decided = [(review.author, review.verdict) for review in reviews if review.verdict != "commented"]
     assert decided == [("bea", "changes_requested"), ("eve", "approved")]
     assert reviews[-1].time == approval.time.replace(microsecond=reviews[-1].time.microsecond)
     assert len({review.id for review in reviews}) == len(reviews)
     if setting.local.kind == "gitlab":  # which has no texts of reviews: they are comments
         assert [review.commit for review in reviews] == [None, None]
-        texts = [comment.text for comment in setting.forge.comments(pull_request.number)]
+        texts = [comment.text for comment in setting.forge.list_comments(pull_request.number)]
         assert "Shorter, please." in texts
     else:
         assert [review.text for review in reviews] == ["Shorter, please.", "Looking at it.", "Good."]
@@ -179,10 +179,10 @@ def test_withdrawn_approval_is_not_listed_as_approval(setting: Setting) -> None:
     setting.local.state.review(pull_request.number, "bea", "approved")
     if setting.local.kind == "gitlab":
         setting.local.state.review(pull_request.number, "bea", "dismissed")
-        assert setting.forge.reviews(pull_request.number) == ()
+        assert setting.forge.list_reviews(pull_request.number) == ()
     else:
         setting.local.state.pull_requests[0].reviews[0].verdict = "dismissed"
-        assert [review.verdict for review in setting.forge.reviews(pull_request.number)] == ["dismissed"]
+        assert [review.verdict for review in setting.forge.list_reviews(pull_request.number)] == ["dismissed"]
 
 
 def test_only_general_comments_are_listed(setting: Setting) -> None:
@@ -194,7 +194,7 @@ def test_only_general_comments_are_listed(setting: Setting) -> None:
     state.comment(pull_request.number, "dan", "for members", is_internal=True)
     state.comment(pull_request.number, "eve", "on a line", on_line=True)
     state.comment(pull_request.number, "fay", "Last.")
-    comments = setting.forge.comments(pull_request.number)
+    comments = setting.forge.list_comments(pull_request.number)
     assert [(comment.author, comment.text) for comment in comments] == [
         (BOT, "From docyard."),
         ("bea", "Line\nand [31mline."),

@@ -9,8 +9,8 @@ import pytest
 from docyard.forges.pull_requests import (
     MAX_DESCRIPTION_CHARS,
     build_description,
+    build_title,
     format_marker,
-    get_title,
     neutralize_commands,
 )
 from tests import repositories
@@ -118,13 +118,13 @@ def test_escaping_takes_linear_time() -> None:
 def test_title_is_short_and_mentions_no_user(repo: repositories.Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
     proposal = workspace.proposal_actions().open("@ana: " + "x" * 240, "", ACTOR)
-    assert len(get_title(proposal)) <= 255
-    assert "@ana" not in get_title(proposal)
+    assert len(build_title(proposal)) <= 255
+    assert "@ana" not in build_title(proposal)
 
 
 def test_escaped_title_stays_within_the_limit(repo: repositories.Repo) -> None:
     workspace = Workspace.open(repo.path, durable=False)
-    title = get_title(workspace.proposal_actions().open("@a " * 80, "", ACTOR))
+    title = build_title(workspace.proposal_actions().open("@a " * 80, "", ACTOR))
     assert len(title) <= 250
     assert "@a" not in title
 

@@ -132,7 +132,7 @@ def test_list_stops_at_the_page_limit(setting: Setting) -> None:
         setting.local.state.comment(pull_request.number, "bea", f"{number}")
     setting.local.page_size = 1
     forge = setting.adapter(patience=STEADY._replace(pages=3))
-    assert [text.text for text in forge.comments(pull_request.number)] == ["0", "1", "2"]
+    assert [text.text for text in forge.list_comments(pull_request.number)] == ["0", "1", "2"]
     forge.close_connections()
 
 
@@ -140,7 +140,7 @@ def test_next_page_on_another_host_is_not_requested(setting: Setting) -> None:
     link = {"link": '<http://127.0.0.2:9/steal?page=2>; rel="next"'}
     setting.local.faults.append(Fault(status=200, body=[], headers=link))
     with pytest.raises(ForgeUnreachable, match="another host, which may not receive the token"):
-        setting.forge.comments(1)
+        setting.forge.list_comments(1)
 
 
 def test_lost_response_may_have_opened_a_pull_request(setting: Setting) -> None:

@@ -33,7 +33,7 @@ def test_api_url_is_derived_from_the_remote(
     url: str, kind: str | None, api: str, segments: tuple[str, ...]
 ) -> None:
     repository = resolve_forge_repository(parse_remote_url(url), kind, ACCESS)
-    assert (repository.api, repository.segments, repository.token) == (api, segments, "tok-1")
+    assert (repository.api_url, repository.segments, repository.token) == (api, segments, "tok-1")
     assert "tok-1" not in repr(repository)
 
 
@@ -99,7 +99,7 @@ def test_environment_url_overrides_the_forge(
     url: str, remote: str, api: str, segments: tuple[str, ...]
 ) -> None:
     repository = resolve_forge_repository(parse_remote_url(remote), "gitea", make_access(url, "tok-1"))
-    assert (repository.api, repository.segments) == (api, segments)
+    assert (repository.api_url, repository.segments) == (api, segments)
 
 
 @loop_over(

@@ -87,7 +87,7 @@ def test_unchanged_pull_request_costs_one_call(here: ForgeScene) -> None:
 
 
 def test_many_pull_requests_are_listed_by_one_call(here: ForgeScene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pull_request_sync, "MIN_OPEN_FOR_LIST", 2)
+    monkeypatch.setattr(pull_request_sync, "MIN_OPEN_PROPOSALS_FOR_LIST", 2)
     first, number = here.create_pull_request()
     second, other = here.create_pull_request()
     alone = here.submit_proposal("More.", here.page())
@@ -353,7 +353,7 @@ def test_link_is_read_from_field_or_old_comment(here: ForgeScene) -> None:
 def test_caller_cannot_use_the_key_of_a_forge_comment(here: ForgeScene) -> None:
     proposal, number = here.create_pull_request()
     here.local.state.comment(number, "ben", f"I quote:\n\n> {format_marker(proposal.id)}\n\nand say more.")
-    (events,) = relay.comments_to_events("github", here.forge.comments(number), proposal)
+    (events,) = relay.comments_to_events("github", here.forge.list_comments(number), proposal)
     with pytest.raises(InvalidKey):
         here.proposal_actions.comment(proposal.id, AGENT, "First.", key=events.key)
     assert here.follow(proposal).comments == 1
