@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from workspace.history.log import History
 
 _COLOURS = ("yellow", "cyan", "magenta", "green", "blue", "red")
-_AUTHOR_SHARE = 6  # an author's name has at most this fraction of the terminal's width
+_AUTHOR_WIDTH_DIVISOR = 6  # an author's name has at most this fraction of the terminal's width
 _MIN_AUTHOR_WIDTH = 8
 _PAGE_CHARS = 50_000
 
@@ -50,11 +50,13 @@ def command(address: str, ref: str | None, repo: Path | None, branch: str | None
     snapshot = workspace.at(ref)
     history = workspace.history()
     with console.show_progress("Reading the history") as progress:
-        resolved = resolve_address(workspace, snapshot, address, find_folder(repo))
-        lines = history.blame(snapshot, resolved.path, resolved.slug, progress=progress)
-    print_moved_notice(resolved.moved_to)
+        resolved_address = resolve_address(workspace, snapshot, address, find_folder(repo))
+        lines = history.blame(snapshot, resolved_address.path, resolved_address.slug, progress=progress)
+    print_moved_notice(resolved_address.moved_to)
     if as_json:
-        console.print_json({**resolved.data, **_blame_to_data(history, lines), "commit": snapshot.commit})
+        console.print_json(
+            {**resolved_address.data, **_blame_to_data(history, lines), "commit": snapshot.commit}
+        )
     elif is_terminal(sys.stdout):
         _print_runs(history, lines)
     else:
@@ -66,14 +68,14 @@ def _blame_to_data(history: History, lines: Sequence[BlamedLine]) -> dict[str, A
     """Return the data of all pages of view_history as one page."""
     from tools.history.descriptions import blame_data
 
-    blamed: list[Any] = []
+    blamed_lines: list[Any] = []
     commits: dict[str, Any] = {}
     next_page: str | None = "0"
     while next_page is not None:
         page, next_page = blame_data(history, lines, int(next_page), _PAGE_CHARS)
-        blamed += page["lines"]
+        blamed_lines += page["lines"]
         commits |= page["commits"]
-    return {"lines": blamed, "commits": commits}
+    return {"lines": blamed_lines, "commits": commits}
 
 
 def _print_rows(history: History, lines: Sequence[BlamedLine]) -> None:
@@ -99,21 +101,21 @@ def _print_runs(history: History, lines: Sequence[BlamedLine]) -> None:
     commits = {id: history.commit(id) for id in dict.fromkeys(line.commit for line in lines)}
     colours = {id: _COLOURS[index % len(_COLOURS)] for index, id in enumerate(commits)}
     names = {id: Text(escape_invisible(commit.author_name)) for id, commit in commits.items()}
-    max_width = max(screen.width // _AUTHOR_SHARE, _MIN_AUTHOR_WIDTH)
+    max_width = max(screen.width // _AUTHOR_WIDTH_DIVISOR, _MIN_AUTHOR_WIDTH)
     width = min(max((name.cell_len for name in names.values()), default=0), max_width)
     for name in names.values():
         name.truncate(width, overflow="ellipsis", pad=True)
     id_width = max((len(_format_id(line)) for line in lines), default=0)
     digits = len(str(lines[-1].line)) if lines else 0
-    previous: tuple[str, bool] | None = None
+    previous_run: tuple[str, bool] | None = None
     for line in lines:
         run = (line.commit, line.is_boundary)
         date = f"{commits[line.commit].time:%Y-%m-%d}"
         label = f"{_format_id(line):>{id_width}}  {names[line.commit].plain}  {date}"
-        head = Text(label if run != previous else " " * Text(label).cell_len, colours[line.commit])
+        label_text = Text(label if run != previous_run else " " * Text(label).cell_len, colours[line.commit])
         number = Text(f"  {line.line:>{digits}}", "dim")
-        print_hanging(screen, Text.assemble(head, number), Text(_decode_line(line)))
-        previous = run
+        print_hanging(screen, Text.assemble(label_text, number), Text(_decode_line(line)))
+        previous_run = run
 
 
 def _format_id(line: BlamedLine) -> str:

@@ -90,11 +90,11 @@ def command(
         raise click.BadParameter("there is no such folder", param_hint="DIR")
     target = find_folder(out)
     key = _load_key(find_folder(key_file), target) if key_file else None
-    started = time.monotonic()
+    start_time = time.monotonic()
     warnings: list[str] = []
     contents = _read_contents(source, ref, include, exclude, warnings)
     with console.show_progress("Indexing") as progress, _name_invalid_option(description, taxonomy):
-        built = build_artifact(
+        artifact_build = build_artifact(
             contents,
             target,
             description=description,
@@ -102,7 +102,9 @@ def command(
             key=key,
             progress=progress,
         )
-    _report(built, contents, warnings, key is not None, round(time.monotonic() - started, 3), as_json)
+    _report(
+        artifact_build, contents, warnings, key is not None, round(time.monotonic() - start_time, 3), as_json
+    )
     return Exit.DONE
 
 
@@ -133,8 +135,10 @@ def _read_contents(
     if commit is None:
         raise CannotError("the repository has no commit yet", fix="Commit the documents first.")
     contents = read_commit_contents(git, commit, Workspace(git).name, content_filter)
-    if ref is None and (changed := _list_uncommitted(git.list_uncommitted(), contents, content_filter)):
-        warnings.append(f"uncommitted changes are not in the artifact: {format_some(changed)}")
+    if ref is None and (
+        uncommitted_paths := _list_uncommitted(git.list_uncommitted(), contents, content_filter)
+    ):
+        warnings.append(f"uncommitted changes are not in the artifact: {format_some(uncommitted_paths)}")
     return contents
 
 
@@ -194,32 +198,33 @@ def _name_invalid_option(description: str | None, taxonomy: tuple[str, ...]) -> 
 
 
 def _report(
-    built: ArtifactBuild,
+    artifact_build: ArtifactBuild,
     contents: Contents,
     warnings: list[str],
     is_sealed: bool,
     seconds: float,
     as_json: bool,
 ) -> None:
-    stats = built.metadata.stats
+    stats = artifact_build.metadata.stats
     if contents.left_out:
         warnings.append(f"omitted because of their size or their names: {format_some(contents.left_out)}")
-    if built.without_sections:
+    if artifact_build.without_sections:
         warnings.append(
-            f"{built.without_sections} documents have no text to search: they are empty, larger than "
+            f"{artifact_build.without_sections} documents have no text to search: they are empty, larger than "
             "limits.document_bytes, or Git LFS pointers"
         )
-    if built.unlisted:
-        warnings.append(f"these keys have too many values to list: {', '.join(built.unlisted)}")
+    if artifact_build.unlisted:
+        keys = ", ".join(artifact_build.unlisted)
+        warnings.append(f"these keys have too many values to list: {keys}")
     for warning in warnings:
         click.echo(f"warning: {warning}", err=True)
     if as_json:
         result = {
             "commit": stats.source_commit,
-            "tree": built.tree,
+            "tree": artifact_build.tree,
             "documents": stats.total_files,
             "chunks": stats.total_chunks,
-            "indexed": built.indexed,
+            "indexed": artifact_build.indexed,
             "sealed": is_sealed,
             "warnings": warnings,
             "seconds": seconds,
@@ -229,5 +234,5 @@ def _report(
     origin = f"commit {stats.source_commit[:12]}" if stats.source_commit else "a folder"
     click.echo(
         f"Built {stats.total_files} documents, {stats.total_chunks} sections, of {origin} "
-        f"in {seconds:.1f} s. Read {built.indexed} documents, and copied the others."
+        f"in {seconds:.1f} s. Read {artifact_build.indexed} documents, and copied the others."
     )

@@ -51,14 +51,14 @@ def command(keep: Path | None) -> int:
     init.create_repository(folder, "main")
     init.commit_settings(folder, None, _SETTINGS)
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as log:
-        passed = anyio.run(_run_story, folder, Screen(), log)
-        if not passed:
+        has_passed = anyio.run(_run_story, folder, Screen(), log)
+        if not has_passed:
             log.seek(0)
             click.echo(log.read(), err=True, nl=False)
             print_error(
                 "a response was not as expected", f"Read the response above, and the repository {folder}."
             )
-    return Exit.DONE if passed else Exit.PROBLEMS
+    return Exit.DONE if has_passed else Exit.PROBLEMS
 
 
 def _prepare_folder(keep: Path | None) -> Path:
@@ -109,8 +109,8 @@ async def _run_step(step: Step, connection: ServerConnection, screen: Screen) ->
     reply = await connection.call(step.tool, step.arguments)
     screen.print_response(reply.data, reply.text)
     try:
-        passed = reply.is_error == step.fails and step.is_expected(reply.data, reply.text)
+        has_passed = reply.is_error == step.fails and step.is_expected(reply.data, reply.text)
     except (LookupError, TypeError):
-        passed = False
-    screen.print_verdict(passed)
-    return passed
+        has_passed = False
+    screen.print_verdict(has_passed)
+    return has_passed

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class FixReport:
     """The applied and the failed fixes, as text."""
 
-    fixed: list[str] = field(default_factory=list)
-    failed: list[str] = field(default_factory=list)
+    fixed_messages: list[str] = field(default_factory=list)
+    failed_messages: list[str] = field(default_factory=list)
 
 
 @click.command(name="doctor", short_help="Report problems and how to fix them.")
@@ -58,14 +58,14 @@ def command(repo: Path | None, branch: str | None, fix: bool, as_json: bool) -> 
             {
                 "healthy": not problems,
                 "findings": [finding.data() for finding in findings],
-                "fixed": report.fixed,
-                "not_fixed": report.failed,
+                "fixed": report.fixed_messages,
+                "not_fixed": report.failed_messages,
             }
         )
     else:
-        for message in report.fixed:
+        for message in report.fixed_messages:
             click.echo(f"fixed: {message}")
-        for message in report.failed:
+        for message in report.failed_messages:
             click.echo(f"not fixed: {message}")
         for finding in findings:
             click.echo(f"{finding.severity} ({finding.area}): {finding.message}")
@@ -106,11 +106,11 @@ def fix_findings(run_checks: Callable[[], list[Finding]]) -> tuple[list[Finding]
         try:
             description = finding.apply_fix()
         except WorkspaceError as error:
-            report.failed.append(f"{finding.message}: {error.message}")
+            report.failed_messages.append(f"{finding.message}: {error.message}")
         except OSError as error:
-            report.failed.append(f"{finding.message}: {error.strerror or type(error).__name__}")
+            report.failed_messages.append(f"{finding.message}: {error.strerror or type(error).__name__}")
         else:
-            report.fixed += [description] if description else []
+            report.fixed_messages += [description] if description else []
 
 
 def check_all(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from docyard.cli.fixes import FixOutcome
     from workspace.validation.fixes.change import FixedBytes, SkippedFix
 
-_MAX_UNFIXED = 20
+_MAX_LISTED_UNFIXED = 20
 # A copy of `workspace.validation.fixes.fix.FIXABLE_RULES`, so that --help does not import that module.
 RULES = (
     "broken-fragment",
@@ -148,7 +148,7 @@ def _outcome_to_data(outcome: FixOutcome) -> dict[str, object]:
         ],
         "mends": dict(sorted(_count_by_rule(outcome).items())),
         "links_rewritten": outcome.link_count,
-        "left": [skipped._asdict() for skipped in outcome.unfixed],
+        "left": [skipped_fix._asdict() for skipped_fix in outcome.unfixed],
     }
 
 
@@ -178,11 +178,11 @@ def _format_diff(changes: Sequence[FixedBytes]) -> Iterator[str]:
 
 
 def _describe_unfixed(unfixed: Sequence[SkippedFix]) -> Iterator[str]:
-    for skipped in unfixed[:_MAX_UNFIXED]:
-        position = f"{skipped.path}:{skipped.line}" if skipped.line else skipped.path
-        yield f"not fixed: {position}: {skipped.reason} [{skipped.rule}]"
-    if len(unfixed) > _MAX_UNFIXED:
-        yield f"not fixed: {len(unfixed) - _MAX_UNFIXED:,} more, which --json lists"
+    for skipped_fix in unfixed[:_MAX_LISTED_UNFIXED]:
+        position = f"{skipped_fix.path}:{skipped_fix.line}" if skipped_fix.line else skipped_fix.path
+        yield f"not fixed: {position}: {skipped_fix.reason} [{skipped_fix.rule}]"
+    if len(unfixed) > _MAX_LISTED_UNFIXED:
+        yield f"not fixed: {len(unfixed) - _MAX_LISTED_UNFIXED:,} more, which --json lists"
 
 
 def _summarize(outcome: FixOutcome, *, is_done: bool) -> str:

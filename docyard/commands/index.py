@@ -92,14 +92,14 @@ def rebuild(repo: Path | None, branch: str | None, as_json: bool) -> int:
     from index.service import SearchIndex
 
     index = SearchIndex(open_workspace(repo, branch))
-    started = time.monotonic()
+    start_time = time.monotonic()
     try:
         with console.show_progress("Indexing") as progress:
             commit = index.rebuild(progress)
         state = index.status().state
     finally:
         index.close()
-    seconds = round(time.monotonic() - started, 3)
+    seconds = round(time.monotonic() - start_time, 3)
     facts = {
         "commit": commit,
         "documents": state.files if state else 0,

@@ -56,19 +56,19 @@ def command(
         raise click.UsageError("--backlinks needs a FILE: name the document whose backlinks to list")
     workspace = open_workspace(repo, branch)
     snapshot = workspace.at(ref)
-    resolved = None
+    resolved_address = None
     if address is None:
         with console.show_progress("Reading links") as progress:
-            outgoing = list(_iterate_all_links(snapshot, progress))
-        links_by_kind = {"outgoing": outgoing}
+            outgoing_links = list(_iterate_all_links(snapshot, progress))
+        links_by_kind = {"outgoing": outgoing_links}
     else:
-        resolved = resolve_address(workspace, snapshot, address, find_folder(repo))
-        links_by_kind = _collect_links(workspace, snapshot, resolved, kind)
-        print_moved_notice(resolved.moved_to)
+        resolved_address = resolve_address(workspace, snapshot, address, find_folder(repo))
+        links_by_kind = _collect_links(workspace, snapshot, resolved_address, kind)
+        print_moved_notice(resolved_address.moved_to)
     if kind == "broken":
         links_by_kind = {"broken": [link for link in links_by_kind["outgoing"] if _is_broken(link)]}
     if as_json:
-        console.print_json(_links_to_data(resolved, links_by_kind, snapshot.commit))
+        console.print_json(_links_to_data(resolved_address, links_by_kind, snapshot.commit))
     else:
         _print_links(links_by_kind)
     return Exit.DONE
@@ -87,9 +87,9 @@ def _iterate_all_links(snapshot: Snapshot, progress: console.Progress | None) ->
     from workspace.links.file_tree import OverlayFileTree
 
     file_tree = OverlayFileTree(snapshot)
-    for done, path in enumerate(snapshot.documents):
+    for finished_count, path in enumerate(snapshot.documents):
         if progress:
-            progress(done, len(snapshot.documents), None)
+            progress(finished_count, len(snapshot.documents), None)
         try:
             document = snapshot.document(path)
         except WorkspaceError as error:
@@ -99,22 +99,22 @@ def _iterate_all_links(snapshot: Snapshot, progress: console.Progress | None) ->
 
 
 def _collect_links(
-    workspace: Workspace, snapshot: Snapshot, resolved: ResolvedAddress, kind: str | None
+    workspace: Workspace, snapshot: Snapshot, resolved_address: ResolvedAddress, kind: str | None
 ) -> dict[str, list[DocumentLink]]:
     from index.link_graph.backlinks import resolve_outgoing
     from workspace.document.addresses import resolve_section
     from workspace.links.file_tree import OverlayFileTree
 
     file_tree = OverlayFileTree(snapshot)
-    document = snapshot.document(resolved.path)
+    document = snapshot.document(resolved_address.path)
     keys = None
-    if resolved.slug is not None:
-        section = resolve_section(document, resolved.slug)
+    if resolved_address.slug is not None:
+        section = resolve_section(document, resolved_address.slug)
         keys = {section.key, *(child.key for child in document.descendants(section))}
     links_by_kind: dict[str, list[DocumentLink]] = {}
     if kind != "backlinks":
-        outgoing = resolve_outgoing(file_tree, document)
-        links_by_kind["outgoing"] = [link for link in outgoing if keys is None or link.section in keys]
+        outgoing_links = resolve_outgoing(file_tree, document)
+        links_by_kind["outgoing"] = [link for link in outgoing_links if keys is None or link.section in keys]
     if kind in (None, "backlinks"):
         preamble = document.preamble.key if document.preamble else None
         backlinks = _collect_backlinks(workspace, snapshot, file_tree, document)
@@ -141,9 +141,9 @@ def _collect_backlinks(
 
 
 def _links_to_data(
-    resolved: ResolvedAddress | None, links_by_kind: dict[str, list[DocumentLink]], commit: str | None
+    resolved_address: ResolvedAddress | None, links_by_kind: dict[str, list[DocumentLink]], commit: str | None
 ) -> dict[str, Any]:
-    data: dict[str, Any] = {"commit": commit, **(resolved.data if resolved else {})}
+    data: dict[str, Any] = {"commit": commit, **(resolved_address.data if resolved_address else {})}
     for name, links in links_by_kind.items():
         data |= {name: [_link_to_data(link) for link in links], f"{name}_total": len(links)}
     return data

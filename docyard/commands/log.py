@@ -39,7 +39,7 @@ class AddressHistory(NamedTuple):
     `has_more` is true if the limit truncated the list.
     """
 
-    resolved: ResolvedAddress
+    resolved_address: ResolvedAddress
     changes: Sequence[CommitChange]
     has_more: bool
     notes: Sequence[str]
@@ -90,10 +90,12 @@ def command(
         return Exit.DONE
     with console.show_progress("Reading the history") as progress:
         history = _read_history(workspace, snapshot, address, find_folder(repo), limit, progress)
-    print_moved_notice(history.resolved.moved_to)
+    print_moved_notice(history.resolved_address.moved_to)
     if as_json:
         changes = [_change_to_data(change, patch=patch) for change in history.changes]
-        _print_json(snapshot, history.resolved.data | {"history": changes}, history.has_more, history.notes)
+        _print_json(
+            snapshot, history.resolved_address.data | {"history": changes}, history.has_more, history.notes
+        )
         return Exit.DONE
     print_log([_to_log_entry(change, patch=patch) for change in history.changes], is_single=True)
     _print_omissions(len(history.changes), history.has_more, history.notes)
@@ -117,9 +119,9 @@ def _read_history(
             workspace, snapshot, resolve_address(workspace, snapshot, address, folder), limit, progress
         )
     except (DocumentNotFound, SectionNotFound) as error:
-        for resolved in list_possible_addresses(workspace, snapshot, address, folder):
+        for resolved_address in list_possible_addresses(workspace, snapshot, address, folder):
             try:
-                history = _read_pages(workspace, snapshot, resolved, limit, progress)
+                history = _read_pages(workspace, snapshot, resolved_address, limit, progress)
             except (DocumentNotFound, SectionNotFound):
                 continue
             if history.changes:
@@ -130,7 +132,7 @@ def _read_history(
 def _read_pages(
     workspace: Workspace,
     snapshot: Snapshot,
-    resolved: ResolvedAddress,
+    resolved_address: ResolvedAddress,
     limit: int,
     progress: console.Progress | None,
 ) -> AddressHistory:
@@ -139,12 +141,17 @@ def _read_pages(
     while True:
         page_size = min(limit - len(changes), _PAGE_COMMITS) if limit else _PAGE_COMMITS
         page = workspace.history().changes(
-            snapshot, resolved.path, resolved.slug, after=after, limit=page_size, progress=progress
+            snapshot,
+            resolved_address.path,
+            resolved_address.slug,
+            after=after,
+            limit=page_size,
+            progress=progress,
         )
         changes += page.entries
         after = page.next
         if after is None or (limit and len(changes) >= limit):
-            return AddressHistory(resolved, changes, after is not None, page.notes)
+            return AddressHistory(resolved_address, changes, after is not None, page.notes)
 
 
 def _to_log_entry(change: CommitChange, *, patch: bool) -> LogEntry:

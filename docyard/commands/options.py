@@ -93,7 +93,7 @@ def artifact(command: F) -> F:
 
 
 def open_index(repo: Path | None, branch: str | None, artifact: Path | None, key: Path | None) -> SearchIndex:
-    """Open the index of an artifact if one is named, else that of a repository.
+    """Open the index of an artifact if `artifact` is given, else the index of a repository.
 
     Raises UsageError for options that exclude each other, and WorkspaceError if opening fails.
     """

@@ -92,11 +92,13 @@ def _find_range(workspace: Workspace, snapshot: Snapshot, address: str) -> ReadR
     from workspace.texts.text_file import LazyFilePaths
 
     path, fragment = split_address(address, LazyFilePaths(snapshot))
-    named = read_fragment(fragment or "")
-    if named.task is not None and snapshot.config.is_document(path):
-        text, _, entry, moved_to = open_text(workspace.moves, snapshot, path, named.section)
+    parsed_fragment = read_fragment(fragment or "")
+    if parsed_fragment.task is not None and snapshot.config.is_document(path):
+        text, _, entry, moved_to = open_text(workspace.moves, snapshot, path, parsed_fragment.section)
         if text.document is not None:
-            task_slug = f"{named.section if entry is None else entry.address}[{named.task}]"
+            task_slug = (
+                f"{parsed_fragment.section if entry is None else entry.address}[{parsed_fragment.task}]"
+            )
             _, task = resolve_task(text.document, task_slug)
             return ReadRange(text, task.start, task.end, moved_to and {**moved_to, "slug": task_slug})
     text, _, entry, moved_to = open_text(workspace.moves, snapshot, address)
@@ -130,10 +132,10 @@ def _call_read_tool(
     index = SearchIndex(workspace)
     try:
         context = Toolbox(workspace, index, None, True).context("docyard")
-        requested = next(candidate for candidate in all_tools() if candidate.name == tool)
-        response = requested.run(context, arguments).data
+        requested_tool = next(candidate for candidate in all_tools() if candidate.name == tool)
+        response = requested_tool.run(context, arguments).data
         while "cursor" in response:  # pages are for agents, whose context is limited
-            page = requested.run(context, {**arguments, "cursor": response["cursor"]}).data
+            page = requested_tool.run(context, {**arguments, "cursor": response["cursor"]}).data
             for name in ("sections", "outline"):
                 page[name] = response[name] + page[name]
             page.pop("note", None)  # the note describes one page

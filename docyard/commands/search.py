@@ -127,12 +127,14 @@ def _format_hint(hint: Hint | None) -> Iterator[str]:
         yield f"  query: {query}"
 
 
-def _parse_filters(named: Iterable[tuple[str, str | None]], other_filters: Iterable[str]) -> dict[str, str]:
+def _parse_filters(
+    named_filters: Iterable[tuple[str, str | None]], other_filters: Iterable[str]
+) -> dict[str, str]:
     """Return the value of each key.
 
     Raises BadParameter for text without KEY=VALUE, and for a repeated key.
     """
-    filters = {key: value for key, value in named if value}
+    filters = {key: value for key, value in named_filters if value}
     for text in other_filters:
         key, _, value = (part.strip() for part in text.partition("="))
         if not (key and value):

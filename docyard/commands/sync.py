@@ -114,7 +114,10 @@ def command(
 def _build_conflict_resolver(
     ours: tuple[str, ...], theirs: tuple[str, ...], resolve: str | None
 ) -> ChooseResolutions | None:
-    """Return a function that decides conflicts by the options; None without them. Raises CannotError."""
+    """Return a function that resolves conflicts by the options; None without such options.
+
+    Raises CannotError.
+    """
     if not (ours or theirs or resolve):
         return None
     from docyard.cli.proposals.actions import read_text_file

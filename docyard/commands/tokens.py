@@ -173,7 +173,10 @@ def _open_tokens(workspace: Workspace) -> Tokens:
 
 
 def _resolve_identity(workspace: Workspace, name: str | None, email: str | None) -> tuple[str, str]:
-    """Return the given name and address, else those of Git's settings. Raises CannotError without one."""
+    """Return the given name and address, else the identity of Git's settings.
+
+    Raises CannotError without an identity.
+    """
     git_identity = workspace.git.identity()
     if git_identity is None and (name is None or email is None):
         raise CannotError(

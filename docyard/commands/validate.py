@@ -166,14 +166,16 @@ def _select_new(sources: Sources, validator: Validator, findings: list[Finding],
     if sources.git is None:
         raise CannotError("--since needs a Git repository", fix="Omit --since.")
     earlier_files = list_commit(sources.git, find_range_start(sources.git, since, sources.commit))
-    earlier = Validator(replace(earlier_files, settings=validator.files.config), validator.selection)
+    earlier_validator = Validator(
+        replace(earlier_files, settings=validator.files.config), validator.selection
+    )
     blobs = earlier_files.reader.blobs if isinstance(earlier_files.reader, BlobReader) else {}
     earlier_paths = map_earlier_paths(
-        validator.files, earlier.files, blobs, sorted({finding.path for finding in findings})
+        validator.files, earlier_validator.files, blobs, sorted({finding.path for finding in findings})
     )
-    documents = sorted({*earlier_paths.values()}.intersection(earlier.files.documents))
+    documents = sorted({*earlier_paths.values()}.intersection(earlier_validator.files.documents))
     return exclude_earlier(
-        findings, _collect_findings(earlier, documents, None, checks_manifests=True), earlier_paths
+        findings, _collect_findings(earlier_validator, documents, None, checks_manifests=True), earlier_paths
     )
 
 

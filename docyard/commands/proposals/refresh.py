@@ -71,15 +71,17 @@ def command(
     actor = identify_actor(workspace, token_file)
     choices: dict[str, dict[UnitId, Resolution]] = {}
 
-    def choose(conflicts: Sequence[FileConflict]) -> Resolutions:
+    def choose_resolutions(conflicts: Sequence[FileConflict]) -> Resolutions:
         choices.update(resolve_choices(conflicts, file_decisions, ours, theirs))
         return choices
 
     refresh_decisions = None
     if file_decisions or ours or theirs:
         find_conflicts(workspace, proposal)  # raises if one of the branches was deleted
-        refresh_decisions = RefreshResolutions(choose, *(parse_commits(text) if text is not None else ()))
-    remaining: ConflictSet | None = None
+        refresh_decisions = RefreshResolutions(
+            choose_resolutions, *(parse_commits(text) if text is not None else ())
+        )
+    remaining_conflicts: ConflictSet | None = None
     with console.show_progress("Merging"):
         try:
             result = proposal_actions.refresh(proposal.id, actor, refresh_decisions)
@@ -89,8 +91,8 @@ def command(
             )
             raise
         except MergeConflict as error:
-            remaining = ConflictSet(error.tip, error.theirs, error.conflicts)
-    if remaining is not None:
+            remaining_conflicts = ConflictSet(error.tip, error.theirs, error.conflicts)
+    if remaining_conflicts is not None:
         values_by_option = {"--ours": ours, "--theirs": theirs, "--resolve": (resolve,) if resolve else ()}
         earlier_options = [
             word
@@ -98,7 +100,9 @@ def command(
             for value in values
             for word in (option, value)
         ]
-        return report_conflicts(proposal, remaining, as_json=as_json, earlier_options=earlier_options)
+        return report_conflicts(
+            proposal, remaining_conflicts, as_json=as_json, earlier_options=earlier_options
+        )
     resolved_units = result.merge.resolved_units if result.merge is not None else ()
     decisions = {
         format_conflict_name(path, unit): choices[path][unit].choice.value for path, unit in resolved_units
