@@ -210,8 +210,8 @@ def _report(
         warnings.append(f"omitted because of their size or their names: {format_some(contents.left_out)}")
     if artifact_build.without_sections:
         warnings.append(
-            f"{artifact_build.without_sections} documents have no text to search: they are empty, larger than "
-            "limits.document_bytes, or Git LFS pointers"
+            f"{artifact_build.without_sections} documents have no text to search: they are empty, "
+            "larger than limits.document_bytes, or Git LFS pointers"
         )
     if artifact_build.unlisted:
         keys = ", ".join(artifact_build.unlisted)
